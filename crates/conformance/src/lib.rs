@@ -1,0 +1,1 @@
+//! What every store must pass: a reference model, a suite and planted faults.

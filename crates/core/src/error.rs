@@ -1,0 +1,287 @@
+//! Everything that can go wrong, and one table that says what each protocol calls it.
+
+use std::time::Duration;
+
+use crate::Position;
+
+/// The result of an operation on the graph.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation was refused or failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Text that is not an id of the deployment's kind.
+    #[error("{given:?} is not a valid id: {reason}")]
+    InvalidId {
+        /// What was given, shortened.
+        given: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An id of the other kind.
+    #[error("{given:?} is of the wrong kind: this deployment uses {expected} ids")]
+    IdKindMismatch {
+        /// The deployment's kind.
+        expected: &'static str,
+        /// What was given.
+        given: String,
+    },
+    /// A user can't follow itself.
+    #[error("a user cannot follow itself")]
+    SelfFollow,
+    /// The follower follows as many as is allowed.
+    #[error("user {follower} already follows {limit}, the most that is allowed")]
+    FollowingLimit {
+        /// Who wanted to follow.
+        follower: String,
+        /// The limit.
+        limit: u32,
+    },
+    /// A page size outside of what is allowed.
+    #[error("a limit must be between 1 and {max}, not {given}")]
+    LimitOutOfRange {
+        /// What was asked.
+        given: usize,
+        /// The most that is allowed.
+        max: usize,
+    },
+    /// More ids or pairs in one call than is allowed.
+    #[error("{given} {what} in one call are too many; send at most {max}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many may be.
+        max: usize,
+    },
+    /// A cursor that was changed, made up, or belongs to another list.
+    #[error("the cursor is not valid for this list; start again without one")]
+    InvalidCursor,
+    /// A token that was changed, made up, or belongs to another deployment.
+    #[error("the consistency token was not issued by this deployment")]
+    InvalidToken,
+    /// A token from before a restore.
+    #[error("the consistency token is from before a restore; read the graph afresh")]
+    TokenFromOtherEpoch,
+    /// The position was not reached within the time that a read may wait.
+    #[error("position {asked} is not visible yet, this store is at {current}; try again")]
+    NotYetVisible {
+        /// What the token asks for.
+        asked: Position,
+        /// What the store has.
+        current: Position,
+    },
+    /// The position is older than the oldest that the log keeps.
+    #[error(
+        "changes after position {asked} are no longer kept; the oldest kept is {oldest}: read the graph afresh"
+    )]
+    PositionExpired {
+        /// After which position changes were asked for.
+        asked: Position,
+        /// The oldest position in the log.
+        oldest: Position,
+    },
+    /// More writes are waiting than the store can take.
+    #[error("too many writes are waiting; try again")]
+    Overloaded {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The disk is full; nothing was written.
+    #[error("the disk is full, nothing was written: free some space and try again ({detail})")]
+    StorageFull {
+        /// What the system said.
+        detail: String,
+    },
+    /// A sync or write failed; the store serves reads only until it is opened again.
+    #[error(
+        "writes are refused since the storage failed ({reason}); reads go on: check the disk, then restart"
+    )]
+    ReadOnly {
+        /// The first failure.
+        reason: String,
+    },
+    /// Stored data is damaged or does not fit together.
+    #[error("{detail}")]
+    Corrupt {
+        /// What is damaged, where, and what to do.
+        detail: String,
+    },
+    /// Another process has the store open.
+    #[error("{detail}")]
+    InUse {
+        /// What is in use and what to do.
+        detail: String,
+    },
+    /// The folder is not what was expected: missing, foreign, or of another format or id kind.
+    #[error("{detail}")]
+    InvalidStore {
+        /// What is wrong and what to do.
+        detail: String,
+    },
+    /// Bad input in a bulk operation.
+    #[error("{detail}")]
+    InvalidInput {
+        /// Where and why.
+        detail: String,
+    },
+    /// The store failed in a way that no rule explains.
+    #[error("storage error: {detail}")]
+    Storage {
+        /// What the system said.
+        detail: String,
+    },
+    /// The store is shutting down.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// The stable name of an error class. Clients match on it; it never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each name is the code that the table below spells out")]
+pub enum ErrorCode {
+    InvalidId,
+    SelfFollow,
+    FollowingLimit,
+    LimitOutOfRange,
+    TooMany,
+    InvalidCursor,
+    InvalidToken,
+    NotYetVisible,
+    PositionExpired,
+    Overloaded,
+    StorageFull,
+    ReadOnly,
+    Corrupt,
+    InUse,
+    InvalidStore,
+    InvalidInput,
+    Internal,
+    Closed,
+}
+
+/// How the protocols present an error class.
+struct Presentation {
+    code: ErrorCode,
+    name: &'static str,
+    http_status: u16,
+    resp_prefix: &'static str,
+    exit_status: u8,
+}
+
+/// The one table: every protocol looks its answer up here.
+const PRESENTATIONS: [Presentation; 18] = {
+    const fn row(
+        code: ErrorCode,
+        name: &'static str,
+        http_status: u16,
+        resp_prefix: &'static str,
+        exit_status: u8,
+    ) -> Presentation {
+        Presentation { code, name, http_status, resp_prefix, exit_status }
+    }
+    [
+        row(ErrorCode::InvalidId, "invalid_id", 400, "ERR", 2),
+        row(ErrorCode::SelfFollow, "self_follow", 422, "ERR", 1),
+        row(ErrorCode::FollowingLimit, "following_limit", 422, "LIMIT", 1),
+        row(ErrorCode::LimitOutOfRange, "limit_out_of_range", 400, "ERR", 2),
+        row(ErrorCode::TooMany, "too_many", 400, "ERR", 2),
+        row(ErrorCode::InvalidCursor, "invalid_cursor", 400, "ERR", 2),
+        row(ErrorCode::InvalidToken, "invalid_token", 400, "ERR", 2),
+        row(ErrorCode::NotYetVisible, "not_yet_visible", 503, "TRYAGAIN", 1),
+        row(ErrorCode::PositionExpired, "position_expired", 410, "ERR", 1),
+        row(ErrorCode::Overloaded, "overloaded", 503, "TRYAGAIN", 1),
+        row(ErrorCode::StorageFull, "storage_full", 507, "ERR", 1),
+        row(ErrorCode::ReadOnly, "read_only", 503, "ERR", 1),
+        row(ErrorCode::Corrupt, "corrupt", 500, "ERR", 1),
+        row(ErrorCode::InUse, "in_use", 500, "ERR", 1),
+        row(ErrorCode::InvalidStore, "invalid_store", 500, "ERR", 1),
+        row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
+        row(ErrorCode::Internal, "internal", 500, "ERR", 1),
+        row(ErrorCode::Closed, "closed", 503, "TRYAGAIN", 1),
+    ]
+};
+
+impl ErrorCode {
+    fn presentation(self) -> &'static Presentation {
+        PRESENTATIONS.iter().find(|row| row.code == self).expect("every code has a row in the table")
+    }
+
+    /// The code as clients see it.
+    pub fn name(self) -> &'static str {
+        self.presentation().name
+    }
+
+    /// The HTTP status.
+    pub fn http_status(self) -> u16 {
+        self.presentation().http_status
+    }
+
+    /// The first word of a RESP error.
+    pub fn resp_prefix(self) -> &'static str {
+        self.presentation().resp_prefix
+    }
+
+    /// The exit status of the command line: 1 for failed work, 2 for wrong usage.
+    pub fn exit_status(self) -> u8 {
+        self.presentation().exit_status
+    }
+}
+
+impl Error {
+    /// The class of this error.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::InvalidId { .. } | Self::IdKindMismatch { .. } => ErrorCode::InvalidId,
+            Self::SelfFollow => ErrorCode::SelfFollow,
+            Self::FollowingLimit { .. } => ErrorCode::FollowingLimit,
+            Self::LimitOutOfRange { .. } => ErrorCode::LimitOutOfRange,
+            Self::TooMany { .. } => ErrorCode::TooMany,
+            Self::InvalidCursor => ErrorCode::InvalidCursor,
+            Self::InvalidToken | Self::TokenFromOtherEpoch => ErrorCode::InvalidToken,
+            Self::NotYetVisible { .. } => ErrorCode::NotYetVisible,
+            Self::PositionExpired { .. } => ErrorCode::PositionExpired,
+            Self::Overloaded { .. } => ErrorCode::Overloaded,
+            Self::StorageFull { .. } => ErrorCode::StorageFull,
+            Self::ReadOnly { .. } => ErrorCode::ReadOnly,
+            Self::Corrupt { .. } => ErrorCode::Corrupt,
+            Self::InUse { .. } => ErrorCode::InUse,
+            Self::InvalidStore { .. } => ErrorCode::InvalidStore,
+            Self::InvalidInput { .. } => ErrorCode::InvalidInput,
+            Self::Storage { .. } => ErrorCode::Internal,
+            Self::Closed => ErrorCode::Closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_code_has_one_row_and_its_own_name() {
+        // The codes are numbered from 0, and `Closed` is the last.
+        let codes: HashSet<_> = PRESENTATIONS.iter().map(|row| row.code as usize).collect();
+        assert_eq!(codes, (0..=ErrorCode::Closed as usize).collect());
+        let names: HashSet<_> = PRESENTATIONS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), PRESENTATIONS.len());
+    }
+
+    #[test]
+    fn the_contract_is_kept() {
+        for (code, name, status) in [
+            (ErrorCode::SelfFollow, "self_follow", 422),
+            (ErrorCode::FollowingLimit, "following_limit", 422),
+            (ErrorCode::NotYetVisible, "not_yet_visible", 503),
+            (ErrorCode::PositionExpired, "position_expired", 410),
+        ] {
+            assert_eq!((code.name(), code.http_status()), (name, status));
+        }
+        assert_eq!(ErrorCode::FollowingLimit.resp_prefix(), "LIMIT");
+        assert_eq!(ErrorCode::InvalidId.exit_status(), 2);
+    }
+}

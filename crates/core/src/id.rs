@@ -1,0 +1,199 @@
+//! User ids: 63-bit integers or UUIDs, one kind per deployment. Parsing and printing only; no storage layout.
+
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// The largest integer id: 63 bits, so that it fits a signed 64-bit column everywhere.
+const INTEGER_MAX: u64 = i64::MAX as u64;
+
+/// Which kind of id a deployment uses. Chosen when the deployment is created; the kinds never mix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdKind {
+    /// Integers from 0 to 2^63 - 1, written in decimal.
+    Integer,
+    /// UUIDs, written in the hyphenated form.
+    Uuid,
+}
+
+/// The id of a user. Ordered by value within its kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Id {
+    /// An integer id; at most 2^63 - 1 when made by [`Id::integer`] or [`IdKind::parse`].
+    Integer(u64),
+    /// A UUID as its 128-bit value.
+    Uuid(u128),
+}
+
+impl Id {
+    /// An integer id, if it fits 63 bits.
+    pub fn integer(value: u64) -> Result<Self> {
+        if value <= INTEGER_MAX {
+            Ok(Self::Integer(value))
+        } else {
+            Err(Error::InvalidId { given: value.to_string(), reason: "an integer id is at most 2^63 - 1" })
+        }
+    }
+
+    /// The kind that this id belongs to.
+    pub fn kind(self) -> IdKind {
+        match self {
+            Self::Integer(_) => IdKind::Integer,
+            Self::Uuid(_) => IdKind::Uuid,
+        }
+    }
+}
+
+impl IdKind {
+    /// The name used in configuration and on disk.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Uuid => "uuid",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Integer, Self::Uuid].into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Reads an id of this kind; text of the other kind is refused.
+    pub fn parse(self, text: &str) -> Result<Id> {
+        self.parse_bytes(text.as_bytes())
+    }
+
+    /// As [`IdKind::parse`], for bytes that came from a file or a socket.
+    pub fn parse_bytes(self, text: &[u8]) -> Result<Id> {
+        let parsed = match self {
+            Self::Integer => parse_integer(text),
+            Self::Uuid => parse_uuid(text),
+        };
+        parsed.map_err(|reason| Error::InvalidId { given: excerpt(text), reason })
+    }
+
+    /// Refuses an id of the other kind.
+    pub fn require(self, id: Id) -> Result<()> {
+        if id.kind() == self {
+            Ok(())
+        } else {
+            Err(Error::IdKindMismatch { expected: self.name(), given: id.to_string() })
+        }
+    }
+}
+
+fn parse_integer(text: &[u8]) -> std::result::Result<Id, &'static str> {
+    const NOT_DECIMAL: &str = "expected a decimal integer, as this deployment uses integer ids";
+    if text.is_empty() {
+        return Err("an id cannot be empty");
+    }
+    let mut value: u64 = 0;
+    for &byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(NOT_DECIMAL);
+        }
+        value = value
+            .checked_mul(10)
+            .and_then(|tens| tens.checked_add(u64::from(digit)))
+            .filter(|&sum| sum <= INTEGER_MAX)
+            .ok_or("an integer id is at most 2^63 - 1")?;
+    }
+    Ok(Id::Integer(value))
+}
+
+fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
+    const MALFORMED: &str = "expected a UUID such as 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b, \
+                             as this deployment uses UUIDs";
+    if text.len() != 36 {
+        return Err(MALFORMED);
+    }
+    let mut value: u128 = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if matches!(at, 8 | 13 | 18 | 23) {
+            if byte != b'-' {
+                return Err(MALFORMED);
+            }
+            continue;
+        }
+        let digit = (byte as char).to_digit(16).ok_or(MALFORMED)?;
+        value = value << 4 | u128::from(digit);
+    }
+    Ok(Id::Uuid(value))
+}
+
+/// At most 40 characters of what was given, printable, for an error message.
+fn excerpt(text: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(text.get(..40).unwrap_or(text)).escape_debug().to_string();
+    if text.len() > 40 { format!("{shown}…") } else { shown }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Integer(value) => value.fmt(out),
+            Self::Uuid(value) => {
+                let low = value as u64;
+                let high = (value >> 64) as u64;
+                write!(
+                    out,
+                    "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+                    high >> 32,
+                    high >> 16 & 0xffff,
+                    high & 0xffff,
+                    low >> 48,
+                    low & 0xffff_ffff_ffff
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+
+    #[test]
+    fn integers_parse_and_print() {
+        for (text, value) in [("0", 0), ("7", 7), ("007", 7), ("9223372036854775807", i64::MAX as u64)] {
+            assert_eq!(IdKind::Integer.parse(text).unwrap(), Id::Integer(value));
+        }
+        assert_eq!(Id::Integer(42).to_string(), "42");
+        assert!(Id::integer(1 << 63).is_err());
+    }
+
+    #[test]
+    fn uuids_parse_and_print() {
+        let id = IdKind::Uuid.parse(&UUID.to_uppercase()).unwrap();
+        assert_eq!(id.to_string(), UUID);
+    }
+
+    #[test]
+    fn malformed_ids_say_why() {
+        for text in ["", "-1", "+1", "1.0", "9223372036854775808", "99999999999999999999999", "1 ", "x", UUID]
+        {
+            let error = IdKind::Integer.parse(text).unwrap_err();
+            assert_eq!(error.code(), crate::ErrorCode::InvalidId, "{text:?}");
+        }
+        for text in ["", "1", "0190a1b2c3d47e5f8a9b0c1d2e3f4a5b", "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5g"] {
+            assert_eq!(IdKind::Uuid.parse(text).unwrap_err().code(), crate::ErrorCode::InvalidId, "{text:?}");
+        }
+        let long = "9".repeat(5_000);
+        assert!(IdKind::Integer.parse(&long).unwrap_err().to_string().len() < 200);
+    }
+
+    #[test]
+    fn kinds_do_not_mix() {
+        let error = IdKind::Uuid.require(Id::Integer(1)).unwrap_err();
+        assert_eq!(error.code(), crate::ErrorCode::InvalidId);
+        assert!(error.to_string().contains("uuid"), "{error}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The rules of Kinfolk's social graph, and the ports that a store implements.
+//!
+//! Nothing here opens a socket or a file, speaks SQL or JSON, or reads the clock by itself: time comes in
+//! through [`Clock`], randomness through key bytes, storage through [`graph::EdgeStore`] and
+//! [`graph::ChangeLog`].
+
+mod clock;
+mod cursor;
+mod error;
+pub mod graph;
+mod id;
+mod kind;
+mod position;
+mod sign;
+mod timestamp;
+mod token;
+
+pub use clock::{Clock, SystemClock};
+pub use cursor::{ListCursor, ListName};
+pub use error::{Error, ErrorCode, Result};
+pub use id::{Id, IdKind};
+pub use kind::EdgeKind;
+pub use position::{Epoch, Position};
+pub use sign::{Keyring, SigningKey};
+pub use timestamp::Timestamp;
+pub use token::Token;

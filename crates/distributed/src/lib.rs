@@ -1,0 +1,1 @@
+//! The fleet store: PostgreSQL shards, Redis Cluster and Kafka.

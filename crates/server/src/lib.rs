@@ -1,0 +1,1 @@
+//! REST and RESP in front of the graph.
