@@ -1,1 +1,55 @@
-//! What every store must pass: a reference model, a suite and planted faults.
+//! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
+//!
+//! An adapter's tests call [`suite::run`], [`histories`] and [`concurrent_histories`] with a function that makes
+//! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own
+//! test shows that the suite notices every one of them.
+//!
+//! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
+//! crash of the machine, what a full disk or a failed sync does, and what retention trims.
+//!
+//! # Mistakes that are left for later
+//! Of the mistakes of published designs, these have no fault here, because no store of edges can make them
+//! behind these ports. They belong to the suites of the profile or feature that can:
+//! - Redis: an empty set that cannot be cached, `EXPIRE … GT` on a key without TTL, an error swallowed on the
+//!   write path, `SINTER` across slots, the size of sets; fills that carry a version (the kind of mistake is
+//!   [`Fault::CheckFillsStale`]).
+//! - The filter: its size, its rebuild and swap, the count of unfollowed edges in it (the kinds of mistake are
+//!   [`Fault::CheckLagsBehind`], [`Fault::CheckKeepsRemoved`] and [`Fault::RestartRebuildMissesTail`]).
+//! - PostgreSQL: one routing function, syntax that it refuses, a whole list in one row.
+//! - Kafka: the outbox, more partitions, redelivery across a consumer's restart.
+//! - The reconciler, which compares more than the first followers.
+//! - Feeds, comments, and how latencies are averaged.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test says no, and this crate is only for tests")]
+
+mod audit;
+mod clock;
+mod compare;
+mod concurrent;
+mod history;
+mod model;
+mod planted;
+mod random;
+mod store;
+pub mod suite;
+mod threads;
+mod users;
+
+use std::sync::Arc;
+
+use kinfolk_core::{Clock, IdKind};
+
+pub use clock::SimulatedClock;
+pub use concurrent::concurrent_histories;
+pub use history::{Reopen, histories};
+pub use model::Model;
+pub use planted::Fault;
+pub use store::ModelStore;
+pub use threads::block_on;
+pub use users::{edge, user};
+
+/// Makes an empty store for a kind of ids, which takes its time from the clock.
+pub type Make<'a, S> = &'a dyn Fn(IdKind, Arc<dyn Clock>) -> S;
+
+/// The seed to give to [`histories`] and [`concurrent_histories`] unless a failure is repeated with another.
+pub const SEED: u64 = 20_261_115;

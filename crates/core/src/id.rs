@@ -72,12 +72,12 @@ impl IdKind {
         parsed.map_err(|reason| Error::InvalidId { given: excerpt(text), reason })
     }
 
-    /// Refuses an id of the other kind.
+    /// Refuses an id of the other kind, and an integer that is too large.
     pub fn require(self, id: Id) -> Result<()> {
-        if id.kind() == self {
-            Ok(())
-        } else {
-            Err(Error::IdKindMismatch { expected: self.name(), given: id.to_string() })
+        match id {
+            Id::Integer(value) if self == Self::Integer => Id::integer(value).map(|_| ()),
+            Id::Uuid(_) if self == Self::Uuid => Ok(()),
+            other => Err(Error::IdKindMismatch { expected: self.name(), given: other.to_string() }),
         }
     }
 }
@@ -195,5 +195,6 @@ mod tests {
         let error = IdKind::Uuid.require(Id::Integer(1)).unwrap_err();
         assert_eq!(error.code(), crate::ErrorCode::InvalidId);
         assert!(error.to_string().contains("uuid"), "{error}");
+        assert!(IdKind::Integer.require(Id::Integer(1 << 63)).is_err());
     }
 }

@@ -1,72 +1,206 @@
 //! The default store: one process, an own change log, rows in LSM trees, a check index in memory.
-#![allow(missing_docs, unused, clippy::unimplemented)]
-use kinfolk_core::graph::*;
-use kinfolk_core::*;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+//!
+//! A write is an event in the log first; rows and index are projections of it. See `docs/architecture.md`.
 
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub cache_bytes: u64,
-    pub log_keep_bytes: u64,
-    pub log_keep: Duration,
+mod bulk;
+mod checkpoint;
+mod files;
+mod format;
+mod index;
+mod log;
+mod maintenance;
+mod raw;
+mod rows;
+mod settings;
+mod store;
+mod verify;
+mod visibility;
+mod writer;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use kinfolk_core::graph::{
+    Change, ChangeBody, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side,
+    WriteRequest,
+};
+use kinfolk_core::{
+    Clock, EdgeKind, Epoch, Error, Id, IdKind, Keyring, Position, Result, SystemClock, Timestamp,
+};
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+pub use bulk::backup::BackupReport;
+pub use bulk::import::{Import, ImportOptions, ImportReport};
+pub use settings::Settings;
+pub use verify::VerifyReport;
+
+use crate::format::Identity;
+use crate::log::EventBody;
+use crate::rows::Tree;
+use crate::store::{Opened, Store};
+use crate::writer::{Command, Writer};
+
+/// How many requests may wait for the writer before senders wait too.
+const QUEUE_LEN: usize = 8_192;
+
+/// How far a long operation has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is, if that is known.
+    pub total: Option<u64>,
 }
-impl Default for Settings {
-    fn default() -> Self {
-        Self { cache_bytes: 128 << 20, log_keep_bytes: 10 << 30, log_keep: Duration::from_secs(7 * 86_400) }
+
+/// An open store; clones share it. The last one closes it when dropped.
+#[derive(Clone)]
+pub struct Embedded {
+    // The order matters: the queue ends before the threads are waited for.
+    commands: mpsc::Sender<Command>,
+    store: Arc<Store>,
+    clock: Arc<dyn Clock>,
+    threads: Arc<Threads>,
+}
+
+/// The threads of an open store, ended and waited for with its last handle.
+struct Threads {
+    store: Arc<Store>,
+    running: Mutex<Option<(JoinHandle<Writer>, JoinHandle<()>)>>,
+}
+
+impl Threads {
+    fn end(&self) -> Result<()> {
+        let Some((writer, maintenance)) = self.running.lock().take() else { return Ok(()) };
+        let writer = writer.join();
+        self.store.signal.stop();
+        let maintained = maintenance.join();
+        let died = |_| Error::Storage { detail: "a thread of the store has died".into() };
+        let mut writer = writer.map_err(died)?;
+        maintained.map_err(died)?;
+        if let Some(reason) = writer.log.failure() {
+            return Err(Error::ReadOnly { reason: reason.to_owned() });
+        }
+        maintenance::settle(&self.store)?;
+        writer.log.sync_mark()
     }
 }
 
-/// An open store; clones share it.
-#[derive(Clone)]
-pub struct Embedded(Arc<()>);
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Err(error) = self.end() {
+            tracing::error!(%error, "the store could not be closed cleanly; the next start replays more of the log");
+        }
+    }
+}
 
 impl Embedded {
     /// Makes a new store in a folder that is missing or empty, and opens it.
     pub fn create(folder: &Path, ids: IdKind, settings: Settings) -> Result<Self> {
-        unimplemented!()
+        Self::create_with_clock(folder, ids, settings, Arc::new(SystemClock))
     }
-    /// Opens an existing store.
-    pub fn open(folder: &Path, settings: Settings) -> Result<Self> {
-        unimplemented!()
-    }
-    /// As create/open with another clock (tests).
+
+    /// As [`Embedded::create`], with a clock of the caller's.
     pub fn create_with_clock(
         folder: &Path,
         ids: IdKind,
         settings: Settings,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        unimplemented!()
-    }
-    pub fn open_with_clock(folder: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
-        unimplemented!()
-    }
-    /// Whether a folder holds a store (so that the command line can create one when there is none).
-    pub fn exists(folder: &Path) -> bool {
-        unimplemented!()
-    }
-    /// Waits for the writes in flight, writes the index snapshot and releases the folder. Also done on drop of the last clone, without errors.
-    pub fn close(self) -> Result<()> {
-        unimplemented!()
-    }
-    /// The keys that sign tokens and cursors of this store.
-    pub fn keyring(&self) -> Keyring {
-        unimplemented!()
-    }
-    /// Puts a new signing key in front, keeps the previous one for verifying.
-    pub fn rotate_keys(&self) -> Result<()> {
-        unimplemented!()
+        format::require_vacant(folder)?;
+        let lock = format::lock(folder)?;
+        // Again, now that nobody else can be doing the same.
+        format::require_vacant(folder)?;
+        let epoch = Epoch(u64::from_le_bytes(format::random()?));
+        format::write_identity(folder, Identity { ids, epoch, base: Position::START })?;
+        Self::start(Store::open(folder, settings, lock)?, clock)
     }
 
-    // The plain, synchronous forms of the EdgeStore methods, for use as a library:
+    /// Opens the store in a folder.
+    pub fn open(folder: &Path, settings: Settings) -> Result<Self> {
+        Self::open_with_clock(folder, settings, Arc::new(SystemClock))
+    }
+
+    /// As [`Embedded::open`], with a clock of the caller's.
+    pub fn open_with_clock(folder: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
+        format::read_identity(folder)?;
+        let lock = format::lock(folder)?;
+        Self::start(Store::open(folder, settings, lock)?, clock)
+    }
+
+    /// Whether a folder holds a store.
+    pub fn exists(folder: &Path) -> bool {
+        format::exists(folder)
+    }
+
+    fn start(opened: Opened, clock: Arc<dyn Clock>) -> Result<Self> {
+        let Opened { store, log, floor } = opened;
+        let (commands, queue) = mpsc::channel(QUEUE_LEN);
+        let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), floor);
+        let spawn_failed =
+            |error: std::io::Error| Error::Storage { detail: format!("no thread could be started: {error}") };
+        let writer = std::thread::Builder::new()
+            .name("kinfolk-writer".into())
+            .spawn(move || writer.run(queue))
+            .map_err(spawn_failed)?;
+        let (maintained, wake) = (Arc::clone(&store), commands.downgrade());
+        let maintenance = std::thread::Builder::new()
+            .name("kinfolk-maintenance".into())
+            .spawn(move || maintenance::run(&maintained, &wake))
+            .map_err(spawn_failed)?;
+        let threads = Threads { store: Arc::clone(&store), running: Mutex::new(Some((writer, maintenance))) };
+        Ok(Self { commands, store, clock, threads: Arc::new(threads) })
+    }
+
+    /// Waits for the writes in flight, leaves little to replay, and releases the folder. Other clones must be gone.
+    pub fn close(self) -> Result<()> {
+        let Self { commands, store, threads, .. } = self;
+        drop(commands);
+        drop(store);
+        match Arc::try_unwrap(threads) {
+            Ok(threads) => threads.end(),
+            Err(_) => Err(Error::Storage { detail: "the store is still in use and stays open".into() }),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Runs something on the writer's thread, between two batches.
+    pub(crate) fn run_on_writer(&self, work: impl FnOnce(&mut Writer) + Send + 'static) -> Result<()> {
+        self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| Error::Closed)
+    }
+
+    /// The keys that sign tokens and cursors.
+    pub fn keyring(&self) -> Keyring {
+        self.store.keys.read().clone()
+    }
+
+    /// Puts a new signing key in front; tokens and cursors of the last few keys stay valid.
+    pub fn rotate_keys(&self) -> Result<()> {
+        let mut keys = self.store.keys.write();
+        *keys = format::rotate_keys(&self.store.folder, &keys)?;
+        Ok(())
+    }
+
+    /// Whether an edge exists. Never waits for a disk.
+    #[inline]
     pub fn follows(&self, kind: EdgeKind, edge: Edge) -> bool {
-        unimplemented!()
+        self.store.index.contains(kind, edge)
     }
+
+    /// As [`EdgeStore::write`], for callers without an async runtime.
     pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
-        unimplemented!()
+        let (reply, answer) = oneshot::channel();
+        self.commands.blocking_send(Command::Write(request, reply)).map_err(|_| Error::Closed)?;
+        answer.blocking_recv().map_err(|_| Error::Closed)?
     }
+
+    /// As [`EdgeStore::list`], for callers without an async runtime.
     pub fn list_page(
         &self,
         kind: EdgeKind,
@@ -75,130 +209,113 @@ impl Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        unimplemented!()
+        self.store.rows.list((kind, side, of), after, limit)
     }
 
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
-    pub fn edges(
-        &self,
-        kind: EdgeKind,
-    ) -> Result<impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static> {
-        Ok(std::iter::empty())
-    }
-    /// How many edges of a kind there are.
-    pub fn edge_count(&self, kind: EdgeKind) -> u64 {
-        unimplemented!()
+    pub fn edges(&self, kind: EdgeKind) -> impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static {
+        let _paused = self.store.rows.pause();
+        self.store.rows.scan(Tree::Pairs, kind)
     }
 
-    /// Starts an import, or continues one with the same fingerprint that was stopped.
+    /// How many edges of a kind there are.
+    pub fn edge_count(&self, kind: EdgeKind) -> u64 {
+        self.store.index.edge_count(kind)
+    }
+
+    /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: ImportOptions) -> Result<Import> {
-        unimplemented!()
+        Import::start(self.clone(), options, self.clock.now())
     }
-    /// Compares both directions, counts and index with the truth; repairs if asked.
+
+    /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to.
+    ///
+    /// Meant for a quiet store: a write in the middle of it can look like a difference of the index.
     pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
-        unimplemented!()
+        let (mut report, mut differences) = verify::pass(&self.store.rows, &self.store.index, progress)?;
+        while repair && !differences.is_empty() {
+            let (reply, answer) = oneshot::channel();
+            let before = differences.len();
+            self.run_on_writer(move |writer| {
+                let _ = reply.send(verify::repair(&writer.store, &differences));
+            })?;
+            answer.blocking_recv().map_err(|_| Error::Closed)??;
+            differences = verify::pass(&self.store.rows, &self.store.index, progress)?.1;
+            report.repaired = differences.is_empty();
+            if differences.len() >= before && before < verify::DIFFERENCES_MAX {
+                let detail = "some differences could not be repaired; restore from a backup".into();
+                return Err(Error::Corrupt { detail });
+            }
+        }
+        Ok(report)
     }
-    /// Writes a backup of the whole store as of now into a new file.
+
+    /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.
     pub fn backup(&self, file: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
-        unimplemented!()
+        bulk::backup::write(&self.store, file, progress)
     }
-    /// Makes a new store in a missing or empty folder from a backup; its log starts a new epoch.
+
+    /// Makes a store from a backup in a folder that is missing or empty. Its log starts a new epoch.
     pub fn restore(
         file: &Path,
         folder: &Path,
-        settings: Settings,
+        settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        unimplemented!()
+        bulk::backup::restore(file, folder, settings, progress)
     }
-    /// Merges all row files; for measuring disk use.
+
+    /// Merges all row files into one sorted run per tree.
     pub fn compact(&self) -> Result<()> {
-        unimplemented!()
+        let (reply, answer) = oneshot::channel();
+        self.run_on_writer(move |writer| {
+            writer.store.seal();
+            let _ = reply.send(writer.store.rows.flush());
+        })?;
+        answer.blocking_recv().map_err(|_| Error::Closed)??;
+        self.store.rows.compact_fully()
     }
-}
-
-/// How far a long operation has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    pub stage: &'static str,
-    pub done: u64,
-    pub total: Option<u64>,
-}
-
-#[derive(Clone, Debug)]
-pub struct ImportOptions {
-    pub kind: EdgeKind,
-    /// None: no limit.
-    pub following_limit: Option<u32>,
-    /// Names the input and everything that changes how it is read; a stopped import is continued only under the same name.
-    pub fingerprint: String,
-    /// How much memory sorting may use, in bytes.
-    pub sort_memory: usize,
-}
-
-/// An import that is taking edges in. Dropped without finish: what is spooled stays for a later continuation.
-pub struct Import;
-impl Import {
-    /// How many pushes an earlier, stopped run of this import has already made durable: skip that many edges of the input.
-    pub fn taken(&self) -> u64 {
-        unimplemented!()
-    }
-    /// Takes one edge. Self-follows are counted and skipped.
-    pub fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
-        unimplemented!()
-    }
-    /// Gives up and removes what was spooled (a malformed line).
-    pub fn abandon(self) -> Result<()> {
-        unimplemented!()
-    }
-    /// Makes the import durable, then visible.
-    pub fn finish(self, progress: &dyn Fn(Progress)) -> Result<ImportReport> {
-        unimplemented!()
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ImportReport {
-    pub added: u64,
-    pub self_follows: u64,
-    pub duplicates: u64,
-    pub over_limit: u64,
-    pub position: Position,
-}
-#[derive(Clone, Debug, Default)]
-pub struct VerifyReport {
-    pub edges: u64,
-    pub users: u64,
-    pub differences: Vec<String>,
-    pub difference_count: u64,
-    pub repaired: bool,
-}
-#[derive(Clone, Copy, Debug)]
-pub struct BackupReport {
-    pub edges: u64,
-    pub position: Position,
-    pub bytes: u64,
 }
 
 impl EdgeStore for Embedded {
     fn id_kind(&self) -> IdKind {
-        unimplemented!()
+        self.store.identity.ids
     }
+
     fn epoch(&self) -> Epoch {
-        unimplemented!()
+        self.store.identity.epoch
     }
+
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        unimplemented!()
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Write(request, reply)).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
     }
+
     async fn visible(&self, position: Position) -> Result<()> {
-        unimplemented!()
+        let visibility = &self.store.visibility;
+        if position <= visibility.position() {
+            return Ok(());
+        }
+        let waiting = visibility.wait_for(position);
+        // Maintenance keeps the time: a waiter that is not answered within a second is told so.
+        self.store.signal.wake();
+        let reached = waiting.await.is_ok();
+        let current = visibility.position();
+        if reached { Ok(()) } else { Err(Error::NotYetVisible { asked: position, current }) }
     }
+
     async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        unimplemented!()
+        Ok(edges.iter().map(|&edge| self.follows(kind, edge)).collect())
     }
+
     async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        unimplemented!()
+        let since = |&edge: &Edge| {
+            if self.follows(kind, edge) { self.store.rows.since(kind, edge) } else { Ok(None) }
+        };
+        edges.iter().map(since).collect()
     }
+
     async fn list(
         &self,
         kind: EdgeKind,
@@ -207,8 +324,9 @@ impl EdgeStore for Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        unimplemented!()
+        self.list_page(kind, side, of, after, limit)
     }
+
     async fn friends(
         &self,
         kind: EdgeKind,
@@ -216,17 +334,33 @@ impl EdgeStore for Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        unimplemented!()
+        self.store.friends(kind, of, after, limit)
     }
+
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
-        unimplemented!()
+        Ok(of.iter().map(|&id| self.store.index.counts(kind, id)).collect())
     }
 }
+
 impl ChangeLog for Embedded {
     fn span(&self) -> LogSpan {
-        unimplemented!()
+        let trimmed = self.store.log.trimmed();
+        LogSpan { epoch: self.store.identity.epoch, trimmed, newest: self.store.position() }
     }
+
     async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
-        unimplemented!()
+        let events = self.store.log.read(after, self.store.position(), limit)?;
+        let change = |event: log::Event| Change {
+            position: event.position,
+            at: event.at,
+            body: match event.body {
+                EventBody::Followed(edge) => ChangeBody::Followed { kind: event.kind, edge },
+                EventBody::Unfollowed(edge, since) => {
+                    ChangeBody::Unfollowed { kind: event.kind, edge, since }
+                }
+                EventBody::Imported { edges, .. } => ChangeBody::Imported { kind: event.kind, edges },
+            },
+        };
+        Ok(events.into_iter().map(change).collect())
     }
 }

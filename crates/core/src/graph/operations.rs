@@ -17,11 +17,19 @@ pub struct GraphSettings {
     pub check_pairs_max: usize,
     /// The most users in one call for counts or relationships.
     pub users_max: usize,
+    /// The most commands in one write.
+    pub commands_max: usize,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
-        Self { following_limit: 10_000, page_limit_max: 1_000, check_pairs_max: 1_000, users_max: 100 }
+        Self {
+            following_limit: 10_000,
+            page_limit_max: 1_000,
+            check_pairs_max: 1_000,
+            users_max: 100,
+            commands_max: 10_000,
+        }
     }
 }
 
@@ -107,6 +115,7 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
 
     /// Applies commands together or not at all.
     pub async fn apply(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Result<Written> {
+        self.require_at_most("commands", commands.len(), self.settings.commands_max)?;
         for command in &commands {
             let Edge { follower, followee } = command.edge;
             self.require_ids(&[follower, followee])?;
@@ -145,6 +154,10 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         let incoming: Vec<Edge> = others.iter().map(|&id| Edge { follower: id, followee: of }).collect();
         let since = self.store.since(kind, &outgoing).await?;
         let followed_by = self.store.contains(kind, &incoming).await?;
+        assert!(
+            since.len() == others.len() && followed_by.len() == others.len(),
+            "a store answers every edge"
+        );
         let joined = others.iter().zip(since).zip(followed_by);
         Ok(joined.map(|((&id, since), followed_by)| Relationship { id, since, followed_by }).collect())
     }

@@ -36,8 +36,9 @@ pub struct Receipt {
 /// - **Limit**: no interleaving of requests lets a follower have more edges than `following_limit`.
 /// - **Ordered**: requests take effect in one order, which the positions show; of a follow and an unfollow of
 ///   one pair the one with the higher position decides, on both sides and in all counts.
-/// - **`since`**: given by the store in milliseconds; it never goes back from one change to a later one
-///   whatever the clock does, and a re-follow's is at least 1 ms after the pair's previous one.
+/// - **`since`**: given by the store in milliseconds. Every change gets a time `at` that is the clock's, but not
+///   earlier than the change before it; a follow's `since` is its `at`. After an unfollow no change is earlier than
+///   the removed edge's `since` plus 1 ms, so that a re-follow is always newer than the pair's previous follow.
 /// - **Durable**: when `write` returns `Ok`, the write survives a crash of the process or machine.
 /// - **Visible**: after [`EdgeStore::visible`] returned `Ok` for a receipt's position, every read of this
 ///   store sees the write.

@@ -1,0 +1,115 @@
+//! Compares all that a quiet store answers about some users with the model. Says what differs; never panics.
+
+use std::fmt::Debug;
+
+use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side};
+use kinfolk_core::{EdgeKind, Id, Position, Result};
+
+use crate::model::Model;
+use crate::threads::block_on;
+
+/// Ok, or what is wrong.
+pub(crate) type Verdict = std::result::Result<(), String>;
+
+/// The kinds of edge that tests use.
+pub(crate) const KINDS: [EdgeKind; 2] = [EdgeKind::Follow, EdgeKind::Block];
+
+/// More than any list or log in a test: a walk that gets so far goes in circles.
+pub(crate) const ENTRIES_MAX: usize = 20_000;
+
+/// Whether a store answers like the model: every check, list, page, count and change of these users.
+pub(crate) fn compare<S: EdgeStore + ChangeLog>(store: &S, model: &Model, users: &[Id]) -> Verdict {
+    compare_log(store, model)?;
+    for kind in KINDS {
+        compare_checks(store, model, kind, users)?;
+        compare_counts(store, model, kind, users)?;
+        for &of in users {
+            compare_lists(store, model, kind, of)?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails with both values if they differ.
+pub(crate) fn equal<T: PartialEq + Debug>(what: impl FnOnce() -> String, found: &T, expected: &T) -> Verdict {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{}: the store answers {found:?}, expected {expected:?}", what()))
+}
+
+/// Waits for an answer that must not be an error.
+pub(crate) fn answer<T>(
+    what: &str,
+    future: impl Future<Output = Result<T>>,
+) -> std::result::Result<T, String> {
+    block_on(future).map_err(|error| format!("{what} failed: {error}"))
+}
+
+/// Walks a list to its end in pages, whatever list `read` gives.
+pub(crate) fn walk(
+    page_limit: usize,
+    mut read: impl FnMut(Option<ListKey>) -> std::result::Result<Vec<ListEntry>, String>,
+) -> std::result::Result<Vec<ListEntry>, String> {
+    let mut entries: Vec<ListEntry> = Vec::new();
+    loop {
+        let page = read(entries.last().copied())?;
+        if page.len() > page_limit {
+            return Err(format!("a page of {} entries, asked for {page_limit}", page.len()));
+        }
+        let is_last = page.len() < page_limit;
+        entries.extend(page);
+        if is_last {
+            return Ok(entries);
+        }
+        if entries.len() > ENTRIES_MAX {
+            return Err(format!("a walk in pages of {page_limit} does not end"));
+        }
+    }
+}
+
+fn compare_checks<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+    let to_all = |&follower: &Id| users.iter().map(move |&followee| Edge { follower, followee });
+    let edges: Vec<Edge> =
+        users.iter().flat_map(to_all).filter(|edge| edge.follower != edge.followee).collect();
+    let contains = answer("contains", store.contains(kind, &edges))?;
+    let since = answer("since", store.since(kind, &edges))?;
+    equal(|| "answers of contains".to_owned(), &contains.len(), &edges.len())?;
+    equal(|| "answers of since".to_owned(), &since.len(), &edges.len())?;
+    for ((&edge, contains), since) in edges.iter().zip(contains).zip(since) {
+        equal(|| format!("{kind:?} contains {edge:?}"), &contains, &model.contains(kind, edge))?;
+        equal(|| format!("{kind:?} since of {edge:?}"), &since, &model.since(kind, edge))?;
+    }
+    Ok(())
+}
+
+fn compare_counts<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+    let counts = answer("counts", store.counts(kind, users))?;
+    let expected: Vec<_> = users.iter().map(|&of| model.counts(kind, of)).collect();
+    equal(|| format!("{kind:?} counts of {users:?}"), &counts, &expected)
+}
+
+fn compare_lists<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, of: Id) -> Verdict {
+    for page_limit in [1, 2, 1_000] {
+        for side in [Side::Following, Side::Followers] {
+            let entries =
+                walk(page_limit, |after| answer("list", store.list(kind, side, of, after, page_limit)))?;
+            let what = || format!("{kind:?} {side:?} of {of} in pages of {page_limit}");
+            equal(what, &entries, &model.list(kind, side, of, None, usize::MAX))?;
+        }
+        let friends =
+            walk(page_limit, |after| answer("friends", store.friends(kind, of, after, page_limit)))?;
+        let what = || format!("{kind:?} friends of {of} in pages of {page_limit}");
+        equal(what, &friends, &model.friends(kind, of, None, usize::MAX))?;
+    }
+    Ok(())
+}
+
+fn compare_log<S: ChangeLog>(store: &S, model: &Model) -> Verdict {
+    let changes = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
+    equal(|| "number of changes".to_owned(), &changes.len(), &model.changes.len())?;
+    for (change, expected) in changes.iter().zip(&model.changes) {
+        equal(|| "the log".to_owned(), change, expected)?;
+    }
+    equal(|| "newest position".to_owned(), &store.span().newest, &model.position())
+}

@@ -1,0 +1,148 @@
+//! Random histories of one client, compared with the model after every step and shrunk when they differ.
+
+use std::sync::Arc;
+
+use kinfolk_core::graph::{ChangeLog, Counts, EdgeAction, EdgeCommand, EdgeStore, Receipt, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+use crate::Make;
+use crate::clock::SimulatedClock;
+use crate::compare::{KINDS, Verdict, answer, compare, equal};
+use crate::model::Model;
+use crate::threads::block_on;
+use crate::users::{edge, user};
+
+/// Few users and a small limit, so that steps meet each other often.
+const USERS: u64 = 6;
+const FOLLOWING_LIMIT: u32 = 3;
+const STEPS_MAX: usize = 40;
+/// Everything is compared after so many steps, and after every restart and the last step.
+const STEPS_BETWEEN_COMPARISONS: usize = 8;
+
+/// Closes a store and opens it again, as a restart does.
+pub type Reopen<'a, S> = &'a dyn Fn(S) -> S;
+
+/// What one step of a history does.
+#[derive(Clone, Debug)]
+enum Step {
+    Write { kind: EdgeKind, commands: Vec<(EdgeAction, u64, u64)> },
+    Advance(u64),
+    TurnBack(u64),
+    Restart,
+}
+
+/// Runs `cases` random histories against a store and the model side by side, and panics with the shortest
+/// history that it finds for which they differ.
+///
+/// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
+/// from `seed`, so that a run can be repeated; the message of a failure names it.
+pub fn histories<S: EdgeStore + ChangeLog>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    cases: u32,
+    seed: u64,
+) {
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
+    let mut seed_bytes = [0; 32];
+    seed_bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_bytes);
+    let mut runner = TestRunner::new_with_rng(config, rng);
+    let strategy = (prop_oneof![Just(IdKind::Integer), Just(IdKind::Uuid)], vec(step(), 1..=STEPS_MAX));
+    let outcome = runner.run(&strategy, |(id_kind, steps)| {
+        run_history(make, reopen, id_kind, &steps).map_err(TestCaseError::fail)
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, (id_kind, steps))) => {
+            let steps: Vec<String> = steps.iter().map(|step| format!("  {step:?}")).collect();
+            let steps = steps.join("\n");
+            panic!("histories (seed {seed}): {reason}\nwith {} ids, after\n{steps}", id_kind.name());
+        }
+        Err(TestError::Abort(reason)) => panic!("histories (seed {seed}) could not run: {reason}"),
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let action = prop_oneof![3 => Just(EdgeAction::Follow), 2 => Just(EdgeAction::Unfollow)];
+    // The second user is drawn from the others, as self-follows do not reach a store.
+    let command = (action, 0..USERS, 1..USERS)
+        .prop_map(|(action, from, distance)| (action, from, (from + distance) % USERS));
+    let kind = || prop_oneof![4 => Just(KINDS[0]), 1 => Just(KINDS[1])];
+    let write_one =
+        (kind(), vec(command.clone(), 1)).prop_map(|(kind, commands)| Step::Write { kind, commands });
+    let write_many = (kind(), vec(command, 0..6)).prop_map(|(kind, commands)| Step::Write { kind, commands });
+    prop_oneof![
+        14 => write_one,
+        6 => write_many,
+        3 => (1..3_u64).prop_map(Step::Advance),
+        1 => (1..10_000_000_u64).prop_map(Step::Advance),
+        2 => (1..10_000_000_u64).prop_map(Step::TurnBack),
+        2 => Just(Step::Restart),
+    ]
+}
+
+fn run_history<S: EdgeStore + ChangeLog>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    id_kind: IdKind,
+    steps: &[Step],
+) -> Verdict {
+    let clock = Arc::new(SimulatedClock::default());
+    let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
+    let mut model = Model::default();
+    let users: Vec<Id> = (0..USERS).map(|number| user(id_kind, number)).collect();
+    for (step, number) in steps.iter().zip(1..) {
+        let mut compare_all = number % STEPS_BETWEEN_COMPARISONS == 0;
+        match step {
+            Step::Write { kind, commands } => {
+                let request = request(id_kind, *kind, commands);
+                write(&store, &mut model, &request, &clock).map_err(|wrong| format!("{step:?}: {wrong}"))?;
+            }
+            Step::Advance(millis) => clock.advance(*millis),
+            Step::TurnBack(millis) => clock.turn_back(*millis),
+            Step::Restart => {
+                if let Some(reopen) = reopen {
+                    store = reopen(store);
+                    compare_all = true;
+                }
+            }
+        }
+        if compare_all {
+            compare(&store, &model, &users).map_err(|wrong| format!("after step {number}: {wrong}"))?;
+        }
+    }
+    compare(&store, &model, &users)
+}
+
+fn request(id_kind: IdKind, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)]) -> WriteRequest {
+    let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(id_kind, from, to) };
+    let commands = commands.iter().map(command).collect();
+    WriteRequest { kind, commands, following_limit: FOLLOWING_LIMIT }
+}
+
+/// Writes to both and compares the receipts, then what the request was about.
+fn write<S: EdgeStore + ChangeLog>(
+    store: &S,
+    model: &mut Model,
+    request: &WriteRequest,
+    clock: &SimulatedClock,
+) -> Verdict {
+    let expected = model.write(request, clock.now());
+    let found = block_on(store.write(request.clone()));
+    // Errors have no equality, but their text holds all that they say.
+    let comparable = |result: &Result<Receipt>| result.clone().map_err(|error| error.to_string());
+    equal(|| "receipt".to_owned(), &comparable(&found), &comparable(&expected))?;
+    answer("visible", store.visible(model.position()))?;
+
+    let edges: Vec<_> = request.commands.iter().map(|command| command.edge).collect();
+    let contains = answer("contains", store.contains(request.kind, &edges))?;
+    let expected: Vec<bool> = edges.iter().map(|&edge| model.contains(request.kind, edge)).collect();
+    equal(|| "contains".to_owned(), &contains, &expected)?;
+    let users: Vec<Id> = edges.iter().flat_map(|edge| [edge.follower, edge.followee]).collect();
+    let counts = answer("counts", store.counts(request.kind, &users))?;
+    let expected: Vec<Counts> = users.iter().map(|&of| model.counts(request.kind, of)).collect();
+    equal(|| "counts".to_owned(), &counts, &expected)
+}

@@ -1,0 +1,192 @@
+//! The reference model: what a store must answer, written so plainly that it is right by reading it. Slow, and
+//! without threads: [`crate::ModelStore`] puts it behind the ports.
+
+use std::collections::BTreeMap;
+
+use kinfolk_core::graph::{
+    Change, ChangeBody, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Receipt, Side,
+    WriteRequest,
+};
+use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
+
+/// A graph in memory.
+///
+/// # Time
+/// Every change is given `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
+/// `at`, or the removed edge's `since` + 1 ms after an unfollow if that is later. It depends on the newest
+/// change alone, so that a store finds it again in its log after a restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Model {
+    pub(crate) edges: BTreeMap<(EdgeKind, Edge), Timestamp>,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) position: Position,
+    pub(crate) floor: Timestamp,
+}
+
+impl Model {
+    /// The graph that a whole change log describes.
+    pub fn replay(changes: impl IntoIterator<Item = Change>) -> Self {
+        let mut model = Self::default();
+        changes.into_iter().for_each(|change| model.apply(change));
+        model
+    }
+
+    /// Applies a request when the clock shows `now`.
+    pub fn write(&mut self, request: &WriteRequest, now: Timestamp) -> Result<Receipt> {
+        // On a copy, so that a refusal leaves nothing behind.
+        let mut after = self.clone();
+        let changed: Result<Vec<bool>> =
+            request.commands.iter().map(|&command| after.command(request, command, now)).collect();
+        let changed = changed?;
+        *self = after;
+        Ok(Receipt { position: self.position, changed })
+    }
+
+    fn command(&mut self, request: &WriteRequest, command: EdgeCommand, now: Timestamp) -> Result<bool> {
+        let WriteRequest { kind, following_limit, .. } = *request;
+        let edge = command.edge;
+        match (command.action, self.since(kind, edge)) {
+            (EdgeAction::Follow, Some(_)) | (EdgeAction::Unfollow, None) => Ok(false),
+            (EdgeAction::Follow, None) => {
+                if self.counts(kind, edge.follower).following >= u64::from(following_limit) {
+                    return Err(limit_reached(edge.follower, following_limit));
+                }
+                self.record(now, ChangeBody::Followed { kind, edge });
+                Ok(true)
+            }
+            (EdgeAction::Unfollow, Some(since)) => {
+                self.record(now, ChangeBody::Unfollowed { kind, edge, since });
+                Ok(true)
+            }
+        }
+    }
+
+    fn record(&mut self, now: Timestamp, body: ChangeBody) {
+        self.apply(Change { position: self.position.next(), at: now.max(self.floor), body });
+    }
+
+    /// Applies a change that is known to have happened.
+    pub fn apply(&mut self, change: Change) {
+        self.floor = self.floor.max(change.at);
+        match change.body {
+            ChangeBody::Followed { kind, edge } => {
+                self.edges.insert((kind, edge), change.at);
+            }
+            ChangeBody::Unfollowed { kind, edge, since } => {
+                self.edges.remove(&(kind, edge));
+                self.floor = self.floor.max(since.plus_millis(1));
+            }
+            ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
+        }
+        self.position = change.position;
+        self.changes.push(change);
+    }
+
+    /// The newest position.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Whether an edge exists.
+    pub fn contains(&self, kind: EdgeKind, edge: Edge) -> bool {
+        self.since(kind, edge).is_some()
+    }
+
+    /// Since when an edge exists, if it does.
+    pub fn since(&self, kind: EdgeKind, edge: Edge) -> Option<Timestamp> {
+        self.edges.get(&(kind, edge)).copied()
+    }
+
+    /// Up to `limit` entries of a list, strictly after `after`.
+    pub fn list(
+        &self,
+        kind: EdgeKind,
+        side: Side,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Vec<ListEntry> {
+        page(self.whole_list(kind, side, of), after, limit)
+    }
+
+    /// Up to `limit` of those who follow `of` and are followed by it, by when they followed `of`.
+    pub fn friends(&self, kind: EdgeKind, of: Id, after: Option<ListKey>, limit: usize) -> Vec<ListEntry> {
+        let mut friends = self.whole_list(kind, Side::Followers, of);
+        friends.retain(|entry| self.contains(kind, Edge { follower: of, followee: entry.id }));
+        page(friends, after, limit)
+    }
+
+    /// A user's list, from its beginning to its end.
+    pub(crate) fn whole_list(&self, kind: EdgeKind, side: Side, of: Id) -> Vec<ListEntry> {
+        let entry = |(&(edge_kind, edge), &since): (&(EdgeKind, Edge), &Timestamp)| {
+            let (from, to) = match side {
+                Side::Following => (edge.follower, edge.followee),
+                Side::Followers => (edge.followee, edge.follower),
+            };
+            (edge_kind == kind && from == of).then_some(ListEntry { since, id: to })
+        };
+        let mut entries: Vec<ListEntry> = self.edges.iter().filter_map(entry).collect();
+        entries.sort();
+        entries
+    }
+
+    /// How many edges a user has on each side.
+    pub fn counts(&self, kind: EdgeKind, of: Id) -> Counts {
+        let count = |matches: &dyn Fn(&Edge) -> bool| {
+            self.edges.keys().filter(|(edge_kind, edge)| *edge_kind == kind && matches(edge)).count() as u64
+        };
+        Counts {
+            following: count(&|edge| edge.follower == of),
+            followers: count(&|edge| edge.followee == of),
+        }
+    }
+
+    /// Up to `limit` changes after `after`, oldest first.
+    pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
+        self.changes.iter().filter(|change| change.position > after).take(limit).cloned().collect()
+    }
+}
+
+pub(crate) fn limit_reached(follower: Id, limit: u32) -> Error {
+    Error::FollowingLimit { follower: follower.to_string(), limit }
+}
+
+/// The page of a sorted list that begins after a key.
+fn page(list: Vec<ListEntry>, after: Option<ListKey>, limit: usize) -> Vec<ListEntry> {
+    list.into_iter().filter(|entry| after.is_none_or(|after| *entry > after)).take(limit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Id = Id::Integer(1);
+    const B: Id = Id::Integer(2);
+    const C: Id = Id::Integer(3);
+
+    fn write(model: &mut Model, action: EdgeAction, edge: (Id, Id), now: u64) -> Result<Receipt> {
+        let edge = Edge { follower: edge.0, followee: edge.1 };
+        let commands = vec![EdgeCommand { action, edge }];
+        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1 };
+        model.write(&request, Timestamp::from_millis(now))
+    }
+
+    #[test]
+    fn a_short_history() {
+        let mut model = Model::default();
+        let receipt = write(&mut model, EdgeAction::Follow, (A, B), 10).unwrap();
+        assert_eq!(receipt, Receipt { position: Position(1), changed: vec![true] });
+        assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed, [false]);
+        assert!(matches!(
+            write(&mut model, EdgeAction::Follow, (A, C), 11),
+            Err(Error::FollowingLimit { limit: 1, .. })
+        ));
+        write(&mut model, EdgeAction::Unfollow, (A, B), 9).unwrap();
+        write(&mut model, EdgeAction::Follow, (A, B), 9).unwrap();
+        let since = Timestamp::from_millis(11);
+        assert_eq!(model.since(EdgeKind::Follow, Edge { follower: A, followee: B }), Some(since));
+        assert_eq!(model.list(EdgeKind::Follow, Side::Followers, B, None, 9), [ListKey { since, id: A }]);
+        assert_eq!(model.counts(EdgeKind::Follow, B), Counts { following: 0, followers: 1 });
+        assert_eq!(Model::replay(model.changes(Position::START, 9)), model);
+    }
+}

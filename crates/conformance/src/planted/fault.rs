@@ -1,0 +1,154 @@
+//! The mistakes that can be planted. Each says what a store that makes it does; where it is planted is in
+//! the files beside this one.
+
+/// Defines the enum and the list of all its variants in one place, so that no fault can be left untested.
+macro_rules! faults {
+    ($($(#[doc = $says:literal])+ $name:ident,)+) => {
+        /// A mistake that [`crate::ModelStore`] makes when asked to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Fault {
+            $($(#[doc = $says])+ $name,)+
+        }
+
+        impl Fault {
+            /// All faults.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+        }
+    };
+}
+
+faults! {
+    /// A repeated follow appends a second row: the lists show it twice and the counts say 2.
+    RepeatAppendsRow,
+    /// A repeated follow adds 1 to the counts blindly.
+    RepeatAddsToCounts,
+    /// An unfollow of nothing takes 1 off the counts blindly, clamped at 0, which hides it at first.
+    CountsClampHidesDrift,
+    /// Every third event is delivered to the counts twice, and they add 1 each time.
+    RedeliveryCountsTwice,
+    /// A repeated follow or unfollow writes an event.
+    RepeatEmitsEvent,
+    /// A repeated follow or unfollow says that it changed something.
+    RepeatSaysChanged,
+    /// A write that changed nothing returns the start of the log, not the current position.
+    RepeatReturnsStart,
+    /// A receipt's position is the one before its change, so that a read at it need not see the change.
+    ReceiptOfStateBefore,
+    /// A request that is refused in the middle leaves its first commands applied.
+    RequestAppliedInPart,
+    /// A refused request takes a position, which leaves a gap in the log.
+    RefusalTakesPosition,
+    /// The commands of a request are applied from the last to the first.
+    CommandsOutOfOrder,
+    /// An update of A then B and one of B then A lock in opposite orders, and the database kills one.
+    OppositeLocks,
+    /// The order of two writes of one pair is decided by the wall clock: the "older" one is dropped.
+    VersionFromClock,
+
+    /// The limit is checked before the write, not with it.
+    LimitCheckedBefore,
+    /// The limit does not count what the same request adds.
+    LimitIgnoresOwnRequest,
+    /// The limit does not count what the same request has removed.
+    LimitForgetsFreedPlace,
+    /// The limit lets one too many through.
+    LimitOffByOne,
+    /// At the limit, a repeated follow is refused.
+    LimitRefusesRepeat,
+    /// The limit counts the edges of all kinds together.
+    LimitSharedByKinds,
+
+    /// `since` is what the clock shows, even if it was turned back.
+    SinceGoesBackWithClock,
+    /// A re-follow within one millisecond has the `since` of the follow before.
+    RefollowInSameMillisecond,
+    /// A re-follow by upsert keeps the first `since`.
+    RefollowKeepsSince,
+    /// `since` is kept in seconds.
+    SinceInSeconds,
+    /// A user's follows are one row with one time, so that each has the `since` of the newest.
+    SinceOfWholeRow,
+    /// The follower side takes its own look at the clock.
+    FollowerSideOwnTime,
+
+    /// An unfollow does not reach the follower side.
+    FollowerSideForgetsUnfollow,
+    /// The follower side keeps the newer of two events by the wall clock.
+    FollowerSideByClock,
+    /// The follower side applies events in the order in which they happen to arrive.
+    FollowerSideOutOfOrder,
+
+    /// A check fills its cache with what it read before an unfollow, after it.
+    CheckFillsStale,
+    /// A check has not heard of the newest change, whatever position was waited for.
+    CheckLagsBehind,
+    /// A check trusts a filter that unfollows never leave.
+    CheckKeepsRemoved,
+    /// A check takes a filter's "maybe" for "yes".
+    CheckTakesMaybeForYes,
+    /// A check compares the low 32 bits of ids.
+    CheckTruncatesIds,
+    /// A check says no for every user that is not among the first 16 that it cached.
+    CheckMissesUncachedUsers,
+    /// Answers to many questions come sorted by edge or id, not in the order asked.
+    AnswersInOtherOrder,
+    /// A user that was never seen is an error.
+    UnknownUserFails,
+    /// A user that was never seen is left out of the answer.
+    UnknownUserLeftOut,
+    /// All kinds share one set of edges on reading.
+    KindsShareEdges,
+
+    /// Lists run from the oldest to the newest.
+    ListAscending,
+    /// Lists are ordered by time, and within a millisecond from low ids to high.
+    ListOrderedByTimeOnly,
+    /// A cursor of time alone goes on with the next older millisecond.
+    CursorByTimeSkips,
+    /// A cursor of time alone goes on with the same millisecond.
+    CursorByTimeRepeats,
+    /// A page begins with the entry that the page before ended with.
+    CursorInclusive,
+    /// A page after an edge that is gone meanwhile is empty.
+    CursorNeedsItsEdge,
+    /// Only the newest 1,000 entries of a list are read.
+    ListStopsAtThousand,
+    /// Friends come by when the user followed them, not by when they followed the user.
+    FriendsByOwnFollow,
+    /// Friends come by id, as an intersection of sets gives them.
+    FriendsById,
+    /// A page of friends is a page of followers with the others left out, so it is short before the end.
+    FriendsFilteredAfterPaging,
+    /// Friends are looked for among the newest 100 followers only.
+    FriendsScanIsBounded,
+
+    /// Every fifth event is lost between the commit and the log.
+    LogLosesEvent,
+    /// Every fifth event is in the log twice.
+    LogRepeatsEvent,
+    /// The events of one request are logged in reverse.
+    LogReordersRequest,
+    /// Changes after a position begin with that position.
+    LogInclusive,
+    /// The log gives one change more than asked for.
+    LogIgnoresLimit,
+    /// An event of an unfollow says that the edge had existed since the unfollow.
+    LogForgetsRemovedSince,
+    /// An event's `at` is what the clock shows, even if it was turned back.
+    LogTimeGoesBackWithClock,
+    /// The log tells of follows only, not of other kinds.
+    LogForgetsOtherKinds,
+    /// Every write begins a new epoch, which makes all tokens before it worthless.
+    EpochChangesWithWrites,
+    /// Any position is said to be visible at once.
+    VisibleAlways,
+
+    /// After a restart `since` may go back.
+    RestartForgetsFloor,
+    /// The newest write does not survive a restart.
+    RestartLosesNewest,
+    /// The follower side is rebuilt from a snapshot that lacks the newest change.
+    RestartRebuildMissesTail,
+    /// After a restart a follow makes a set of one, which then denies what the user had followed before.
+    RestartTrustsPartialSet,
+}

@@ -1,0 +1,150 @@
+//! The reference model behind the ports: a store in memory, right by construction unless a fault is planted.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kinfolk_core::graph::{
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+};
+use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
+
+use crate::model::Model;
+use crate::planted::{Fault, Planted};
+
+/// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
+const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
+
+/// A [`Model`] as a store. Its calls block for a moment, which only tests may do.
+pub struct ModelStore {
+    id_kind: IdKind,
+    clock: Arc<dyn Clock>,
+    model: Mutex<Model>,
+    written: Condvar,
+    planted: Option<Planted>,
+}
+
+impl ModelStore {
+    /// An empty store without a fault.
+    pub fn new(id_kind: IdKind, clock: Arc<dyn Clock>) -> Self {
+        Self { id_kind, clock, model: Mutex::default(), written: Condvar::new(), planted: None }
+    }
+
+    /// An empty store that makes one mistake.
+    pub fn with_fault(id_kind: IdKind, clock: Arc<dyn Clock>, fault: Fault) -> Self {
+        Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
+    }
+
+    /// The store after a restart: everything is rebuilt from the change log.
+    #[must_use]
+    pub fn reopen(self) -> Self {
+        let old = self.model.into_inner().expect("no call panicked inside the model");
+        let mut model = Model::replay(old.changes(Position::START, usize::MAX));
+        let planted = self.planted.map(|planted| planted.reopen(&mut model));
+        Self { model: Mutex::new(model), planted, ..Self::new(self.id_kind, self.clock) }
+    }
+
+    fn model(&self) -> MutexGuard<'_, Model> {
+        self.model.lock().expect("no call panics inside the model")
+    }
+}
+
+impl EdgeStore for ModelStore {
+    fn id_kind(&self) -> IdKind {
+        self.id_kind
+    }
+
+    fn epoch(&self) -> Epoch {
+        let changes = self.planted.as_ref().is_some_and(Planted::changes_epoch);
+        if changes { Epoch(self.model().position().0) } else { Epoch(1) }
+    }
+
+    async fn write(&self, request: WriteRequest) -> Result<Receipt> {
+        let result = match &self.planted {
+            None => {
+                let mut model = self.model();
+                model.write(&request, self.clock.now())
+            }
+            Some(planted) => planted.write(&self.model, request, &*self.clock),
+        };
+        self.written.notify_all();
+        result
+    }
+
+    async fn visible(&self, position: Position) -> Result<()> {
+        if self.planted.as_ref().is_some_and(Planted::sees_the_future) {
+            return Ok(());
+        }
+        let early = |model: &mut Model| model.position() < position;
+        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, early);
+        let (model, _) = waited.expect("no call panics inside the model");
+        if model.position() >= position {
+            Ok(())
+        } else {
+            Err(Error::NotYetVisible { asked: position, current: model.position() })
+        }
+    }
+
+    async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
+        if let Some(planted) = &self.planted {
+            return planted.contains(&self.model, kind, edges);
+        }
+        let model = self.model();
+        Ok(edges.iter().map(|&edge| model.contains(kind, edge)).collect())
+    }
+
+    async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
+        if let Some(planted) = &self.planted {
+            return planted.since(&self.model(), kind, edges);
+        }
+        let model = self.model();
+        Ok(edges.iter().map(|&edge| model.since(kind, edge)).collect())
+    }
+
+    async fn list(
+        &self,
+        kind: EdgeKind,
+        side: Side,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        match &self.planted {
+            None => Ok(self.model().list(kind, side, of, after, limit)),
+            Some(planted) => planted.list(&self.model(), kind, side, of, (after, limit)),
+        }
+    }
+
+    async fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        match &self.planted {
+            None => Ok(self.model().friends(kind, of, after, limit)),
+            Some(planted) => planted.friends(&self.model(), kind, of, (after, limit)),
+        }
+    }
+
+    async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
+        if let Some(planted) = &self.planted {
+            return planted.counts(&self.model(), kind, of);
+        }
+        let model = self.model();
+        Ok(of.iter().map(|&id| model.counts(kind, id)).collect())
+    }
+}
+
+impl ChangeLog for ModelStore {
+    fn span(&self) -> LogSpan {
+        LogSpan { epoch: self.epoch(), trimmed: Position::START, newest: self.model().position() }
+    }
+
+    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
+        match &self.planted {
+            None => Ok(self.model().changes(after, limit)),
+            Some(planted) => Ok(planted.changes(&self.model(), after, limit)),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
+//!
+//! Each sentence of the contract in `kinfolk_core::graph`'s ports has a case. Every run of a case gets a fresh
+//! store, and waits with `visible` after a write before it reads.
+
+mod friends;
+mod limit;
+mod lists;
+mod log;
+mod operations;
+mod races;
+mod reads;
+mod subject;
+mod times;
+mod walks;
+mod writes;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kinfolk_core::graph::{ChangeLog, EdgeStore};
+use kinfolk_core::{EdgeKind, IdKind};
+
+use crate::compare::KINDS;
+use crate::{Make, ModelStore};
+use subject::Subject;
+
+/// A case and its name.
+type Case<S> = (&'static str, fn(&Subject<S>));
+
+/// What a case is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The ids of the deployment.
+    pub id_kind: IdKind,
+    /// The kind of edge that the case is about.
+    pub edge_kind: EdgeKind,
+}
+
+impl Setting {
+    /// Everything that a whole run covers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let with_kinds = |id_kind| KINDS.into_iter().map(move |edge_kind| Self { id_kind, edge_kind });
+        [IdKind::Integer, IdKind::Uuid].into_iter().flat_map(with_kinds)
+    }
+}
+
+/// Runs every case for every setting, and panics with a list of those that failed.
+pub fn run<S: EdgeStore + ChangeLog>(make: Make<'_, S>) {
+    run_cases(&cases(), make);
+}
+
+/// Runs one case for every setting.
+pub fn run_case<S: EdgeStore + ChangeLog>(name: &str, make: Make<'_, S>) {
+    run_cases(&[case(name)], make);
+}
+
+/// Runs one case for one setting. The message of a failure names all three.
+pub fn run_case_in<S: EdgeStore + ChangeLog>(name: &str, setting: Setting, make: Make<'_, S>) {
+    outcome(case(name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The names of all cases, in the order in which they run.
+pub fn case_names() -> impl Iterator<Item = &'static str> {
+    cases::<ModelStore>().into_iter().map(|(name, _)| name)
+}
+
+fn run_cases<S: EdgeStore + ChangeLog>(cases: &[Case<S>], make: Make<'_, S>) {
+    let mut failures = Vec::new();
+    for &case in cases {
+        failures.extend(Setting::all().filter_map(|setting| outcome(case, setting, make).err()));
+    }
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+fn case<S: EdgeStore + ChangeLog>(name: &str) -> Case<S> {
+    let found = cases().into_iter().find(|(known, _)| *known == name);
+    found.unwrap_or_else(|| panic!("there is no case named {name}"))
+}
+
+fn outcome<S: EdgeStore + ChangeLog>(
+    (name, case): Case<S>,
+    setting: Setting,
+    make: Make<'_, S>,
+) -> Result<(), String> {
+    let run = || case(&Subject::new(make, setting));
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        let Setting { id_kind, edge_kind } = setting;
+        let message = message(&*panic);
+        format!("case {name} with {} ids and {} edges: {message}", id_kind.name(), edge_kind.name())
+    })
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
+}
+
+fn cases<S: EdgeStore + ChangeLog>() -> Vec<Case<S>> {
+    [
+        writes::cases(),
+        limit::cases(),
+        times::cases(),
+        reads::cases(),
+        lists::cases(),
+        walks::cases(),
+        friends::cases(),
+        log::cases(),
+        operations::cases(),
+        races::cases(),
+    ]
+    .concat()
+}
+
+/// Lists functions of a file as cases, each under its own name.
+macro_rules! list_cases {
+    ($($case:ident),+ $(,)?) => {
+        pub(super) fn cases<S: EdgeStore + ChangeLog>() -> Vec<super::Case<S>> {
+            vec![$((stringify!($case), $case::<S>)),+]
+        }
+    };
+}
+use list_cases;

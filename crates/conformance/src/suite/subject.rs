@@ -1,0 +1,213 @@
+//! What a case works with: a fresh store in a graph, its clock, and short words for writes and reads that must
+//! succeed. A failure is a panic.
+
+use std::sync::Arc;
+
+use kinfolk_core::graph::{
+    Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, Graph, GraphSettings, ListEntry,
+    ListKey, Receipt, Side, WriteRequest,
+};
+use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, SigningKey, Timestamp};
+
+use super::Setting;
+use crate::Make;
+use crate::audit::Record;
+use crate::clock::SimulatedClock;
+use crate::compare::{ENTRIES_MAX, KINDS, walk};
+use crate::threads::block_on;
+use crate::users;
+
+/// The limit of writes that are not about the limit.
+pub(super) const NO_LIMIT: u32 = 100_000;
+
+/// Small, so that a case reaches each limit with a few edges.
+pub(super) const SETTINGS: GraphSettings = GraphSettings {
+    following_limit: 5,
+    page_limit_max: 20,
+    check_pairs_max: 10,
+    users_max: 8,
+    commands_max: 50,
+};
+
+/// A store under test.
+pub(super) struct Subject<S> {
+    pub graph: Graph<S>,
+    pub clock: Arc<SimulatedClock>,
+    pub setting: Setting,
+}
+
+/// A command in a case's words: what to do, from which user, to which.
+pub(super) type Command = (EdgeAction, u64, u64);
+
+pub(super) fn follow(from: u64, to: u64) -> Command {
+    (EdgeAction::Follow, from, to)
+}
+
+pub(super) fn unfollow(from: u64, to: u64) -> Command {
+    (EdgeAction::Unfollow, from, to)
+}
+
+/// The keys of the graph under test.
+pub(super) fn keys() -> Keyring {
+    Keyring::new(SigningKey::new([7; 32]), [])
+}
+
+impl<S: EdgeStore + ChangeLog> Subject<S> {
+    pub(super) fn new(make: Make<'_, S>, setting: Setting) -> Self {
+        let clock = Arc::new(SimulatedClock::default());
+        let store = make(setting.id_kind, Arc::<SimulatedClock>::clone(&clock));
+        Self { graph: Graph::new(store, keys(), SETTINGS), clock, setting }
+    }
+
+    pub(super) fn store(&self) -> &S {
+        self.graph.store()
+    }
+
+    /// The kind of edge that the case is about.
+    pub(super) fn kind(&self) -> EdgeKind {
+        self.setting.edge_kind
+    }
+
+    /// A kind of edge that the case is not about.
+    pub(super) fn other_kind(&self) -> EdgeKind {
+        if self.kind() == KINDS[0] { KINDS[1] } else { KINDS[0] }
+    }
+
+    pub(super) fn id(&self, number: u64) -> Id {
+        users::user(self.setting.id_kind, number)
+    }
+
+    pub(super) fn ids(&self, numbers: impl IntoIterator<Item = u64>) -> Vec<Id> {
+        numbers.into_iter().map(|number| self.id(number)).collect()
+    }
+
+    pub(super) fn edge(&self, from: u64, to: u64) -> Edge {
+        users::edge(self.setting.id_kind, from, to)
+    }
+
+    pub(super) fn commands(&self, commands: &[Command]) -> Vec<EdgeCommand> {
+        let command = |&(action, from, to): &_| EdgeCommand { action, edge: self.edge(from, to) };
+        commands.iter().map(command).collect()
+    }
+
+    /// Writes a request, and waits until it is visible if it succeeds.
+    pub(super) fn try_write(
+        &self,
+        kind: EdgeKind,
+        commands: Vec<EdgeCommand>,
+        following_limit: u32,
+    ) -> Result<Receipt> {
+        let commands_len = commands.len();
+        let receipt = block_on(self.store().write(WriteRequest { kind, commands, following_limit }))?;
+        assert_eq!(receipt.changed.len(), commands_len, "a receipt has an answer for each command");
+        block_on(self.store().visible(receipt.position)).expect("the position of a receipt is visible");
+        Ok(receipt)
+    }
+
+    /// Writes a request under a limit.
+    pub(super) fn write_limited(&self, limit: u32, commands: &[Command]) -> Result<Receipt> {
+        self.try_write(self.kind(), self.commands(commands), limit)
+    }
+
+    /// Writes a request that must succeed.
+    pub(super) fn write(&self, commands: &[Command]) -> Receipt {
+        self.write_limited(NO_LIMIT, commands).expect("the write succeeds")
+    }
+
+    pub(super) fn follow(&self, from: u64, to: u64) -> Receipt {
+        self.write(&[follow(from, to)])
+    }
+
+    pub(super) fn unfollow(&self, from: u64, to: u64) -> Receipt {
+        self.write(&[unfollow(from, to)])
+    }
+
+    /// Writes a request and keeps what the audit of threads needs.
+    pub(super) fn recorded(&self, commands: &[Command]) -> Record {
+        let receipt = self.write(commands);
+        Record { kind: self.kind(), commands: self.commands(commands), receipt }
+    }
+
+    /// Makes many edges, in requests of some hundred, as each may cost a sync.
+    pub(super) fn follow_all(&self, edges: impl IntoIterator<Item = (u64, u64)>) {
+        let commands: Vec<_> = edges.into_iter().map(|(from, to)| follow(from, to)).collect();
+        for request in commands.chunks(250) {
+            assert!(!self.write(request).changed.contains(&false), "every edge is new");
+        }
+    }
+
+    pub(super) fn contains(&self, from: u64, to: u64) -> bool {
+        let found = block_on(self.store().contains(self.kind(), &[self.edge(from, to)])).unwrap();
+        assert_eq!(found.len(), 1);
+        found[0]
+    }
+
+    pub(super) fn since(&self, from: u64, to: u64) -> Option<Timestamp> {
+        let found = block_on(self.store().since(self.kind(), &[self.edge(from, to)])).unwrap();
+        assert_eq!(found.len(), 1);
+        found[0]
+    }
+
+    pub(super) fn counts(&self, of: u64) -> Counts {
+        let found = block_on(self.store().counts(self.kind(), &[self.id(of)])).unwrap();
+        assert_eq!(found.len(), 1);
+        found[0]
+    }
+
+    pub(super) fn page(&self, side: Side, of: u64, after: Option<ListKey>, limit: usize) -> Vec<ListEntry> {
+        block_on(self.store().list(self.kind(), side, self.id(of), after, limit)).unwrap()
+    }
+
+    /// A whole list, walked in pages.
+    pub(super) fn walk(&self, side: Side, of: u64, page_limit: usize) -> Vec<ListEntry> {
+        let walked = walk(page_limit, |after| Ok(self.page(side, of, after, page_limit)));
+        walked.unwrap_or_else(|wrong| panic!("{side:?} of user {of}: {wrong}"))
+    }
+
+    pub(super) fn following(&self, of: u64) -> Vec<ListEntry> {
+        self.walk(Side::Following, of, 1_000)
+    }
+
+    pub(super) fn followers(&self, of: u64) -> Vec<ListEntry> {
+        self.walk(Side::Followers, of, 1_000)
+    }
+
+    pub(super) fn friends(&self, of: u64, page_limit: usize) -> Vec<ListEntry> {
+        let (kind, of) = (self.kind(), self.id(of));
+        let read = |after| Ok(block_on(self.store().friends(kind, of, after, page_limit)).unwrap());
+        walk(page_limit, read).unwrap_or_else(|wrong| panic!("friends of {of}: {wrong}"))
+    }
+
+    /// The whole log.
+    pub(super) fn changes(&self) -> Vec<Change> {
+        block_on(self.store().changes(Position::START, ENTRIES_MAX)).unwrap()
+    }
+
+    pub(super) fn newest(&self) -> Position {
+        self.store().span().newest
+    }
+
+    /// All that the store says about users 0 to 9 and the log, to see that something changed none of it.
+    pub(super) fn snapshot(&self) -> impl PartialEq + std::fmt::Debug + use<S> {
+        let users = 0..10;
+        let lists: Vec<_> =
+            users.clone().map(|of| (self.following(of), self.followers(of), self.friends(of, 100))).collect();
+        let counts: Vec<_> = users.map(|of| self.counts(of)).collect();
+        (lists, counts, self.changes(), self.newest())
+    }
+}
+
+/// Whether a write was refused for the limit, with the right words.
+pub(super) fn assert_limit<T: std::fmt::Debug>(result: Result<T>, of: Id, expected: u32) {
+    match result {
+        Err(Error::FollowingLimit { follower, limit }) => {
+            assert_eq!((follower, limit), (of.to_string(), expected));
+        }
+        other => panic!("a write over the limit must be refused with it, not {other:?}"),
+    }
+}
+
+/// The ids of entries, in their order.
+pub(super) fn ids_of(entries: &[ListEntry]) -> Vec<Id> {
+    entries.iter().map(|entry| entry.id).collect()
+}

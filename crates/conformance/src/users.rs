@@ -1,0 +1,22 @@
+//! Users for tests: small numbers, spread over the whole range of a deployment's ids.
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{Id, IdKind};
+
+/// The user with a small number. A higher number is a higher id, while the low halves of the ids run the other
+/// way and the ids are sparse: a store that cuts ids short or counts on dense ones is found out.
+///
+/// Numbers are below 2^20.
+pub fn user(kind: IdKind, number: u64) -> Id {
+    const LOW_HALF: u64 = (1 << 40) - 1;
+    assert!(number < 1 << 20, "user numbers are small");
+    match kind {
+        IdKind::Integer => Id::Integer(number << 40 | (LOW_HALF - number)),
+        IdKind::Uuid => Id::Uuid(u128::from(number) << 64 | u128::from(u64::MAX - number)),
+    }
+}
+
+/// The edge from one such user to another.
+pub fn edge(kind: IdKind, from: u64, to: u64) -> Edge {
+    Edge { follower: user(kind, from), followee: user(kind, to) }
+}

@@ -1,0 +1,39 @@
+//! Shows that the suite passes for a right store and fails for every planted fault.
+
+mod faults;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use kinfolk_conformance::{ModelStore, SEED, concurrent_histories, histories, suite};
+
+/// The test of faults silences panics, which it expects by the hundred, for the whole process: the others wait,
+/// so that their messages are not lost.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn the_model_passes_the_suite() {
+    let _turn = one_at_a_time();
+    suite::run(&ModelStore::new);
+}
+
+#[test]
+fn the_model_passes_the_histories() {
+    let _turn = one_at_a_time();
+    histories(&ModelStore::new, Some(&ModelStore::reopen), 100, SEED);
+    histories(&ModelStore::new, None, 20, SEED);
+    concurrent_histories(&ModelStore::new, 20, SEED);
+}
+
+#[test]
+fn case_names_are_unique_and_can_be_run_alone() {
+    let _turn = one_at_a_time();
+    let mut names: Vec<_> = suite::case_names().collect();
+    suite::run_case(names[0], &ModelStore::new);
+    let cases = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), cases);
+}

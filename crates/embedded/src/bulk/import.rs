@@ -1,0 +1,412 @@
+//! Imports: edges are sorted into run files first, then one event in the log makes all of them count.
+//!
+//! Until that event is durable nothing is visible and the run files can be continued or dropped. From then on the
+//! import has happened: a start that finds it half applied applies the rest from the run files.
+//!
+//! `imports/NUMBER/import` is text with a checksum: `fingerprint`, `kind`, `limit`, `at`, `taken`, `self`, `runs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Error, IdKind, Position, Result, Timestamp};
+
+use super::load::{self, Loaded, Target};
+use super::run::PairRecord;
+use super::sorter::{Merge, Sorter};
+use crate::files::{self, IoContext};
+use crate::index::Index;
+use crate::log::{Event, EventBody};
+use crate::raw::RawId;
+use crate::rows::Rows;
+use crate::settings::Settings;
+use crate::writer::Writer;
+use crate::{Embedded, Progress, format, maintenance};
+
+const MANIFEST: &str = "import";
+
+/// How to import.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// Which kind of edge.
+    pub kind: EdgeKind,
+    /// How many edges a follower may have; `None` for any number.
+    pub following_limit: Option<u32>,
+    /// Names the input and all that changes how it is read: a stopped import is continued only under the same name.
+    pub fingerprint: String,
+    /// How much memory sorting may use, in bytes.
+    pub sort_memory: usize,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Edges that are new.
+    pub added: u64,
+    /// Edges from a user to itself, skipped.
+    pub self_follows: u64,
+    /// Edges that were there already or came twice, skipped.
+    pub duplicates: u64,
+    /// Edges beyond the following limit, skipped.
+    pub over_limit: u64,
+    /// The position of the import in the change log.
+    pub position: Position,
+}
+
+/// An import that takes edges in. Dropped before [`Import::finish`], it can be continued later.
+pub struct Import {
+    store: Embedded,
+    spool: Box<dyn Spool>,
+}
+
+/// The collecting part, with the type of id hidden.
+trait Spool: Send {
+    fn taken(&self) -> u64;
+    fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()>;
+    fn finish(&mut self) -> Result<()>;
+    fn manifest(&self) -> &Manifest;
+    fn folder(&self) -> &Path;
+}
+
+/// What is written down about an import.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Manifest {
+    fingerprint: String,
+    kind: EdgeKind,
+    limit: Option<u32>,
+    /// The `since` of edges that came without one.
+    at: Timestamp,
+    taken: u64,
+    self_follows: u64,
+    runs: usize,
+}
+
+impl Manifest {
+    fn write(&self, folder: &Path) -> Result<()> {
+        let limit = self.limit.map_or("none".into(), |limit| limit.to_string());
+        let lines = format!(
+            "fingerprint {}\nkind {}\nlimit {limit}\nat {}\ntaken {}\nself {}\nruns {}\n",
+            self.fingerprint,
+            self.kind.name(),
+            self.at.millis(),
+            self.taken,
+            self.self_follows,
+            self.runs
+        );
+        files::replace_file(&folder.join(MANIFEST), files::seal_text(&lines).as_bytes())
+    }
+
+    fn read(folder: &Path) -> Option<Self> {
+        let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
+        let lines = files::open_text(&text)?;
+        let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let limit = match field("limit")? {
+            "none" => None,
+            limit => Some(limit.parse().ok()?),
+        };
+        Some(Self {
+            fingerprint: field("fingerprint")?.to_owned(),
+            kind: EdgeKind::from_name(field("kind")?)?,
+            limit,
+            at: Timestamp::from_millis(field("at")?.parse().ok()?),
+            taken: field("taken")?.parse().ok()?,
+            self_follows: field("self")?.parse().ok()?,
+            runs: field("runs")?.parse().ok()?,
+        })
+    }
+}
+
+fn run_paths(folder: &Path, count: usize) -> Vec<PathBuf> {
+    (0..count).map(|number| folder.join(format!("run-{number:05}"))).collect()
+}
+
+fn imports_folder(store: &Path) -> PathBuf {
+    store.join("imports")
+}
+
+fn import_folder(store: &Path, number: u64) -> PathBuf {
+    imports_folder(store).join(format!("{number:016x}"))
+}
+
+/// Collects edges of one id type in sorted runs.
+struct Collector<K> {
+    folder: PathBuf,
+    manifest: Manifest,
+    sorter: Sorter<PairRecord<K>>,
+    /// What the manifest may say once the spill in flight is durable.
+    pending: Option<(u64, u64, usize)>,
+    taken: u64,
+    self_follows: u64,
+}
+
+impl<K: RawId> Collector<K> {
+    fn open(folder: PathBuf, manifest: Manifest, sort_memory: usize) -> Self {
+        let runs = run_paths(&folder, manifest.runs);
+        let sorter = Sorter::new(&folder, sort_memory).with_runs(runs);
+        let (taken, self_follows) = (manifest.taken, manifest.self_follows);
+        Self { folder, manifest, sorter, pending: None, taken, self_follows }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.sorter.spill()?;
+        // The spill before is durable now, so the manifest may count it.
+        if let Some(durable) = self.pending.replace((self.taken, self.self_follows, self.sorter.runs().len()))
+        {
+            self.record(durable)?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, (taken, self_follows, runs): (u64, u64, usize)) -> Result<()> {
+        self.manifest.taken = taken;
+        self.manifest.self_follows = self_follows;
+        self.manifest.runs = runs;
+        self.manifest.write(&self.folder)
+    }
+}
+
+impl<K: RawId> Spool for Collector<K> {
+    fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
+        if self.sorter.is_full() {
+            self.spill()?;
+        }
+        self.taken += 1;
+        if edge.follower == edge.followee {
+            self.self_follows += 1;
+            return Ok(());
+        }
+        let since = since.unwrap_or(self.manifest.at).millis();
+        let record =
+            PairRecord { follower: K::from_id(edge.follower), followee: K::from_id(edge.followee), since };
+        self.sorter.push(record)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.spill()?;
+        self.sorter.wait()?;
+        self.record((self.taken, self.self_follows, self.sorter.runs().len()))
+    }
+
+    fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Import {
+    /// Starts an import, or continues one with the same options that was stopped.
+    pub(crate) fn start(store: Embedded, options: ImportOptions, now: Timestamp) -> Result<Self> {
+        let shared = store.shared();
+        let imports = imports_folder(&shared.folder);
+        files::create_folder(&imports)?;
+        let fingerprint =
+            format!("{:08x}-{}", crc32c::crc32c(options.fingerprint.as_bytes()), options.fingerprint.len());
+        let continues = |manifest: &Manifest| {
+            manifest.fingerprint == fingerprint
+                && manifest.kind == options.kind
+                && manifest.limit == options.following_limit
+        };
+        let mut found = None;
+        for entry in fs::read_dir(&imports).during("reading folder", &imports)? {
+            let folder = entry.during("reading folder", &imports)?.path();
+            match Manifest::read(&folder).filter(continues) {
+                Some(manifest) if found.is_none() => found = Some((folder, manifest)),
+                // Of another input, or never got to a manifest: it would only take space.
+                _ => fs::remove_dir_all(&folder).during("removing", &folder)?,
+            }
+        }
+        let (folder, manifest) = match found {
+            Some(found) => found,
+            None => {
+                let folder = import_folder(&shared.folder, u64::from_le_bytes(format::random()?));
+                files::create_folder(&folder)?;
+                let manifest = Manifest {
+                    fingerprint,
+                    kind: options.kind,
+                    limit: options.following_limit,
+                    at: now,
+                    taken: 0,
+                    self_follows: 0,
+                    runs: 0,
+                };
+                manifest.write(&folder)?;
+                (folder, manifest)
+            }
+        };
+        let spool: Box<dyn Spool> = match shared.identity.ids {
+            IdKind::Integer => Box::new(Collector::<u64>::open(folder, manifest, options.sort_memory)),
+            IdKind::Uuid => Box::new(Collector::<u128>::open(folder, manifest, options.sort_memory)),
+        };
+        Ok(Self { store, spool })
+    }
+
+    /// How many edges an earlier run has taken in durably: skip so many of the input.
+    pub fn taken(&self) -> u64 {
+        self.spool.taken()
+    }
+
+    /// Takes one edge; without `since` it gets the time at which the import was started. Self-follows are counted and
+    /// skipped.
+    #[inline]
+    pub fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
+        self.store.shared().identity.ids.require(edge.follower)?;
+        self.store.shared().identity.ids.require(edge.followee)?;
+        self.spool.push(edge, since)
+    }
+
+    /// Gives up and removes what was taken in.
+    pub fn abandon(self) -> Result<()> {
+        let folder = self.spool.folder().to_path_buf();
+        drop(self);
+        fs::remove_dir_all(&folder).during("removing", &folder)
+    }
+
+    /// Makes the import durable, then visible. Other writes wait meanwhile; reads go on.
+    pub fn finish(mut self, progress: &dyn Fn(Progress)) -> Result<ImportReport> {
+        self.spool.finish()?;
+        let manifest = self.spool.manifest().clone();
+        let folder = self.spool.folder().to_path_buf();
+        drop(self.spool);
+        let (sender, messages) = channel();
+        self.store.run_on_writer(move |writer| {
+            let outcome = commit(writer, &folder, &manifest, &sender);
+            let _ = sender.send(Message::Done(outcome));
+        })?;
+        for message in messages {
+            match message {
+                Message::Progress(step) => progress(step),
+                Message::Done(outcome) => return outcome,
+            }
+        }
+        Err(Error::Closed)
+    }
+}
+
+enum Message {
+    Progress(Progress),
+    Done(Result<ImportReport>),
+}
+
+/// Logs the import and applies it, on the writer's thread.
+fn commit(
+    writer: &mut Writer,
+    folder: &Path,
+    manifest: &Manifest,
+    progress: &Sender<Message>,
+) -> Result<ImportReport> {
+    let number = folder_number(folder);
+    let at = writer.now();
+    let edges = manifest.taken - manifest.self_follows;
+    let event = Event {
+        position: writer.log.next(),
+        at,
+        kind: manifest.kind,
+        body: EventBody::Imported { number, edges },
+    };
+    let store = writer.store.clone();
+    // A snapshot from now until the end would hold a part of the import, and replaying could not tell which.
+    let _closed = store.snapshot_gate.lock();
+    writer.log_durably(&[event], at)?;
+    let report = |step| {
+        let _ = progress.send(Message::Progress(step));
+    };
+    let applied = apply(
+        &store.folder,
+        (&store.rows, &store.index),
+        &event,
+        ([true; 3], true),
+        (&store.settings, &report),
+    )
+    .and_then(|loaded| {
+        store.visibility.publish(event.position);
+        store.sealed.store(event.position.0, Ordering::Release);
+        maintenance::record_flushed(&store, event.position)?;
+        report(Progress { stage: "writing the index", done: 0, total: None });
+        maintenance::snapshot(&store)?;
+        fs::remove_dir_all(folder).during("removing", folder)?;
+        store.signal.wake();
+        Ok(loaded)
+    });
+    let loaded = applied.inspect_err(|error| {
+        // The import is in the log, so it counts; what could not be applied is applied by the next start.
+        writer.log.refuse_from_now_on(&format!("an import could not be applied: {error}"));
+    })?;
+    Ok(ImportReport {
+        added: loaded.added,
+        self_follows: manifest.self_follows,
+        duplicates: loaded.duplicates,
+        over_limit: loaded.over_limit,
+        position: event.position,
+    })
+}
+
+fn folder_number(folder: &Path) -> u64 {
+    let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    u64::from_str_radix(name, 16).unwrap_or(0)
+}
+
+/// Whether the run files of an import are still there.
+pub fn is_kept(store: &Path, number: u64) -> bool {
+    Manifest::read(&import_folder(store, number)).is_some()
+}
+
+/// Applies an import that the log has, at a start.
+pub fn apply_committed(
+    store: &Path,
+    target: (&Rows, &Index),
+    event: &Event,
+    wanted: ([bool; 3], bool),
+    settings: &Settings,
+) -> Result<()> {
+    apply(store, target, event, wanted, (settings, &|_| {}))?;
+    if let EventBody::Imported { number, .. } = event.body {
+        let folder = import_folder(store, number);
+        fs::remove_dir_all(&folder).during("removing", &folder)?;
+    }
+    Ok(())
+}
+
+fn apply(
+    store: &Path,
+    (rows, index): (&Rows, &Index),
+    event: &Event,
+    (trees, indexed): ([bool; 3], bool),
+    (settings, progress): (&Settings, &dyn Fn(Progress)),
+) -> Result<Loaded> {
+    let EventBody::Imported { number, .. } = event.body else {
+        return Err(Error::Storage { detail: "not an import".into() });
+    };
+    let folder = import_folder(store, number);
+    let manifest = Manifest::read(&folder).ok_or_else(|| Error::Corrupt {
+        detail: format!(
+            "the import in {} is in the log but its files are damaged: restore from a backup",
+            folder.display()
+        ),
+    })?;
+    let scratch = folder.join("by-followee");
+    files::create_folder(&scratch)?;
+    let target = Target {
+        rows,
+        index,
+        scratch: &scratch,
+        sort_memory: settings.sort_memory,
+        position: event.position,
+        kind: event.kind,
+        trees,
+        indexed,
+    };
+    let runs = run_paths(&folder, manifest.runs);
+    match rows.ids() {
+        IdKind::Integer => load::load::<u64>(&target, Merge::open(&runs)?, manifest.limit, progress),
+        IdKind::Uuid => load::load::<u128>(&target, Merge::open(&runs)?, manifest.limit, progress),
+    }
+}

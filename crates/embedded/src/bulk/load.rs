@@ -1,0 +1,274 @@
+//! Loads a sorted stream of edges into the rows and the index, beside what is there already.
+//!
+//! One thread merges and decides, others load each tree and the index from what it accepted. Decisions depend only on
+//! the stream and on the index as it was, so that a load that a crash cut off can be done again.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::ScopedJoinHandle;
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Error, Position, Result, Timestamp};
+
+use super::run::{ListRecord, PairRecord};
+use super::sorter::Sorter;
+use crate::Progress;
+use crate::index::Index;
+use crate::raw::RawId;
+use crate::rows::{Rows, Tree};
+
+/// Edges are handed on in chunks of about this many.
+const CHUNK_EDGES: usize = 32 << 10;
+/// How many chunks may wait for each consumer.
+const CHUNKS_WAITING: usize = 8;
+
+/// Where a load goes.
+pub struct Target<'a> {
+    pub rows: &'a Rows,
+    pub index: &'a Index,
+    /// A folder for sorting.
+    pub scratch: &'a Path,
+    /// How much memory sorting may use.
+    pub sort_memory: usize,
+    /// The position that the load brings each tree to.
+    pub position: Position,
+    pub kind: EdgeKind,
+    /// Which trees, in the order of [`Tree::ALL`], still need it.
+    pub trees: [bool; 3],
+    /// Whether the index still needs it.
+    pub indexed: bool,
+}
+
+/// What a load did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Loaded {
+    pub added: u64,
+    pub duplicates: u64,
+    pub over_limit: u64,
+    /// The latest `since` that was added.
+    pub newest: Timestamp,
+}
+
+/// Accepted edges: for each follower in ascending order how many there are, then all of them by followee.
+struct Chunk<K> {
+    followers: Vec<(K, usize)>,
+    edges: Vec<(K, u64)>,
+}
+
+impl<K: RawId> Chunk<K> {
+    fn new() -> Self {
+        Self { followers: Vec::new(), edges: Vec::with_capacity(CHUNK_EDGES + 1_024) }
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (K, &[(K, u64)])> {
+        let mut rest = &self.edges[..];
+        self.followers.iter().map(move |&(follower, count)| {
+            let (group, following) = rest.split_at(count);
+            rest = following;
+            (follower, group)
+        })
+    }
+}
+
+fn edge<K: RawId>(follower: K, followee: K) -> Edge {
+    Edge { follower: follower.to_id(), followee: followee.to_id() }
+}
+
+/// Loads edges that come sorted by follower and followee. The first of several of one pair counts, as does one that
+/// the graph has already; past the limit a follower's earliest are kept.
+pub fn load<K: RawId>(
+    target: &Target<'_>,
+    sorted: impl Iterator<Item = Result<PairRecord<K>>>,
+    limit: Option<u32>,
+    progress: &dyn Fn(Progress),
+) -> Result<Loaded> {
+    std::thread::scope(|scope| {
+        let mut senders = Vec::new();
+        let mut consumer = || {
+            let (sender, receiver) = sync_channel::<Arc<Chunk<K>>>(CHUNKS_WAITING);
+            senders.push(sender);
+            receiver
+        };
+        let [pairs, following, followers] = target.trees;
+        let mut loaders: Vec<ScopedJoinHandle<'_, Result<()>>> = Vec::new();
+        if pairs {
+            let chunks = consumer();
+            loaders.push(scope.spawn(move || load_pairs(target, chunks)));
+        }
+        if following {
+            let chunks = consumer();
+            loaders.push(scope.spawn(move || load_following(target, chunks)));
+        }
+        if target.indexed {
+            let chunks = consumer();
+            loaders.push(scope.spawn(move || load_index(target, chunks)));
+        }
+        let follower_lists = followers.then(|| {
+            let chunks = consumer();
+            scope.spawn(move || sort_followers(target, chunks))
+        });
+        let decided = decide(target, sorted, limit, &senders, progress);
+        drop(senders);
+        if let Some(sorting) = follower_lists {
+            let sorter = join(sorting)?;
+            let loaded = decided.as_ref().map_or(0, |loaded| loaded.added);
+            // A consumer that failed is the reason for a decision that failed, and is reported first.
+            if decided.is_ok() {
+                load_followers(target, sorter, loaded, progress)?;
+            }
+        }
+        for loader in loaders {
+            join(loader)?;
+        }
+        decided
+    })
+}
+
+fn join<T>(handle: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    handle.join().unwrap_or_else(|_| Err(Error::Storage { detail: "a loading thread failed".into() }))
+}
+
+/// Merges groups, drops what is not to be added, and hands the rest to the consumers.
+fn decide<K: RawId>(
+    target: &Target<'_>,
+    sorted: impl Iterator<Item = Result<PairRecord<K>>>,
+    limit: Option<u32>,
+    senders: &[SyncSender<Arc<Chunk<K>>>],
+    progress: &dyn Fn(Progress),
+) -> Result<Loaded> {
+    let empty = target.index.user_count(target.kind) == 0;
+    let mut loaded = Loaded::default();
+    let mut chunk = Chunk::new();
+    let mut group: Vec<(K, u64)> = Vec::new();
+    let mut sorted = sorted.peekable();
+    while let Some(record) = sorted.next() {
+        let PairRecord { follower, followee, since } = record?;
+        if group.last().is_some_and(|&(last, _)| last == followee) {
+            loaded.duplicates += 1;
+        } else {
+            group.push((followee, since));
+        }
+        let ends = !matches!(sorted.peek(), Some(Ok(next)) if next.follower == follower);
+        if !ends {
+            continue;
+        }
+        if !empty {
+            let known = target.index.followees(target.kind, follower.to_id());
+            let offered = group.len();
+            group.retain(|&(followee, _)| known.binary_search(&followee.to_id()).is_err());
+            loaded.duplicates += (offered - group.len()) as u64;
+            loaded.over_limit += cut(&mut group, limit, known.len());
+        } else {
+            loaded.over_limit += cut(&mut group, limit, 0);
+        }
+        loaded.added += group.len() as u64;
+        let newest = group.iter().map(|&(_, since)| since).max().unwrap_or(0);
+        loaded.newest = loaded.newest.max(Timestamp::from_millis(newest));
+        if !group.is_empty() {
+            chunk.followers.push((follower, group.len()));
+            chunk.edges.append(&mut group);
+        }
+        if chunk.edges.len() >= CHUNK_EDGES {
+            hand_on(&mut chunk, senders)?;
+            progress(Progress { stage: "loading", done: loaded.added, total: None });
+        }
+    }
+    hand_on(&mut chunk, senders)?;
+    Ok(loaded)
+}
+
+/// Keeps as many edges as the limit leaves room for: the earliest, and of equal ones the lowest ids.
+fn cut<K: RawId>(group: &mut Vec<(K, u64)>, limit: Option<u32>, known: usize) -> u64 {
+    let room = limit.map_or(usize::MAX, |limit| (limit as usize).saturating_sub(known));
+    let over = group.len().saturating_sub(room);
+    if over > 0 {
+        group.sort_unstable_by_key(|&(followee, since)| (since, followee));
+        group.truncate(room);
+        group.sort_unstable();
+    }
+    over as u64
+}
+
+fn hand_on<K: RawId>(chunk: &mut Chunk<K>, senders: &[SyncSender<Arc<Chunk<K>>>]) -> Result<()> {
+    let whole = Arc::new(std::mem::replace(chunk, Chunk::new()));
+    for sender in senders {
+        let stopped = |_| Error::Storage { detail: "loading stopped".into() };
+        sender.send(Arc::clone(&whole)).map_err(stopped)?;
+    }
+    Ok(())
+}
+
+fn load_pairs<K: RawId>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>>) -> Result<()> {
+    let mut load = target.rows.load(Tree::Pairs, target.kind, target.position)?;
+    for chunk in chunks {
+        for (follower, group) in chunk.groups() {
+            for &(followee, since) in group {
+                load.push(edge(follower, followee), Timestamp::from_millis(since))?;
+            }
+        }
+    }
+    load.finish()
+}
+
+fn load_following<K: RawId>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>>) -> Result<()> {
+    let mut load = target.rows.load(Tree::Following, target.kind, target.position)?;
+    let mut newest_first = Vec::new();
+    for chunk in chunks {
+        for (follower, group) in chunk.groups() {
+            newest_first.clear();
+            newest_first.extend_from_slice(group);
+            newest_first.sort_unstable_by(|a, b| (b.1, b.0).cmp(&(a.1, a.0)));
+            for &(followee, since) in &newest_first {
+                load.push(edge(follower, followee), Timestamp::from_millis(since))?;
+            }
+        }
+    }
+    load.finish()
+}
+
+fn load_index<K: RawId>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>>) -> Result<()> {
+    let mut followees = Vec::new();
+    for chunk in chunks {
+        for (follower, group) in chunk.groups() {
+            followees.clear();
+            followees.extend(group.iter().map(|&(followee, _)| followee.to_id()));
+            target.index.extend(target.kind, follower.to_id(), &followees);
+        }
+    }
+    Ok(())
+}
+
+fn sort_followers<K: RawId>(
+    target: &Target<'_>,
+    chunks: Receiver<Arc<Chunk<K>>>,
+) -> Result<Sorter<ListRecord<K>>> {
+    let mut sorter = Sorter::new(target.scratch, target.sort_memory);
+    for chunk in chunks {
+        for (follower, group) in chunk.groups() {
+            for &(followee, since) in group {
+                sorter.push(ListRecord { followee, since, follower })?;
+            }
+        }
+    }
+    Ok(sorter)
+}
+
+fn load_followers<K: RawId>(
+    target: &Target<'_>,
+    sorter: Sorter<ListRecord<K>>,
+    total: u64,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    let mut load = target.rows.load(Tree::Followers, target.kind, target.position)?;
+    let mut done = 0;
+    for record in sorter.finish()? {
+        let record = record?;
+        load.push(edge(record.follower, record.followee), Timestamp::from_millis(record.since))?;
+        done += 1;
+        if done % CHUNK_EDGES as u64 == 0 {
+            progress(Progress { stage: "loading followers", done, total: Some(total) });
+        }
+    }
+    load.finish()
+}

@@ -1,0 +1,343 @@
+//! The edges of one kind: users in shards, each with the sorted numbers of those whom it follows.
+//!
+//! Readers take shard locks for the length of a look-up; the writer holds one shard at a time for the length of
+//! one change. Nothing here waits for a disk. No code path waits for a second lock for writing while it holds one,
+//! so two readers' locks can be held together.
+
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::fast::RandomState;
+use kinfolk_core::Id;
+use kinfolk_core::graph::{Counts, Edge};
+use parking_lot::RwLock;
+
+use super::AnyGraph;
+use super::snapshot::{Sink, Source};
+use super::table::{Table, User};
+use crate::raw::RawId;
+
+/// More shards make waiting for a writer rarer; each costs a cache line and some slack.
+const SHARDS: usize = 256;
+
+/// A shard on cache lines of its own, so that locks of neighbours don't disturb each other.
+#[repr(align(64))]
+struct Shard<K>(RwLock<Table<K>>);
+
+/// The edges of one kind.
+pub struct KindGraph<K> {
+    shards: Box<[Shard<K>]>,
+    /// The id behind each number. Only the writer adds to it.
+    ids: RwLock<Vec<K>>,
+    edges: AtomicU64,
+    hasher: RandomState,
+}
+
+impl<K: RawId> KindGraph<K> {
+    /// No users, no edges.
+    pub fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::new()))).collect();
+        let hasher = RandomState::default();
+        Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), hasher }
+    }
+
+    #[inline]
+    fn locate(&self, id: K) -> (&RwLock<Table<K>>, u32) {
+        let hash = self.hasher.hash_one(id);
+        // The shard comes from other bits than the slot.
+        (&self.shards[(hash >> 56) as usize % SHARDS].0, hash as u32)
+    }
+
+    fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
+        |id| self.hasher.hash_one(id) as u32
+    }
+
+    fn number(&self, id: K) -> Option<u32> {
+        let (shard, hash) = self.locate(id);
+        shard.read().find(id, hash).map(|user| user.number)
+    }
+
+    /// The number of a user, given one if it is new.
+    fn intern(&self, id: K) -> u32 {
+        if let Some(number) = self.number(id) {
+            return number;
+        }
+        let mut ids = self.ids.write();
+        let number = u32::try_from(ids.len()).expect("a store has fewer than 2^32 users");
+        ids.push(id);
+        drop(ids);
+        let user = User { id, number, followers: 0, following: Vec::new() };
+        self.locate(id).0.write().insert(user, self.slot_hash());
+        number
+    }
+
+    fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
+        let (shard, hash) = self.locate(id);
+        let mut table = shard.write();
+        change(table.find_mut(id, hash).expect("an interned user is in the table"))
+    }
+}
+
+fn counts_of<K>(user: &User<K>) -> Counts {
+    Counts { following: user.following.len() as u64, followers: u64::from(user.followers) }
+}
+
+/// Leaves an eighth of slack, so that a growing list is moved seldom but wastes little.
+fn make_room(list: &mut Vec<u32>) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(list.len() / 8 + 2);
+    }
+}
+
+impl<K: RawId> AnyGraph for KindGraph<K> {
+    #[inline]
+    fn contains(&self, edge: Edge) -> bool {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let (follower_shard, follower_hash) = self.locate(follower);
+        let (followee_shard, followee_hash) = self.locate(followee);
+        // Both locks first, then both look-ups: a lock waits for the loads before it, and these two can overlap.
+        let follower_table = follower_shard.read();
+        let followee_table = followee_shard.read_recursive();
+        let (Some(user), Some(target)) =
+            (follower_table.find(follower, follower_hash), followee_table.find(followee, followee_hash))
+        else {
+            return false;
+        };
+        user.following.binary_search(&target.number).is_ok()
+    }
+
+    fn insert(&self, edge: Edge) -> bool {
+        let followee = K::from_id(edge.followee);
+        let number = self.intern(followee);
+        let follower = K::from_id(edge.follower);
+        self.intern(follower);
+        let inserted = self.with_user(follower, |user| match user.following.binary_search(&number) {
+            Ok(_) => false,
+            Err(at) => {
+                make_room(&mut user.following);
+                user.following.insert(at, number);
+                true
+            }
+        });
+        if inserted {
+            self.with_user(followee, |user| user.followers += 1);
+            self.edges.fetch_add(1, Ordering::Relaxed);
+        }
+        inserted
+    }
+
+    fn remove(&self, edge: Edge) -> bool {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let (Some(number), Some(_)) = (self.number(followee), self.number(follower)) else { return false };
+        let removed = self.with_user(follower, |user| match user.following.binary_search(&number) {
+            Ok(at) => {
+                user.following.remove(at);
+                true
+            }
+            Err(_) => false,
+        });
+        if removed {
+            self.with_user(followee, |user| user.followers -= 1);
+            self.edges.fetch_sub(1, Ordering::Relaxed);
+        }
+        removed
+    }
+
+    fn extend(&self, follower: Id, followees: &[Id]) {
+        let follower = K::from_id(follower);
+        self.intern(follower);
+        let mut added: Vec<(u32, K)> =
+            followees.iter().map(|&id| K::from_id(id)).map(|id| (self.intern(id), id)).collect();
+        added.sort_unstable();
+        self.with_user(follower, |user| {
+            // An import that is replayed after a crash may offer edges that are there already.
+            added.retain(|(number, _)| user.following.binary_search(number).is_err());
+            user.following.reserve_exact(added.len());
+            user.following.extend(added.iter().map(|&(number, _)| number));
+            user.following.sort_unstable();
+        });
+        self.edges.fetch_add(added.len() as u64, Ordering::Relaxed);
+        for (_, followee) in added {
+            self.with_user(followee, |user| user.followers += 1);
+        }
+    }
+
+    fn counts(&self, of: Id) -> Counts {
+        let id = K::from_id(of);
+        let (shard, hash) = self.locate(id);
+        shard.read().find(id, hash).map_or(Counts::default(), counts_of)
+    }
+
+    fn followees(&self, of: Id) -> Vec<Id> {
+        let id = K::from_id(of);
+        let (shard, hash) = self.locate(id);
+        let numbers = shard.read().find(id, hash).map(|user| user.following.clone()).unwrap_or_default();
+        let ids = self.ids.read();
+        let mut followees: Vec<K> = numbers.iter().map(|&number| ids[number as usize]).collect();
+        drop(ids);
+        followees.sort_unstable();
+        followees.into_iter().map(K::to_id).collect()
+    }
+
+    fn visit(&self, visitor: &mut dyn FnMut(Id, Counts)) {
+        for shard in &self.shards {
+            let seen: Vec<(K, Counts)> =
+                shard.0.read().users().map(|user| (user.id, counts_of(user))).collect();
+            seen.into_iter().for_each(|(id, counts)| visitor(id.to_id(), counts));
+        }
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.edges.load(Ordering::Relaxed)
+    }
+
+    fn user_count(&self) -> u64 {
+        self.ids.read().len() as u64
+    }
+
+    fn set_follower_count(&self, of: Id, count: u32) {
+        let id = K::from_id(of);
+        self.intern(id);
+        self.with_user(id, |user| user.followers = count);
+    }
+
+    fn replace_followees(&self, of: Id, followees: &[Id]) {
+        let id = K::from_id(of);
+        self.intern(id);
+        let mut numbers: Vec<u32> = followees.iter().map(|&id| self.intern(K::from_id(id))).collect();
+        numbers.sort_unstable();
+        let (before, after) = self.with_user(id, |user| {
+            let before = user.following.len() as u64;
+            user.following = numbers;
+            (before, user.following.len() as u64)
+        });
+        self.edges.fetch_add(after, Ordering::Relaxed);
+        self.edges.fetch_sub(before, Ordering::Relaxed);
+    }
+
+    /// Lists first, shard by shard, then the ids: a list written while users are added never names a number that
+    /// the ids don't have.
+    fn save(&self, out: &mut Sink<'_>) -> io::Result<()> {
+        for shard in &self.shards {
+            let table = shard.0.read();
+            for user in table.users().filter(|user| !user.following.is_empty()) {
+                out.number(user.number)?;
+                out.number(user.following.len() as u32)?;
+                out.numbers(&user.following)?;
+            }
+        }
+        out.number(u32::MAX)?;
+        // Copied, so that the writer does not wait for the disk.
+        let ids = self.ids.read().clone();
+        let mut bytes = Vec::with_capacity(ids.len() * K::LEN);
+        ids.iter().for_each(|id| id.push_to(&mut bytes));
+        out.ids(&bytes)
+    }
+
+    fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
+        let ids: Vec<K> = input.ids().chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
+        let mut shard_sizes = vec![0; SHARDS];
+        for &id in &ids {
+            shard_sizes[(self.hasher.hash_one(id) >> 56) as usize % SHARDS] += 1;
+        }
+        for (shard, users) in self.shards.iter().zip(shard_sizes) {
+            shard.0.write().reserve(users, self.slot_hash());
+        }
+        for (number, &id) in (0..).zip(&ids) {
+            let user = User { id, number, followers: 0, following: Vec::new() };
+            self.locate(id).0.write().insert(user, self.slot_hash());
+        }
+        let mut followers = vec![0u32; ids.len()];
+        let mut edges = 0;
+        loop {
+            let number = input.number()?;
+            if number == u32::MAX {
+                break;
+            }
+            let id = *ids.get(number as usize).ok_or_else(unknown_number)?;
+            let following = input.numbers()?;
+            for &target in &following {
+                *followers.get_mut(target as usize).ok_or_else(unknown_number)? += 1;
+            }
+            edges += following.len() as u64;
+            self.with_user(id, |user| user.following = following);
+        }
+        for shard in &self.shards {
+            for user in shard.0.write().users_mut() {
+                user.followers = followers[user.number as usize];
+            }
+        }
+        *self.ids.get_mut() = ids;
+        *self.edges.get_mut() = edges;
+        Ok(())
+    }
+}
+
+fn unknown_number() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a list names a user that is not in the snapshot")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn edge(follower: u64, followee: u64) -> Edge {
+        Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u64..12, 0u64..12), 0..400)) {
+            let graph = KindGraph::<u64>::new();
+            let mut model = BTreeSet::new();
+            for (follow, a, b) in steps {
+                if follow {
+                    prop_assert_eq!(graph.insert(edge(a, b)), model.insert((a, b)));
+                } else {
+                    prop_assert_eq!(graph.remove(edge(a, b)), model.remove(&(a, b)));
+                }
+            }
+            prop_assert_eq!(graph.edge_count(), model.len() as u64);
+            for a in 0..12 {
+                let followees: Vec<Id> = (0..12).filter(|&b| model.contains(&(a, b))).map(Id::Integer).collect();
+                let followers = (0..12).filter(|&b| model.contains(&(b, a))).count() as u64;
+                prop_assert_eq!(graph.counts(Id::Integer(a)), Counts { following: followees.len() as u64, followers });
+                prop_assert_eq!(graph.followees(Id::Integer(a)), followees);
+                for b in 0..12 {
+                    prop_assert_eq!(graph.contains(edge(a, b)), model.contains(&(a, b)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extend_adds_to_what_is_there() {
+        let graph = KindGraph::<u64>::new();
+        graph.insert(edge(1, 5));
+        graph.extend(Id::Integer(1), &[Id::Integer(9), Id::Integer(3)]);
+        graph.extend(Id::Integer(1), &[Id::Integer(9)]);
+        assert_eq!(graph.followees(Id::Integer(1)), [3, 5, 9].map(Id::Integer));
+        assert_eq!(graph.counts(Id::Integer(9)).followers, 1);
+        assert_eq!(graph.edge_count(), 3);
+    }
+
+    #[test]
+    fn checks_go_on_beside_a_writer() {
+        let graph = KindGraph::<u64>::new();
+        graph.insert(edge(1, 2));
+        std::thread::scope(|scope| {
+            let writer = scope
+                .spawn(|| (0..20_000).for_each(|id| assert!(graph.insert(edge(id % 100 + 10, id + 1_000)))));
+            while !writer.is_finished() {
+                assert!(graph.contains(edge(1, 2)));
+                assert!(!graph.contains(edge(2, 1)));
+            }
+        });
+        assert_eq!(graph.edge_count(), 20_001);
+    }
+}

@@ -1,0 +1,110 @@
+//! The check index: who follows whom, in memory, compact enough for hundreds of millions of edges.
+//!
+//! A projection of the log like any other: it can be dropped and rebuilt from the rows. It answers checks and
+//! counts without touching a disk, and tells the writer what would change.
+
+mod graph;
+mod snapshot;
+mod table;
+
+use kinfolk_core::graph::{Counts, Edge};
+use kinfolk_core::{EdgeKind, Id, IdKind};
+
+use graph::KindGraph;
+pub use snapshot::{load, save};
+
+/// The edges of all kinds.
+pub struct Index {
+    ids: IdKind,
+    kinds: Vec<Box<dyn AnyGraph>>,
+}
+
+/// The edges of one kind, with the type of id hidden.
+trait AnyGraph: Send + Sync {
+    fn contains(&self, edge: Edge) -> bool;
+    fn insert(&self, edge: Edge) -> bool;
+    fn remove(&self, edge: Edge) -> bool;
+    fn extend(&self, follower: Id, followees: &[Id]);
+    fn counts(&self, of: Id) -> Counts;
+    fn followees(&self, of: Id) -> Vec<Id>;
+    fn visit(&self, visitor: &mut dyn FnMut(Id, Counts));
+    fn edge_count(&self) -> u64;
+    fn user_count(&self) -> u64;
+    fn set_follower_count(&self, of: Id, count: u32);
+    fn replace_followees(&self, of: Id, followees: &[Id]);
+    fn save(&self, out: &mut snapshot::Sink<'_>) -> std::io::Result<()>;
+    fn load(&mut self, input: &mut snapshot::Source<'_>) -> std::io::Result<()>;
+}
+
+impl Index {
+    /// An empty index.
+    pub fn new(ids: IdKind) -> Self {
+        let empty = |_| -> Box<dyn AnyGraph> {
+            match ids {
+                IdKind::Integer => Box::new(KindGraph::<u64>::new()),
+                IdKind::Uuid => Box::new(KindGraph::<u128>::new()),
+            }
+        };
+        Self { ids, kinds: EdgeKind::ALL.map(empty).into() }
+    }
+
+    fn kind(&self, kind: EdgeKind) -> &dyn AnyGraph {
+        &*self.kinds[usize::from(kind.number()) - 1]
+    }
+
+    /// Whether an edge exists.
+    pub fn contains(&self, kind: EdgeKind, edge: Edge) -> bool {
+        self.kind(kind).contains(edge)
+    }
+
+    /// Makes an edge exist; tells whether that changed anything. Both users' counts follow.
+    pub fn insert(&self, kind: EdgeKind, edge: Edge) -> bool {
+        self.kind(kind).insert(edge)
+    }
+
+    /// Makes an edge not exist; tells whether that changed anything. Both users' counts follow.
+    pub fn remove(&self, kind: EdgeKind, edge: Edge) -> bool {
+        self.kind(kind).remove(edge)
+    }
+
+    /// Adds many edges of one follower at once; those that exist already stay as they are.
+    pub fn extend(&self, kind: EdgeKind, follower: Id, followees: &[Id]) {
+        self.kind(kind).extend(follower, followees);
+    }
+
+    /// How many edges a user has on each side.
+    pub fn counts(&self, kind: EdgeKind, of: Id) -> Counts {
+        self.kind(kind).counts(of)
+    }
+
+    /// Whom a user follows, by id.
+    pub fn followees(&self, kind: EdgeKind, of: Id) -> Vec<Id> {
+        self.kind(kind).followees(of)
+    }
+
+    /// Shows every user with its counts, in no order.
+    pub fn visit(&self, kind: EdgeKind, visitor: &mut dyn FnMut(Id, Counts)) {
+        self.kind(kind).visit(visitor);
+    }
+
+    /// How many edges of a kind there are.
+    pub fn edge_count(&self, kind: EdgeKind) -> u64 {
+        self.kind(kind).edge_count()
+    }
+
+    /// How many users have, or had, an edge of a kind.
+    pub fn user_count(&self, kind: EdgeKind) -> u64 {
+        self.kind(kind).user_count()
+    }
+
+    /// Sets a count that was found to differ from the truth.
+    pub fn set_follower_count(&self, kind: EdgeKind, of: Id, count: u32) {
+        self.kind(kind).set_follower_count(of, count);
+    }
+
+    /// Sets a list that was found to differ from the truth; follower counts are left to
+    /// [`Index::set_follower_count`].
+    pub fn replace_followees(&self, kind: EdgeKind, of: Id, followees: &[Id]) {
+        self.kind(kind).replace_followees(of, followees);
+    }
+}

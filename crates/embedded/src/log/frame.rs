@@ -1,0 +1,257 @@
+//! The bytes of one group commit: events that were synced together.
+//!
+//! ```text
+//! frame  = length u32 | crc32c u32 | first position u64 | event count u32 | floor u48 | body
+//! event  = type u8 | kind u8 | at u48 | rest by type
+//!   1 followed    follower | followee
+//!   2 unfollowed  follower | followee | since u48
+//!   3 imported    import number u64 | edges u64
+//! ```
+//!
+//! Integers are little-endian, ids big-endian (8 or 16 bytes), times milliseconds. `length` counts the bytes
+//! after the checksum; the checksum covers `length` and those bytes. `floor` is the earliest `since` that the
+//! store may give out afterwards. A length of 0 is the zeroed space that lies ready for the next frame.
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, IdKind, Position, Timestamp};
+
+use crate::raw;
+
+/// Length and checksum.
+pub const PREFIX_LEN: usize = 8;
+const HEADER_LEN: usize = 8 + 4 + 6;
+/// No frame is longer; a length beyond it is damage, and reading it would only waste memory.
+pub const LENGTH_MAX: usize = 256 << 20;
+
+/// An event as the log keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Its place in the log.
+    pub position: Position,
+    /// When it was accepted.
+    pub at: Timestamp,
+    /// Which kind of edge it is about.
+    pub kind: EdgeKind,
+    /// What happened.
+    pub body: EventBody,
+}
+
+/// What an event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventBody {
+    /// An edge was made; its `since` is the event's `at`.
+    Followed(Edge),
+    /// An edge was removed that had existed since then. Replaying it needs no other knowledge.
+    Unfollowed(Edge, Timestamp),
+    /// The import of that number, with so many edges offered, took effect.
+    Imported {
+        /// Names the folder with the sorted edges.
+        number: u64,
+        /// How many edges it offered.
+        edges: u64,
+    },
+}
+
+/// A decoded frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The earliest `since` that may be given out afterwards.
+    pub floor: Timestamp,
+    /// The events, in order of position.
+    pub events: Vec<Event>,
+}
+
+/// Appends a time in 48 bits.
+pub fn push_time(bytes: &mut Vec<u8>, time: Timestamp) {
+    bytes.extend_from_slice(&time.millis().to_le_bytes()[..6]);
+}
+
+fn read_time(bytes: &[u8]) -> Option<Timestamp> {
+    let bytes: [u8; 6] = bytes.try_into().ok()?;
+    let mut word = [0; 8];
+    word[..6].copy_from_slice(&bytes);
+    Some(Timestamp::from_millis(u64::from_le_bytes(word)))
+}
+
+/// Builds a frame event by event.
+#[derive(Debug)]
+pub struct FrameBuilder {
+    bytes: Vec<u8>,
+    count: u32,
+}
+
+impl FrameBuilder {
+    /// An empty frame whose first event will have this position.
+    pub fn new(first: Position) -> Self {
+        let mut bytes = Vec::with_capacity(4_096);
+        bytes.resize(PREFIX_LEN, 0);
+        bytes.extend_from_slice(&first.0.to_le_bytes());
+        bytes.resize(PREFIX_LEN + HEADER_LEN, 0);
+        Self { bytes, count: 0 }
+    }
+
+    /// Appends an event.
+    pub fn push(&mut self, event: &Event) {
+        let bytes = &mut self.bytes;
+        let tag = match event.body {
+            EventBody::Followed(_) => 1,
+            EventBody::Unfollowed(..) => 2,
+            EventBody::Imported { .. } => 3,
+        };
+        bytes.extend_from_slice(&[tag, event.kind.number()]);
+        push_time(bytes, event.at);
+        match event.body {
+            EventBody::Followed(edge) => push_edge(bytes, edge),
+            EventBody::Unfollowed(edge, since) => {
+                push_edge(bytes, edge);
+                push_time(bytes, since);
+            }
+            EventBody::Imported { number, edges } => {
+                bytes.extend_from_slice(&number.to_le_bytes());
+                bytes.extend_from_slice(&edges.to_le_bytes());
+            }
+        }
+        self.count += 1;
+    }
+
+    /// The bytes to write.
+    pub fn finish(mut self, floor: Timestamp) -> Vec<u8> {
+        self.bytes[PREFIX_LEN + 8..][..4].copy_from_slice(&self.count.to_le_bytes());
+        let mut time = Vec::with_capacity(6);
+        push_time(&mut time, floor);
+        self.bytes[PREFIX_LEN + 12..][..6].copy_from_slice(&time);
+        let length = (self.bytes.len() - PREFIX_LEN) as u32;
+        self.bytes[..4].copy_from_slice(&length.to_le_bytes());
+        let checksum = checksum(length, &self.bytes[PREFIX_LEN..]);
+        self.bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
+        self.bytes
+    }
+}
+
+fn push_edge(bytes: &mut Vec<u8>, edge: Edge) {
+    raw::push_id(bytes, edge.follower);
+    raw::push_id(bytes, edge.followee);
+}
+
+fn checksum(length: u32, rest: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&length.to_le_bytes()), rest)
+}
+
+/// Length and checksum of the frame that starts here; `None` where zeroed space or nonsense starts.
+pub fn read_prefix(prefix: [u8; PREFIX_LEN]) -> Option<(usize, u32)> {
+    let [a, b, c, d, checksum @ ..] = prefix;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    (HEADER_LEN..=LENGTH_MAX).contains(&length).then_some((length, u32::from_le_bytes(checksum)))
+}
+
+/// The first position and the event count of a frame, from the bytes after its prefix.
+pub fn read_extent(rest: &[u8]) -> Option<(Position, u32)> {
+    let first = u64::from_le_bytes(rest.get(..8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
+    Some((Position(first), count))
+}
+
+/// Decodes the bytes after the prefix; `None` if they are damaged.
+pub fn decode(ids: IdKind, expected_checksum: u32, rest: &[u8]) -> Option<Frame> {
+    (checksum(rest.len() as u32, rest) == expected_checksum).then_some(())?;
+    let (first, count) = read_extent(rest)?;
+    let floor = read_time(rest.get(12..HEADER_LEN)?)?;
+    let mut body = rest.get(HEADER_LEN..)?;
+    let mut events = Vec::with_capacity(count as usize);
+    for offset in 0..u64::from(count) {
+        let (event, remaining) = decode_event(ids, Position(first.0 + offset), body)?;
+        events.push(event);
+        body = remaining;
+    }
+    body.is_empty().then_some(Frame { floor, events })
+}
+
+fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event, &[u8])> {
+    let (header, rest) = bytes.split_at_checked(8)?;
+    let kind = EdgeKind::from_number(header[1])?;
+    let at = read_time(&header[2..8])?;
+    let id_len = raw::id_len(ids);
+    let edge = |bytes: &[u8]| {
+        Some(Edge {
+            follower: raw::read_id(ids, &bytes[..id_len])?,
+            followee: raw::read_id(ids, &bytes[id_len..2 * id_len])?,
+        })
+    };
+    let (body, rest) = match header[0] {
+        1 => {
+            let (fields, rest) = rest.split_at_checked(2 * id_len)?;
+            (EventBody::Followed(edge(fields)?), rest)
+        }
+        2 => {
+            let (fields, rest) = rest.split_at_checked(2 * id_len + 6)?;
+            (EventBody::Unfollowed(edge(fields)?, read_time(&fields[2 * id_len..])?), rest)
+        }
+        3 => {
+            let (fields, rest) = rest.split_at_checked(16)?;
+            let number = u64::from_le_bytes(fields[..8].try_into().ok()?);
+            let edges = u64::from_le_bytes(fields[8..].try_into().ok()?);
+            (EventBody::Imported { number, edges }, rest)
+        }
+        _ => return None,
+    };
+    Some((Event { position, at, kind, body }, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::Id;
+
+    use super::*;
+
+    fn events(of: impl Fn(u64) -> Id) -> Vec<Event> {
+        let edge = Edge { follower: of(1), followee: of(2) };
+        let bodies = [
+            EventBody::Followed(edge),
+            EventBody::Unfollowed(edge, Timestamp::from_millis(5)),
+            EventBody::Imported { number: 3, edges: 1 << 40 },
+        ];
+        let event = |(offset, body): (u64, EventBody)| Event {
+            position: Position(10 + offset),
+            at: Timestamp::MAX,
+            kind: EdgeKind::Block,
+            body,
+        };
+        (0..).zip(bodies).map(event).collect()
+    }
+
+    fn encode(events: &[Event]) -> Vec<u8> {
+        let mut builder = FrameBuilder::new(events[0].position);
+        events.iter().for_each(|event| builder.push(event));
+        builder.finish(Timestamp::from_millis(77))
+    }
+
+    fn decode_all(ids: IdKind, bytes: &[u8]) -> Option<Frame> {
+        let (length, checksum) = read_prefix(*bytes.first_chunk()?)?;
+        decode(ids, checksum, bytes.get(PREFIX_LEN..PREFIX_LEN + length)?)
+    }
+
+    #[test]
+    fn frames_round_trip_for_both_id_kinds() {
+        for (ids, events) in [
+            (IdKind::Integer, events(Id::Integer)),
+            (IdKind::Uuid, events(|value| Id::Uuid(u128::from(value) << 100))),
+        ] {
+            let frame = decode_all(ids, &encode(&events)).unwrap();
+            assert_eq!(frame.events, events);
+            assert_eq!(frame.floor.millis(), 77);
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_is_seen() {
+        let bytes = encode(&events(Id::Integer));
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(decode_all(IdKind::Integer, &damaged), None, "bit {bit}");
+        }
+        for cut in 0..bytes.len() {
+            assert_eq!(decode_all(IdKind::Integer, &bytes[..cut]), None, "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The change log: the one place that an acknowledged write must have reached.
+//!
+//! A folder of segment files, appended to by one writer and synced before anything is acknowledged, and a mark
+//! of what was synced, so that a damaged end is told apart from one that a crash tore.
+
+mod frame;
+mod mark;
+mod reader;
+mod recovery;
+mod segment;
+mod writer;
+
+pub use frame::{Event, EventBody, FrameBuilder};
+pub use reader::LogReader;
+pub use recovery::recover;
+pub use writer::{LogSizes, LogWriter};

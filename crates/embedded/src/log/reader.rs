@@ -1,0 +1,200 @@
+//! Reading frames back: for consumers of changes, and for recovery.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use kinfolk_core::{Error, IdKind, Position, Result};
+
+use super::frame::{self, Event, Frame};
+use super::segment::{self, Segment, Segments};
+use crate::files::{IoContext, io_error};
+
+/// What stands at a place in a segment.
+pub enum Next {
+    /// A whole frame, and where the next one starts.
+    Frame(Frame, u64),
+    /// Nothing was ever written here: zeros, or the end of the file.
+    Unused,
+    /// Something that is not a frame: torn or damaged.
+    Broken,
+}
+
+/// Reads frames of one segment one after another.
+pub struct FrameReader<'a> {
+    file: io::BufReader<File>,
+    path: &'a Path,
+    ids: IdKind,
+    offset: u64,
+}
+
+impl<'a> FrameReader<'a> {
+    /// Starts at a place where a frame starts.
+    pub fn open(path: &'a Path, ids: IdKind, offset: u64) -> Result<Self> {
+        let file = File::open(path).during("opening", path)?;
+        let mut file = io::BufReader::with_capacity(256 << 10, file);
+        file.seek(SeekFrom::Start(offset)).during("reading", path)?;
+        Ok(Self { file, path, ids, offset })
+    }
+
+    /// Where the next frame starts.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next frame.
+    pub fn next(&mut self) -> Result<Next> {
+        let Some((length, checksum)) = (match self.prefix()? {
+            Some(prefix) if prefix == [0; frame::PREFIX_LEN] => return Ok(Next::Unused),
+            Some(prefix) => frame::read_prefix(prefix),
+            None => return Ok(Next::Unused),
+        }) else {
+            return Ok(Next::Broken);
+        };
+        let mut rest = Vec::new();
+        (&mut self.file).take(length as u64).read_to_end(&mut rest).during("reading", self.path)?;
+        let decoded = if rest.len() == length { frame::decode(self.ids, checksum, &rest) } else { None };
+        Ok(match decoded {
+            Some(frame) => {
+                self.offset += (frame::PREFIX_LEN + length) as u64;
+                Next::Frame(frame, self.offset)
+            }
+            None => Next::Broken,
+        })
+    }
+
+    /// `None` at the end of the file; a prefix cut short is filled with zeros, which no valid frame has.
+    fn prefix(&mut self) -> Result<Option<[u8; frame::PREFIX_LEN]>> {
+        let mut prefix = Vec::with_capacity(frame::PREFIX_LEN);
+        (&mut self.file)
+            .take(frame::PREFIX_LEN as u64)
+            .read_to_end(&mut prefix)
+            .during("reading", self.path)?;
+        if prefix.is_empty() {
+            return Ok(None);
+        }
+        prefix.resize(frame::PREFIX_LEN, 0);
+        Ok(prefix.try_into().ok())
+    }
+}
+
+/// Reads changes for consumers, at any position that is kept.
+#[derive(Clone, Debug)]
+pub struct LogReader {
+    ids: IdKind,
+    segments: Arc<Segments>,
+}
+
+impl LogReader {
+    /// A reader of an open log.
+    pub fn new(ids: IdKind, segments: Arc<Segments>) -> Self {
+        Self { ids, segments }
+    }
+
+    /// Changes up to and including this position are gone.
+    pub fn trimmed(&self) -> Position {
+        let segments = self.segments.0.read();
+        segments.front().map_or(Position::START, |oldest| Position(oldest.first.0 - 1))
+    }
+
+    /// Up to `limit` events after `after` and not beyond `newest`.
+    pub fn read(&self, after: Position, newest: Position, limit: usize) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        let mut at = after;
+        while events.len() < limit && at < newest {
+            let Some((segment, following)) = self.locate(at.next())? else {
+                let oldest = self.trimmed().next();
+                return Err(Error::PositionExpired { asked: after, oldest });
+            };
+            let before = at;
+            self.read_segment(&segment, &mut at, newest, limit, &mut events)?;
+            // A segment that ends early where another follows has lost its end.
+            if at == before || (events.len() < limit && at < newest && following != Some(at.next())) {
+                return Err(damaged(&segment.path, at));
+            }
+        }
+        Ok(events)
+    }
+
+    fn read_segment(
+        &self,
+        segment: &Segment,
+        at: &mut Position,
+        newest: Position,
+        limit: usize,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
+        let index = segment.index.as_deref().unwrap_or_default();
+        let start = index.partition_point(|&(first, _)| first <= at.next());
+        let offset = start.checked_sub(1).map_or(segment::HEADER_LEN, |entry| index[entry].1);
+        let mut reader = match FrameReader::open(&segment.path, self.ids, offset) {
+            Ok(reader) => reader,
+            // Trimmed since it was looked up: the next look says so.
+            Err(_) if self.trimmed() >= *at => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        while events.len() < limit && *at < newest {
+            let frame = match reader.next()? {
+                Next::Frame(frame, _) => frame,
+                Next::Unused => return Ok(()),
+                Next::Broken => return Err(damaged(&segment.path, *at)),
+            };
+            for event in frame.events {
+                if event.position == at.next() && event.position <= newest && events.len() < limit {
+                    *at = event.position;
+                    events.push(event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The segment that holds a position, and where the one after it starts. Indexes it if nobody has yet.
+    fn locate(&self, position: Position) -> Result<Option<(Segment, Option<Position>)>> {
+        let find = || {
+            let segments = self.segments.0.read();
+            let at = segments.partition_point(|segment| segment.first <= position).checked_sub(1)?;
+            Some((segments[at].clone(), segments.get(at + 1).map(|following| following.first)))
+        };
+        let Some((mut segment, following)) = find() else { return Ok(None) };
+        if segment.index.is_none() {
+            let index =
+                index_segment(&segment.path).map_err(|error| io_error("reading", &segment.path, &error))?;
+            segment.index = Some(index.clone());
+            let mut segments = self.segments.0.write();
+            if let Some(known) = segments.iter_mut().find(|known| known.first == segment.first)
+                && known.index.is_none()
+            {
+                known.index = Some(index);
+            }
+        }
+        Ok(Some((segment, following)))
+    }
+}
+
+fn damaged(path: &Path, at: Position) -> Error {
+    Error::Corrupt { detail: format!("the change log is damaged after position {at} in {}", path.display()) }
+}
+
+/// Where some frames of a segment start, from their headers alone. Stops at the first oddity; reading the frames
+/// then finds it.
+fn index_segment(path: &Path) -> io::Result<Vec<(Position, u64)>> {
+    let mut file = io::BufReader::with_capacity(4 << 10, File::open(path)?);
+    let mut offset = segment::HEADER_LEN;
+    let mut index = Vec::new();
+    loop {
+        file.seek(SeekFrom::Start(offset))?;
+        let mut head = [0; frame::PREFIX_LEN + 12];
+        if file.read_exact(&mut head).is_err() {
+            return Ok(index);
+        }
+        let prefix = std::array::from_fn(|at| head[at]);
+        let extent = frame::read_extent(&head[frame::PREFIX_LEN..]);
+        let (Some((length, _)), Some((first, _))) = (frame::read_prefix(prefix), extent) else {
+            return Ok(index);
+        };
+        segment::note_frame(&mut index, first, offset);
+        offset += (frame::PREFIX_LEN + length) as u64;
+    }
+}

@@ -1,0 +1,239 @@
+//! Opening the log after a stop of any kind: what was acknowledged is found, or the reason why not is told.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
+
+use super::frame::Frame;
+use super::mark::Mark;
+use super::reader::{FrameReader, LogReader, Next};
+use super::segment::{self, Segment, Segments};
+use super::writer::{LogEnd, LogSizes, LogWriter, write_zeros};
+use crate::files::{self, IoContext};
+use crate::format::Identity;
+
+/// An open log.
+pub struct Recovered {
+    /// Its appending side.
+    pub writer: LogWriter,
+    /// Its reading side.
+    pub reader: LogReader,
+    /// The earliest `since` that may be given out, as far as the frames that were read know.
+    pub floor: Timestamp,
+}
+
+/// Opens the log in `folder/log` and hands every frame with events after `from` to `replay`, in order.
+///
+/// Refuses when acknowledged events are missing: when the log starts after `from`, has a gap, or ends before the
+/// mark. What a crash tore at the end was never acknowledged and is cut off.
+pub fn recover(
+    folder: &Path,
+    identity: Identity,
+    sizes: LogSizes,
+    from: Position,
+    replay: &mut dyn FnMut(Frame) -> Result<()>,
+) -> Result<Recovered> {
+    let log_folder = folder.join("log");
+    files::create_folder(&log_folder)?;
+    let (mut mark, marked) = Mark::open(folder, identity.epoch)?;
+    let found = segment::list(&log_folder)?;
+    let found = drop_unfinished_segment(found, (identity.ids, identity.epoch), marked)?;
+    let mut scan = Scan {
+        ids: identity.ids,
+        epoch: identity.epoch,
+        marked,
+        next: identity.base.next(),
+        floor: Timestamp::MIN,
+        offset: segment::HEADER_LEN,
+    };
+    let segments = scan.run(found, from, replay)?;
+    let end = Position(scan.next.0 - 1);
+    if let Some(marked) = marked.filter(|&marked| marked > end) {
+        return Err(Error::Corrupt {
+            detail: format!(
+                "the change log in {} ends at position {end}, but position {marked} was acknowledged: \
+                 its end is missing or damaged; restore from a backup",
+                log_folder.display()
+            ),
+        });
+    }
+    mark.record(end)?;
+    mark.sync()?;
+    let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
+    let reader = LogReader::new(identity.ids, Arc::clone(&segments));
+    let end = LogEnd { offset: scan.offset, next: scan.next, mark };
+    let writer = LogWriter::open(&log_folder, (identity.ids, identity.epoch), sizes, segments, end)?;
+    Ok(Recovered { writer, reader, floor: scan.floor })
+}
+
+/// A crash may leave a last segment whose header never became durable. It holds nothing that was acknowledged.
+fn drop_unfinished_segment(
+    mut found: Vec<Segment>,
+    (ids, epoch): (IdKind, Epoch),
+    marked: Option<Position>,
+) -> Result<Vec<Segment>> {
+    if let Some(last) = found.last()
+        && marked.is_some_and(|marked| marked < last.first)
+        && !has_header(last, ids, epoch)?
+    {
+        files::remove_file(&last.path)?;
+        found.pop();
+    }
+    Ok(found)
+}
+
+fn has_header(segment: &Segment, ids: IdKind, epoch: Epoch) -> Result<bool> {
+    let mut header = Vec::new();
+    let file = File::open(&segment.path).during("opening", &segment.path)?;
+    file.take(segment::HEADER_LEN).read_to_end(&mut header).during("reading", &segment.path)?;
+    Ok(header == segment::encode_header(ids, epoch, segment.first))
+}
+
+struct Scan {
+    ids: IdKind,
+    epoch: Epoch,
+    marked: Option<Position>,
+    /// The position that the next event must have.
+    next: Position,
+    floor: Timestamp,
+    /// Where the last segment's valid part ends.
+    offset: u64,
+}
+
+impl Scan {
+    /// Reads all segments from the one that holds the first event after `from`.
+    fn run(
+        &mut self,
+        mut found: Vec<Segment>,
+        from: Position,
+        replay: &mut dyn FnMut(Frame) -> Result<()>,
+    ) -> Result<Vec<Segment>> {
+        let Some(oldest) = found.first() else {
+            return if from < self.next { Ok(found) } else { Err(self.ends_before(from)) };
+        };
+        if oldest.first > from.next() {
+            return Err(Error::Corrupt {
+                detail: format!(
+                    "the change log starts at position {} but the stored rows end at {from}: a part of the log is \
+                     missing; restore from a backup",
+                    oldest.first
+                ),
+            });
+        }
+        let start = found.partition_point(|segment| segment.first <= from.next()) - 1;
+        self.next = found[start].first;
+        let last = found.len() - 1;
+        for (at, segment) in found.iter_mut().enumerate().skip(start) {
+            self.scan_segment(segment, at == last, from, replay)?;
+        }
+        if from >= self.next { Err(self.ends_before(from)) } else { Ok(found) }
+    }
+
+    fn ends_before(&self, from: Position) -> Error {
+        Error::Corrupt {
+            detail: format!(
+                "the change log ends at position {} but the stored rows are at {from}: the end of the log is \
+                 missing; restore from a backup",
+                self.next.0 - 1
+            ),
+        }
+    }
+
+    fn scan_segment(
+        &mut self,
+        segment: &mut Segment,
+        is_last: bool,
+        from: Position,
+        replay: &mut dyn FnMut(Frame) -> Result<()>,
+    ) -> Result<()> {
+        let damaged = |what: &str| Error::Corrupt {
+            detail: format!(
+                "{} of the change log in {}; restore from a backup",
+                what,
+                segment.path.display()
+            ),
+        };
+        if segment.first != self.next || !has_header(segment, self.ids, self.epoch)? {
+            return Err(damaged("a part is missing before, or the header is damaged,"));
+        }
+        let mut reader = FrameReader::open(&segment.path, self.ids, segment::HEADER_LEN)?;
+        let mut index = Vec::new();
+        let end = loop {
+            let start = reader.offset();
+            match reader.next()? {
+                Next::Frame(frame, offset) => {
+                    let Some(last) = frame.events.last() else {
+                        return Err(damaged("an empty frame in a part"));
+                    };
+                    if frame.events[0].position != self.next {
+                        return Err(damaged("positions are out of order in a part"));
+                    }
+                    segment::note_frame(&mut index, self.next, start);
+                    self.next = last.position.next();
+                    self.floor = self.floor.max(frame.floor);
+                    self.offset = offset;
+                    segment.newest_at = last.at;
+                    if last.position > from {
+                        replay(frame)?;
+                    }
+                }
+                other => break other,
+            }
+        };
+        segment.index = Some(index);
+        let clean = matches!(end, Next::Unused);
+        let valid = reader.offset();
+        if is_last {
+            self.offset = valid;
+            if !clean && self.marked.is_none() {
+                return Err(damaged("the mark is missing, so that damage cannot be told from a torn end"));
+            }
+            self.settle_end(segment, valid)
+        } else if clean {
+            segment.bytes = valid;
+            Ok(())
+        } else {
+            Err(damaged(&format!("damage after position {} in a part", self.next.0 - 1)))
+        }
+    }
+
+    /// Cuts off what was torn and writes the valid part's tail anew: if a sync failed before the stop, the kernel
+    /// may hold bytes that never reached the disk.
+    fn settle_end(&self, segment: &mut Segment, valid: u64) -> Result<()> {
+        const TAIL: u64 = 16 << 20;
+        let acknowledged = self.marked.is_some_and(|marked| marked.0 + 1 >= self.next.0);
+        let intact = acknowledged && fs::metadata(&segment.path).is_ok_and(|found| found.len() >= valid);
+        let path = &segment.path;
+        let file = File::options().read(true).write(true).open(path).during("opening", path)?;
+        let length = file.metadata().during("reading", path)?.len();
+        if !intact || !rest_is_zero(&file, valid, length).during("reading", path)? {
+            let from = valid.saturating_sub(TAIL);
+            let mut tail = vec![0; (valid - from) as usize];
+            file.read_exact_at(&mut tail, from).during("reading", path)?;
+            file.set_len(valid).during("cutting", path)?;
+            file.write_all_at(&tail, from).during("writing", path)?;
+            write_zeros(&file, valid, length.max(valid)).during("extending", path)?;
+            file.sync_all().during("syncing", path)?;
+        }
+        segment.bytes = valid;
+        Ok(())
+    }
+}
+
+fn rest_is_zero(file: &File, from: u64, to: u64) -> std::io::Result<bool> {
+    let mut buffer = [0; 16 << 10];
+    let mut at = from;
+    while at < to {
+        let len = (to - at).min(buffer.len() as u64) as usize;
+        file.read_exact_at(&mut buffer[..len], at)?;
+        if buffer[..len].iter().any(|&byte| byte != 0) {
+            return Ok(false);
+        }
+        at += len as u64;
+    }
+    Ok(true)
+}

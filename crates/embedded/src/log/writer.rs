@@ -1,0 +1,282 @@
+//! The appending side of the log. One owner; what it has synced is never lost or changed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
+
+use super::mark::Mark;
+use super::segment::{self, Segment, Segments};
+use crate::files::{IoContext, io_error, remove_file, sync_folder};
+
+/// Why a frame was not appended.
+#[derive(Debug)]
+pub enum AppendError {
+    /// No space; the log is unchanged and a later append may succeed.
+    Full(String),
+    /// The frame may or may not be on disk, and no further append will be tried.
+    Failed(String),
+}
+
+/// Sizes that only tests change.
+#[derive(Clone, Copy, Debug)]
+pub struct LogSizes {
+    /// A segment that has reached this is closed.
+    pub segment_bytes: u64,
+    /// How much zeroed space is made ready at a time. Writing into existing space keeps a sync from having to
+    /// record a new file size, which makes it a third faster.
+    pub allocate_bytes: u64,
+}
+
+/// The end of the log.
+#[derive(Debug)]
+pub struct LogWriter {
+    folder: PathBuf,
+    ids: IdKind,
+    epoch: Epoch,
+    sizes: LogSizes,
+    segments: Arc<Segments>,
+    mark: Mark,
+    file: File,
+    path: PathBuf,
+    /// Where the next frame goes.
+    offset: u64,
+    /// Up to where the file has space.
+    allocated: u64,
+    /// The position of the next event.
+    next: Position,
+    /// The first failure, after which nothing is appended.
+    failed: Option<String>,
+}
+
+/// What a new [`LogWriter`] goes on from.
+pub struct LogEnd {
+    pub offset: u64,
+    pub next: Position,
+    pub mark: Mark,
+}
+
+impl LogWriter {
+    /// Goes on in the last segment of `segments`, or starts the first one.
+    pub fn open(
+        folder: &Path,
+        (ids, epoch): (IdKind, Epoch),
+        sizes: LogSizes,
+        segments: Arc<Segments>,
+        end: LogEnd,
+    ) -> Result<Self> {
+        let last = segments.0.read().back().map(|segment| segment.path.clone());
+        let (file, path) = match last {
+            Some(path) => (File::options().write(true).open(&path).during("opening", &path)?, path),
+            None => {
+                let (file, path) = create_segment(folder, (ids, epoch), end.next, sizes)
+                    .map_err(|(path, error)| io_error("creating", &path, &error))?;
+                segments.0.write().push_back(new_segment(end.next, path.clone()));
+                (file, path)
+            }
+        };
+        let allocated = file.metadata().during("reading", &path)?.len();
+        let LogEnd { offset, next, mark } = end;
+        let folder = folder.to_path_buf();
+        Ok(Self {
+            folder,
+            ids,
+            epoch,
+            sizes,
+            segments,
+            mark,
+            file,
+            path,
+            offset,
+            allocated,
+            next,
+            failed: None,
+        })
+    }
+
+    /// The position that the next event will get.
+    pub fn next(&self) -> Position {
+        self.next
+    }
+
+    /// Why nothing can be appended any more, if that is so.
+    pub fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Appends a frame of `count` events and returns once it is on stable storage.
+    pub fn append(
+        &mut self,
+        frame: &[u8],
+        count: u64,
+        newest_at: Timestamp,
+    ) -> std::result::Result<(), AppendError> {
+        if let Some(reason) = &self.failed {
+            return Err(AppendError::Failed(reason.clone()));
+        }
+        self.make_room(frame.len() as u64)?;
+        if let Err(error) = self.file.write_all_at(frame, self.offset) {
+            return Err(self.refuse("writing", &error));
+        }
+        // A failed sync must never be tried again: the kernel may have dropped the data and report success.
+        if let Err(error) = self.file.sync_data() {
+            return Err(self.fail("syncing", &error));
+        }
+        {
+            let mut segments = self.segments.0.write();
+            let active = segments.back_mut().expect("an open log has a segment");
+            if let Some(index) = &mut active.index {
+                segment::note_frame(index, self.next, self.offset);
+            }
+            active.bytes = self.offset + frame.len() as u64;
+            active.newest_at = newest_at;
+        }
+        self.offset += frame.len() as u64;
+        self.next = Position(self.next.0 + count);
+        let recorded = self.mark.record(Position(self.next.0 - 1));
+        recorded.map_err(|error| {
+            self.failed = Some(error.to_string());
+            AppendError::Failed(error.to_string())
+        })
+    }
+
+    /// Refuses every later append.
+    pub fn refuse_from_now_on(&mut self, reason: &str) {
+        self.failed.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Makes the mark durable, so that it protects the log's end after a power cut too.
+    pub fn sync_mark(&mut self) -> Result<()> {
+        self.mark.sync()
+    }
+
+    fn make_room(&mut self, wanted: u64) -> std::result::Result<(), AppendError> {
+        if self.offset >= self.sizes.segment_bytes {
+            self.roll()?;
+        }
+        if self.offset + wanted > self.allocated {
+            let goal = self.offset + wanted.max(self.sizes.allocate_bytes);
+            if let Err(error) = write_zeros(&self.file, self.allocated, goal) {
+                // What was added is given back, as far as possible: it may be the last space on the disk.
+                let _ = self.file.set_len(self.allocated);
+                return Err(self.refuse("extending", &error));
+            }
+            self.allocated = goal;
+        }
+        Ok(())
+    }
+
+    /// Starts a new segment, then closes the old one at its exact length.
+    fn roll(&mut self) -> std::result::Result<(), AppendError> {
+        let (file, path) = match create_segment(&self.folder, (self.ids, self.epoch), self.next, self.sizes) {
+            Ok(created) => created,
+            Err((path, error)) => {
+                let _ = remove_file(&path);
+                self.path = path;
+                return Err(self.refuse("creating", &error));
+            }
+        };
+        let closed = self.file.set_len(self.offset).and_then(|()| self.file.sync_all());
+        if let Err(error) = closed {
+            return Err(self.fail("closing", &error));
+        }
+        self.allocated = file.metadata().map_or(0, |metadata| metadata.len());
+        self.segments.0.write().push_back(new_segment(self.next, path.clone()));
+        self.file = file;
+        self.path = path;
+        self.offset = segment::HEADER_LEN;
+        Ok(())
+    }
+
+    /// A full disk leaves the log usable; anything else ends it.
+    fn refuse(&mut self, doing: &str, error: &io::Error) -> AppendError {
+        if error.kind() == io::ErrorKind::StorageFull {
+            AppendError::Full(io_error(doing, &self.path, error).to_string())
+        } else {
+            self.fail(doing, error)
+        }
+    }
+
+    fn fail(&mut self, doing: &str, error: &io::Error) -> AppendError {
+        let reason = format!("{doing} {}: {error}", self.path.display());
+        tracing::error!(%reason, "the change log failed; writes are refused from now on");
+        self.failed = Some(reason.clone());
+        AppendError::Failed(reason)
+    }
+
+    /// Removes the oldest segments that retention does not keep and that nothing needs any more.
+    pub fn trim(&mut self, keep_bytes: u64, keep_after: Timestamp, needed_after: Position) -> Result<()> {
+        loop {
+            let oldest = {
+                let segments = self.segments.0.read();
+                let total: u64 = segments.iter().map(|segment| segment.bytes).sum();
+                let (Some(oldest), Some(following)) = (segments.front(), segments.get(1)) else {
+                    return Ok(());
+                };
+                let unneeded = following.first.0 <= needed_after.0 + 1;
+                let surplus = total > keep_bytes || oldest.newest_at < keep_after;
+                if !(unneeded && surplus) {
+                    return Ok(());
+                }
+                oldest.path.clone()
+            };
+            // Readers learn first, so that none opens a file that is about to go.
+            self.segments.0.write().pop_front();
+            remove_file(&oldest)?;
+            sync_folder(&self.folder)?;
+        }
+    }
+}
+
+fn new_segment(first: Position, path: PathBuf) -> Segment {
+    let (bytes, newest_at) = (segment::HEADER_LEN, Timestamp::MAX);
+    Segment { first, path, bytes, newest_at, index: Some(Vec::new()) }
+}
+
+fn create_segment(
+    folder: &Path,
+    (ids, epoch): (IdKind, Epoch),
+    first: Position,
+    sizes: LogSizes,
+) -> std::result::Result<(File, PathBuf), (PathBuf, io::Error)> {
+    let path = segment::path(folder, first);
+    let create = || {
+        let file = File::options().write(true).create_new(true).open(&path)?;
+        file.write_all_at(&segment::encode_header(ids, epoch, first), 0)?;
+        write_zeros(&file, segment::HEADER_LEN, segment::HEADER_LEN + sizes.allocate_bytes)?;
+        file.sync_all()?;
+        File::open(folder)?.sync_all()?;
+        Ok(file)
+    };
+    match create() {
+        Ok(file) => Ok((file, path)),
+        Err(error) => {
+            let _ = fs::remove_file(&path);
+            Err((path, error))
+        }
+    }
+}
+
+/// Fills a range with zeros, so that its blocks are allocated and written.
+pub fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut at = from;
+    while at < to {
+        let len = (to - at).min(ZEROS.len() as u64);
+        file.write_all_at(&ZEROS[..len as usize], at)?;
+        at += len;
+    }
+    Ok(())
+}
+
+impl From<AppendError> for Error {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Full(detail) => Self::StorageFull { detail },
+            AppendError::Failed(reason) => Self::ReadOnly { reason },
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Background work: flushing rows, merging row files, index snapshots, log retention. Nothing here is needed for
+//! an answer; without it a start would take longer and disk use would grow.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use kinfolk_core::{EdgeKind, Position, Result, Timestamp};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::mpsc;
+
+use crate::checkpoint::Checkpoint;
+use crate::index;
+use crate::store::Store;
+use crate::writer::Command;
+
+/// How often maintenance looks around when nobody wakes it.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Wakes maintenance, or ends it.
+#[derive(Debug, Default)]
+pub struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    awake: bool,
+    stopping: bool,
+}
+
+impl Signal {
+    /// There is something to do.
+    pub fn wake(&self) {
+        self.state.lock().awake = true;
+        self.changed.notify_one();
+    }
+
+    /// There will be nothing more to do.
+    pub fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits for a wake-up, but not longer than given; false when it is time to end.
+    fn wait(&self, longest: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.awake && !state.stopping {
+            self.changed.wait_for(&mut state, longest);
+        }
+        state.awake = false;
+        !state.stopping
+    }
+}
+
+/// Works until it is told to stop.
+pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
+    let mut tended = Position::START;
+    while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
+        store.visibility.expire();
+        let done = flush(store).and_then(|()| snapshot_if_due(store));
+        *store.stalled.lock() = done.err().inspect(|error| {
+            tracing::error!(%error, "background work failed; it is tried again in a second");
+        });
+        // The mark and retention need the log, which is the writer's.
+        if store.position() > tended
+            && let Some(commands) = commands.upgrade()
+        {
+            tended = store.position();
+            let tend = Command::Run(Box::new(|writer| {
+                if let Err(error) = writer.tend_log() {
+                    tracing::error!(%error, "the change log could not be tended; it is tried again later");
+                }
+            }));
+            // A full queue means a busy writer: the next tick is early enough.
+            let _ = commands.try_send(tend);
+        }
+    }
+}
+
+/// Writes sealed rows to disk and merges row files.
+fn flush(store: &Store) -> Result<()> {
+    let sealed = store.sealed.load(Ordering::Acquire);
+    if sealed <= store.flushed.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    store.rows.flush()?;
+    record_flushed(store, Position(sealed))?;
+    store.rows.compact()
+}
+
+/// Remembers that rows are stored up to a position.
+pub fn record_flushed(store: &Store, position: Position) -> Result<()> {
+    let floor = Timestamp::from_millis(store.floor.load(Ordering::Acquire));
+    Checkpoint { rows: position, floor }.write(&store.folder)?;
+    store.flushed.fetch_max(position.0, Ordering::AcqRel);
+    Ok(())
+}
+
+fn snapshot_if_due(store: &Store) -> Result<()> {
+    let behind = store.position().0 - store.snapshotted.load(Ordering::Acquire);
+    if behind >= store.settings.snapshot_events
+        && let Some(_open) = store.snapshot_gate.try_lock()
+    {
+        snapshot(store)?;
+    }
+    Ok(())
+}
+
+/// Writes an index snapshot. The caller holds the gate.
+pub fn snapshot(store: &Store) -> Result<()> {
+    // The position is read first: what the index gets meanwhile is replayed again, harmlessly.
+    let position = store.position();
+    index::save(&store.index, &store.folder, store.identity.epoch, position)?;
+    store.snapshotted.fetch_max(position.0, Ordering::AcqRel);
+    Ok(())
+}
+
+/// What a clean end leaves behind: little to replay at the next start.
+pub fn settle(store: &Store) -> Result<()> {
+    const REPLAY_EVENTS: u64 = 1_000;
+    let position = store.position();
+    if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {
+        store.rows.seal();
+        store.rows.flush()?;
+        record_flushed(store, position)?;
+    }
+    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum();
+    // Writing a snapshot costs about as much as replaying a twentieth of its edges.
+    let behind = position.0 - store.snapshotted.load(Ordering::Acquire);
+    if behind >= REPLAY_EVENTS.max(edges / 20) {
+        let _open = store.snapshot_gate.lock();
+        snapshot(store)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! What a deployment may tune. The defaults suit a small machine.
+
+use std::time::Duration;
+
+use crate::log::LogSizes;
+
+/// Settings of an embedded store.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Memory for blocks of rows.
+    pub cache_bytes: u64,
+    /// The change log is kept up to this size…
+    pub log_keep_bytes: u64,
+    /// …and no longer than this.
+    pub log_keep: Duration,
+    /// A log segment that has reached this size is closed; retention removes whole segments.
+    pub segment_bytes: u64,
+    /// Rows in memory are written to disk when a tree has this much.
+    pub flush_bytes: u64,
+    /// A new index snapshot is written after this many events.
+    pub snapshot_events: u64,
+    /// Memory for sorting while an import is applied.
+    pub sort_memory: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cache_bytes: 64 << 20,
+            log_keep_bytes: 10 << 30,
+            log_keep: Duration::from_secs(7 * 24 * 60 * 60),
+            segment_bytes: 64 << 20,
+            flush_bytes: 32 << 20,
+            snapshot_events: 2_000_000,
+            sort_memory: 512 << 20,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn log_sizes(&self) -> LogSizes {
+        LogSizes { segment_bytes: self.segment_bytes, allocate_bytes: self.segment_bytes.min(1 << 20) }
+    }
+}

@@ -1,0 +1,304 @@
+//! The open store: log, rows and index together, and how they are brought to one state at a start.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
+use parking_lot::{Mutex, RwLock};
+
+use crate::bulk::import;
+use crate::checkpoint::Checkpoint;
+use crate::format::{self, FolderLock, Identity};
+use crate::index::{self, Index};
+use crate::log::{self, Event, EventBody, LogReader, LogWriter};
+use crate::maintenance::{self, Signal};
+use crate::rows::{Rows, Tree};
+use crate::settings::Settings;
+use crate::visibility::Visibility;
+
+/// What an open store shares between its writer, its maintenance and its readers.
+pub struct Store {
+    pub folder: PathBuf,
+    pub identity: Identity,
+    pub settings: Settings,
+    pub index: Index,
+    pub rows: Rows,
+    pub log: LogReader,
+    pub keys: RwLock<Keyring>,
+    /// The newest position that every read sees, and who waits for a later one.
+    pub visibility: Visibility,
+    /// Everything up to here is in flushed rows.
+    pub flushed: AtomicU64,
+    /// Everything up to here is in the index snapshot.
+    pub snapshotted: AtomicU64,
+    /// Everything up to here is in sealed or flushed rows.
+    pub sealed: AtomicU64,
+    /// The earliest `since` that may be given out, in milliseconds; the writer's, for the checkpoint.
+    pub floor: AtomicU64,
+    /// Held while the index snapshot must not be taken: while an import is half applied.
+    pub snapshot_gate: Mutex<()>,
+    pub signal: Signal,
+    /// What keeps maintenance from writing rows to disk.
+    pub(crate) stalled: Mutex<Option<Error>>,
+    _lock: FolderLock,
+}
+
+/// An open store and the writing end of its log.
+pub struct Opened {
+    pub store: Arc<Store>,
+    pub log: LogWriter,
+    pub floor: Timestamp,
+}
+
+impl Store {
+    /// Opens the store in a folder: loads the snapshot, opens the rows, replays the log's tail into both.
+    pub fn open(folder: &Path, settings: Settings, lock: FolderLock) -> Result<Opened> {
+        let identity = format::read_identity(folder)?;
+        let keys = format::read_keys(folder)?;
+        let checkpoint = Checkpoint::read(folder);
+        let rows = Rows::open(&folder.join("rows"), identity.ids, settings.cache_bytes)?;
+        let mut applied = [Position::START; 3];
+        for tree in Tree::ALL {
+            applied[tree as usize] = rows.applied(tree)?.max(identity.base);
+        }
+        let flushed = applied.into_iter().min().unwrap_or_default();
+        if flushed < checkpoint.rows {
+            return Err(Error::Corrupt {
+                detail: format!(
+                    "the rows in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
+                    folder.display(),
+                    checkpoint.rows
+                ),
+            });
+        }
+        let loaded = index::load(folder, identity.ids, identity.epoch)?;
+        let snapshotted = loaded.as_ref().map(|&(_, position)| position);
+        let index = loaded.map_or_else(|| Index::new(identity.ids), |(index, _)| index);
+        let mut replay = Replay {
+            folder,
+            rows: &rows,
+            index: &index,
+            settings: &settings,
+            applied,
+            snapshotted,
+            imported: false,
+            lost: false,
+        };
+        let from = snapshotted.map_or(flushed, |snapshotted| snapshotted.min(flushed));
+        let recovered = log::recover(folder, identity, settings.log_sizes(), from, &mut |frame| {
+            replay.apply(&frame.events)
+        })?;
+        let newest = Position(recovered.writer.next().0 - 1);
+        let outdated = snapshotted.is_none() || replay.lost;
+        let resnapshot = (outdated || replay.imported) && newest > identity.base;
+        let index = if outdated { rebuild_index(&rows, identity)? } else { index };
+        let floor = recovered.floor.max(checkpoint.floor);
+        let store = Self {
+            folder: folder.to_path_buf(),
+            identity,
+            index,
+            rows,
+            log: recovered.reader,
+            keys: RwLock::new(keys),
+            visibility: Visibility::new(newest),
+            flushed: flushed.0.into(),
+            snapshotted: snapshotted.unwrap_or(identity.base).0.into(),
+            sealed: flushed.0.into(),
+            floor: floor.millis().into(),
+            snapshot_gate: Mutex::new(()),
+            signal: Signal::default(),
+            stalled: Mutex::new(None),
+            settings,
+            _lock: lock,
+        };
+        if resnapshot {
+            maintenance::snapshot(&store)?;
+        }
+        Ok(Opened { store: Arc::new(store), log: recovered.writer, floor })
+    }
+
+    /// Makes durable events visible: rows first, so that a check never knows more than a list.
+    pub fn publish(&self, events: &[Event]) {
+        let Some(last) = events.last() else { return };
+        self.rows.apply(events.iter(), [Position::START; 3], last.position);
+        for event in events {
+            apply_to_index(&self.index, event);
+        }
+        self.visibility.publish(last.position);
+    }
+
+    /// The newest position that every read sees.
+    pub fn position(&self) -> Position {
+        self.visibility.position()
+    }
+
+    /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
+    pub fn seal_if_large(&self) {
+        if self.rows.unsealed_bytes() >= self.settings.flush_bytes {
+            self.seal();
+        }
+    }
+
+    /// Hands all rows in memory over for flushing. Called by the writer, between batches.
+    pub fn seal(&self) {
+        self.rows.seal();
+        self.sealed.store(self.position().0, Ordering::Release);
+        self.signal.wake();
+    }
+
+    /// A start needs the log only after this position.
+    pub fn recoverable(&self) -> Position {
+        let flushed = self.flushed.load(Ordering::Acquire);
+        Position(flushed.min(self.snapshotted.load(Ordering::Acquire)))
+    }
+
+    /// Why rows can't be written to disk, if that is so.
+    pub fn maintenance_failure(&self) -> Option<Error> {
+        self.stalled.lock().clone()
+    }
+
+    /// Since when an edge exists that the index knows of.
+    pub fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
+        self.rows.since(kind, edge)?.ok_or_else(|| Error::Corrupt {
+            detail: format!(
+                "the index knows the edge {} to {} but the rows don't; run verify",
+                edge.follower, edge.followee
+            ),
+        })
+    }
+
+    /// A page of those who follow `of` and are followed back.
+    pub fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        let counts = self.index.counts(kind, of);
+        // Walking the followers costs a row each until the page is full; asking each followee costs a check, and a
+        // row for each friend found. The walk is better only where followers are few beside followees.
+        if counts.followers <= counts.following {
+            let rows = self.rows.list_rows((kind, Side::Followers, of), after);
+            let follows_back = |entry: &Result<ListEntry>| {
+                entry.as_ref().map_or(true, |entry| {
+                    self.index.contains(kind, Edge { follower: of, followee: entry.id })
+                })
+            };
+            return rows.filter(follows_back).take(limit).collect();
+        }
+        let mut friends = Vec::new();
+        for id in self.index.followees(kind, of) {
+            let back = Edge { follower: id, followee: of };
+            if self.index.contains(kind, back)
+                && let Some(since) = self.rows.since(kind, back)?
+            {
+                friends.push(ListKey { since, id });
+            }
+        }
+        friends.retain(|friend| after.is_none_or(|after| *friend > after));
+        friends.sort_unstable();
+        friends.truncate(limit);
+        Ok(friends)
+    }
+}
+
+fn apply_to_index(index: &Index, event: &Event) {
+    match event.body {
+        EventBody::Followed(edge) => {
+            index.insert(event.kind, edge);
+        }
+        EventBody::Unfollowed(edge, _) => {
+            index.remove(event.kind, edge);
+        }
+        EventBody::Imported { .. } => {}
+    }
+}
+
+/// Brings rows and index, each from where it is, to the end of the log.
+struct Replay<'a> {
+    folder: &'a Path,
+    rows: &'a Rows,
+    index: &'a Index,
+    settings: &'a Settings,
+    applied: [Position; 3],
+    snapshotted: Option<Position>,
+    /// An import was applied: the next start should not have to do that again.
+    imported: bool,
+    /// The index can't be replayed, only rebuilt: an import that it lacks is applied to the rows and gone.
+    lost: bool,
+}
+
+impl Replay<'_> {
+    fn apply(&mut self, events: &[Event]) -> Result<()> {
+        // An import is an event of its own frame: see `Import::finish`.
+        if let [Event { body: EventBody::Imported { number, .. }, .. }] = events {
+            return self.apply_import(&events[0], *number);
+        }
+        let Some(last) = events.last() else { return Ok(()) };
+        self.rows.apply(events.iter(), self.applied, last.position);
+        for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
+            apply_to_index(self.index, event);
+        }
+        if self.rows.unsealed_bytes() >= self.settings.flush_bytes {
+            self.rows.seal();
+            self.rows.flush()?;
+        }
+        Ok(())
+    }
+
+    fn apply_import(&mut self, event: &Event, number: u64) -> Result<()> {
+        let trees = self.applied.map(|applied| event.position > applied);
+        let indexed = self.snapshotted.is_some_and(|snapshotted| event.position > snapshotted) && !self.lost;
+        if !indexed && !trees.contains(&true) {
+            return Ok(());
+        }
+        let rows_lack_it = trees.contains(&true);
+        // Edges that an import finds already there are looked up in the index, so it must be complete here.
+        if rows_lack_it && (self.snapshotted.is_none() || self.lost) {
+            return Err(Error::Corrupt {
+                detail: format!(
+                    "an import was stopped half-way and the index snapshot in {} is damaged: restore from a backup",
+                    self.folder.display()
+                ),
+            });
+        }
+        if rows_lack_it || import::is_kept(self.folder, number) {
+            import::apply_committed(
+                self.folder,
+                (self.rows, self.index),
+                event,
+                (trees, indexed),
+                self.settings,
+            )?;
+            self.imported = true;
+        } else {
+            self.lost = true;
+        }
+        Ok(())
+    }
+}
+
+fn rebuild_index(rows: &Rows, identity: Identity) -> Result<Index> {
+    let index = Index::new(identity.ids);
+    for kind in EdgeKind::ALL {
+        let mut follower = None;
+        let mut followees = Vec::new();
+        for row in rows.scan(Tree::Pairs, kind) {
+            let (edge, _) = row?;
+            if follower != Some(edge.follower) {
+                if let Some(follower) = follower.replace(edge.follower) {
+                    index.extend(kind, follower, &followees);
+                }
+                followees.clear();
+            }
+            followees.push(edge.followee);
+        }
+        if let Some(follower) = follower {
+            index.extend(kind, follower, &followees);
+        }
+    }
+    Ok(index)
+}

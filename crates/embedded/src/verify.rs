@@ -1,0 +1,277 @@
+//! Compares every projection with the truth: both lists, the index and the counts with the pairs.
+//!
+//! Rows are compared by sums of hashes over buckets of users first; only buckets that differ are compared row by row.
+//! So a pass reads each tree once, in order, whatever its size.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
+
+use crate::index::Index;
+use crate::rows::{Rows, Tree};
+use crate::{Progress, maintenance};
+
+/// How many buckets users are hashed into.
+const BUCKETS: usize = 1 << 16;
+/// How many differences are held at a time; a repair goes round until there are none.
+pub const DIFFERENCES_MAX: usize = 100_000;
+/// How many differences a report spells out.
+const EXAMPLES_MAX: usize = 20;
+
+/// What a full pass found.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    /// How many edges the truth has, of all kinds.
+    pub edges: u64,
+    /// How many users the index knows, of all kinds.
+    pub users: u64,
+    /// How many differences there were.
+    pub difference_count: u64,
+    /// The first of them, in words.
+    pub differences: Vec<String>,
+    /// Whether they were repaired.
+    pub repaired: bool,
+}
+
+/// Something that differs from the truth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// A list lacks a row, or has one that it should not have.
+    Row { tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp, missing: bool },
+    /// The index has other followees for a user than the truth.
+    Followees { kind: EdgeKind, follower: Id },
+    /// The index counts another number of followers than there are.
+    FollowerCount { kind: EdgeKind, id: Id, counted: u64, is: u64 },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row { tree, kind, edge, since, missing } => {
+                let list = if *tree == Tree::Following { "following" } else { "followers" };
+                let (follower, followee, kind) = (edge.follower, edge.followee, kind.name());
+                let state = if *missing { "lacks" } else { "has the stray" };
+                write!(out, "the {list} list {state} {kind} edge {follower} to {followee} since {since}")
+            }
+            Self::Followees { kind, follower } => {
+                write!(out, "the index has other {} edges from {follower} than the rows", kind.name())
+            }
+            Self::FollowerCount { kind, id, counted, is } => {
+                write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
+            }
+        }
+    }
+}
+
+/// Sums of row hashes per bucket of users.
+struct Sums(Vec<u64>);
+
+impl Sums {
+    fn new() -> Self {
+        Self(vec![0; BUCKETS])
+    }
+
+    fn add(&mut self, user: Id, edge: Edge, since: Timestamp) {
+        let bucket = bucket(user);
+        self.0[bucket] = self.0[bucket].wrapping_add(FixedState::default().hash_one((edge, since)) | 1);
+    }
+
+    fn differing(&self, other: &Self) -> BTreeSet<usize> {
+        (0..BUCKETS).filter(|&at| self.0[at] != other.0[at]).collect()
+    }
+}
+
+fn bucket(user: Id) -> usize {
+    FixedState::default().hash_one(user) as usize % BUCKETS
+}
+
+/// One pass over all kinds.
+pub struct Pass<'a> {
+    rows: &'a Rows,
+    index: &'a Index,
+    progress: &'a dyn Fn(Progress),
+    report: VerifyReport,
+    found: Vec<Difference>,
+}
+
+/// Compares everything once.
+pub fn pass(
+    rows: &Rows,
+    index: &Index,
+    progress: &dyn Fn(Progress),
+) -> Result<(VerifyReport, Vec<Difference>)> {
+    let mut pass = Pass { rows, index, progress, report: VerifyReport::default(), found: Vec::new() };
+    for kind in EdgeKind::ALL {
+        pass.kind(kind)?;
+    }
+    Ok((pass.report, pass.found))
+}
+
+impl Pass<'_> {
+    fn kind(&mut self, kind: EdgeKind) -> Result<()> {
+        let (rows, index) = (self.rows, self.index);
+        let paused = rows.pause();
+        let pairs = rows.scan(Tree::Pairs, kind);
+        let following = rows.scan(Tree::Following, kind);
+        let followers = rows.scan(Tree::Followers, kind);
+        drop(paused);
+
+        let (mut truth_by_follower, mut truth_by_followee) = (Sums::new(), Sums::new());
+        let mut edges = 0;
+        let mut group: Option<(Id, Vec<Id>)> = None;
+        for row in pairs {
+            let (edge, since) = row?;
+            edges += 1;
+            self.step("comparing pairs", edges);
+            truth_by_follower.add(edge.follower, edge, since);
+            truth_by_followee.add(edge.followee, edge, since);
+            match &mut group {
+                Some((follower, followees)) if *follower == edge.follower => followees.push(edge.followee),
+                _ => self.compare_followees(kind, group.replace((edge.follower, vec![edge.followee]))),
+            }
+        }
+        self.compare_followees(kind, group);
+
+        let mut list_by_follower = Sums::new();
+        for (number, row) in (1..).zip(following) {
+            let (edge, since) = row?;
+            self.step("comparing following", number);
+            list_by_follower.add(edge.follower, edge, since);
+        }
+        let mut list_by_followee = Sums::new();
+        let mut counted: Option<(Id, u64)> = None;
+        for (number, row) in (1..).zip(followers) {
+            let (edge, since) = row?;
+            self.step("comparing followers", number);
+            list_by_followee.add(edge.followee, edge, since);
+            match &mut counted {
+                Some((followee, count)) if *followee == edge.followee => *count += 1,
+                _ => self.compare_count(kind, counted.replace((edge.followee, 1))),
+            }
+        }
+        self.compare_count(kind, counted);
+
+        self.compare_rows(kind, Tree::Following, &truth_by_follower.differing(&list_by_follower))?;
+        self.compare_rows(kind, Tree::Followers, &truth_by_followee.differing(&list_by_followee))?;
+        self.compare_totals(kind, edges)?;
+        self.report.edges += edges;
+        self.report.users += index.user_count(kind);
+        Ok(())
+    }
+
+    fn step(&self, stage: &'static str, done: u64) {
+        if done.is_multiple_of(1 << 16) {
+            (self.progress)(Progress { stage, done, total: None });
+        }
+    }
+
+    fn note(&mut self, difference: Difference) {
+        self.report.difference_count += 1;
+        if self.report.differences.len() < EXAMPLES_MAX {
+            self.report.differences.push(difference.to_string());
+        }
+        if self.found.len() < DIFFERENCES_MAX {
+            self.found.push(difference);
+        }
+    }
+
+    fn compare_followees(&mut self, kind: EdgeKind, group: Option<(Id, Vec<Id>)>) {
+        if let Some((follower, followees)) = group
+            && self.index.followees(kind, follower) != followees
+        {
+            self.note(Difference::Followees { kind, follower });
+        }
+    }
+
+    fn compare_count(&mut self, kind: EdgeKind, group: Option<(Id, u64)>) {
+        if let Some((id, is)) = group {
+            let counted = self.index.counts(kind, id).followers;
+            if counted != is {
+                self.note(Difference::FollowerCount { kind, id, counted, is });
+            }
+        }
+    }
+
+    /// Compares a list with the truth row by row, for the users in some buckets.
+    fn compare_rows(&mut self, kind: EdgeKind, tree: Tree, buckets: &BTreeSet<usize>) -> Result<()> {
+        if buckets.is_empty() {
+            return Ok(());
+        }
+        let owner = |edge: Edge| if tree == Tree::Following { edge.follower } else { edge.followee };
+        let collect = |from: Tree| -> Result<BTreeSet<(Edge, Timestamp)>> {
+            let in_question = |row: &Result<(Edge, Timestamp)>| {
+                row.as_ref().map_or(true, |&(edge, _)| buckets.contains(&bucket(owner(edge))))
+            };
+            self.rows.scan(from, kind).filter(in_question).collect()
+        };
+        let (truth, list) = (collect(Tree::Pairs)?, collect(tree)?);
+        for &(edge, since) in truth.difference(&list) {
+            self.note(Difference::Row { tree, kind, edge, since, missing: true });
+        }
+        for &(edge, since) in list.difference(&truth) {
+            self.note(Difference::Row { tree, kind, edge, since, missing: false });
+        }
+        Ok(())
+    }
+
+    /// Finds users whom only the index knows: the passes over rows can't meet them.
+    fn compare_totals(&mut self, kind: EdgeKind, edges: u64) -> Result<()> {
+        let (mut following, mut followers) = (0, 0);
+        self.index.visit(kind, &mut |_, counts| {
+            following += counts.following;
+            followers += counts.followers;
+        });
+        if following == edges && followers == edges {
+            return Ok(());
+        }
+        let mut truth: BTreeMap<Id, (bool, u64)> = BTreeMap::new();
+        for row in self.rows.scan(Tree::Pairs, kind) {
+            let (edge, _) = row?;
+            truth.entry(edge.follower).or_default().0 = true;
+            truth.entry(edge.followee).or_default().1 += 1;
+        }
+        let mut only_indexed = Vec::new();
+        self.index.visit(kind, &mut |id, counts| {
+            let (follows, is) = truth.get(&id).copied().unwrap_or_default();
+            if counts.following > 0 && !follows {
+                only_indexed.push(Difference::Followees { kind, follower: id });
+            }
+            if counts.followers > 0 && is == 0 {
+                only_indexed.push(Difference::FollowerCount { kind, id, counted: counts.followers, is });
+            }
+        });
+        only_indexed.into_iter().for_each(|difference| self.note(difference));
+        Ok(())
+    }
+}
+
+/// Brings what differs back to the truth. Runs alone, on the writer's thread.
+pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result<()> {
+    let (rows, index) = (&store.rows, &store.index);
+    for difference in differences {
+        match *difference {
+            Difference::Row { tree, kind, edge, since, missing } => {
+                rows.repair(tree, kind, edge, since, missing)
+            }
+            Difference::Followees { kind, follower } => {
+                let followees: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
+                index.replace_followees(kind, follower, &followees);
+            }
+            Difference::FollowerCount { kind, id, .. } => {
+                let list = (kind, kinfolk_core::graph::Side::Followers, id);
+                let count = rows.list_rows(list, None).try_fold(0, |count, row| row.map(|_| count + 1))?;
+                index.set_follower_count(kind, id, count);
+            }
+        }
+    }
+    // Repairs are not in the log: they count once they are in flushed rows and in a snapshot.
+    store.rows.seal();
+    store.rows.flush()?;
+    maintenance::record_flushed(store, store.position())?;
+    let _open = store.snapshot_gate.lock();
+    maintenance::snapshot(store)
+}

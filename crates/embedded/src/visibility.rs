@@ -1,0 +1,71 @@
+//! What reads see: the newest visible position, and those who wait for a later one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use kinfolk_core::Position;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+/// How long a read waits for a position.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The newest visible position.
+#[derive(Debug)]
+pub struct Visibility {
+    newest: AtomicU64,
+    waiters: Mutex<Vec<Waiter>>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    position: Position,
+    expiry: Instant,
+    reached: oneshot::Sender<()>,
+}
+
+impl Visibility {
+    /// Everything up to `newest` is visible.
+    pub fn new(newest: Position) -> Self {
+        Self { newest: newest.0.into(), waiters: Mutex::default() }
+    }
+
+    /// The newest visible position.
+    pub fn position(&self) -> Position {
+        Position(self.newest.load(Ordering::Acquire))
+    }
+
+    /// Everything up to `position` is visible from now on.
+    pub fn publish(&self, position: Position) {
+        self.newest.store(position.0, Ordering::SeqCst);
+        self.answer(position);
+    }
+
+    /// Resolves when a position is visible; fails when it is not within a second.
+    pub fn wait_for(&self, position: Position) -> oneshot::Receiver<()> {
+        let (reached, waiting) = oneshot::channel();
+        let expiry = Instant::now() + PATIENCE;
+        self.waiters.lock().push(Waiter { position, expiry, reached });
+        // It may have been published before the waiter was in the list.
+        self.answer(Position(self.newest.load(Ordering::SeqCst)));
+        waiting
+    }
+
+    fn answer(&self, position: Position) {
+        for waiter in self.waiters.lock().extract_if(.., |waiter| waiter.position <= position) {
+            let _ = waiter.reached.send(());
+        }
+    }
+
+    /// When the next waiter's patience ends.
+    pub fn next_expiry(&self) -> Option<Duration> {
+        let waiters = self.waiters.lock();
+        waiters.iter().map(|waiter| waiter.expiry.saturating_duration_since(Instant::now())).min()
+    }
+
+    /// Lets those go whose patience has ended.
+    pub fn expire(&self) {
+        let now = Instant::now();
+        self.waiters.lock().retain(|waiter| waiter.expiry > now);
+    }
+}

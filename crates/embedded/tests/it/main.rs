@@ -1,0 +1,5 @@
+//! The embedded store through its public interface.
+#![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
+
+mod conformance;
+mod store;

@@ -1,0 +1,121 @@
+//! Opening, closing, writing and reading: what holds across restarts.
+
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side, WriteRequest};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind};
+use kinfolk_embedded::{Embedded, ImportOptions, Settings};
+
+const FOLLOW: EdgeKind = EdgeKind::Follow;
+
+fn small() -> Settings {
+    Settings { segment_bytes: 4 << 10, flush_bytes: 16 << 10, snapshot_events: 500, ..Settings::default() }
+}
+
+fn edge(follower: u64, followee: u64) -> Edge {
+    Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+}
+
+fn request(action: EdgeAction, edge: Edge) -> WriteRequest {
+    WriteRequest { kind: FOLLOW, commands: vec![EdgeCommand { action, edge }], following_limit: 10_000 }
+}
+
+fn follow(store: &Embedded, follower: u64, followee: u64) -> bool {
+    store.write_blocking(request(EdgeAction::Follow, edge(follower, followee))).unwrap().changed[0]
+}
+
+fn unfollow(store: &Embedded, follower: u64, followee: u64) -> bool {
+    store.write_blocking(request(EdgeAction::Unfollow, edge(follower, followee))).unwrap().changed[0]
+}
+
+#[test]
+fn everything_is_there_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Embedded::create(&path, IdKind::Integer, small()).unwrap();
+    for round in 0..3_000u64 {
+        assert!(follow(&store, round % 50, 100 + round));
+        if round % 3 == 0 {
+            assert!(unfollow(&store, round % 50, 100 + round));
+        }
+    }
+    let before: Vec<_> = store.edges(FOLLOW).map(Result::unwrap).collect();
+    store.close().unwrap();
+    for _ in 0..2 {
+        let store = Embedded::open(&path, small()).unwrap();
+        let after: Vec<_> = store.edges(FOLLOW).map(Result::unwrap).collect();
+        assert_eq!(before, after);
+        assert_eq!(store.edge_count(FOLLOW), 2_000);
+        let report = store.verify(false, &|_| {}).unwrap();
+        assert_eq!(report.differences, Vec::<String>::new());
+        assert_eq!(report.edges, 2_000);
+        assert!(store.follows(FOLLOW, edge(1, 101)));
+        assert!(!store.follows(FOLLOW, edge(0, 100)));
+        store.close().unwrap();
+    }
+}
+
+#[test]
+fn an_import_merges_with_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Embedded::create(&path, IdKind::Integer, small()).unwrap();
+    follow(&store, 1, 2);
+    let options = || ImportOptions {
+        kind: FOLLOW,
+        following_limit: Some(3),
+        fingerprint: "test".into(),
+        sort_memory: 0,
+    };
+    let mut import = store.import(options()).unwrap();
+    for (a, b) in [(1, 2), (1, 3), (1, 3), (1, 4), (1, 5), (7, 7), (9, 1)] {
+        import.push(edge(a, b), None).unwrap();
+    }
+    let report = import.finish(&|_| {}).unwrap();
+    assert_eq!((report.added, report.duplicates, report.over_limit, report.self_follows), (3, 2, 1, 1));
+    assert!(follow(&store, 9, 2));
+    let list = store.list_page(FOLLOW, Side::Followers, Id::Integer(1), None, 10).unwrap();
+    assert_eq!(list.len(), 1);
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+    store.close().unwrap();
+    let store = Embedded::open(&path, small()).unwrap();
+    assert_eq!(store.edge_count(FOLLOW), 5);
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}
+
+#[test]
+fn a_backup_restores_to_the_same_edges() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Embedded::create(&folder.path().join("store"), IdKind::Integer, small()).unwrap();
+    for n in 0..500 {
+        follow(&store, n % 20, 1_000 + n);
+    }
+    let file = folder.path().join("backup");
+    let report = store.backup(&file, &|_| {}).unwrap();
+    assert_eq!(report.edges, 500);
+    let path = folder.path().join("restored");
+    Embedded::restore(&file, &path, &small(), &|_| {}).unwrap();
+    let restored = Embedded::open(&path, small()).unwrap();
+    let edges = |store: &Embedded| store.edges(FOLLOW).map(Result::unwrap).collect::<Vec<_>>();
+    assert_eq!(edges(&store), edges(&restored));
+    assert_eq!(restored.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+    assert!(follow(&restored, 1, 2));
+    drop(restored);
+
+    let whole = std::fs::read(&file).unwrap();
+    for cut in (0..whole.len()).step_by(211) {
+        std::fs::write(&file, &whole[..cut]).unwrap();
+        let target = folder.path().join("damaged");
+        let error = Embedded::restore(&file, &target, &small(), &|_| {}).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { .. } | Error::InvalidInput { .. }), "{error}");
+        assert!(!Embedded::exists(&target));
+    }
+}
+
+#[test]
+fn two_processes_cannot_share_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Embedded::create(&path, IdKind::Integer, small()).unwrap();
+    assert!(matches!(Embedded::open(&path, small()).err(), Some(Error::InUse { .. })));
+    drop(store);
+    Embedded::open(&path, small()).unwrap();
+}
