@@ -10,6 +10,7 @@ mod index;
 mod log;
 mod maintenance;
 mod raw;
+mod recent;
 mod rows;
 mod settings;
 mod store;
@@ -213,9 +214,21 @@ impl Embedded {
     }
 
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
-    pub fn edges(&self, kind: EdgeKind) -> impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static {
-        let _paused = self.store.rows.pause();
-        self.store.rows.scan(Tree::Pairs, kind)
+    pub fn edges(
+        &self,
+        kind: EdgeKind,
+    ) -> Result<impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static> {
+        self.flush()?;
+        Ok(self.store.rows.scan(Tree::Pairs, kind))
+    }
+
+    /// Brings all that was written so far into the row files, where scans meet it.
+    fn flush(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        self.run_on_writer(move |writer| {
+            let _ = reply.send(writer.store.flush_now());
+        })?;
+        answer.blocking_recv().map_err(|_| Error::Closed)?
     }
 
     /// How many edges of a kind there are.
@@ -232,6 +245,7 @@ impl Embedded {
     ///
     /// Meant for a quiet store: a write in the middle of it can look like a difference of the index.
     pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.flush()?;
         let (mut report, mut differences) = verify::pass(&self.store.rows, &self.store.index, progress)?;
         while repair && !differences.is_empty() {
             let (reply, answer) = oneshot::channel();
@@ -252,6 +266,7 @@ impl Embedded {
 
     /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.
     pub fn backup(&self, file: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+        self.flush()?;
         bulk::backup::write(&self.store, file, progress)
     }
 
@@ -267,12 +282,7 @@ impl Embedded {
 
     /// Merges all row files into one sorted run per tree.
     pub fn compact(&self) -> Result<()> {
-        let (reply, answer) = oneshot::channel();
-        self.run_on_writer(move |writer| {
-            writer.store.seal();
-            let _ = reply.send(writer.store.rows.flush());
-        })?;
-        answer.blocking_recv().map_err(|_| Error::Closed)??;
+        self.flush()?;
         self.store.rows.compact_fully()
     }
 }

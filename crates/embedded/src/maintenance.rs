@@ -43,6 +43,10 @@ impl Signal {
         self.changed.notify_one();
     }
 
+    fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
     /// Waits for a wake-up, but not longer than given; false when it is time to end.
     fn wait(&self, longest: Duration) -> bool {
         let mut state = self.state.lock();
@@ -87,7 +91,7 @@ fn flush(store: &Store) -> Result<()> {
     }
     store.rows.flush()?;
     record_flushed(store, Position(sealed))?;
-    store.rows.compact()
+    store.rows.compact(&|| store.signal.is_stopping())
 }
 
 /// Remembers that rows are stored up to a position.
@@ -122,9 +126,7 @@ pub fn settle(store: &Store) -> Result<()> {
     const REPLAY_EVENTS: u64 = 1_000;
     let position = store.position();
     if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {
-        store.rows.seal();
-        store.rows.flush()?;
-        record_flushed(store, position)?;
+        store.flush_now()?;
     }
     let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum();
     // Writing a snapshot costs about as much as replaying a twentieth of its edges.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Everything is big-endian; `!` is the bitwise complement, which turns the order around. There is no journal
-//! here: the change log is one already. A tree that lost its un-flushed rows in a crash says with its position
-//! from where to replay. Applying an event twice is harmless.
+//! here: the change log is one already. Rows that were not flushed before a crash are replayed from the position that
+//! each tree says. Applying an event twice is harmless.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -26,22 +26,23 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::log::{Event, EventBody};
 use crate::raw;
+use crate::recent::{self, Layer, Recent, RecentRange};
 
 const POSITION_KEY: [u8; 1] = [0];
 const TIME_MASK: u64 = (1 << 48) - 1;
 /// How many files stay open, over all trees.
 const OPEN_FILES_MAX: usize = 512;
 
-/// The trees.
+/// The trees, and the rows that are not in them yet.
 pub struct Rows {
     ids: IdKind,
     pairs: AnyTree,
     following: AnyTree,
     followers: AnyTree,
     sequence: SequenceNumberCounter,
-    visible: SequenceNumberCounter,
-    /// Held while a batch goes in, so that a snapshot never sees half of one.
-    applying: Mutex<()>,
+    recent: Recent,
+    /// Held while a layer goes into the trees, so that a scan sees all of them as of one position.
+    flushing: Mutex<()>,
 }
 
 /// One of the trees, by the question that it answers.
@@ -120,7 +121,15 @@ impl Rows {
         let next = highest.map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
-        Ok(Self { ids, pairs, following, followers, sequence, visible, applying: Mutex::new(()) })
+        Ok(Self {
+            ids,
+            pairs,
+            following,
+            followers,
+            sequence,
+            recent: Recent::new(),
+            flushing: Mutex::new(()),
+        })
     }
 
     /// The kind of ids in the rows.
@@ -150,60 +159,56 @@ impl Rows {
         }
     }
 
-    /// Applies events; those that a tree has already are skipped there.
-    pub fn apply<'a>(&self, events: impl Iterator<Item = &'a Event>, applied: [Position; 3], last: Position) {
-        let _whole = self.applying.lock();
-        let sequence = self.sequence.next();
-        let mut key = Vec::with_capacity(40);
+    /// Applies events that a tree may have already: that changes nothing.
+    pub fn apply(&self, events: &[Event]) {
+        let layer = self.recent.active();
         for event in events {
-            let wanted = |tree: Tree| event.position > applied[tree as usize];
             match event.body {
-                EventBody::Followed(edge) => {
-                    for tree in Tree::ALL.into_iter().filter(|&tree| wanted(tree)) {
-                        row_key(&mut key, tree, event.kind, edge, event.at);
-                        let value = since_value(event.at);
-                        let value: &[u8] = if tree == Tree::Pairs { &value } else { &[] };
-                        self.tree(tree).insert(key.as_slice(), value, sequence);
-                    }
-                }
-                EventBody::Unfollowed(edge, since) => {
-                    for tree in Tree::ALL.into_iter().filter(|&tree| wanted(tree)) {
-                        row_key(&mut key, tree, event.kind, edge, since);
-                        self.tree(tree).remove(key.as_slice(), sequence);
-                    }
-                }
+                EventBody::Followed(edge) => self.put(&layer, event.kind, edge, event.at, true),
+                EventBody::Unfollowed(edge, since) => self.put(&layer, event.kind, edge, since, false),
                 EventBody::Imported { .. } => {}
             }
         }
-        for tree in Tree::ALL {
-            if last > applied[tree as usize] {
-                self.tree(tree).insert(POSITION_KEY, last.0.to_be_bytes(), sequence);
-            }
+        if let Some(last) = events.last() {
+            Recent::reached(&layer, last.position);
         }
-        self.visible.fetch_max(sequence + 1);
+    }
+
+    fn put(&self, layer: &Layer, kind: EdgeKind, edge: Edge, since: Timestamp, present: bool) {
+        for tree in Tree::ALL {
+            self.put_one(layer, tree, (kind, edge, since), present);
+        }
+    }
+
+    fn put_one(
+        &self,
+        layer: &Layer,
+        tree: Tree,
+        (kind, edge, since): (EdgeKind, Edge, Timestamp),
+        present: bool,
+    ) {
+        let (key, _) = row_key(tree, kind, edge, since);
+        let value = present.then(|| if tree == Tree::Pairs { since_value(since) } else { [0; 6] });
+        Recent::put(layer, tree as usize, self.owner(&key), key, value);
+    }
+
+    /// Kind and owner: the first part of every key.
+    fn owner<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        &key[..1 + raw::id_len(self.ids)]
     }
 
     /// Puts one row in or takes it out, to repair a projection.
-    pub fn repair(&self, tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp, present: bool) {
-        let _whole = self.applying.lock();
-        let sequence = self.sequence.next();
-        let mut key = Vec::new();
-        row_key(&mut key, tree, kind, edge, since);
-        if present {
-            let value = since_value(since);
-            let value: &[u8] = if tree == Tree::Pairs { &value } else { &[] };
-            self.tree(tree).insert(key.as_slice(), value, sequence);
-        } else {
-            self.tree(tree).remove(key.as_slice(), sequence);
-        }
-        self.visible.fetch_max(sequence + 1);
+    pub fn repair(&self, tree: Tree, row: (EdgeKind, Edge, Timestamp), present: bool) {
+        self.put_one(&self.recent.active(), tree, row, present);
     }
 
     /// Since when an edge exists, if it does.
     pub fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Option<Timestamp>> {
-        let mut key = Vec::with_capacity(33);
-        row_key(&mut key, Tree::Pairs, kind, edge, Timestamp::MIN);
-        let value = self.pairs.get(&key, SeqNo::MAX).map_err(tree_error)?;
+        let (key, len) = row_key(Tree::Pairs, kind, edge, Timestamp::MIN);
+        if let Some(value) = self.recent.get(Tree::Pairs as usize, self.owner(&key), &key) {
+            return Ok(value.and_then(|value| decode_since(&value)));
+        }
+        let value = self.pairs.get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
         value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs))).transpose()
     }
 
@@ -224,46 +229,56 @@ impl Rows {
         after: Option<ListKey>,
     ) -> impl Iterator<Item = Result<ListEntry>> + use<> {
         let (tree, ids) = (list_tree(side), self.ids);
-        let mut prefix = Vec::with_capacity(17);
+        let mut prefix = Vec::with_capacity(40);
         prefix.push(kind.number());
         raw::push_id(&mut prefix, of);
-        let mut end = prefix.clone();
-        increment(&mut end);
         let start = after.map(|key| {
             let mut start = prefix.clone();
             push_list_key(&mut start, key);
             start
         });
-        let start = start.as_ref().map_or(Bound::Included(&prefix), Bound::Excluded);
-        let rows = self.tree(tree).range::<&Vec<u8>, _>((start, Bound::Excluded(&end)), SeqNo::MAX, None);
         let prefix_len = prefix.len();
-        rows.map(move |row| {
-            let key = row.key().map_err(tree_error)?;
-            key.get(prefix_len..).and_then(|rest| read_list_key(ids, rest)).ok_or_else(|| damaged_row(tree))
+        self.owned_rows(tree, &prefix, start.as_deref()).map(move |key| {
+            key?.get(prefix_len..).and_then(|rest| read_list_key(ids, rest)).ok_or_else(|| damaged_row(tree))
         })
     }
 
     /// Whom a user follows by the truth, by id.
     pub fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
         let ids = self.ids;
-        let mut prefix = Vec::with_capacity(17);
+        let mut prefix = Vec::with_capacity(40);
         prefix.push(kind.number());
         raw::push_id(&mut prefix, of);
-        self.pairs.prefix(&prefix, SeqNo::MAX, None).map(move |row| {
-            let key = row.key().map_err(tree_error)?;
-            key.get(prefix.len()..)
+        let prefix_len = prefix.len();
+        self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
+            key?.get(prefix_len..)
                 .and_then(|id| raw::read_id(ids, id))
                 .ok_or_else(|| damaged_row(Tree::Pairs))
         })
     }
 
-    /// Keeps batches out while it is held.
-    pub fn pause(&self) -> MutexGuard<'_, ()> {
-        self.applying.lock()
+    /// The keys of one owner's rows, after a key if one is given: what the tree has, overridden by recent rows.
+    fn owned_rows(&self, tree: Tree, owner: &[u8], after: Option<&[u8]>) -> MergedRows {
+        let mut end = owner.to_vec();
+        increment(&mut end);
+        let recent_start =
+            after.map_or(Bound::Included(recent::key(owner)), |after| Bound::Excluded(recent::key(after)));
+        // The layers first: what leaves them meanwhile is in the tree already.
+        let recent = self.recent.range(tree as usize, owner, recent_start, recent::key(&end));
+        let start = after.map_or(Bound::Included(owner), Bound::Excluded);
+        let rows =
+            self.tree(tree).range::<&[u8], _>((start, Bound::Excluded(end.as_slice())), SeqNo::MAX, None);
+        let stored: StoredKeys = Box::new(rows.map(|row| row.key().map_err(tree_error)));
+        MergedRows { recent, stored: stored.peekable(), len: key_len(tree, self.ids) }
     }
 
-    /// All rows of a kind in a tree, as edges with `since`, as of now. Take the pause first to have several trees
-    /// as of the same moment.
+    /// Keeps the trees as they are while it is held.
+    pub fn pause(&self) -> MutexGuard<'_, ()> {
+        self.flushing.lock()
+    }
+
+    /// All rows of a kind in a tree, as edges with `since`, without recent ones: flush first. Take the pause to have
+    /// several trees as of the same position.
     pub fn scan(
         &self,
         tree: Tree,
@@ -272,50 +287,67 @@ impl Rows {
         let ids = self.ids;
         let start = [kind.number()];
         let end = [kind.number() + 1];
-        self.tree(tree).range(start..end, self.visible.get(), None).map(move |row| {
+        self.tree(tree).range(start..end, SeqNo::MAX, None).map(move |row| {
             let (key, value) = row.into_inner().map_err(tree_error)?;
             decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree))
         })
     }
 
-    /// Hands the rows in memory over for flushing. Only the writer calls it, between two batches: a flushed tree
-    /// then holds whole batches.
+    /// Closes the layer of recent rows that takes new ones. Only the writer calls it, between two batches: a flushed
+    /// layer then holds whole batches.
     pub fn seal(&self) {
-        for tree in Tree::ALL {
-            self.tree(tree).rotate_memtable();
-        }
+        self.recent.seal();
     }
 
-    /// The size of the largest tree's rows in memory.
-    pub fn unsealed_bytes(&self) -> u64 {
-        Tree::ALL.iter().map(|&tree| self.tree(tree).active_memtable().size()).max().unwrap_or(0)
+    /// How many rows are recent and not sealed.
+    pub fn unsealed(&self) -> u64 {
+        self.recent.unsealed()
     }
 
-    /// How many sealed memtables wait for flushing, and how many un-compacted runs there are, in the worst tree.
+    /// How many sealed layers wait for flushing, and how many un-merged runs the worst tree has.
     pub fn backlog(&self) -> (usize, usize) {
-        let sealed = Tree::ALL.iter().map(|&tree| self.tree(tree).sealed_memtable_count()).max();
         let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).l0_run_count()).max();
-        (sealed.unwrap_or(0), runs.unwrap_or(0))
+        (self.recent.sealed(), runs.unwrap_or(0))
     }
 
-    /// Writes sealed rows to disk, durably.
+    /// Writes sealed layers into the trees, durably, the oldest first.
     pub fn flush(&self) -> Result<()> {
-        for tree in Tree::ALL {
-            let tree = self.tree(tree);
-            let lock = tree.get_flush_lock();
-            tree.flush(&lock, self.visible.get()).map_err(tree_error)?;
+        loop {
+            // The lock comes first: a layer must not be written twice, the second time above a newer one.
+            let _whole = self.flushing.lock();
+            let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
+            for tree in Tree::ALL {
+                self.flush_tree(tree, &layer)?;
+            }
+            self.recent.drop_sealed(&layer);
         }
-        Ok(())
     }
 
-    /// Merges row files as far as the tree's shape asks for it.
-    pub fn compact(&self) -> Result<()> {
+    fn flush_tree(&self, tree: Tree, layer: &Layer) -> Result<()> {
+        let len = key_len(tree, self.ids);
+        let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
+        // A layer of repairs has no position of its own.
+        let position = layer.last().max(self.applied(tree)?);
+        ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        for (key, value) in layer.rows(tree as usize) {
+            let written = match value {
+                Some(value) if tree == Tree::Pairs => ingestion.write(&key[..len], value),
+                Some(_) => ingestion.write(&key[..len], []),
+                None => ingestion.write_tombstone(&key[..len]),
+            };
+            written.map_err(tree_error)?;
+        }
+        ingestion.finish().map_err(tree_error)
+    }
+
+    /// Merges row files as far as the tree's shape asks for it, or until it should stop.
+    pub fn compact(&self, should_stop: &dyn Fn() -> bool) -> Result<()> {
         let strategy = Arc::new(lsm_tree::compaction::Leveled::default());
         for tree in Tree::ALL {
             let tree = self.tree(tree);
-            loop {
+            while !should_stop() {
                 let before = tree.current_version().id();
-                tree.compact(strategy.clone(), self.visible.get()).map_err(tree_error)?;
+                tree.compact(strategy.clone(), self.sequence.get()).map_err(tree_error)?;
                 if tree.current_version().id() == before {
                     break;
                 }
@@ -328,7 +360,7 @@ impl Rows {
     pub fn compact_fully(&self) -> Result<()> {
         const FILE_BYTES: u64 = 64 << 20;
         for tree in Tree::ALL {
-            self.tree(tree).major_compact(FILE_BYTES, self.visible.get()).map_err(tree_error)?;
+            self.tree(tree).major_compact(FILE_BYTES, self.sequence.get()).map_err(tree_error)?;
         }
         Ok(())
     }
@@ -337,7 +369,7 @@ impl Rows {
     pub fn load(&self, tree: Tree, kind: EdgeKind, position: Position) -> Result<Load<'_>> {
         let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
-        Ok(Load { ingestion, tree, kind, key: Vec::with_capacity(40) })
+        Ok(Load { ingestion, tree, kind })
     }
 }
 
@@ -346,16 +378,15 @@ pub struct Load<'a> {
     ingestion: lsm_tree::AnyIngestion<'a>,
     tree: Tree,
     kind: EdgeKind,
-    key: Vec<u8>,
 }
 
 impl Load<'_> {
     /// The next row.
     pub fn push(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
-        row_key(&mut self.key, self.tree, self.kind, edge, since);
+        let (key, len) = row_key(self.tree, self.kind, edge, since);
         let value = since_value(since);
         let value: &[u8] = if self.tree == Tree::Pairs { &value } else { &[] };
-        self.ingestion.write(self.key.as_slice(), value).map_err(tree_error)
+        self.ingestion.write(&key[..len], value).map_err(tree_error)
     }
 
     /// Makes the rows durable and visible.
@@ -377,23 +408,69 @@ fn damaged_row(tree: Tree) -> Error {
     }
 }
 
-fn row_key(key: &mut Vec<u8>, tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) {
-    key.clear();
-    key.push(kind.number());
-    match tree {
-        Tree::Pairs => {
-            raw::push_id(key, edge.follower);
-            raw::push_id(key, edge.followee);
-        }
-        Tree::Following => {
-            raw::push_id(key, edge.follower);
-            push_list_key(key, ListKey { since, id: edge.followee });
-        }
-        Tree::Followers => {
-            raw::push_id(key, edge.followee);
-            push_list_key(key, ListKey { since, id: edge.follower });
+type StoredKeys = Box<dyn Iterator<Item = Result<lsm_tree::UserKey>> + Send>;
+
+/// The keys of one owner's rows, from the tree and the recent layers.
+struct MergedRows {
+    recent: RecentRange,
+    stored: std::iter::Peekable<StoredKeys>,
+    len: usize,
+}
+
+impl Iterator for MergedRows {
+    type Item = Result<lsm_tree::UserKey>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((key, value)) = self.recent.peek() else { return self.stored.next() };
+            let recent = &key[..self.len];
+            match self.stored.peek() {
+                Some(Ok(stored)) if stored.as_ref() < recent => return self.stored.next(),
+                Some(Err(_)) => return self.stored.next(),
+                Some(Ok(stored)) if stored.as_ref() == recent => {
+                    self.stored.next();
+                }
+                _ => {}
+            }
+            self.recent.pass(&key);
+            if value.is_some() {
+                return Some(Ok(key[..self.len].into()));
+            }
         }
     }
+}
+
+/// How long the keys of a tree are.
+fn key_len(tree: Tree, ids: IdKind) -> usize {
+    let time_len = if tree == Tree::Pairs { 0 } else { 6 };
+    1 + 2 * raw::id_len(ids) + time_len
+}
+
+/// The key of a row and its length.
+fn row_key(tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) -> (recent::Key, usize) {
+    let mut key = [0; 40];
+    key[0] = kind.number();
+    let (owner, other) = match tree {
+        Tree::Pairs | Tree::Following => (edge.follower, edge.followee),
+        Tree::Followers => (edge.followee, edge.follower),
+    };
+    let mut at = 1;
+    let mut push = |bytes: &[u8]| {
+        key[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    match owner {
+        Id::Integer(value) => push(&value.to_be_bytes()),
+        Id::Uuid(value) => push(&value.to_be_bytes()),
+    }
+    if tree != Tree::Pairs {
+        push(&(!since.millis() & TIME_MASK).to_be_bytes()[2..]);
+    }
+    match if tree == Tree::Pairs { other } else { complement(other) } {
+        Id::Integer(value) => push(&value.to_be_bytes()),
+        Id::Uuid(value) => push(&value.to_be_bytes()),
+    }
+    (key, at)
 }
 
 fn push_list_key(key: &mut Vec<u8>, at: ListKey) {
@@ -490,11 +567,12 @@ mod tests {
         let edge = Edge { follower: Id::Integer(1), followee: Id::Integer(i64::MAX as u64) };
         let since = Timestamp::MAX;
         for tree in Tree::ALL {
-            let mut key = Vec::new();
-            row_key(&mut key, tree, EdgeKind::Share, edge, since);
+            let (key, len) = row_key(tree, EdgeKind::Share, edge, since);
+            assert_eq!(len, key_len(tree, IdKind::Integer));
+            let key = &key[..len];
             let value = since_value(since);
-            assert_eq!(decode_row(tree, IdKind::Integer, &key, &value), Some((edge, since)), "{tree:?}");
-            assert_eq!(decode_row(tree, IdKind::Uuid, &key, &value), None);
+            assert_eq!(decode_row(tree, IdKind::Integer, key, &value), Some((edge, since)), "{tree:?}");
+            assert_eq!(decode_row(tree, IdKind::Uuid, key, &value), None);
         }
     }
 
@@ -503,14 +581,13 @@ mod tests {
     fn the_layout_is_as_documented() {
         let edge = Edge { follower: Id::Integer(0x0102), followee: Id::Integer(0x0304) };
         let since = Timestamp::from_millis(0x0a0b);
-        let mut key = Vec::new();
-        row_key(&mut key, Tree::Pairs, EdgeKind::Follow, edge, since);
-        assert_eq!(key, [1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4]);
-        row_key(&mut key, Tree::Followers, EdgeKind::Follow, edge, since);
+        let (key, len) = row_key(Tree::Pairs, EdgeKind::Follow, edge, since);
+        assert_eq!(key[..len], [1, 0, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 3, 4]);
+        let (key, len) = row_key(Tree::Followers, EdgeKind::Follow, edge, since);
         let expected = [
             1, 0, 0, 0, 0, 0, 0, 3, 4, 255, 255, 255, 255, 0xf5, 0xf4, 255, 255, 255, 255, 255, 255, 0xfe,
             0xfd,
         ];
-        assert_eq!(key, expected);
+        assert_eq!(key[..len], expected);
     }
 }

@@ -15,8 +15,8 @@ pub struct Settings {
     pub log_keep: Duration,
     /// A log segment that has reached this size is closed; retention removes whole segments.
     pub segment_bytes: u64,
-    /// Rows in memory are written to disk when a tree has this much.
-    pub flush_bytes: u64,
+    /// So many recent rows, three for each change, are kept in memory before they are written to disk.
+    pub flush_rows: u64,
     /// A new index snapshot is written after this many events.
     pub snapshot_events: u64,
     /// Memory for sorting while an import is applied.
@@ -30,7 +30,7 @@ impl Default for Settings {
             log_keep_bytes: 10 << 30,
             log_keep: Duration::from_secs(7 * 24 * 60 * 60),
             segment_bytes: 64 << 20,
-            flush_bytes: 32 << 20,
+            flush_rows: 600_000,
             snapshot_events: 2_000_000,
             sort_memory: 512 << 20,
         }

@@ -93,7 +93,12 @@ impl Store {
         let newest = Position(recovered.writer.next().0 - 1);
         let outdated = snapshotted.is_none() || replay.lost;
         let resnapshot = (outdated || replay.imported) && newest > identity.base;
-        let index = if outdated { rebuild_index(&rows, identity)? } else { index };
+        let index = if outdated {
+            flush(&rows)?;
+            rebuild_index(&rows, identity)?
+        } else {
+            index
+        };
         let floor = recovered.floor.max(checkpoint.floor);
         let store = Self {
             folder: folder.to_path_buf(),
@@ -122,7 +127,7 @@ impl Store {
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
     pub fn publish(&self, events: &[Event]) {
         let Some(last) = events.last() else { return };
-        self.rows.apply(events.iter(), [Position::START; 3], last.position);
+        self.rows.apply(events);
         for event in events {
             apply_to_index(&self.index, event);
         }
@@ -136,7 +141,7 @@ impl Store {
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
     pub fn seal_if_large(&self) {
-        if self.rows.unsealed_bytes() >= self.settings.flush_bytes {
+        if self.rows.unsealed() >= self.settings.flush_rows {
             self.seal();
         }
     }
@@ -146,6 +151,14 @@ impl Store {
         self.rows.seal();
         self.sealed.store(self.position().0, Ordering::Release);
         self.signal.wake();
+    }
+
+    /// Brings all rows into the trees, so that a scan meets them. Called by the writer, between batches.
+    pub fn flush_now(&self) -> Result<()> {
+        let position = self.position();
+        flush(&self.rows)?;
+        self.sealed.fetch_max(position.0, Ordering::AcqRel);
+        maintenance::record_flushed(self, position)
     }
 
     /// A start needs the log only after this position.
@@ -237,14 +250,12 @@ impl Replay<'_> {
         if let [Event { body: EventBody::Imported { number, .. }, .. }] = events {
             return self.apply_import(&events[0], *number);
         }
-        let Some(last) = events.last() else { return Ok(()) };
-        self.rows.apply(events.iter(), self.applied, last.position);
+        self.rows.apply(events);
         for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
             apply_to_index(self.index, event);
         }
-        if self.rows.unsealed_bytes() >= self.settings.flush_bytes {
-            self.rows.seal();
-            self.rows.flush()?;
+        if self.rows.unsealed() >= self.settings.flush_rows {
+            flush(self.rows)?;
         }
         Ok(())
     }
@@ -265,6 +276,8 @@ impl Replay<'_> {
                 ),
             });
         }
+        // Older rows must be below those of the import, not above them.
+        flush(self.rows)?;
         if rows_lack_it || import::is_kept(self.folder, number) {
             import::apply_committed(
                 self.folder,
@@ -279,6 +292,12 @@ impl Replay<'_> {
         }
         Ok(())
     }
+}
+
+/// Brings all recent rows into the trees. Only where no batch can come in between.
+fn flush(rows: &Rows) -> Result<()> {
+    rows.seal();
+    rows.flush()
 }
 
 fn rebuild_index(rows: &Rows, identity: Identity) -> Result<Index> {

@@ -255,7 +255,7 @@ pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result
     for difference in differences {
         match *difference {
             Difference::Row { tree, kind, edge, since, missing } => {
-                rows.repair(tree, kind, edge, since, missing)
+                rows.repair(tree, (kind, edge, since), missing)
             }
             Difference::Followees { kind, follower } => {
                 let followees: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
@@ -269,9 +269,7 @@ pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result
         }
     }
     // Repairs are not in the log: they count once they are in flushed rows and in a snapshot.
-    store.rows.seal();
-    store.rows.flush()?;
-    maintenance::record_flushed(store, store.position())?;
+    store.flush_now()?;
     let _open = store.snapshot_gate.lock();
     maintenance::snapshot(store)
 }

@@ -1,2 +1,32 @@
-//! The binary.
-fn main() {}
+//! The binary: reads what was typed, runs one command, turns its outcome into an exit status.
+
+mod answer;
+mod arguments;
+mod commands;
+mod context;
+mod failure;
+mod input;
+mod output;
+mod progress;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::arguments::Arguments;
+
+/// Import and the writer of a store allocate from several threads at once.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return failure::usage(&error),
+    };
+    match arguments.run() {
+        Ok(outcome) => outcome.into(),
+        Err(error) => failure::report(&error),
+    }
+}

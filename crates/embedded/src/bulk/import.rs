@@ -315,6 +315,8 @@ fn commit(
     let store = writer.store.clone();
     // A snapshot from now until the end would hold a part of the import, and replaying could not tell which.
     let _closed = store.snapshot_gate.lock();
+    // Older rows must be below those of the import, not above them.
+    store.flush_now()?;
     writer.log_durably(&[event], at)?;
     let report = |step| {
         let _ = progress.send(Message::Progress(step));

@@ -254,6 +254,7 @@ fn sort_followers<K: RawId>(
     Ok(sorter)
 }
 
+/// Merges on a thread of its own, so that it overlaps with writing the rows.
 fn load_followers<K: RawId>(
     target: &Target<'_>,
     sorter: Sorter<ListRecord<K>>,
@@ -261,14 +262,27 @@ fn load_followers<K: RawId>(
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
     let mut load = target.rows.load(Tree::Followers, target.kind, target.position)?;
-    let mut done = 0;
-    for record in sorter.finish()? {
-        let record = record?;
-        load.push(edge(record.follower, record.followee), Timestamp::from_millis(record.since))?;
-        done += 1;
-        if done % CHUNK_EDGES as u64 == 0 {
+    let mut merge = sorter.finish()?;
+    let (sender, chunks) = sync_channel::<Vec<ListRecord<K>>>(CHUNKS_WAITING);
+    std::thread::scope(|scope| {
+        let merging = scope.spawn(move || -> Result<()> {
+            loop {
+                let chunk: Vec<_> = merge.by_ref().take(CHUNK_EDGES).collect::<Result<_>>()?;
+                // The other side has an error of its own to tell when it stops taking chunks.
+                if chunk.is_empty() || sender.send(chunk).is_err() {
+                    return Ok(());
+                }
+            }
+        });
+        let mut done = 0;
+        for chunk in chunks {
+            for record in &chunk {
+                load.push(edge(record.follower, record.followee), Timestamp::from_millis(record.since))?;
+            }
+            done += chunk.len() as u64;
             progress(Progress { stage: "loading followers", done, total: Some(total) });
         }
-    }
-    load.finish()
+        join(merging)?;
+        load.finish()
+    })
 }

@@ -51,7 +51,7 @@ pub fn encode_header(ids: IdKind, epoch: Epoch, first: Position) -> [u8; HEADER_
 
 /// The path of a segment.
 pub fn path(folder: &Path, first: Position) -> PathBuf {
-    folder.join(format!("{:020}.log", first.0))
+    folder.join(format!("{:020}.segment", first.0))
 }
 
 /// Finds the segments in a folder, oldest first.
@@ -61,7 +61,7 @@ pub fn list(folder: &Path) -> Result<Vec<Segment>> {
         let entry = entry.during("reading folder", folder)?;
         let name = entry.file_name();
         let number =
-            name.to_str().and_then(|name| name.strip_suffix(".log")).filter(|digits| digits.len() == 20);
+            name.to_str().and_then(|name| name.strip_suffix(".segment")).filter(|digits| digits.len() == 20);
         let Some(first) = number.and_then(|digits| digits.parse().ok()) else {
             return Err(Error::Corrupt {
                 detail: format!(

@@ -16,7 +16,7 @@ struct Stores {
 
 impl Stores {
     fn settings() -> Settings {
-        Settings { segment_bytes: 2 << 10, flush_bytes: 8 << 10, snapshot_events: 100, ..Settings::default() }
+        Settings { segment_bytes: 2 << 10, flush_rows: 100, snapshot_events: 100, ..Settings::default() }
     }
 
     fn make(&self, ids: IdKind, clock: Arc<dyn Clock>) -> Embedded {

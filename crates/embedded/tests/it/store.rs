@@ -7,7 +7,7 @@ use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 const FOLLOW: EdgeKind = EdgeKind::Follow;
 
 fn small() -> Settings {
-    Settings { segment_bytes: 4 << 10, flush_bytes: 16 << 10, snapshot_events: 500, ..Settings::default() }
+    Settings { segment_bytes: 4 << 10, flush_rows: 300, snapshot_events: 500, ..Settings::default() }
 }
 
 fn edge(follower: u64, followee: u64) -> Edge {
@@ -37,11 +37,11 @@ fn everything_is_there_after_a_restart() {
             assert!(unfollow(&store, round % 50, 100 + round));
         }
     }
-    let before: Vec<_> = store.edges(FOLLOW).map(Result::unwrap).collect();
+    let before: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
     store.close().unwrap();
     for _ in 0..2 {
         let store = Embedded::open(&path, small()).unwrap();
-        let after: Vec<_> = store.edges(FOLLOW).map(Result::unwrap).collect();
+        let after: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
         assert_eq!(before, after);
         assert_eq!(store.edge_count(FOLLOW), 2_000);
         let report = store.verify(false, &|_| {}).unwrap();
@@ -94,7 +94,7 @@ fn a_backup_restores_to_the_same_edges() {
     let path = folder.path().join("restored");
     Embedded::restore(&file, &path, &small(), &|_| {}).unwrap();
     let restored = Embedded::open(&path, small()).unwrap();
-    let edges = |store: &Embedded| store.edges(FOLLOW).map(Result::unwrap).collect::<Vec<_>>();
+    let edges = |store: &Embedded| store.edges(FOLLOW).unwrap().map(Result::unwrap).collect::<Vec<_>>();
     assert_eq!(edges(&store), edges(&restored));
     assert_eq!(restored.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
     assert!(follow(&restored, 1, 2));

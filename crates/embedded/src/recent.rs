@@ -1,0 +1,263 @@
+//! Rows that are not in row files yet: what the log has said since the last flush, in memory and in key order.
+//!
+//! A layer takes rows until it is sealed; sealed layers wait to be written to the trees. A newer layer overrides an
+//! older one, and every layer overrides the trees. Losing it all in a crash is normal: the log has it.
+//!
+//! It does the work of an LSM memtable. The trees' own one, a lock-free skip list, took 1.2 to 3.4 µs a row here;
+//! sharded B-trees take a fraction of that, because one writer needs no lock-freedom.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kinfolk_core::Position;
+use parking_lot::RwLock;
+
+/// A row's key, padded with zeros; all keys of a tree have the same length.
+pub type Key = [u8; 40];
+
+/// A row's value, or `None` where the row is removed.
+pub type Value = Option<[u8; 6]>;
+
+/// Smaller maps are faster, and a reader waits only for a writer of the same shard.
+const SHARDS: usize = 64;
+const TREES: usize = 3;
+/// How many rows a reader copies at a time while it holds a shard.
+const PAGE: usize = 64;
+
+/// Pads a key.
+pub fn key(bytes: &[u8]) -> Key {
+    let mut key = [0; 40];
+    key[..bytes.len()].copy_from_slice(bytes);
+    key
+}
+
+/// Rows of all trees since some moment.
+pub struct Layer {
+    shards: [Vec<RwLock<BTreeMap<Key, Value>>>; TREES],
+    rows: AtomicU64,
+    last: AtomicU64,
+}
+
+impl Layer {
+    fn new() -> Arc<Self> {
+        let shards = || (0..SHARDS).map(|_| RwLock::default()).collect();
+        Arc::new(Self {
+            shards: [shards(), shards(), shards()],
+            rows: AtomicU64::new(0),
+            last: AtomicU64::new(0),
+        })
+    }
+
+    /// The newest position in the layer.
+    pub fn last(&self) -> Position {
+        Position(self.last.load(Ordering::Acquire))
+    }
+
+    /// All rows of a tree, in key order.
+    pub fn rows(&self, tree: usize) -> Vec<(Key, Value)> {
+        let shards = self.shards[tree].iter();
+        let mut rows: Vec<_> = shards
+            .flat_map(|shard| shard.read().iter().map(|(&key, &value)| (key, value)).collect::<Vec<_>>())
+            .collect();
+        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        rows
+    }
+
+    fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
+        self.shards[tree][shard_of(owner)].read().get(key).copied()
+    }
+}
+
+/// Spreads owners over shards: a user's rows are in one, so that a list is one range.
+fn shard_of(owner: &[u8]) -> usize {
+    let hash =
+        owner.iter().fold(0u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash >> 32) as usize % SHARDS
+}
+
+/// The layers: one that takes rows, and sealed ones from the oldest to the newest.
+pub struct Recent {
+    layers: RwLock<Layers>,
+}
+
+struct Layers {
+    active: Arc<Layer>,
+    sealed: Vec<Arc<Layer>>,
+}
+
+impl Recent {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { layers: RwLock::new(Layers { active: Layer::new(), sealed: Vec::new() }) }
+    }
+
+    /// The layer that takes rows. Only the writer adds to it.
+    pub fn active(&self) -> Arc<Layer> {
+        Arc::clone(&self.layers.read().active)
+    }
+
+    /// Sets or removes a row.
+    pub fn put(layer: &Layer, tree: usize, owner: &[u8], key: Key, value: Value) {
+        layer.shards[tree][shard_of(owner)].write().insert(key, value);
+        layer.rows.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Everything up to a position is in the layer.
+    pub fn reached(layer: &Layer, position: Position) {
+        layer.last.store(position.0, Ordering::Release);
+    }
+
+    /// How many rows were put into the active layer.
+    pub fn unsealed(&self) -> u64 {
+        self.layers.read().active.rows.load(Ordering::Relaxed)
+    }
+
+    /// Closes the active layer, if there is anything in it, and starts another one.
+    pub fn seal(&self) {
+        let mut layers = self.layers.write();
+        if layers.active.rows.load(Ordering::Relaxed) > 0 {
+            let full = std::mem::replace(&mut layers.active, Layer::new());
+            layers.sealed.push(full);
+        }
+    }
+
+    /// How many sealed layers wait.
+    pub fn sealed(&self) -> usize {
+        self.layers.read().sealed.len()
+    }
+
+    /// The sealed layer to write first.
+    pub fn oldest_sealed(&self) -> Option<Arc<Layer>> {
+        self.layers.read().sealed.first().cloned()
+    }
+
+    /// Drops a layer whose rows are in the trees now.
+    pub fn drop_sealed(&self, layer: &Arc<Layer>) {
+        self.layers.write().sealed.retain(|kept| !Arc::ptr_eq(kept, layer));
+    }
+
+    /// All layers, the newest first. A row that is in none of them is in the trees or nowhere: take the layers before
+    /// looking into a tree.
+    fn newest_first(&self) -> Vec<Arc<Layer>> {
+        let layers = self.layers.read();
+        std::iter::once(&layers.active).chain(layers.sealed.iter().rev()).cloned().collect()
+    }
+
+    /// What the layers say of a row; `None` if they say nothing.
+    pub fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
+        self.newest_first().iter().find_map(|layer| layer.get(tree, owner, key))
+    }
+
+    /// The rows of one owner after a key and before another, in order, newest layer first where several have one.
+    pub fn range(&self, tree: usize, owner: &[u8], after: Bound<Key>, end: Key) -> RecentRange {
+        let shard = shard_of(owner);
+        let cursor =
+            |layer| Cursor { layer, tree, shard, from: after, end, page: VecDeque::new(), ended: false };
+        RecentRange { cursors: self.newest_first().into_iter().map(cursor).collect() }
+    }
+}
+
+/// Rows of several layers, merged.
+pub struct RecentRange {
+    cursors: Vec<Cursor>,
+}
+
+impl RecentRange {
+    /// The next row, without taking it.
+    pub fn peek(&mut self) -> Option<(Key, Value)> {
+        let heads = self.cursors.iter_mut().filter_map(Cursor::peek);
+        // The first of equal keys is the newest layer's, and `min_by` keeps the first.
+        heads.min_by(|a, b| a.0.cmp(&b.0))
+    }
+
+    /// Passes over a row in all layers.
+    pub fn pass(&mut self, key: &Key) {
+        for cursor in &mut self.cursors {
+            if cursor.peek().is_some_and(|(head, _)| head == *key) {
+                cursor.page.pop_front();
+            }
+        }
+    }
+}
+
+/// A place in one layer.
+struct Cursor {
+    layer: Arc<Layer>,
+    tree: usize,
+    shard: usize,
+    from: Bound<Key>,
+    end: Key,
+    page: VecDeque<(Key, Value)>,
+    ended: bool,
+}
+
+impl Cursor {
+    fn peek(&mut self) -> Option<(Key, Value)> {
+        if self.page.is_empty() && !self.ended {
+            let shard = self.layer.shards[self.tree][self.shard].read();
+            let rows = shard.range((self.from, Bound::Excluded(self.end)));
+            self.page.extend(rows.take(PAGE).map(|(&key, &value)| (key, value)));
+            self.ended = self.page.len() < PAGE;
+            if let Some(&(last, _)) = self.page.back() {
+                self.from = Bound::Excluded(last);
+            }
+        }
+        self.page.front().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const END: Key = [0xff; 40];
+
+    fn rows(recent: &Recent, after: Bound<Key>) -> Vec<(u8, Value)> {
+        let mut range = recent.range(0, b"o", after, END);
+        std::iter::from_fn(|| {
+            let (head, value) = range.peek()?;
+            range.pass(&head);
+            Some((head[0], value))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn newer_layers_override_older_ones() {
+        let recent = Recent::new();
+        let put = |n: u8, value| Recent::put(&recent.active(), 0, b"o", key(&[n]), value);
+        put(1, Some([1; 6]));
+        put(2, Some([1; 6]));
+        recent.seal();
+        put(2, None);
+        put(3, Some([2; 6]));
+        recent.seal();
+        put(1, Some([3; 6]));
+        assert_eq!(recent.sealed(), 2);
+        assert_eq!(rows(&recent, Bound::Unbounded), [(1, Some([3; 6])), (2, None), (3, Some([2; 6]))]);
+        assert_eq!(rows(&recent, Bound::Excluded(key(&[1]))), [(2, None), (3, Some([2; 6]))]);
+        assert_eq!(recent.get(0, b"o", &key(&[2])), Some(None));
+        assert_eq!(recent.get(0, b"o", &key(&[9])), None);
+        let oldest = recent.oldest_sealed().unwrap();
+        assert_eq!(oldest.rows(0).len(), 2);
+        recent.drop_sealed(&oldest);
+        assert_eq!(recent.sealed(), 1);
+    }
+
+    #[test]
+    fn long_ranges_come_in_pages() {
+        let recent = Recent::new();
+        let wide = |n: u16| key(&n.to_be_bytes());
+        for n in 0..1_000 {
+            Recent::put(&recent.active(), 0, b"o", wide(n), None);
+        }
+        let mut range = recent.range(0, b"o", Bound::Excluded(wide(9)), END);
+        for n in 10..1_000 {
+            assert_eq!(range.peek(), Some((wide(n), None)));
+            range.pass(&wide(n));
+        }
+        assert_eq!(range.peek(), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a command prints on success: one JSON document, or plain lines for people.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::{Serialize, Serializer};
+
+/// How a command ended that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work is done, or the answer is yes.
+    Done,
+    /// The answer is no, or the work found something wrong.
+    No,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::SUCCESS,
+            Outcome::No => Self::from(1),
+        }
+    }
+}
+
+/// An answer that fits memory: its JSON form is derived, its plain form is written by hand.
+pub trait Answer: Serialize {
+    /// Writes the lines for people.
+    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()>;
+}
+
+/// Ids and times are strings in JSON, as people read them.
+pub fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+/// As [`as_text`], for what may be missing.
+pub fn as_optional_text<S: Serializer>(value: &Option<impl Display>, to: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => to.collect_str(value),
+        None => to.serialize_none(),
+    }
+}
+
+/// A number with its thousands set apart.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Lines of names and numbers, the numbers aligned at their right.
+pub fn write_figures(out: &mut dyn Write, figures: &[(&str, String)]) -> io::Result<()> {
+    let name_width = figures.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let figure_width = figures.iter().map(|(_, figure)| figure.chars().count()).max().unwrap_or_default();
+    for (name, figure) in figures {
+        writeln!(out, "{name:name_width$}  {figure:>figure_width$}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (number, text) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345, "12,345"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

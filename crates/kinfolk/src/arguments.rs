@@ -1,0 +1,177 @@
+//! The command line as it can be typed. Every flag is defined here or beside its command, once.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand};
+use kinfolk_core::{Id, IdKind};
+use kinfolk_embedded::Settings;
+
+use crate::answer::Outcome;
+use crate::commands::{
+    apply, backup, changes, check, counts, export, generate, import, list, restore, verify, write,
+};
+use crate::context::Context;
+use crate::progress::Reporter;
+use crate::target::{Folder, Target};
+
+const EXAMPLES: &str = "\
+Examples:
+  kinfolk follow 1 2                     user 1 follows user 2
+  kinfolk check 1 2                      yes or no; exit status 0 or 1
+  kinfolk followers 2 --limit 10         who follows user 2, newest first
+  kinfolk import follows.csv.zst         add the edges of a file
+  kinfolk export - | head                all edges as CSV
+  kinfolk counts 1 2 3 --json            answers as one JSON document
+
+Exit status: 0, 1 (the answer is no, or the work failed), 2 (wrong usage).";
+
+/// A social graph service: who follows whom.
+#[derive(Debug, Parser)]
+#[command(name = "kinfolk", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    global: GlobalArguments,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What can be given to every command.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+struct GlobalArguments {
+    /// The folder of the graph; no server may have it open
+    #[arg(long, global = true, value_name = "DIR", env = "KINFOLK_DATA", default_value = "./kinfolk-data")]
+    #[arg(hide_env_values = true)]
+    data: PathBuf,
+
+    /// Which ids the graph uses, when it is made by this command [default: integer]
+    #[arg(long, global = true, value_name = "KIND", env = "KINFOLK_IDS", hide_env_values = true)]
+    #[arg(value_parser = parse_id_kind)]
+    ids: Option<IdKind>,
+
+    /// Print the answer as one JSON document
+    #[arg(long, global = true, env = "KINFOLK_JSON", hide_env_values = true)]
+    #[arg(value_parser = FalseyValueParser::new())]
+    json: bool,
+
+    /// Show no progress and no hints
+    #[arg(long, short, global = true, env = "KINFOLK_QUIET", hide_env_values = true)]
+    #[arg(value_parser = FalseyValueParser::new())]
+    quiet: bool,
+
+    /// How often to print how far long work has come, where stderr is not a terminal
+    #[arg(long, global = true, value_name = "SECONDS", env = "KINFOLK_PROGRESS_EVERY", default_value = "3")]
+    #[arg(hide_env_values = true, value_parser = parse_seconds)]
+    progress_every: Duration,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make one user follow another
+    Follow(write::FollowArguments),
+    /// Make one user not follow another any more
+    Unfollow(write::UnfollowArguments),
+    /// Say whether one user follows another
+    Check(check::Arguments),
+    /// List whom a user follows, newest first
+    Following(list::Arguments),
+    /// List who follows a user, newest first
+    Followers(list::Arguments),
+    /// List who follows a user and is followed back, newest first
+    Friends(list::Arguments),
+    /// Count whom users follow and who follows them
+    Counts(counts::Arguments),
+    /// List what has changed, oldest first
+    Changes(changes::Arguments),
+    /// Follow and unfollow by lines on standard input
+    Apply(apply::Arguments),
+    /// Add the edges of files
+    Import(import::Arguments),
+    /// Write all edges to a file
+    Export(export::Arguments),
+    /// Write a file of made-up edges with power-law degrees
+    Generate(generate::Arguments),
+    /// Compare everything that is derived with the edges themselves
+    Verify(verify::Arguments),
+    /// Write the whole graph to one file that restore can read
+    Backup(backup::Arguments),
+    /// Make a graph from a backup
+    Restore(restore::Arguments),
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub fn run(self) -> Result<Outcome> {
+        let context = self.global.into_context();
+        match self.command {
+            Command::Follow(command) => command.run(&context),
+            Command::Unfollow(command) => command.run(&context),
+            Command::Check(command) => command.run(&context),
+            Command::Following(command) => command.run(list::List::Following, &context),
+            Command::Followers(command) => command.run(list::List::Followers, &context),
+            Command::Friends(command) => command.run(list::List::Friends, &context),
+            Command::Counts(command) => command.run(&context),
+            Command::Changes(command) => command.run(&context),
+            Command::Apply(command) => command.run(&context),
+            Command::Import(command) => command.run(&context),
+            Command::Export(command) => command.run(&context),
+            Command::Generate(command) => command.run(&context),
+            Command::Verify(command) => command.run(&context),
+            Command::Backup(command) => command.run(&context),
+            Command::Restore(command) => command.run(&context),
+        }
+    }
+}
+
+impl GlobalArguments {
+    fn into_context(self) -> Context {
+        let reporter = if self.quiet { Reporter::silent() } else { Reporter::new(self.progress_every) };
+        Context {
+            target: Target::Folder(Folder { path: self.data, ids: self.ids, settings: Settings::default() }),
+            json: self.json,
+            quiet: self.quiet,
+            reporter,
+        }
+    }
+}
+
+/// An id as typed: of which kind it must be, only the store knows.
+pub fn parse_id(text: &str) -> Result<Id, String> {
+    let kind = if text.contains('-') { IdKind::Uuid } else { IdKind::Integer };
+    kind.parse(text).map_err(|_| "an id is an integer from 0 to 2^63 - 1 or a UUID".to_owned())
+}
+
+fn parse_id_kind(text: &str) -> Result<IdKind, String> {
+    IdKind::from_name(text).ok_or_else(|| "the kinds are integer and uuid".to_owned())
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok();
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "expected a number of seconds".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definitions_fit_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn ids_are_recognised_by_their_form() {
+        assert_eq!(parse_id("12"), Ok(Id::Integer(12)));
+        assert_eq!(parse_id("00000000-0000-0000-0000-00000000000c"), Ok(Id::Uuid(12)));
+        for text in ["", "x", "1.5", "9223372036854775808", "0-0", "١"] {
+            assert!(parse_id(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! `apply`: follows and unfollows by lines on standard input, each answered on standard output once it is durable.
+//!
+//! Lines are read ahead, so that many share one sync of the disk; they take effect and are answered in their order.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io::{self, BufRead, Read, Write};
+use std::pin::Pin;
+use std::task::{Context as TaskContext, Poll};
+
+use anyhow::Result;
+use clap::Args;
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Graph, Written};
+use kinfolk_core::{Error, IdKind};
+use kinfolk_embedded::Embedded;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use super::KIND;
+use crate::answer::Outcome;
+use crate::context::Context;
+use crate::failure::UsageError;
+
+/// How many lines are in flight at most.
+const OUTSTANDING_MAX: usize = 1_024;
+
+/// No command is nearly as long.
+const LINE_LEN_MAX: usize = 4_096;
+
+/// What `apply` is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: printf 'follow 1 2\\nunfollow 1 2\\n' | kinfolk apply\n\n\
+    Each line 'follow A B' or 'unfollow A B' is answered in order, once it is on stable storage:\n  \
+    ok changed TOKEN\n  \
+    ok unchanged TOKEN\n  \
+    error CODE message\n\n\
+    The exit status is 1 if a line was answered with an error. The graph is made if there is none.\n\
+    SIGTERM and SIGINT end it as the end of the input does.")]
+pub struct Arguments {}
+
+impl Arguments {
+    pub fn run(self, context: &Context) -> Result<Outcome> {
+        if context.json {
+            return Err(UsageError("apply answers in lines; leave out --json".to_owned()).into());
+        }
+        let open = context.target.folder().open_or_create()?;
+        let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
+        // The thread may wait for input for ever; it ends with the process.
+        std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
+        let pump = async {
+            let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+            Pump::new(open.graph(), receiver, signals, context.stdout()).run().await
+        };
+        // Without a budget, as a write that yields before it has reached the store's queue would lose its place.
+        let outcome = open.run(tokio::task::unconstrained(pump));
+        open.close()?;
+        Ok(outcome?)
+    }
+}
+
+/// A line as it came, or why it can't be taken.
+type Line = Result<Vec<u8>, Error>;
+
+fn read_lines(mut input: impl BufRead, sender: &Sender<Line>) {
+    loop {
+        let (line, is_last) = match read_line(&mut input) {
+            Ok(None) => return,
+            Ok(Some(line)) => (line, false),
+            Err(error) => {
+                (Err(Error::InvalidInput { detail: format!("standard input failed: {error}") }), true)
+            }
+        };
+        if sender.blocking_send(line).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// The next line without its end, `None` at the end of the input.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let length = input.by_ref().take(LINE_LEN_MAX as u64 + 1).read_until(b'\n', &mut line)?;
+    if length == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    } else if length > LINE_LEN_MAX {
+        input.skip_until(b'\n')?;
+        let detail = format!("the line is longer than {LINE_LEN_MAX} bytes");
+        return Ok(Some(Err(Error::InvalidInput { detail })));
+    }
+    Ok(Some(Ok(line)))
+}
+
+/// What a line asks for.
+fn parse_command(line: &[u8], ids: IdKind) -> Result<EdgeCommand, Error> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let (verb, follower, followee) = (words.next(), words.next(), words.next());
+    let action = match verb {
+        Some(b"follow") => Some(EdgeAction::Follow),
+        Some(b"unfollow") => Some(EdgeAction::Unfollow),
+        _ => None,
+    };
+    match (action, follower, followee, words.next()) {
+        (Some(action), Some(follower), Some(followee), None) => {
+            let edge = Edge { follower: ids.parse_bytes(follower)?, followee: ids.parse_bytes(followee)? };
+            Ok(EdgeCommand { action, edge })
+        }
+        _ => Err(Error::InvalidInput { detail: "expected 'follow A B' or 'unfollow A B'".to_owned() }),
+    }
+}
+
+/// A write on its way to an answer.
+type Pending<'a> = Pin<Box<dyn Future<Output = Result<Written, Error>> + 'a>>;
+
+/// Moves lines into the store and answers out of it.
+struct Pump<'a, W> {
+    graph: &'a Graph<Embedded>,
+    lines: Receiver<Line>,
+    signals: [Signal; 2],
+    input_ended: bool,
+    pending: VecDeque<Pending<'a>>,
+    out: W,
+    outcome: Outcome,
+}
+
+impl<'a, W: Write> Pump<'a, W> {
+    fn new(graph: &'a Graph<Embedded>, lines: Receiver<Line>, signals: [Signal; 2], out: W) -> Self {
+        let pending = VecDeque::with_capacity(OUTSTANDING_MAX);
+        Self { graph, lines, signals, input_ended: false, pending, out, outcome: Outcome::Done }
+    }
+
+    async fn run(mut self) -> io::Result<Outcome> {
+        poll_fn(|task| self.poll(task)).await?;
+        Ok(self.outcome)
+    }
+
+    /// Takes lines and gives answers until neither is possible; ready when the input has ended and all is answered.
+    fn poll(&mut self, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        loop {
+            self.take_lines(task);
+            match self.pending.front_mut().map(|write| write.as_mut().poll(task)) {
+                Some(Poll::Ready(result)) => {
+                    self.pending.pop_front();
+                    self.answer(result)?;
+                }
+                Some(Poll::Pending) => {
+                    self.out.flush()?;
+                    return Poll::Pending;
+                }
+                None => {
+                    self.out.flush()?;
+                    return if self.input_ended { Poll::Ready(Ok(())) } else { Poll::Pending };
+                }
+            }
+        }
+    }
+
+    /// Hands lines to the store as long as there are any and not too many are in flight.
+    fn take_lines(&mut self, task: &mut TaskContext<'_>) {
+        if self.signals.iter_mut().any(|signal| signal.poll_recv(task).is_ready()) {
+            self.input_ended = true;
+        }
+        while !self.input_ended && self.pending.len() < OUTSTANDING_MAX {
+            let Poll::Ready(line) = self.lines.poll_recv(task) else { return };
+            let Some(line) = line else {
+                self.input_ended = true;
+                return;
+            };
+            let mut write = self.begin(line);
+            // The first poll puts the write into the store's queue, so that lines take effect in their order. Its
+            // answer waits its turn.
+            let polled = write.as_mut().poll(task);
+            self.pending.push_back(match polled {
+                Poll::Ready(result) => Box::pin(std::future::ready(result)),
+                Poll::Pending => write,
+            });
+        }
+    }
+
+    fn begin(&self, line: Line) -> Pending<'a> {
+        let command = line.and_then(|line| parse_command(&line, self.graph.id_kind()));
+        match command {
+            Ok(command) => Box::pin(self.graph.apply(KIND, vec![command])),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
+
+    fn answer(&mut self, result: Result<Written, Error>) -> io::Result<()> {
+        match result {
+            Ok(Written { token, changed }) => {
+                let changed = if changed.contains(&true) { "changed" } else { "unchanged" };
+                writeln!(self.out, "ok {changed} {token}")
+            }
+            Err(error) => {
+                self.outcome = Outcome::No;
+                let message = error.to_string().replace(['\n', '\r'], " ");
+                writeln!(self.out, "error {} {message}", error.code().name())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::ErrorCode;
+    use kinfolk_core::Id;
+
+    use super::*;
+
+    #[test]
+    fn commands_parse() {
+        let edge = Edge { follower: Id::Integer(1), followee: Id::Integer(2) };
+        for line in ["follow 1 2", "  follow\t1   2\r", "follow 01 2"] {
+            let command = parse_command(line.as_bytes(), IdKind::Integer).unwrap();
+            assert_eq!(command, EdgeCommand { action: EdgeAction::Follow, edge }, "{line:?}");
+        }
+        let command = parse_command(b"unfollow 1 2", IdKind::Integer).unwrap();
+        assert_eq!(command.action, EdgeAction::Unfollow);
+    }
+
+    #[test]
+    fn malformed_commands_say_why() {
+        for (line, code) in [
+            ("", ErrorCode::InvalidInput),
+            ("follow", ErrorCode::InvalidInput),
+            ("follow 1", ErrorCode::InvalidInput),
+            ("follow 1 2 3", ErrorCode::InvalidInput),
+            ("like 1 2", ErrorCode::InvalidInput),
+            ("FOLLOW 1 2", ErrorCode::InvalidInput),
+            ("follow 1 x", ErrorCode::InvalidId),
+            ("follow 1 \0", ErrorCode::InvalidId),
+            ("follow -1 2", ErrorCode::InvalidId),
+        ] {
+            let error = parse_command(line.as_bytes(), IdKind::Integer).unwrap_err();
+            assert_eq!(error.code(), code, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_bounded_and_the_last_needs_no_end() {
+        let long = "x".repeat(LINE_LEN_MAX + 1);
+        let fits = "y".repeat(LINE_LEN_MAX);
+        let mut input = io::Cursor::new(format!("a\n\n{long}\n{fits}\n{long}{long}\nlast"));
+        let mut lines = Vec::new();
+        while let Some(line) = read_line(&mut input).unwrap() {
+            lines.push(line.map(|line| line.len()).ok());
+        }
+        assert_eq!(lines, [Some(1), Some(0), None, Some(LINE_LEN_MAX), None, Some(4)]);
+    }
+}

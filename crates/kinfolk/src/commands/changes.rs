@@ -1,0 +1,139 @@
+//! `changes`: a page of the change log.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::Args;
+use kinfolk_core::graph::{Change, ChangeBody, ChangesPage};
+use kinfolk_core::{Id, Timestamp};
+use serde::Serialize;
+
+use crate::answer::{Answer, Outcome, as_optional_text, as_text};
+use crate::context::Context;
+
+/// What `changes` is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: kinfolk changes --after TOKEN --limit 1000\n\n\
+    The answer ends with the token to ask with for what comes next. An import is one change.")]
+pub struct Arguments {
+    /// Only what came after this token, which a write or an earlier page gave [default: the oldest kept]
+    #[arg(long, value_name = "TOKEN")]
+    after: Option<String>,
+    /// How many
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    limit: u16,
+}
+
+impl Arguments {
+    pub fn run(self, context: &Context) -> Result<Outcome> {
+        let open = context.target.folder().open()?;
+        let page = open.run(open.graph().changes(self.after.as_deref(), self.limit.into()))?;
+        open.close()?;
+        context.print(&Changes::from(page))?;
+        Ok(Outcome::Done)
+    }
+}
+
+#[derive(Serialize)]
+struct Changes {
+    items: Vec<Item>,
+    next: String,
+}
+
+#[derive(Serialize)]
+struct Item {
+    position: u64,
+    r#type: String,
+    #[serde(serialize_with = "as_text")]
+    at: Timestamp,
+    #[serde(flatten)]
+    fields: Fields,
+}
+
+/// What belongs to the type of a change.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Fields {
+    Edge {
+        #[serde(serialize_with = "as_text")]
+        follower: Id,
+        #[serde(serialize_with = "as_text")]
+        followee: Id,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+        since: Option<Timestamp>,
+    },
+    Imported {
+        edges: u64,
+    },
+}
+
+impl From<ChangesPage> for Changes {
+    fn from(page: ChangesPage) -> Self {
+        Self { items: page.items.into_iter().map(Item::from).collect(), next: page.next }
+    }
+}
+
+impl From<Change> for Item {
+    fn from(change: Change) -> Self {
+        let (r#type, fields) = match change.body {
+            ChangeBody::Followed { kind, edge } => (
+                kind.name().to_owned(),
+                Fields::Edge { follower: edge.follower, followee: edge.followee, since: None },
+            ),
+            ChangeBody::Unfollowed { kind, edge, since } => (
+                format!("un{}", kind.name()),
+                Fields::Edge { follower: edge.follower, followee: edge.followee, since: Some(since) },
+            ),
+            ChangeBody::Imported { edges, .. } => ("imported".to_owned(), Fields::Imported { edges }),
+        };
+        Self { position: change.position.0, r#type, at: change.at, fields }
+    }
+}
+
+impl Answer for Changes {
+    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+        let position_width = self.items.last().map_or(0, |item| item.position.to_string().len());
+        let type_width = self.items.iter().map(|item| item.r#type.len()).max().unwrap_or_default();
+        for Item { position, r#type, at, fields } in &self.items {
+            write!(out, "{position:>position_width$}  {at}  {type:type_width$}  ")?;
+            match fields {
+                Fields::Edge { follower, followee, .. } => writeln!(out, "{follower} {followee}")?,
+                Fields::Imported { edges } => writeln!(out, "{edges} edges")?,
+            }
+        }
+        writeln!(out, "next {}", self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::graph::Edge;
+    use kinfolk_core::{EdgeKind, Position};
+
+    use super::*;
+
+    #[test]
+    fn both_forms() {
+        let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
+        let bodies = [
+            ChangeBody::Followed { kind, edge },
+            ChangeBody::Unfollowed { kind, edge, since: Timestamp::from_millis(99) },
+            ChangeBody::Imported { kind, edges: 1_000 },
+        ];
+        let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
+            position: Position(at),
+            at: Timestamp::from_millis(at),
+            body,
+        });
+        let changes = Changes::from(ChangesPage { items: items.collect(), next: "abc".to_owned() });
+        let mut out = Vec::new();
+        changes.write_plain(&mut out).unwrap();
+        insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
+         99  1970-01-01T00:00:00.099Z  follow    1 2
+        100  1970-01-01T00:00:00.100Z  unfollow  1 2
+        101  1970-01-01T00:00:00.101Z  imported  1000 edges
+        next abc
+        ");
+        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000}],"next":"abc"}"#);
+    }
+}

@@ -1,0 +1,85 @@
+//! `counts`: how many edges users have on each side.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::Args;
+use kinfolk_core::Id;
+use serde::{Serialize, Serializer};
+
+use super::KIND;
+use crate::answer::{Answer, Outcome, as_text};
+use crate::arguments::parse_id;
+use crate::context::Context;
+
+/// How many users the graph counts in one call.
+const USERS_PER_CALL: usize = 100;
+
+/// What `counts` is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: kinfolk counts 1 2 3\n\nA user that the graph does not know has no edges.")]
+pub struct Arguments {
+    /// The users
+    #[arg(value_name = "ID", value_parser = parse_id, required = true)]
+    users: Vec<Id>,
+}
+
+impl Arguments {
+    pub fn run(self, context: &Context) -> Result<Outcome> {
+        let open = context.target.folder().open()?;
+        let mut items = Vec::with_capacity(self.users.len());
+        for ids in self.users.chunks(USERS_PER_CALL) {
+            let counts = open.run(open.graph().counts(KIND, ids, None))?;
+            items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
+                id,
+                following: counts.following,
+                followers: counts.followers,
+            }));
+        }
+        open.close()?;
+        context.print(&Counted(items))?;
+        Ok(Outcome::Done)
+    }
+}
+
+#[derive(Serialize)]
+struct Item {
+    #[serde(serialize_with = "as_text")]
+    id: Id,
+    following: u64,
+    followers: u64,
+}
+
+struct Counted(Vec<Item>);
+
+/// One user's counts stand alone, those of several are a list.
+impl Serialize for Counted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct List<'a> {
+            items: &'a [Item],
+        }
+        match self.0.as_slice() {
+            [item] => item.serialize(serializer),
+            items => List { items }.serialize(serializer),
+        }
+    }
+}
+
+impl Answer for Counted {
+    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self
+            .0
+            .iter()
+            .map(|item| [item.id.to_string(), item.following.to_string(), item.followers.to_string()]);
+        let rows: Vec<[String; 3]> =
+            std::iter::once(["id", "following", "followers"].map(str::to_owned)).chain(rows).collect();
+        let widths: [usize; 3] =
+            std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or_default());
+        for [id, following, followers] in &rows {
+            let [id_width, following_width, followers_width] = widths;
+            writeln!(out, "{id:id_width$}  {following:>following_width$}  {followers:>followers_width$}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! One file a command: its arguments, its work, its answer.
+
+pub mod apply;
+pub mod backup;
+pub mod changes;
+pub mod check;
+pub mod counts;
+pub mod export;
+pub mod generate;
+pub mod import;
+pub mod list;
+pub mod restore;
+pub mod verify;
+pub mod write;
+
+use kinfolk_core::EdgeKind;
+
+/// The kind of edge that the command line works on.
+const KIND: EdgeKind = EdgeKind::Follow;

@@ -1,0 +1,33 @@
+//! `restore`: a new graph from a backup.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use kinfolk_embedded::Embedded;
+
+use super::backup::BackupFigures;
+use crate::answer::Outcome;
+use crate::context::Context;
+
+/// What `restore` is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: kinfolk restore graph.backup --data ./restored\n\n\
+    The folder must be missing or empty. Tokens from before the backup are refused afterwards.")]
+pub struct Arguments {
+    /// The file that backup has made
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+impl Arguments {
+    pub fn run(self, context: &Context) -> Result<Outcome> {
+        let folder = context.target.folder();
+        let report = Embedded::restore(&self.file, &folder.path, &folder.settings, &|progress| {
+            context.reporter.report(progress);
+        })?;
+        context.reporter.finish();
+        context.print(&BackupFigures::from(report))?;
+        Ok(Outcome::Done)
+    }
+}

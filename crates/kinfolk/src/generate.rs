@@ -1,0 +1,444 @@
+//! Graphs made from a seed: power-law degrees on both sides, a few very large accounts, every edge once.
+//!
+//! The same settings give the same edges in the same order on every machine: only integers and the exactly
+//! rounded operations of IEEE 754 (product, quotient, square root) decide. Memory grows with users, not with
+//! edges.
+//!
+//! # The shape
+//! Users are numbered: the large accounts first, then the ordinary ones, then the audience.
+//! - Large account `k` (from 0) has exactly `edges / (10 * (k + 1))` followers. At most half of the ordinary
+//!   users follow it; whatever is missing is made up by the **audience**: extra users, beyond those asked for,
+//!   who follow large accounts and nobody else.
+//! - All other edges go from large and ordinary users to ordinary ones. How many a user follows falls with the
+//!   power 2.3 and is at most 10,000; whom, with the power 2.5.
+
+use std::fmt;
+
+use kinfolk_core::Id;
+use kinfolk_core::graph::Edge;
+
+/// The most that a user follows: the default limit of a store.
+const FOLLOWING_MAX: u64 = 10_000;
+
+/// The most large accounts: together they then have a third of all edges.
+pub const LARGE_MAX: u64 = 16;
+
+/// The most users, the audience included, so that a number fits 32 bits.
+const USERS_MAX: u64 = 1 << 31;
+
+/// What to generate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerLaw {
+    /// How many edges, exactly.
+    pub edges: u64,
+    /// How many users, apart from the audience of the large accounts.
+    pub users: u64,
+    /// What makes one graph differ from another of the same size.
+    pub seed: u64,
+    /// How many large accounts, at most [`LARGE_MAX`].
+    pub large: u64,
+    /// Whether ids are spread over 63 bits instead of counting from 1.
+    pub sparse: bool,
+}
+
+/// Why a graph can't be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Impossible {
+    /// There are not enough users for that many edges, or for the large accounts.
+    TooFewUsers {
+        /// The most edges that these users can have, apart from those to large accounts.
+        edges_max: u64,
+    },
+    /// More users than can be numbered.
+    TooManyUsers,
+    /// More large accounts than there may be.
+    TooManyLarge,
+}
+
+impl fmt::Display for Impossible {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooFewUsers { edges_max } => {
+                write!(out, "so few users can have at most about {edges_max} edges; ask for more users")
+            }
+            Self::TooManyUsers => write!(out, "a graph has at most {USERS_MAX} users"),
+            Self::TooManyLarge => write!(out, "a graph has at most {LARGE_MAX} large accounts"),
+        }
+    }
+}
+
+impl std::error::Error for Impossible {}
+
+impl PowerLaw {
+    /// A graph with one large account and ids from 1 on.
+    pub fn new(edges: u64, users: u64, seed: u64) -> Self {
+        Self { edges, users, seed, large: 1, sparse: false }
+    }
+
+    /// All edges, the followers in a mixed order, each follower's edges together.
+    pub fn edges(&self) -> Result<Edges, Impossible> {
+        Edges::new(*self)
+    }
+
+    /// How many followers a large account has.
+    pub fn large_followers(&self, account: u64) -> u64 {
+        self.edges / (10 * (account + 1))
+    }
+
+    /// How many users there are beside those asked for, who follow large accounts only.
+    pub fn audience(&self) -> u64 {
+        if self.large == 0 {
+            return 0;
+        }
+        self.large_followers(0).saturating_sub(self.ordinary() / 2)
+    }
+
+    /// The id of a user by number; the large accounts have the numbers from 0 on.
+    pub fn id(&self, number: u64) -> Id {
+        let count = number + 1;
+        Id::Integer(if self.sparse { spread(count) } else { count })
+    }
+
+    fn ordinary(&self) -> u64 {
+        self.users.saturating_sub(self.large)
+    }
+}
+
+/// The edges of a generated graph, one after the other.
+#[derive(Debug)]
+pub struct Edges {
+    graph: PowerLaw,
+    /// How many ordinary users each large or ordinary user follows.
+    degrees: Vec<u16>,
+    /// The order in which followers come.
+    order: Shuffle,
+    /// Which ordinary user has which rank of popularity.
+    popularity: Shuffle,
+    /// Which ordinary users follow each large account.
+    fans: Vec<Shuffle>,
+    taken: RankSet,
+    next_follower: u64,
+    /// The follower and its edges that are still to be given out.
+    follower: u64,
+    followees: Vec<u64>,
+}
+
+impl Edges {
+    fn new(graph: PowerLaw) -> Result<Self, Impossible> {
+        if graph.large > LARGE_MAX {
+            return Err(Impossible::TooManyLarge);
+        }
+        if graph.users.saturating_add(graph.audience()) > USERS_MAX {
+            return Err(Impossible::TooManyUsers);
+        }
+        let ordinary = graph.ordinary();
+        let to_large: u64 = (0..graph.large).map(|account| graph.large_followers(account)).sum();
+        let degree_max = (FOLLOWING_MAX - graph.large).min(ordinary.saturating_sub(1));
+        let edges_max = degree_max * graph.users;
+        if graph.edges - to_large > edges_max || (graph.large > 0 && ordinary < 2) {
+            return Err(Impossible::TooFewUsers { edges_max });
+        }
+        let mut seeds = Random(graph.seed);
+        Ok(Self {
+            graph,
+            degrees: degrees(graph, graph.edges - to_large, degree_max),
+            order: Shuffle::new(graph.users + graph.audience(), seeds.next()),
+            popularity: Shuffle::new(ordinary, seeds.next()),
+            fans: (0..graph.large).map(|_| Shuffle::new(ordinary, seeds.next())).collect(),
+            taken: RankSet::default(),
+            next_follower: 0,
+            follower: 0,
+            followees: Vec::new(),
+        })
+    }
+
+    /// Fills `followees` for the next follower; false at the end.
+    fn advance(&mut self) -> bool {
+        let users = self.graph.users;
+        if self.next_follower == users + self.graph.audience() {
+            return false;
+        }
+        let follower = self.order.at(self.next_follower);
+        self.next_follower += 1;
+        self.follower = follower;
+        for account in 0..self.graph.large {
+            if self.is_fan(follower, account) {
+                self.followees.push(account);
+            }
+        }
+        if follower < users {
+            self.pick_ordinary(follower);
+        }
+        true
+    }
+
+    /// Whether a user follows a large account: the first part of the ordinary users in an order of the account's
+    /// own, and the first part of the audience.
+    fn is_fan(&self, user: u64, account: u64) -> bool {
+        let PowerLaw { large, users, .. } = self.graph;
+        let ordinary = self.graph.ordinary();
+        let followers = self.graph.large_followers(account);
+        let from_ordinary = followers.min(ordinary / 2);
+        if user < large {
+            false
+        } else if user < users {
+            self.fans[account as usize].at(user - large) < from_ordinary
+        } else {
+            user - users < followers - from_ordinary
+        }
+    }
+
+    /// Draws whom a user follows among the ordinary users, by popularity.
+    fn pick_ordinary(&mut self, follower: u64) {
+        let ordinary = self.graph.ordinary();
+        let degree = u64::from(self.degrees[follower as usize]);
+        let mut random = Random(mix(self.graph.seed.wrapping_add(mix(follower))));
+        self.taken.clear_for(degree as usize);
+        for _ in 0..degree {
+            let fraction = random.fraction();
+            // The density of the ranks falls with the power 2/3, which makes that of the degrees fall with 2.5.
+            let mut rank = (ordinary as f64 * (fraction * fraction * fraction)) as u64;
+            // A rank that is taken gives way to the next free one: it always ends, as the degree is below the
+            // number of ordinary users.
+            loop {
+                if rank >= ordinary {
+                    rank = 0;
+                }
+                let followee = self.graph.large + self.popularity.at(rank);
+                if followee != follower && self.taken.insert(rank as u32) {
+                    self.followees.push(followee);
+                    break;
+                }
+                rank += 1;
+            }
+        }
+    }
+}
+
+impl Iterator for Edges {
+    type Item = Edge;
+
+    fn next(&mut self) -> Option<Edge> {
+        loop {
+            if let Some(followee) = self.followees.pop() {
+                let (follower, followee) = (self.graph.id(self.follower), self.graph.id(followee));
+                return Some(Edge { follower, followee });
+            }
+            if !self.advance() {
+                return None;
+            }
+        }
+    }
+}
+
+/// How many ordinary users each user follows: a power law scaled and cut so that the sum is exactly `total`.
+fn degrees(graph: PowerLaw, total: u64, degree_max: u64) -> Vec<u16> {
+    // u^(-3/4) for a uniform u: a density that falls with the power 1 + 4/3.
+    let weight = |user: u64| {
+        let uniform = Random(mix(graph.seed ^ mix(user) ^ 0xdeca_fbad)).fraction().max(1e-12);
+        1.0 / (uniform * uniform.sqrt()).sqrt()
+    };
+    let weights: Vec<f32> = (0..graph.users).map(|user| weight(user) as f32).collect();
+    let degree = |scale: f64, weight: f32| ((scale * f64::from(weight)) as u64).min(degree_max);
+    let sum = |scale: f64| weights.iter().map(|&weight| degree(scale, weight)).sum::<u64>();
+
+    // Halving the interval of the scale brings the sum to just below the total; weights are at least 1, so the
+    // largest scale gives everybody the largest degree.
+    let (mut low, mut high) = (0.0, degree_max as f64 + 1.0);
+    for _ in 0..40 {
+        let middle = (low + high) / 2.0;
+        if sum(middle) <= total { low = middle } else { high = middle }
+    }
+    let mut degrees: Vec<u16> = weights.iter().map(|&weight| degree(low, weight) as u16).collect();
+    let mut missing = total - degrees.iter().map(|&degree| u64::from(degree)).sum::<u64>();
+    while missing > 0 {
+        for degree in degrees.iter_mut().filter(|degree| u64::from(**degree) < degree_max) {
+            if missing == 0 {
+                break;
+            }
+            *degree += 1;
+            missing -= 1;
+        }
+    }
+    degrees
+}
+
+/// A fixed rearrangement of the numbers below a size: multiplication by a number that shares no factor with it.
+#[derive(Clone, Copy, Debug)]
+struct Shuffle {
+    size: u64,
+    factor: u64,
+    offset: u64,
+}
+
+impl Shuffle {
+    fn new(size: u64, seed: u64) -> Self {
+        let size = size.max(1);
+        // Sizes are below 2^32, so that the product fits 64 bits.
+        let mut factor = seed % size;
+        while greatest_common_divisor(factor, size) != 1 {
+            factor = (factor + 1) % size.max(2);
+        }
+        Self { size, factor, offset: mix(seed) % size }
+    }
+
+    fn at(self, number: u64) -> u64 {
+        (number * self.factor + self.offset) % self.size
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The ranks that one follower has taken: open addressing in a table that is reused.
+#[derive(Debug, Default)]
+struct RankSet {
+    slots: Vec<u32>,
+    mask: usize,
+}
+
+impl RankSet {
+    const FREE: u32 = u32::MAX;
+
+    fn clear_for(&mut self, count: usize) {
+        let size = (count * 2).next_power_of_two().max(8);
+        self.slots.clear();
+        self.slots.resize(size, Self::FREE);
+        self.mask = size - 1;
+    }
+
+    /// Whether the rank was not in the set yet.
+    fn insert(&mut self, rank: u32) -> bool {
+        let mut at = (rank.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;
+        loop {
+            match self.slots[at] {
+                Self::FREE => {
+                    self.slots[at] = rank;
+                    return true;
+                }
+                found if found == rank => return false,
+                _ => at = (at + 1) & self.mask,
+            }
+        }
+    }
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// Uniform from 0 to below 1.
+    fn fraction(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+fn mix(value: u64) -> u64 {
+    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ value >> 31
+}
+
+/// A rearrangement of the numbers below 2^63: each step can be undone, so no two ids become one.
+fn spread(value: u64) -> u64 {
+    const MASK: u64 = i64::MAX as u64;
+    let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) & MASK;
+    let value = (value ^ value >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) & MASK;
+    value ^ value >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use super::*;
+
+    /// Checks what holds for every generated graph; gives the followers of each user.
+    fn checked(graph: PowerLaw) -> HashMap<Id, u64> {
+        let mut seen = HashSet::new();
+        let mut following: HashMap<Id, u64> = HashMap::new();
+        let mut followers: HashMap<Id, u64> = HashMap::new();
+        for edge in graph.edges().unwrap() {
+            assert_ne!(edge.follower, edge.followee);
+            assert!(seen.insert(edge), "{edge:?} twice");
+            *following.entry(edge.follower).or_default() += 1;
+            *followers.entry(edge.followee).or_default() += 1;
+        }
+        assert_eq!(seen.len() as u64, graph.edges);
+        assert!(following.values().all(|&count| count <= FOLLOWING_MAX));
+        for account in 0..graph.large {
+            let count = followers.get(&graph.id(account)).copied().unwrap_or_default();
+            assert_eq!(count, graph.large_followers(account), "large account {account}");
+        }
+        followers
+    }
+
+    #[test]
+    fn every_size_has_exactly_its_edges_once() {
+        for (edges, users) in [(0, 2), (1, 3), (9, 10), (100, 40), (1_000, 100), (5_000, 80), (20_000, 5_000)]
+        {
+            for large in [0, 1, 3] {
+                if edges > 0 && users < large + 2 {
+                    continue;
+                }
+                for sparse in [false, true] {
+                    checked(PowerLaw { large, sparse, ..PowerLaw::new(edges, users.max(large + 2), 7) });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn degrees_are_skewed() {
+        let graph = PowerLaw::new(200_000, 20_000, 1);
+        let mut followers: Vec<u64> = checked(graph).into_values().collect();
+        followers.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(followers[0], 20_000, "the large account");
+        let median = followers[followers.len() / 2];
+        assert!(followers[1] > 100 * median, "{} and {median}", followers[1]);
+        let mut following: HashMap<Id, u64> = HashMap::new();
+        graph.edges().unwrap().for_each(|edge| *following.entry(edge.follower).or_default() += 1);
+        let most = following.values().copied().max().unwrap();
+        assert!(most > 1_000, "{most}");
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_edges_for_ever() {
+        let edges: Vec<Edge> = PowerLaw::new(1_000, 100, 42).edges().unwrap().collect();
+        let again: Vec<Edge> = PowerLaw::new(1_000, 100, 42).edges().unwrap().collect();
+        let other: Vec<Edge> = PowerLaw::new(1_000, 100, 43).edges().unwrap().collect();
+        assert_eq!(edges, again);
+        assert_ne!(edges, other);
+        let sum = edges.iter().fold(0, |sum: u64, edge| match (edge.follower, edge.followee) {
+            (Id::Integer(from), Id::Integer(to)) => mix(sum ^ from << 32 ^ to),
+            _ => unreachable!("generated ids are integers"),
+        });
+        insta::assert_snapshot!(format!("{:016x}", sum), @"b8f45e49cbc7ff81");
+    }
+
+    #[test]
+    fn the_impossible_is_refused() {
+        assert!(matches!(PowerLaw::new(100, 5, 0).edges(), Err(Impossible::TooFewUsers { edges_max: 15 })));
+        assert!(matches!(PowerLaw::new(1, 1, 0).edges(), Err(Impossible::TooFewUsers { .. })));
+        assert!(matches!(PowerLaw::new(1, 1 << 40, 0).edges(), Err(Impossible::TooManyUsers)));
+        let many = PowerLaw { large: LARGE_MAX + 1, ..PowerLaw::new(10, 100, 0) };
+        assert!(matches!(many.edges(), Err(Impossible::TooManyLarge)));
+    }
+
+    #[test]
+    fn spreading_keeps_ids_apart_and_within_63_bits() {
+        let ids: HashSet<u64> = (0..100_000).map(spread).collect();
+        assert_eq!(ids.len(), 100_000);
+        assert!(ids.iter().all(|&id| id <= i64::MAX as u64));
+        assert!(ids.iter().filter(|&&id| id > i64::MAX as u64 / 2).count() > 40_000);
+    }
+}

@@ -1,0 +1,166 @@
+//! The files of an import: what each is by its name, opened and decompressed.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use anyhow::{Context, Result, bail};
+
+use super::lines::LineReader;
+use super::{Place, Rules, Sink, Stop, parquet};
+
+/// A file to read, or standard input.
+#[derive(Debug)]
+pub struct Source {
+    /// As it is called in messages.
+    name: String,
+    place: SourcePlace,
+    format: Format,
+}
+
+#[derive(Debug)]
+enum SourcePlace {
+    StandardInput,
+    /// A file; its identity if it can be read again from its beginning.
+    File {
+        path: PathBuf,
+        identity: Option<FileIdentity>,
+    },
+}
+
+/// What tells one state of a file from another.
+#[derive(Debug)]
+struct FileIdentity {
+    canonical: PathBuf,
+    length: u64,
+    modified_nanos: u128,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Text,
+    Gzip,
+    Zstd,
+    Parquet,
+}
+
+impl Format {
+    fn of(path: &Path) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match ending.to_ascii_lowercase().as_str() {
+            "gz" => Self::Gzip,
+            "zst" => Self::Zstd,
+            "parquet" => Self::Parquet,
+            _ => Self::Text,
+        }
+    }
+}
+
+impl Source {
+    /// Looks at a file without reading it: one that is missing is found before any work. `-` is standard input.
+    pub fn inspect(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        if path == Path::new("-") {
+            let name = "standard input".to_owned();
+            return Ok(Self { name, place: SourcePlace::StandardInput, format: Format::Text });
+        }
+        let format = Format::of(path);
+        let could_not = || format!("could not read {name}");
+        let metadata = path.metadata().with_context(could_not)?;
+        if metadata.is_dir() {
+            bail!("{name} is a folder; name its files");
+        }
+        let identity = if metadata.is_file() {
+            File::open(path).with_context(could_not)?;
+            let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            Some(FileIdentity {
+                canonical: path.canonicalize().with_context(could_not)?,
+                length: metadata.len(),
+                modified_nanos: modified.unwrap_or_default().as_nanos(),
+            })
+        } else if format == Format::Parquet {
+            bail!("{name} is not a regular file; Parquet can't be read from a pipe");
+        } else {
+            None
+        };
+        Ok(Self { name, place: SourcePlace::File { path: path.to_owned(), identity }, format })
+    }
+
+    /// How many bytes it has, if that is known.
+    pub fn length(&self) -> Option<u64> {
+        self.identity().map(|identity| identity.length)
+    }
+
+    /// A name for what the file holds now, if reading it again would give the same.
+    pub fn fingerprint(&self) -> Option<String> {
+        let FileIdentity { canonical, length, modified_nanos } = self.identity()?;
+        Some(format!("{} {length} {modified_nanos}", canonical.display()))
+    }
+
+    fn identity(&self) -> Option<&FileIdentity> {
+        match &self.place {
+            SourcePlace::StandardInput => None,
+            SourcePlace::File { identity, .. } => identity.as_ref(),
+        }
+    }
+
+    /// Reads all of it into a sink; `bytes_read` grows with what is read of the file.
+    pub fn read(&self, rules: Rules, bytes_read: &Cell<u64>, sink: &mut impl Sink) -> Result<(), Stop> {
+        let path = match &self.place {
+            SourcePlace::StandardInput => return self.read_text(io::stdin().lock(), rules, sink),
+            SourcePlace::File { path, .. } => path,
+        };
+        let file = File::open(path)
+            .with_context(|| format!("could not read {}", self.name))
+            .map_err(Stop::Unreadable)?;
+        if self.format == Format::Parquet {
+            return parquet::read(file, &self.name, rules, bytes_read, sink);
+        }
+        let counted = Counted { inner: file, bytes_read };
+        match self.format {
+            Format::Gzip => self.read_text(flate2::read::MultiGzDecoder::new(counted), rules, sink),
+            Format::Zstd => {
+                let decoder = zstd::stream::read::Decoder::new(counted)
+                    .context("could not prepare for zstd")
+                    .map_err(Stop::Unreadable)?;
+                self.read_text(decoder, rules, sink)
+            }
+            Format::Text | Format::Parquet => self.read_text(counted, rules, sink),
+        }
+    }
+
+    fn read_text(&self, input: impl Read, rules: Rules, sink: &mut impl Sink) -> Result<(), Stop> {
+        LineReader::new(&self.name, rules, sink).read(input, |place, error| self.unreadable(place, error))
+    }
+
+    /// What a failed read means: compressed data that can't be decompressed will not get better.
+    fn unreadable(&self, place: Place<'_>, error: io::Error) -> Stop {
+        match self.format {
+            Format::Gzip => {
+                Stop::malformed(place, &format!("the gzip data is damaged or cut short ({error})"))
+            }
+            Format::Zstd => {
+                Stop::malformed(place, &format!("the zstd data is damaged or cut short ({error})"))
+            }
+            Format::Text | Format::Parquet => {
+                Stop::Unreadable(anyhow::Error::new(error).context(format!("could not read on at {place}")))
+            }
+        }
+    }
+}
+
+/// Counts what is read of a file, before it is decompressed.
+struct Counted<'a> {
+    inner: File,
+    bytes_read: &'a Cell<u64>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.bytes_read.set(self.bytes_read.get() + count as u64);
+        Ok(count)
+    }
+}
