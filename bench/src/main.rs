@@ -1,2 +1,94 @@
-//! Measurements.
-fn main() {}
+//! Measures Kinfolk beside its peers, one subcommand a benchmark. The README of this folder says what and how.
+
+mod check;
+mod dataset;
+mod follow;
+mod growth;
+mod histogram;
+mod import;
+mod load;
+mod machine;
+mod measurement;
+mod mixed;
+mod options;
+mod pages;
+mod plain;
+mod postgres;
+mod probe_check;
+mod process;
+mod random;
+mod report;
+mod size;
+#[cfg(test)]
+mod smoke;
+mod start;
+mod survey;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::options::Options;
+use crate::probe_check::ProbeCheck;
+use crate::start::StartChild;
+
+/// The allocator of the kinfolk program, so that memory figures are the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Measures Kinfolk beside its peers
+#[derive(Debug, Parser)]
+#[command(name = "kinfolk-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// Checks in process, beside a dictionary and binary search
+    Check(Options),
+    /// Durable follows in process, beside PostgreSQL upserts
+    Follow(Options),
+    /// Checks while follows arrive, against checks alone
+    Mixed(Options),
+    /// CSV to serving, beside COPY and index builds in PostgreSQL
+    Import(Options),
+    /// Time to the first right answer, memory and disk for each edge
+    Start(Options),
+    /// List pages of the largest account and of small ones
+    Pages(Options),
+    /// Costs at 100m edges against 1m, from the results of both
+    Growth(Options),
+    /// Every benchmark but growth, one after the other
+    All(Options),
+    /// One page of all results
+    Report(Options),
+    /// A fixed load for counting instructions
+    ProbeCheck(ProbeCheck),
+    /// The process that `start` starts
+    #[command(hide = true)]
+    StartChild(StartChild),
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().benchmark {
+        Benchmark::Check(options) => check::run(&options),
+        Benchmark::Follow(options) => follow::run(&options),
+        Benchmark::Mixed(options) => mixed::run(&options),
+        Benchmark::Import(options) => import::run(&options),
+        Benchmark::Start(options) => start::run(&options),
+        Benchmark::Pages(options) => pages::run(&options),
+        Benchmark::Growth(options) => growth::run(&options),
+        Benchmark::All(options) => all(&options),
+        Benchmark::Report(options) => report::run(&options.results),
+        Benchmark::ProbeCheck(probe) => probe.run(),
+        Benchmark::StartChild(child) => child.run(),
+    }
+}
+
+fn all(options: &Options) -> Result<()> {
+    for run in [import::run, check::run, pages::run, follow::run, mixed::run, start::run] {
+        run(options)?;
+    }
+    Ok(())
+}

@@ -66,6 +66,45 @@ struct GlobalArguments {
     #[arg(long, global = true, value_name = "SECONDS", env = "KINFOLK_PROGRESS_EVERY", default_value = "3")]
     #[arg(hide_env_values = true, value_parser = parse_seconds)]
     progress_every: Duration,
+
+    #[command(flatten)]
+    tuning: TuningArguments,
+}
+
+/// Sizes that suit everybody as they are; tests make them small so that everything happens often.
+#[derive(Debug, Args)]
+struct TuningArguments {
+    /// Close a segment of the change log at this size
+    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_SEGMENT_BYTES", hide = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1_024..=1 << 32))]
+    segment_bytes: Option<u64>,
+
+    /// Write recent rows to disk when there are so many
+    #[arg(long, global = true, value_name = "ROWS", env = "KINFOLK_FLUSH_ROWS", hide = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    flush_rows: Option<u64>,
+
+    /// Write an index snapshot after so many events
+    #[arg(long, global = true, value_name = "EVENTS", env = "KINFOLK_SNAPSHOT_EVENTS", hide = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    snapshot_events: Option<u64>,
+
+    /// Keep at most so much of the change log
+    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_LOG_KEEP_BYTES", hide = true)]
+    log_keep_bytes: Option<u64>,
+}
+
+impl TuningArguments {
+    fn into_settings(self) -> Settings {
+        let defaults = Settings::default();
+        Settings {
+            segment_bytes: self.segment_bytes.unwrap_or(defaults.segment_bytes),
+            flush_rows: self.flush_rows.unwrap_or(defaults.flush_rows),
+            snapshot_events: self.snapshot_events.unwrap_or(defaults.snapshot_events),
+            log_keep_bytes: self.log_keep_bytes.unwrap_or(defaults.log_keep_bytes),
+            ..defaults
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -130,7 +169,11 @@ impl GlobalArguments {
     fn into_context(self) -> Context {
         let reporter = if self.quiet { Reporter::silent() } else { Reporter::new(self.progress_every) };
         Context {
-            target: Target::Folder(Folder { path: self.data, ids: self.ids, settings: Settings::default() }),
+            target: Target::Folder(Folder {
+                path: self.data,
+                ids: self.ids,
+                settings: self.tuning.into_settings(),
+            }),
             json: self.json,
             quiet: self.quiet,
             reporter,

@@ -17,7 +17,7 @@ use super::load::{self, Loaded, Target};
 use super::run::PairRecord;
 use super::sorter::{Merge, Sorter};
 use crate::files::{self, IoContext};
-use crate::index::Index;
+use crate::index::{self, Index};
 use crate::log::{Event, EventBody};
 use crate::raw::RawId;
 use crate::rows::Rows;
@@ -315,8 +315,12 @@ fn commit(
     let store = writer.store.clone();
     // A snapshot from now until the end would hold a part of the import, and replaying could not tell which.
     let _closed = store.snapshot_gate.lock();
-    // Older rows must be below those of the import, not above them.
+    // Older rows must be below those of the import, not above them; and a start that finds the import half applied
+    // needs the index as it was before.
     store.flush_now()?;
+    if !index::is_saved(&store.folder) || store.snapshotted.load(Ordering::Acquire) < store.position().0 {
+        maintenance::snapshot(&store)?;
+    }
     writer.log_durably(&[event], at)?;
     let report = |step| {
         let _ = progress.send(Message::Progress(step));

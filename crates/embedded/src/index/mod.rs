@@ -11,7 +11,7 @@ use kinfolk_core::graph::{Counts, Edge};
 use kinfolk_core::{EdgeKind, Id, IdKind};
 
 use graph::KindGraph;
-pub use snapshot::{load, save};
+pub use snapshot::{is_saved, load, save};
 
 /// The edges of all kinds.
 pub struct Index {

@@ -140,6 +140,11 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Position) -> R
     sync_folder(folder)
 }
 
+/// Whether there is a snapshot.
+pub fn is_saved(folder: &Path) -> bool {
+    folder.join(FILE_NAME).exists()
+}
+
 /// Loads the snapshot, with its position; `None` if there is no usable one.
 pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Position)>> {
     let path = folder.join(FILE_NAME);

@@ -1,0 +1,226 @@
+//! The graph that is measured: generated once for each size, imported by the real command, kept between runs.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, io};
+
+use anyhow::{Context, Result, bail};
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Id, Timestamp};
+use kinfolk_embedded::{Embedded, Settings};
+
+use crate::options::Options;
+use crate::process::{Usage, run_measured};
+use crate::random::Random;
+use crate::size::Size;
+use crate::survey::{Pair, Survey};
+
+const SEED: u64 = 42;
+const CSV: &str = "edges.csv";
+const CSV_WITHOUT_TIMES: &str = "edges-without-times.csv";
+/// 2020-01-01.
+const TIMES_FROM_MILLIS: u64 = 1_577_836_800_000;
+/// Five years.
+const TIMES_SPREAD_MILLIS: u64 = 5 * 365 * 86_400_000;
+
+/// A generated graph on disk.
+#[derive(Debug)]
+pub struct Dataset {
+    pub size: Size,
+    pub survey: Survey,
+    folder: PathBuf,
+    kinfolk: PathBuf,
+}
+
+impl Dataset {
+    /// Generates what is not there yet: the edges with and without times, and their survey.
+    pub fn prepare(options: &Options) -> Result<Self> {
+        let folder = options.work.join(options.edges.to_string());
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let kinfolk = match &options.kinfolk {
+            Some(program) => program.clone(),
+            None => build_kinfolk()?,
+        };
+        let survey_file = folder.join("survey.json");
+        let data =
+            |survey| Self { size: options.edges, survey, folder: folder.clone(), kinfolk: kinfolk.clone() };
+        if survey_file.exists() {
+            return Ok(data(Survey::read(&survey_file)?));
+        }
+        let survey = generate(&kinfolk, options.edges, &folder)?;
+        survey.write(&survey_file)?;
+        Ok(data(survey))
+    }
+
+    /// The edges as `follower,followee,since` lines, the times spread evenly over five years.
+    pub fn csv(&self) -> PathBuf {
+        self.folder.join(CSV)
+    }
+
+    /// The edges as `follower,followee` lines.
+    pub fn csv_without_times(&self) -> PathBuf {
+        self.folder.join(CSV_WITHOUT_TIMES)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of the store with the graph in it, imported if it is not there yet. Benchmarks that write
+    /// take a [`Dataset::scratch_store`] instead.
+    pub fn store_folder(&self) -> Result<PathBuf> {
+        let store = self.folder.join("store");
+        if !store.exists() {
+            let unfinished = self.folder.join("store-unfinished");
+            self.import(&self.csv(), &unfinished)?;
+            fs::rename(&unfinished, &store)?;
+        }
+        Ok(store)
+    }
+
+    /// Opens the store with the graph in it.
+    pub fn open(&self) -> Result<Embedded> {
+        Ok(Embedded::open(&self.store_folder()?, Settings::default())?)
+    }
+
+    /// A copy of the store for a benchmark that writes; it goes when the guard is dropped.
+    pub fn scratch_store(&self) -> Result<Scratch> {
+        let original = self.store_folder()?;
+        let scratch = Scratch::new(self.folder.join("store-scratch"))?;
+        copy_folder(&original, scratch.path())?;
+        Ok(scratch)
+    }
+
+    /// Runs `kinfolk import` on a file into a folder that is emptied first.
+    pub fn import(&self, csv: &Path, store: &Path) -> Result<Usage> {
+        eprintln!("importing {} edges", self.size);
+        remove_folder(store)?;
+        let mut command = Command::new(&self.kinfolk);
+        command.arg("import").arg("--data").arg(store).arg("--no-limit").arg(csv);
+        run_measured(command, &self.folder.join("import.log"))
+    }
+}
+
+/// A folder that is removed with its guard.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new(folder: PathBuf) -> Result<Self> {
+        remove_folder(&folder)?;
+        Ok(Self(folder))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = remove_folder(&self.0) {
+            eprintln!("{error:#}");
+        }
+    }
+}
+
+/// The kind of edge that is measured.
+pub const KIND: EdgeKind = EdgeKind::Follow;
+
+/// The edge of a pair.
+pub fn edge(pair: Pair) -> Edge {
+    Edge { follower: Id::Integer(pair.follower), followee: Id::Integer(pair.followee) }
+}
+
+/// The bytes that a folder takes on disk, in allocated blocks.
+pub fn disk_bytes(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { disk_bytes(&entry.path())? } else { metadata.blocks() * 512 };
+    }
+    Ok(bytes)
+}
+
+/// Builds the program with the profile that is released, beside this one.
+fn build_kinfolk() -> Result<PathBuf> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status =
+        Command::new(cargo).args(["build", "--release", "--package", "kinfolk", "--bin", "kinfolk"]).status();
+    if !status.context("cannot start cargo; name a program with --kinfolk")?.success() {
+        bail!("kinfolk did not build; name a program with --kinfolk");
+    }
+    let own = env::current_exe()?;
+    let program = own.parent().context("a program is in a folder")?.join("kinfolk");
+    if !program.exists() {
+        bail!("run this program with `cargo run --release`, or name a kinfolk program with --kinfolk");
+    }
+    Ok(program)
+}
+
+/// Writes both files and surveys the graph on the way.
+fn generate(kinfolk: &Path, size: Size, folder: &Path) -> Result<Survey> {
+    eprintln!("generating {size} edges");
+    let without_times = folder.join(CSV_WITHOUT_TIMES);
+    let mut command = Command::new(kinfolk);
+    command.arg("generate").arg(&without_times);
+    for (flag, value) in [("--edges", size.edges()), ("--users", size.users()), ("--seed", SEED)] {
+        command.arg(flag).arg(value.to_string());
+    }
+    run_measured(command, &folder.join("generate.log"))?;
+    let mut with_times = BufWriter::with_capacity(1 << 20, File::create(folder.join(CSV))?);
+    let mut random = Random::new(SEED);
+    let survey = Survey::of(&without_times, |pair| {
+        let since = Timestamp::from_millis(TIMES_FROM_MILLIS + random.below(TIMES_SPREAD_MILLIS));
+        Ok(writeln!(with_times, "{},{},{since}", pair.follower, pair.followee)?)
+    })?;
+    with_times.into_inner()?.sync_all()?;
+    Ok(survey)
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_folder(folder: &Path) -> Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", folder.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_copied_weighed_and_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("from");
+        fs::create_dir_all(from.join("deep")).unwrap();
+        fs::write(from.join("deep/file"), vec![1; 10_000]).unwrap();
+        let scratch = Scratch::new(folder.path().join("to")).unwrap();
+        copy_folder(&from, scratch.path()).unwrap();
+        let path = scratch.path().to_owned();
+        assert_eq!(fs::read(path.join("deep/file")).unwrap(), vec![1; 10_000]);
+        assert!(disk_bytes(&path).unwrap() >= 10_000);
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}

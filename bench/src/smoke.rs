@@ -1,0 +1,91 @@
+//! Every benchmark that needs no other program, run for a moment on a small graph. What they measure is not judged.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use clap::Parser;
+use kinfolk_core::IdKind;
+use kinfolk_embedded::{Embedded, ImportOptions, Settings};
+use tempfile::TempDir;
+
+use crate::dataset::{KIND, edge};
+use crate::measurement::Results;
+use crate::options::Options;
+use crate::random::Random;
+use crate::survey::{Pair, Survey, Users};
+use crate::{Arguments, Benchmark, check, follow, mixed, pages};
+
+/// Lays out what [`crate::dataset::Dataset::prepare`] would have generated, so that no kinfolk program is needed.
+fn prepared() -> (TempDir, Options) {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = folder.path().join("50k");
+    fs::create_dir(&graph).unwrap();
+    let mut random = Random::new(5);
+    let users = Users { first: 1, last: 500 };
+    let mut pairs: BTreeSet<Pair> = (0..50_000).map(|_| users.random_pair(&mut random)).collect();
+    pairs.extend((1_001..3_501).map(|follower| Pair { follower, followee: 1 }));
+
+    let lines: Vec<String> =
+        pairs.iter().map(|pair| format!("{},{}\n", pair.follower, pair.followee)).collect();
+    let csv = graph.join("edges.csv");
+    fs::write(&csv, lines.concat()).unwrap();
+    Survey::of(&csv, |_| Ok(())).unwrap().write(&graph.join("survey.json")).unwrap();
+    let store = Embedded::create(&graph.join("store"), IdKind::Integer, Settings::default()).unwrap();
+    let fingerprint = "smoke".to_owned();
+    let options = ImportOptions { kind: KIND, following_limit: None, fingerprint, sort_memory: 1 << 20 };
+    let mut import = store.import(options).unwrap();
+    pairs.iter().for_each(|&pair| import.push(edge(pair), None).unwrap());
+    import.finish(&|_| {}).unwrap();
+    store.close().unwrap();
+
+    let results = folder.path().join("results");
+    let arguments = Arguments::try_parse_from(
+        [
+            "kinfolk-bench",
+            "check",
+            "--edges=50k",
+            "--rounds=1",
+            "--seconds=1",
+            "--without-postgres",
+            "--kinfolk=none",
+        ]
+        .map(Into::into)
+        .into_iter()
+        .chain(["--work".into(), folder.path().into(), "--results".into(), results.into_os_string()]),
+    );
+    match arguments.unwrap().benchmark {
+        Benchmark::Check(options) => (folder, options),
+        other => panic!("parsed as {other:?}"),
+    }
+}
+
+fn figures(options: &Options, name: &str) -> Vec<String> {
+    let results = Results::read(&options.results.join(format!("{name}-50k.json"))).unwrap();
+    assert!(results.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.median > 0.0));
+    results.figures.into_iter().map(|figure| figure.key).collect()
+}
+
+#[test]
+fn check_measures_and_agrees() {
+    let (_folder, options) = prepared();
+    check::run(&options).unwrap();
+    assert!(figures(&options, "check").contains(&"plain_p99".to_owned()));
+}
+
+#[test]
+fn follow_measures_without_postgres() {
+    let (_folder, options) = prepared();
+    follow::run(&options).unwrap();
+    let figures = figures(&options, "follow");
+    assert!(figures.contains(&"follow_1024_p99".to_owned()));
+    assert!(!figures.contains(&"postgres_64".to_owned()));
+}
+
+#[test]
+fn mixed_and_pages_measure() {
+    let (_folder, options) = prepared();
+    mixed::run(&options).unwrap();
+    assert!(figures(&options, "mixed").contains(&"follow_p50".to_owned()));
+    pages::run(&options).unwrap();
+    assert!(figures(&options, "pages").contains(&"walk".to_owned()));
+}
