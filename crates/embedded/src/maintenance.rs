@@ -96,6 +96,9 @@ fn flush(store: &Store) -> Result<()> {
 
 /// Remembers that rows are stored up to a position.
 pub fn record_flushed(store: &Store, position: Position) -> Result<()> {
+    // The writer and maintenance may both have flushed: one at a time, and never back.
+    let _alone = store.checkpointing.lock();
+    let position = position.max(Position(store.flushed.load(Ordering::Acquire)));
     let floor = Timestamp::from_millis(store.floor.load(Ordering::Acquire));
     Checkpoint { rows: position, floor }.write(&store.folder)?;
     store.flushed.fetch_max(position.0, Ordering::AcqRel);

@@ -367,8 +367,14 @@ impl Rows {
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
     pub fn load(&self, tree: Tree, kind: EdgeKind, position: Position) -> Result<Load<'_>> {
-        let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
-        ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        let mut load = self.load_part(tree, kind)?;
+        load.ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        Ok(load)
+    }
+
+    /// As [`Rows::load`], for a part of the rows that brings the tree to no position by itself.
+    pub fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
+        let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         Ok(Load { ingestion, tree, kind })
     }
 }

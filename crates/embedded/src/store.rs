@@ -39,6 +39,8 @@ pub struct Store {
     pub floor: AtomicU64,
     /// Held while the index snapshot must not be taken: while an import is half applied.
     pub snapshot_gate: Mutex<()>,
+    /// Held while the checkpoint is written.
+    pub checkpointing: Mutex<()>,
     pub signal: Signal,
     /// What keeps maintenance from writing rows to disk.
     pub(crate) stalled: Mutex<Option<Error>>,
@@ -113,6 +115,7 @@ impl Store {
             sealed: flushed.0.into(),
             floor: floor.millis().into(),
             snapshot_gate: Mutex::new(()),
+            checkpointing: Mutex::new(()),
             signal: Signal::default(),
             stalled: Mutex::new(None),
             settings,

@@ -11,7 +11,7 @@ use kinfolk_embedded::Settings;
 
 use crate::answer::Outcome;
 use crate::commands::{
-    apply, backup, changes, check, counts, export, generate, import, list, restore, verify, write,
+    apply, backup, changes, check, counts, demo, export, generate, import, list, restore, verify, write,
 };
 use crate::context::Context;
 use crate::progress::Reporter;
@@ -109,6 +109,8 @@ impl TuningArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Make up a graph in a temporary folder and show what it answers
+    Demo(demo::Arguments),
     /// Make one user follow another
     Follow(write::FollowArguments),
     /// Make one user not follow another any more
@@ -146,6 +148,7 @@ impl Arguments {
     pub fn run(self) -> Result<Outcome> {
         let context = self.global.into_context();
         match self.command {
+            Command::Demo(command) => command.run(&context),
             Command::Follow(command) => command.run(&context),
             Command::Unfollow(command) => command.run(&context),
             Command::Check(command) => command.run(&context),

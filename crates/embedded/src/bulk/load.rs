@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 
@@ -14,14 +15,17 @@ use kinfolk_core::{EdgeKind, Error, Position, Result, Timestamp};
 use super::run::{ListRecord, PairRecord};
 use super::sorter::Sorter;
 use crate::Progress;
+use crate::files;
 use crate::index::Index;
 use crate::raw::RawId;
-use crate::rows::{Rows, Tree};
+use crate::rows::{Load, Rows, Tree};
 
-/// Edges are handed on in chunks of about this many.
-const CHUNK_EDGES: usize = 32 << 10;
+/// Edges are handed on in chunks of about this many: small enough that the allocator reuses their memory.
+const CHUNK_EDGES: usize = 2 << 10;
 /// How many chunks may wait for each consumer.
-const CHUNKS_WAITING: usize = 8;
+const CHUNKS_WAITING: usize = 64;
+/// Progress is told about once for so many edges.
+const REPORT_EDGES: u64 = 64 << 10;
 
 /// Where a load goes.
 pub struct Target<'a> {
@@ -58,7 +62,7 @@ struct Chunk<K> {
 
 impl<K: RawId> Chunk<K> {
     fn new() -> Self {
-        Self { followers: Vec::new(), edges: Vec::with_capacity(CHUNK_EDGES + 1_024) }
+        Self { followers: Vec::new(), edges: Vec::with_capacity(CHUNK_EDGES + CHUNK_EDGES / 2) }
     }
 
     fn groups(&self) -> impl Iterator<Item = (K, &[(K, u64)])> {
@@ -111,11 +115,11 @@ pub fn load<K: RawId>(
         let decided = decide(target, sorted, limit, &senders, progress);
         drop(senders);
         if let Some(sorting) = follower_lists {
-            let sorter = join(sorting)?;
+            let lists = join(sorting)?;
             let loaded = decided.as_ref().map_or(0, |loaded| loaded.added);
             // A consumer that failed is the reason for a decision that failed, and is reported first.
             if decided.is_ok() {
-                load_followers(target, sorter, loaded, progress)?;
+                load_followers(target, lists, loaded, progress)?;
             }
         }
         for loader in loaders {
@@ -162,6 +166,9 @@ fn decide<K: RawId>(
         } else {
             loaded.over_limit += cut(&mut group, limit, 0);
         }
+        if loaded.added / REPORT_EDGES != (loaded.added + group.len() as u64) / REPORT_EDGES {
+            progress(Progress { stage: "loading", done: loaded.added, total: None });
+        }
         loaded.added += group.len() as u64;
         let newest = group.iter().map(|&(_, since)| since).max().unwrap_or(0);
         loaded.newest = loaded.newest.max(Timestamp::from_millis(newest));
@@ -171,7 +178,6 @@ fn decide<K: RawId>(
         }
         if chunk.edges.len() >= CHUNK_EDGES {
             hand_on(&mut chunk, senders)?;
-            progress(Progress { stage: "loading", done: loaded.added, total: None });
         }
     }
     hand_on(&mut chunk, senders)?;
@@ -239,50 +245,78 @@ fn load_index<K: RawId>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>>) ->
     Ok(())
 }
 
+/// The follower side, sorted in two halves that are loaded by a thread each.
+struct FollowerLists<K> {
+    halves: [Sorter<ListRecord<K>>; 2],
+}
+
 fn sort_followers<K: RawId>(
     target: &Target<'_>,
     chunks: Receiver<Arc<Chunk<K>>>,
-) -> Result<Sorter<ListRecord<K>>> {
-    let mut sorter = Sorter::new(target.scratch, target.sort_memory);
+) -> Result<FollowerLists<K>> {
+    let half = |name: &str| -> Result<Sorter<ListRecord<K>>> {
+        let folder = target.scratch.join(name);
+        files::create_folder(&folder)?;
+        Ok(Sorter::new(&folder, target.sort_memory / 2))
+    };
+    let mut halves = [half("low")?, half("high")?];
+    let mut border = None;
     for chunk in chunks {
+        // The first edges tell about where the middle is. A bad guess costs time, nothing else.
+        let border = *border.get_or_insert_with(|| median(&chunk.edges));
         for (follower, group) in chunk.groups() {
             for &(followee, since) in group {
-                sorter.push(ListRecord { followee, since, follower })?;
+                halves[usize::from(followee >= border)].push(ListRecord { followee, since, follower })?;
             }
         }
     }
-    Ok(sorter)
+    Ok(FollowerLists { halves })
 }
 
-/// Merges on a thread of its own, so that it overlaps with writing the rows.
+fn median<K: RawId>(edges: &[(K, u64)]) -> K {
+    let mut followees: Vec<K> = edges.iter().map(|&(followee, _)| followee).collect();
+    followees.sort_unstable();
+    followees.get(followees.len() / 2).copied().unwrap_or_default()
+}
+
+/// Loads both halves at once. The position is noted with the first, but only once the second is in.
 fn load_followers<K: RawId>(
     target: &Target<'_>,
-    sorter: Sorter<ListRecord<K>>,
+    lists: FollowerLists<K>,
     total: u64,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let mut load = target.rows.load(Tree::Followers, target.kind, target.position)?;
-    let mut merge = sorter.finish()?;
-    let (sender, chunks) = sync_channel::<Vec<ListRecord<K>>>(CHUNKS_WAITING);
+    let [low, high] = lists.halves;
+    let done = AtomicU64::new(0);
     std::thread::scope(|scope| {
-        let merging = scope.spawn(move || -> Result<()> {
-            loop {
-                let chunk: Vec<_> = merge.by_ref().take(CHUNK_EDGES).collect::<Result<_>>()?;
-                // The other side has an error of its own to tell when it stops taking chunks.
-                if chunk.is_empty() || sender.send(chunk).is_err() {
-                    return Ok(());
-                }
-            }
+        let high = scope.spawn(|| {
+            let load = target.rows.load_part(Tree::Followers, target.kind)?;
+            fill(load, high, &|| {
+                done.fetch_add(REPORT_EDGES, Ordering::Relaxed);
+            })?
+            .finish()
         });
-        let mut done = 0;
-        for chunk in chunks {
-            for record in &chunk {
-                load.push(edge(record.follower, record.followee), Timestamp::from_millis(record.since))?;
-            }
-            done += chunk.len() as u64;
+        let load = target.rows.load(Tree::Followers, target.kind, target.position)?;
+        let low = fill(load, low, &|| {
+            let done = done.fetch_add(REPORT_EDGES, Ordering::Relaxed) + REPORT_EDGES;
             progress(Progress { stage: "loading followers", done, total: Some(total) });
-        }
-        join(merging)?;
-        load.finish()
+        });
+        join(high)?;
+        low?.finish()
     })
+}
+
+fn fill<'a, K: RawId>(
+    mut load: Load<'a>,
+    sorter: Sorter<ListRecord<K>>,
+    report: &dyn Fn(),
+) -> Result<Load<'a>> {
+    for (number, record) in (1u64..).zip(sorter.finish()?) {
+        let record = record?;
+        load.push(edge(record.follower, record.followee), Timestamp::from_millis(record.since))?;
+        if number.is_multiple_of(REPORT_EDGES) {
+            report();
+        }
+    }
+    Ok(load)
 }

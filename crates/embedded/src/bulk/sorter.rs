@@ -43,6 +43,10 @@ impl<R: Record> Sorter<R> {
         if self.is_full() {
             self.spill()?;
         }
+        if self.buffer.capacity() == 0 {
+            // All at once: growing step by step would copy it several times. Memory is taken as it is filled.
+            self.buffer.reserve_exact(self.capacity);
+        }
         self.buffer.push(record);
         Ok(())
     }
@@ -51,9 +55,6 @@ impl<R: Record> Sorter<R> {
     pub fn spill(&mut self) -> Result<()> {
         let returned = self.wait()?;
         let mut records = std::mem::replace(&mut self.buffer, returned);
-        if self.buffer.capacity() == 0 && records.len() == self.capacity {
-            self.buffer.reserve_exact(self.capacity);
-        }
         if records.is_empty() {
             return Ok(());
         }

@@ -72,6 +72,18 @@ impl<K: RawId> KindGraph<K> {
         number
     }
 
+    /// The number of a user who has one more follower: [`KindGraph::intern`] and the count in one look-up.
+    fn intern_followed(&self, id: K) -> u32 {
+        let (shard, hash) = self.locate(id);
+        if let Some(user) = shard.write().find_mut(id, hash) {
+            user.followers += 1;
+            return user.number;
+        }
+        let number = self.intern(id);
+        self.with_user(id, |user| user.followers = 1);
+        number
+    }
+
     fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
         let (shard, hash) = self.locate(id);
         let mut table = shard.write();
@@ -147,6 +159,14 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
     fn extend(&self, follower: Id, followees: &[Id]) {
         let follower = K::from_id(follower);
         self.intern(follower);
+        if self.counts(follower.to_id()).following == 0 {
+            let mut numbers: Vec<u32> =
+                followees.iter().map(|&id| self.intern_followed(K::from_id(id))).collect();
+            numbers.sort_unstable();
+            self.with_user(follower, |user| user.following = numbers);
+            self.edges.fetch_add(followees.len() as u64, Ordering::Relaxed);
+            return;
+        }
         let mut added: Vec<(u32, K)> =
             followees.iter().map(|&id| K::from_id(id)).map(|id| (self.intern(id), id)).collect();
         added.sort_unstable();

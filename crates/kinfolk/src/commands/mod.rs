@@ -5,6 +5,7 @@ pub mod backup;
 pub mod changes;
 pub mod check;
 pub mod counts;
+pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod import;
