@@ -30,7 +30,7 @@ impl ProbeCheck {
 
     fn create(&self) -> Result<()> {
         let store = Embedded::create(&self.store, IdKind::Integer, Settings::default())?;
-        let mut import = store.import(ImportOptions {
+        let mut import = store.import(&ImportOptions {
             kind: KIND,
             following_limit: None,
             fingerprint: "probe-check".to_owned(),

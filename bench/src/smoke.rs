@@ -33,7 +33,7 @@ fn prepared() -> (TempDir, Options) {
     let store = Embedded::create(&graph.join("store"), IdKind::Integer, Settings::default()).unwrap();
     let fingerprint = "smoke".to_owned();
     let options = ImportOptions { kind: KIND, following_limit: None, fingerprint, sort_memory: 1 << 20 };
-    let mut import = store.import(options).unwrap();
+    let mut import = store.import(&options).unwrap();
     pairs.iter().for_each(|&pair| import.push(edge(pair), None).unwrap());
     import.finish(&|_| {}).unwrap();
     store.close().unwrap();

@@ -237,7 +237,7 @@ impl Embedded {
     }
 
     /// Starts an import, or continues one with the same options that was stopped.
-    pub fn import(&self, options: ImportOptions) -> Result<Import> {
+    pub fn import(&self, options: &ImportOptions) -> Result<Import> {
         Import::start(self.clone(), options, self.clock.now())
     }
 

@@ -61,7 +61,7 @@ impl Layer {
         let mut rows: Vec<_> = shards
             .flat_map(|shard| shard.read().iter().map(|(&key, &value)| (key, value)).collect::<Vec<_>>())
             .collect();
-        rows.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        rows.sort_unstable_by_key(|&(key, _)| key);
         rows
     }
 

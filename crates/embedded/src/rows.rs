@@ -18,10 +18,7 @@ use std::sync::Arc;
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
-use lsm_tree::{
-    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
-    SequenceNumberCounter,
-};
+use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::log::{Event, EventBody};
@@ -101,10 +98,7 @@ impl Rows {
             let config = Config::new(folder.join(tree.name()), sequence.clone(), visible.clone())
                 .use_cache(Arc::clone(&cache))
                 .use_descriptor_table(Some(Arc::clone(&descriptors)))
-                .data_block_compression_policy(CompressionPolicy::new([
-                    CompressionType::None,
-                    CompressionType::Lz4,
-                ]))
+                .data_block_compression_policy(CompressionPolicy::disabled())
                 .data_block_size_policy(BlockSizePolicy::all(4 << 10))
                 // The index in memory knows which edges exist: a look-up of one that does not is rare.
                 .expect_point_read_hits(true);

@@ -255,7 +255,7 @@ pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result
     for difference in differences {
         match *difference {
             Difference::Row { tree, kind, edge, since, missing } => {
-                rows.repair(tree, (kind, edge, since), missing)
+                rows.repair(tree, (kind, edge, since), missing);
             }
             Difference::Followees { kind, follower } => {
                 let followees: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;

@@ -12,10 +12,14 @@
 //! - All other edges go from large and ordinary users to ordinary ones. How many a user follows falls with the
 //!   power 2.3 and is at most 10,000; whom, with the power 2.5.
 
+mod numbers;
+
 use std::fmt;
 
 use kinfolk_core::Id;
 use kinfolk_core::graph::Edge;
+
+use numbers::{Random, RankSet, Shuffle, mix, spread};
 
 /// The most that a user follows: the default limit of a store.
 const FOLLOWING_MAX: u64 = 10_000;
@@ -142,9 +146,9 @@ impl Edges {
         Ok(Self {
             graph,
             degrees: degrees(graph, graph.edges - to_large, degree_max),
-            order: Shuffle::new(graph.users + graph.audience(), seeds.next()),
-            popularity: Shuffle::new(ordinary, seeds.next()),
-            fans: (0..graph.large).map(|_| Shuffle::new(ordinary, seeds.next())).collect(),
+            order: Shuffle::new(graph.users + graph.audience(), seeds.draw()),
+            popularity: Shuffle::new(ordinary, seeds.draw()),
+            fans: (0..graph.large).map(|_| Shuffle::new(ordinary, seeds.draw())).collect(),
             taken: RankSet::default(),
             next_follower: 0,
             follower: 0,
@@ -263,99 +267,6 @@ fn degrees(graph: PowerLaw, total: u64, degree_max: u64) -> Vec<u16> {
     degrees
 }
 
-/// A fixed rearrangement of the numbers below a size: multiplication by a number that shares no factor with it.
-#[derive(Clone, Copy, Debug)]
-struct Shuffle {
-    size: u64,
-    factor: u64,
-    offset: u64,
-}
-
-impl Shuffle {
-    fn new(size: u64, seed: u64) -> Self {
-        let size = size.max(1);
-        // Sizes are below 2^32, so that the product fits 64 bits.
-        let mut factor = seed % size;
-        while greatest_common_divisor(factor, size) != 1 {
-            factor = (factor + 1) % size.max(2);
-        }
-        Self { size, factor, offset: mix(seed) % size }
-    }
-
-    fn at(self, number: u64) -> u64 {
-        (number * self.factor + self.offset) % self.size
-    }
-}
-
-fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
-/// The ranks that one follower has taken: open addressing in a table that is reused.
-#[derive(Debug, Default)]
-struct RankSet {
-    slots: Vec<u32>,
-    mask: usize,
-}
-
-impl RankSet {
-    const FREE: u32 = u32::MAX;
-
-    fn clear_for(&mut self, count: usize) {
-        let size = (count * 2).next_power_of_two().max(8);
-        self.slots.clear();
-        self.slots.resize(size, Self::FREE);
-        self.mask = size - 1;
-    }
-
-    /// Whether the rank was not in the set yet.
-    fn insert(&mut self, rank: u32) -> bool {
-        let mut at = (rank.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;
-        loop {
-            match self.slots[at] {
-                Self::FREE => {
-                    self.slots[at] = rank;
-                    return true;
-                }
-                found if found == rank => return false,
-                _ => at = (at + 1) & self.mask,
-            }
-        }
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-
-    /// Uniform from 0 to below 1.
-    fn fraction(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-fn mix(value: u64) -> u64 {
-    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
-}
-
-/// A rearrangement of the numbers below 2^63: each step can be undone, so no two ids become one.
-fn spread(value: u64) -> u64 {
-    const MASK: u64 = i64::MAX as u64;
-    let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) & MASK;
-    let value = (value ^ value >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) & MASK;
-    value ^ value >> 32
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::{HashMap, HashSet};
@@ -432,13 +343,5 @@ mod tests {
         assert!(matches!(PowerLaw::new(1, 1 << 40, 0).edges(), Err(Impossible::TooManyUsers)));
         let many = PowerLaw { large: LARGE_MAX + 1, ..PowerLaw::new(10, 100, 0) };
         assert!(matches!(many.edges(), Err(Impossible::TooManyLarge)));
-    }
-
-    #[test]
-    fn spreading_keeps_ids_apart_and_within_63_bits() {
-        let ids: HashSet<u64> = (0..100_000).map(spread).collect();
-        assert_eq!(ids.len(), 100_000);
-        assert!(ids.iter().all(|&id| id <= i64::MAX as u64));
-        assert!(ids.iter().filter(|&&id| id > i64::MAX as u64 / 2).count() > 40_000);
     }
 }

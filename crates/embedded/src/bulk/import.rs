@@ -204,7 +204,7 @@ impl<K: RawId> Spool for Collector<K> {
 
 impl Import {
     /// Starts an import, or continues one with the same options that was stopped.
-    pub(crate) fn start(store: Embedded, options: ImportOptions, now: Timestamp) -> Result<Self> {
+    pub(crate) fn start(store: Embedded, options: &ImportOptions, now: Timestamp) -> Result<Self> {
         let shared = store.shared();
         let imports = imports_folder(&shared.folder);
         files::create_folder(&imports)?;

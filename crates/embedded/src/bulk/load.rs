@@ -3,6 +3,7 @@
 //! One thread merges and decides, others load each tree and the index from what it accepted. Decisions depend only on
 //! the stream and on the index as it was, so that a load that a crash cut off can be done again.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -224,7 +225,7 @@ fn load_following<K: RawId>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>>
         for (follower, group) in chunk.groups() {
             newest_first.clear();
             newest_first.extend_from_slice(group);
-            newest_first.sort_unstable_by(|a, b| (b.1, b.0).cmp(&(a.1, a.0)));
+            newest_first.sort_unstable_by_key(|&(followee, since)| Reverse((since, followee)));
             for &(followee, since) in &newest_first {
                 load.push(edge(follower, followee), Timestamp::from_millis(since))?;
             }

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use kinfolk_core::Id;
 use kinfolk_core::graph::{Counts, Edge};
 use parking_lot::RwLock;

@@ -262,7 +262,7 @@ fn create_segment(
 
 /// Fills a range with zeros, so that its blocks are allocated and written.
 pub fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
-    const ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = from;
     while at < to {
         let len = (to - at).min(ZEROS.len() as u64);

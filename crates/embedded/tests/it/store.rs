@@ -65,7 +65,7 @@ fn an_import_merges_with_what_is_there() {
         fingerprint: "test".into(),
         sort_memory: 0,
     };
-    let mut import = store.import(options()).unwrap();
+    let mut import = store.import(&options()).unwrap();
     for (a, b) in [(1, 2), (1, 3), (1, 3), (1, 4), (1, 5), (7, 7), (9, 1)] {
         import.push(edge(a, b), None).unwrap();
     }

@@ -73,7 +73,7 @@ fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
         fingerprint: "demo".to_owned(),
         sort_memory: context.target.folder().settings.sort_memory,
     };
-    let mut import = open.store().import(options)?;
+    let mut import = open.store().import(&options)?;
     let start = SystemClock.now().millis().saturating_sub(SPAN.as_millis() as u64);
     for (number, edge) in (0u64..).zip(graph.edges()?) {
         let since = start + number * (SPAN.as_millis() as u64 / EDGES);

@@ -64,7 +64,7 @@ impl Arguments {
         let mut folder = context.target.folder().clone();
         folder.settings.sort_memory = sort_memory;
         let open = folder.open_or_create()?;
-        let import = open.store().import(ImportOptions {
+        let import = open.store().import(&ImportOptions {
             kind: KIND,
             following_limit: (!self.no_limit).then_some(self.limit),
             fingerprint: self.fingerprint(&sources),

@@ -2,6 +2,7 @@
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Id, IdKind, Timestamp};
+use memchr::memchr;
 
 use super::Rules;
 
@@ -72,12 +73,9 @@ impl LineParser {
         let (followee, mut end) = decimal(text, end + 1)?;
         let mut since = None;
         if text.get(end) == Some(&separator) {
-            let (millis, since_end) = decimal(text, end + 1)?;
-            if millis > self.rules.since_max.millis() {
-                return None;
-            }
-            since = Some(Timestamp::from_millis(millis));
-            end = since_end;
+            let (moment, length) = self.quick_since(text.get(end + 1..)?, separator)?;
+            since = Some(moment);
+            end += 1 + length;
         }
         if text.get(end) == Some(&b'\r') {
             end += 1;
@@ -87,6 +85,25 @@ impl LineParser {
         }
         let edge = Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) };
         Some(((edge, since), end + 1))
+    }
+
+    /// Reads the last column of a line: the time and its length.
+    #[inline]
+    fn quick_since(&self, text: &[u8], separator: u8) -> Option<(Timestamp, usize)> {
+        if let Some((millis, length)) = decimal(text, 0)
+            && matches!(text.get(length), Some(b'\r' | b'\n'))
+        {
+            let is_good = millis <= self.rules.since_max.millis();
+            return is_good.then(|| (Timestamp::from_millis(millis), length));
+        }
+        let line = text.get(..memchr(b'\n', text)?)?;
+        let column = line.strip_suffix(b"\r").unwrap_or(line);
+        // With spaces between columns, a time that has one inside is two columns.
+        if column.contains(&separator) {
+            return None;
+        }
+        let since = Timestamp::parse(std::str::from_utf8(column).ok()?)?;
+        (since <= self.rules.since_max).then_some((since, column.len()))
     }
 
     /// Reads any line, given without its end: `None` for a comment, a blank line or the header; else the reason why
@@ -326,6 +343,13 @@ mod tests {
         }
         let long = vec![b'1'; LINE_LEN_MAX + 1];
         assert_eq!(parser(IdKind::Integer).careful(&long), Err(overlong()));
+    }
+
+    #[test]
+    fn a_time_with_a_space_is_two_columns_between_spaces() {
+        let time = "2026-11-15 08:00:00Z";
+        assert!(read(&["1 2", &format!("1 2 {time}")]).unwrap_err().contains("4 columns"));
+        assert_eq!(read(&["1,2", &format!("1,2,{time}")]), Ok(vec![edge(1, 2, None), edge(1, 2, Some(NOW))]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use ::parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as PhysicalTyp
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use ::parquet::errors::ParquetError;
+use ::parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use ::parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use ::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 use kinfolk_core::graph::Edge;
@@ -38,7 +39,9 @@ pub fn read(
         .map_err(|reason| Stop::Malformed(format!("{name}: {reason}")))?;
     let mut row = 1;
     for group in 0..reader.num_row_groups() {
+        require_places(reader.metadata().row_group(group)).map_err(|error| damaged(row, &error))?;
         let group = reader.get_row_group(group).map_err(|error| damaged(row, &error))?;
+        let first_row = row;
         let mut rows = Rows::new(&*group, &layout).map_err(|error| damaged(row, &error))?;
         loop {
             let count = rows.read_batch().map_err(|error| damaged(row, &error))?;
@@ -53,10 +56,28 @@ pub fn read(
                 row += 1;
             }
         }
+        if i64::try_from(row - first_row) != Ok(group.metadata().num_rows()) {
+            let error = ParquetError::General("it has not as many rows as it says".to_owned());
+            return Err(damaged(row, &error));
+        }
         let size = u64::try_from(group.metadata().compressed_size()).unwrap_or_default();
         bytes_read.set(bytes_read.get() + size);
     }
     Ok(())
+}
+
+/// Refuses places and sizes that can't be: the library panics at some of them.
+fn require_places(group: &RowGroupMetaData) -> Result<(), ParquetError> {
+    let is_possible = |column: &ColumnChunkMetaData| {
+        column.compressed_size() >= 0
+            && column.data_page_offset() >= 0
+            && column.dictionary_page_offset().is_none_or(|offset| offset >= 0)
+    };
+    if group.columns().iter().all(is_possible) {
+        Ok(())
+    } else {
+        Err(ParquetError::General("a column is at an impossible place".to_owned()))
+    }
 }
 
 /// Which columns of the file make an edge.

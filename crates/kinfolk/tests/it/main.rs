@@ -1,7 +1,10 @@
 //! What the binary does, seen from outside: one test binary, a module a subject.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod apply;
 mod bulk;
+mod documentation;
 mod formats;
 mod malformed;
 mod queries;
