@@ -13,6 +13,7 @@
 //!
 //! `base` is the position before the first event of this epoch: 0, or a backup's position after a restore.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -46,9 +47,11 @@ pub fn exists(folder: &Path) -> bool {
 
 /// Refuses a folder that already holds something, then makes it.
 pub fn require_vacant(folder: &Path) -> Result<()> {
+    // What a process leaves that was stopped while it made a store.
+    let left_behind = |name: &OsStr| name == LOCK_FILE || name == "FORMAT.tmp";
     match fs::read_dir(folder) {
         Ok(mut entries) => {
-            match entries.find(|entry| entry.as_ref().is_ok_and(|e| e.file_name() != LOCK_FILE)) {
+            match entries.find(|entry| entry.as_ref().is_ok_and(|entry| !left_behind(&entry.file_name()))) {
                 None => Ok(()),
                 Some(_) if exists(folder) => {
                     Err(Error::InvalidStore { detail: format!("{} already holds a store", folder.display()) })

@@ -17,6 +17,9 @@ use crate::writer::Command;
 /// How often maintenance looks around when nobody wakes it.
 const TICK: Duration = Duration::from_secs(1);
 
+/// More un-merged runs than this in a tree are worth merging.
+const RUNS_FEW: usize = 4;
+
 /// Wakes maintenance, or ends it.
 #[derive(Debug, Default)]
 pub struct Signal {
@@ -86,11 +89,13 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
 /// Writes sealed rows to disk and merges row files.
 fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
-    if sealed <= store.flushed.load(Ordering::Acquire) {
+    if sealed > store.flushed.load(Ordering::Acquire) {
+        store.rows.flush()?;
+        record_flushed(store, Position(sealed))?;
+    } else if store.rows.backlog().1 <= RUNS_FEW {
         return Ok(());
     }
-    store.rows.flush()?;
-    record_flushed(store, Position(sealed))?;
+    // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
     store.rows.compact(&|| store.signal.is_stopping())
 }
 

@@ -21,6 +21,7 @@ use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
 use parking_lot::{Mutex, MutexGuard};
 
+use crate::files;
 use crate::log::{Event, EventBody};
 use crate::raw;
 use crate::recent::{self, Layer, Recent, RecentRange};
@@ -108,8 +109,11 @@ impl Rows {
             };
             config.open().map_err(tree_error)
         };
+        files::create_folder(folder)?;
         let (pairs, following, followers) =
             (open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?);
+        // The trees sync what is in their folders, not that they have folders.
+        files::sync_folder(folder)?;
         let highest =
             [&pairs, &following, &followers].iter().filter_map(|tree| tree.get_highest_seqno()).max();
         let next = highest.map_or(0, |highest| highest + 1);

@@ -84,6 +84,13 @@ impl Writer {
         if requests.is_empty() {
             return;
         }
+        if let Some(reason) = self.log.failure() {
+            // Not even "nothing to change" is known any more: what failed may be found in the log by the next start.
+            for (_, reply) in requests {
+                let _ = reply.send(Err(Error::ReadOnly { reason: reason.to_owned() }));
+            }
+            return;
+        }
         let first = self.log.next();
         let now = self.now();
         let mut batch = Batch {

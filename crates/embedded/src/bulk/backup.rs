@@ -268,6 +268,10 @@ pub fn restore(
     let input = BufReader::with_capacity(1 << 20, file);
     let mut reader = Reader { input, path, held: None, edges: 0, ended: false };
     let Header { ids, position, floor } = reader.header()?;
+    if folder.join("restoring").exists() && !format::exists(folder) {
+        // A restore into this folder was stopped half-way.
+        empty(folder);
+    }
     format::require_vacant(folder)?;
     let _lock = format::lock(folder)?;
     let restored = match ids {

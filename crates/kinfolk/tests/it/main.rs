@@ -5,6 +5,7 @@
 mod apply;
 mod bulk;
 mod documentation;
+mod faults;
 mod formats;
 mod malformed;
 mod queries;

@@ -1,0 +1,203 @@
+//! Damage to files at rest: one bit flipped, a file cut short, a file gone. The folder must then hold everything
+//! that was acknowledged or be refused with a reason; the test names file and place of any silent loss.
+//!
+//! The recorded run: `KINFOLK_FLIPS=2000 cargo test --release -p kinfolk --test it faults::damage -- --nocapture`
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::check::{Verdict, must_tell};
+use super::model::Submitted;
+use super::random::Random;
+use super::session::Session;
+use super::workload::{Step, Workload};
+use super::{number, program, require_none, seed};
+
+#[test]
+fn damage_after_a_kill_is_never_silent() {
+    damage_everything("damage after a kill", true);
+}
+
+#[test]
+fn damage_after_a_clean_close_is_never_silent() {
+    damage_everything("damage after a clean close", false);
+}
+
+/// What is done to one file.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Flip { offset: usize, bit: u8 },
+    Cut { length: usize },
+    Delete,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flip { offset, bit } => write!(out, "bit {bit} of byte {offset} flipped"),
+            Self::Cut { length } => write!(out, "cut to {length} bytes"),
+            Self::Delete => write!(out, "deleted"),
+        }
+    }
+}
+
+/// A folder as a process left it, and what it must hold.
+struct Specimen {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+    folders: Vec<PathBuf>,
+    steps: Vec<Step>,
+    acknowledged: usize,
+}
+
+fn damage_everything(test: &str, killed: bool) {
+    let seed = seed(test);
+    let mut random = Random::new(seed).fork(u64::from(killed));
+    let specimen = Specimen::grow(&mut random, killed);
+    let flips = number("KINFOLK_FLIPS", 80) / 2;
+    let cases = specimen.cases(&mut random, flips);
+    let mut violations = Vec::new();
+    let (mut intact, mut refused) = (0, 0);
+    for (file, damage) in &cases {
+        match specimen.try_damage(file, *damage, &mut random) {
+            Ok(Verdict::Intact) => intact += 1,
+            Ok(Verdict::Refused) => refused += 1,
+            Err(problem) => violations.push(format!("{} {damage}: {problem}", file.display())),
+        }
+    }
+    println!(
+        "{test}: {} cases in {} files, {intact} intact, {refused} refused with a reason, {} violations",
+        cases.len(),
+        specimen.files.len(),
+        violations.len()
+    );
+    require_none(test, &violations);
+}
+
+impl Specimen {
+    /// Writes enough for several log segments and flushes, and ends as told.
+    fn grow(random: &mut Random, killed: bool) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        let mut workload = Workload::new(random.fork(1), 60);
+        let mut steps = workload.steps(3_000);
+        let mut session =
+            Session::start(Command::new(program::binary()).args(program::apply_arguments(&data)));
+        let mut acknowledged = session.converse(steps.chunks(150)).len();
+        assert_eq!(acknowledged, steps.len(), "everything is answered");
+        if killed {
+            let tail = workload.steps(400);
+            session.send(&tail);
+            steps.extend(tail);
+            acknowledged += session.answers(random.below(400)).len();
+            acknowledged += session.kill().len();
+        } else {
+            let (_, ended) = session.finish();
+            ended.require_success("apply").expect("an undisturbed run succeeds");
+        }
+        let (mut files, mut folders) = (BTreeMap::new(), Vec::new());
+        read_folder(&data, Path::new(""), &mut files, &mut folders);
+        Self { files, folders, steps, acknowledged }
+    }
+
+    /// Flips spread half over the files and half over the bytes; some cuts; every file deleted once.
+    fn cases(&self, random: &mut Random, flips: usize) -> Vec<(PathBuf, Damage)> {
+        let filled: Vec<(&PathBuf, usize)> = self
+            .files
+            .iter()
+            .filter(|(_, bytes)| !bytes.is_empty())
+            .map(|(path, bytes)| (path, bytes.len()))
+            .collect();
+        let mut cases = Vec::new();
+        for number in 0..flips {
+            let (file, length) = if number % 2 == 0 {
+                filled[number / 2 % filled.len()]
+            } else {
+                let weighted = weighted_choice(random, &filled);
+                filled[weighted]
+            };
+            let offset = match random.below(4) {
+                0 => random.below(length.min(24)),
+                1 => length - 1 - random.below(length.min(24)),
+                _ => random.below(length),
+            };
+            let bit = u8::try_from(random.below(8)).expect("a byte has eight bits");
+            cases.push((file.clone(), Damage::Flip { offset, bit }));
+        }
+        for &(file, length) in &filled {
+            for _ in 0..flips.div_ceil(filled.len() * 4) {
+                cases.push((file.clone(), Damage::Cut { length: random.below(length) }));
+            }
+            // The nastiest cuts: nothing left, one byte gone.
+            cases
+                .push((file.clone(), Damage::Cut { length: if random.once_in(2) { 0 } else { length - 1 } }));
+        }
+        cases.extend(self.files.keys().map(|file| (file.clone(), Damage::Delete)));
+        cases
+    }
+
+    fn try_damage(&self, file: &Path, damage: Damage, random: &mut Random) -> Result<Verdict, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let data = folder.path().join("data");
+        self.write_to(&data);
+        let target = data.join(file);
+        let mut bytes = self.files[file].clone();
+        match damage {
+            Damage::Flip { offset, bit } => bytes[offset] ^= 1 << bit,
+            Damage::Cut { length } => bytes.truncate(length),
+            Damage::Delete => {}
+        }
+        match damage {
+            Damage::Delete => fs::remove_file(&target),
+            _ => fs::write(&target, bytes),
+        }
+        .expect("a copied file can be damaged");
+        let submitted = Submitted::from_nothing(&self.steps, self.acknowledged);
+        must_tell(&data, submitted, random)
+    }
+
+    fn write_to(&self, data: &Path) {
+        fs::create_dir(data).expect("a new folder");
+        for folder in &self.folders {
+            fs::create_dir(data.join(folder)).expect("a new folder");
+        }
+        for (path, bytes) in &self.files {
+            fs::write(data.join(path), bytes).expect("a copied file");
+        }
+    }
+}
+
+/// An index, chosen by length.
+fn weighted_choice(random: &mut Random, files: &[(&PathBuf, usize)]) -> usize {
+    let total: usize = files.iter().map(|(_, length)| length).sum();
+    let mut left = random.below(total);
+    files
+        .iter()
+        .position(|(_, length)| {
+            let here = left < *length;
+            left = left.saturating_sub(*length);
+            here
+        })
+        .expect("the lengths add up to the total")
+}
+
+/// Collects files and folders, parents first, with paths relative to `root`.
+fn read_folder(
+    root: &Path,
+    below: &Path,
+    files: &mut BTreeMap<PathBuf, Vec<u8>>,
+    folders: &mut Vec<PathBuf>,
+) {
+    for entry in fs::read_dir(root.join(below)).expect("the folder can be read") {
+        let entry = entry.expect("the folder can be read");
+        let path = below.join(entry.file_name());
+        if entry.path().is_dir() {
+            folders.push(path.clone());
+            read_folder(root, &path, files, folders);
+        } else {
+            files.insert(path, fs::read(entry.path()).expect("the file can be read"));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Where in a recording it is worth losing power.
+
+use super::super::random::Random;
+use super::disk::Disk;
+use super::record::{Activity, Recording};
+use super::replay::Replay;
+use super::trace::{Call, Event};
+
+/// Numbers of events, counted over all processes of a recording.
+pub struct Places {
+    /// After these the disk, or what is known of the answers, may differ from before.
+    pub all: Vec<usize>,
+    /// After these something is not durable yet, by what the process is doing: starting, and then working.
+    pub pending: Vec<Vec<usize>>,
+}
+
+impl Places {
+    pub fn of(recording: &Recording) -> Self {
+        let mut replay = Replay::new(Disk::empty(), &recording.root);
+        let mut places = Self { all: Vec::new(), pending: Vec::new() };
+        let mut place = 0;
+        for (activity, trace) in &recording.processes {
+            replay.new_process();
+            places.pending.push(Vec::new());
+            let mut starting = *activity == Activity::Apply;
+            for &event in &trace.events {
+                replay
+                    .step(trace, event)
+                    .unwrap_or_else(|problem| panic!("the recording cannot be replayed: {problem}"));
+                let answers = matches!(event, Event::Begin(index) if lines_through(&trace.calls[index], "write", 1) > 0);
+                if answers && starting {
+                    starting = false;
+                    places.pending.push(Vec::new());
+                }
+                let changes = match event {
+                    Event::Begin(_) => answers,
+                    Event::End(index) => changes_files(&trace.calls[index]),
+                    Event::Exit(_) => true,
+                };
+                if changes {
+                    places.all.push(place);
+                }
+                if changes && replay.disk.has_pending() {
+                    places.pending.last_mut().expect("there is a phase").push(place);
+                }
+                place += 1;
+            }
+        }
+        places.pending.retain(|phase| !phase.is_empty());
+        places
+    }
+
+    /// Some places in order, perhaps with repetitions. Where everything is durable there is little to get wrong, so that
+    /// most are elsewhere; and making a store takes fewer calls than using it, so that each phase gets its share.
+    pub fn choose(&self, count: usize, random: &mut Random) -> Vec<usize> {
+        let choose = |_| {
+            let from =
+                if random.once_in(4) { &self.all } else { &self.pending[random.below(self.pending.len())] };
+            from[random.below(from.len())]
+        };
+        let mut chosen: Vec<usize> = (0..count).map(choose).collect();
+        chosen.sort_unstable();
+        chosen
+    }
+}
+
+/// Whether a call may change what is on the disk or what a power loss leaves of it.
+pub fn changes_files(call: &Call) -> bool {
+    match call.name.as_str() {
+        "read" | "readv" | "lseek" | "close" | "mmap" | "fcntl" | "dup" | "dup2" | "dup3" => false,
+        "open" | "openat" => {
+            (1..3).any(|index| call.word(index).contains("O_CREAT") || call.word(index).contains("O_TRUNC"))
+        }
+        "write" => call.integer(0).is_some_and(|descriptor| descriptor > 2),
+        _ => true,
+    }
+}
+
+/// How many lines a call moved through a standard stream.
+pub fn lines_through(call: &Call, name: &str, descriptor: i64) -> usize {
+    if call.name != name || call.integer(0) != Some(descriptor) {
+        return 0;
+    }
+    let moved = call.result.and_then(|result| usize::try_from(result).ok()).unwrap_or(usize::MAX);
+    call.bytes(1).iter().take(moved).filter(|&&byte| byte == b'\n').count()
+}
