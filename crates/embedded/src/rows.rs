@@ -18,7 +18,10 @@ use std::sync::Arc;
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
-use lsm_tree::{AbstractTree, AnyTree, Cache, Config, DescriptorTable, Guard, SeqNo, SequenceNumberCounter};
+use lsm_tree::{
+    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
+    SequenceNumberCounter,
+};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::files;
@@ -99,7 +102,8 @@ impl Rows {
             let config = Config::new(folder.join(tree.name()), sequence.clone(), visible.clone())
                 .use_cache(Arc::clone(&cache))
                 .use_descriptor_table(Some(Arc::clone(&descriptors)))
-                .data_block_compression_policy(CompressionPolicy::disabled())
+                // Costs a fifteenth of an import and saves a third of the disk.
+                .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
                 .data_block_size_policy(BlockSizePolicy::all(4 << 10))
                 // The index in memory knows which edges exist: a look-up of one that does not is rare.
                 .expect_point_read_hits(true);

@@ -75,22 +75,22 @@ struct GlobalArguments {
 #[derive(Debug, Args)]
 struct TuningArguments {
     /// Close a segment of the change log at this size
-    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_SEGMENT_BYTES", hide = true)]
+    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_TEST_SEGMENT_BYTES", hide = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1_024..=1 << 32))]
     segment_bytes: Option<u64>,
 
     /// Write recent rows to disk when there are so many
-    #[arg(long, global = true, value_name = "ROWS", env = "KINFOLK_FLUSH_ROWS", hide = true)]
+    #[arg(long, global = true, value_name = "ROWS", env = "KINFOLK_TEST_FLUSH_ROWS", hide = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     flush_rows: Option<u64>,
 
     /// Write an index snapshot after so many events
-    #[arg(long, global = true, value_name = "EVENTS", env = "KINFOLK_SNAPSHOT_EVENTS", hide = true)]
+    #[arg(long, global = true, value_name = "EVENTS", env = "KINFOLK_TEST_SNAPSHOT_EVENTS", hide = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     snapshot_events: Option<u64>,
 
     /// Keep at most so much of the change log
-    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_LOG_KEEP_BYTES", hide = true)]
+    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_TEST_LOG_KEEP_BYTES", hide = true)]
     log_keep_bytes: Option<u64>,
 }
 

@@ -208,8 +208,7 @@ impl Import {
         let shared = store.shared();
         let imports = imports_folder(&shared.folder);
         files::create_folder(&imports)?;
-        let fingerprint =
-            format!("{:08x}-{}", crc32c::crc32c(options.fingerprint.as_bytes()), options.fingerprint.len());
+        let fingerprint = blake3::hash(options.fingerprint.as_bytes()).to_hex().to_string();
         let continues = |manifest: &Manifest| {
             manifest.fingerprint == fingerprint
                 && manifest.kind == options.kind

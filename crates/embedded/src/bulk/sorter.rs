@@ -97,6 +97,15 @@ impl<R: Record> Sorter<R> {
     }
 }
 
+impl<R> Drop for Sorter<R> {
+    /// Nothing is written any more once a sorter is gone: its folder may be removed next.
+    fn drop(&mut self) {
+        if let Some(spill) = self.spill.take() {
+            let _ = spill.join();
+        }
+    }
+}
+
 /// Merges sorted runs.
 pub struct Merge<R> {
     heap: BinaryHeap<Head<R>>,

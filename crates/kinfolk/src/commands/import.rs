@@ -86,7 +86,7 @@ impl Arguments {
         let Intake { import, invalid, edges, .. } = intake;
         if let Err(stop) = read {
             context.reporter.finish();
-            return Err(give_up(stop, import, open)?);
+            return Err(give_up(stop, import, open));
         }
         let report = import.finish(&|progress| context.reporter.report(progress))?;
         context.reporter.finish();
@@ -110,25 +110,20 @@ impl Arguments {
 }
 
 /// Ends an import that could not read its input; gives the error to report.
-fn give_up(stop: Stop, import: Import, open: OpenGraph) -> Result<anyhow::Error> {
+fn give_up(stop: Stop, import: Import, open: OpenGraph) -> anyhow::Error {
     match stop {
-        Stop::Malformed(detail) => {
-            import.abandon()?;
-            open.close_and_discard_if_new()?;
-            Ok(Error::InvalidInput { detail }.into())
+        Stop::Malformed(mut detail) => {
+            // The malformed line is what the user must see, whatever else goes wrong.
+            let tidied = import.abandon().map_err(anyhow::Error::from);
+            if let Err(error) = tidied.and_then(|()| open.close_and_discard_if_new()) {
+                detail.push_str(&format!("; nor could what was read be removed: {error:#}"));
+            }
+            Error::InvalidInput { detail }.into()
         }
-        Stop::Unreadable(error) => {
-            // What was taken so far stays for the next try.
-            drop(import);
-            open.close()?;
-            Ok(error)
-        }
-        Stop::Refused(error) => {
-            drop(import);
-            // The first error says more than what closing may add to it.
-            let _ = open.close();
-            Ok(error.into())
-        }
+        // What was taken so far stays for the next try. Dropping closes the store too; its first error says more
+        // than what closing could add to it.
+        Stop::Unreadable(error) => error,
+        Stop::Refused(error) => error.into(),
     }
 }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
 use super::model::Edges;
 use super::workload::Pair;
 
-/// Longer than any command here takes on a busy machine: reaching it means that the program hangs.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any command here takes on a busy machine, in seconds: reaching it means that the program hangs.
+const PATIENCE_SECONDS: usize = 120;
 
 /// How a command ended.
 #[derive(Debug)]
@@ -60,10 +60,10 @@ pub fn excerpt(text: &str) -> String {
 /// The settings that make log segments roll and go, rows be flushed and merged, and snapshots be written, all in a run
 /// of some hundred steps.
 pub const SMALL_SETTINGS: [(&str, &str); 4] = [
-    ("KINFOLK_SEGMENT_BYTES", "8192"),
-    ("KINFOLK_FLUSH_ROWS", "600"),
-    ("KINFOLK_SNAPSHOT_EVENTS", "500"),
-    ("KINFOLK_LOG_KEEP_BYTES", "20000"),
+    ("KINFOLK_TEST_SEGMENT_BYTES", "8192"),
+    ("KINFOLK_TEST_FLUSH_ROWS", "600"),
+    ("KINFOLK_TEST_SNAPSHOT_EVENTS", "500"),
+    ("KINFOLK_TEST_LOG_KEEP_BYTES", "20000"),
 ];
 
 /// Where the program under test is.
@@ -92,18 +92,31 @@ pub fn run(command: &mut Command, input: &[u8]) -> Ended {
     thread::spawn(move || drop(stdin.write_all(&input)));
     let output = collect(child.stdout.take().expect("stdout is piped"));
     let errors = collect(child.stderr.take().expect("stderr is piped"));
-    match output.recv_timeout(PATIENCE) {
+    match receive(&output) {
         Ok(output) => {
-            let errors = errors.recv_timeout(PATIENCE).unwrap_or_default();
+            let errors = receive(&errors).unwrap_or_default();
             let status = child.wait().expect("the child can be waited for").code();
             Ended { status, output, errors }
         }
         Err(_) => {
             child.kill().expect("the child can be ended");
             child.wait().expect("the child can be waited for");
-            Ended { status: None, output: String::new(), errors: format!("still running after {PATIENCE:?}") }
+            let errors = format!("still running after {PATIENCE_SECONDS} s");
+            Ended { status: None, output: String::new(), errors }
         }
     }
+}
+
+/// Waits for what a process does, but not for ever. In short waits, so that a test which is itself stopped for a while,
+/// together with its process, does not take that for a hang.
+pub fn receive<T>(from: &mpsc::Receiver<T>) -> Result<T, RecvTimeoutError> {
+    for _ in 0..PATIENCE_SECONDS {
+        match from.recv_timeout(Duration::from_secs(1)) {
+            Err(RecvTimeoutError::Timeout) => {}
+            received => return received,
+        }
+    }
+    Err(RecvTimeoutError::Timeout)
 }
 
 /// Reads a stream to its end in the background.

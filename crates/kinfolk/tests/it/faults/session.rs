@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-use super::program::{Ended, PATIENCE, SMALL_SETTINGS, collect};
+use super::program::{Ended, SMALL_SETTINGS, collect, receive};
 use super::workload::Step;
 
 /// What a pipe takes at least without its reader; sending more at once could block for ever.
@@ -75,10 +75,10 @@ impl Session {
 
     /// The next answer; none if the process has ended its output.
     pub fn answer(&self) -> Option<Answer> {
-        match self.answers.recv_timeout(PATIENCE) {
+        match receive(&self.answers) {
             Ok(answer) => Some(answer),
             Err(RecvTimeoutError::Disconnected) => None,
-            Err(RecvTimeoutError::Timeout) => panic!("apply gave no answer for {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => panic!("apply hangs: it neither answers nor ends"),
         }
     }
 
@@ -113,7 +113,7 @@ impl Session {
     pub fn finish(mut self) -> (Vec<Answer>, Ended) {
         self.close_input();
         let answers = std::iter::from_fn(|| self.answer()).collect();
-        let errors = self.errors.recv_timeout(PATIENCE).expect("stderr ends with the process");
+        let errors = receive(&self.errors).expect("stderr ends with the process");
         let status = self.child.wait().expect("the child can be waited for").code();
         (answers, Ended { status, output: String::new(), errors })
     }
