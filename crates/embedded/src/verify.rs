@@ -273,3 +273,53 @@ pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result
     let _open = store.snapshot_gate.lock();
     maintenance::snapshot(store)
 }
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::IdKind;
+    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+
+    use super::*;
+    use crate::{Embedded, Settings};
+
+    const FOLLOW: EdgeKind = EdgeKind::Follow;
+
+    fn edge(follower: u64, followee: u64) -> Edge {
+        Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+    }
+
+    /// Everything that can differ, differs; a repair brings it back, for good.
+    #[test]
+    fn differences_are_found_and_repaired() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let commands = (0..200)
+            .map(|n| EdgeCommand { action: EdgeAction::Follow, edge: edge(n % 10 + 1, n + 100) })
+            .collect();
+        store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
+        let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
+        assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
+
+        let (rows, index) = (&store.shared().rows, &store.shared().index);
+        let (present, since) = truth[7];
+        rows.repair(Tree::Followers, (FOLLOW, present, since), false);
+        rows.repair(Tree::Following, (FOLLOW, truth[8].0, truth[8].1), false);
+        rows.repair(Tree::Followers, (FOLLOW, edge(1, 9_999), since), true);
+        index.remove(FOLLOW, truth[20].0);
+        index.insert(FOLLOW, edge(77, 100));
+        index.set_follower_count(FOLLOW, Id::Integer(100), 9);
+
+        let found = store.verify(false, &|_| {}).unwrap();
+        assert!(found.difference_count >= 6, "{:?}", found.differences);
+        assert!(!found.repaired);
+        let repaired = store.verify(true, &|_| {}).unwrap();
+        assert!(repaired.repaired);
+        assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        assert_eq!(store.edges(FOLLOW).unwrap().map(Result::unwrap).collect::<Vec<_>>(), truth);
+        assert!(!store.follows(FOLLOW, edge(77, 100)));
+        store.close().unwrap();
+        let store = Embedded::open(folder.path(), Settings::default()).unwrap();
+        assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        assert_eq!(store.edge_count(FOLLOW), 200);
+    }
+}

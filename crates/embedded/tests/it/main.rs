@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
 mod conformance;
+mod fixtures;
 mod store;

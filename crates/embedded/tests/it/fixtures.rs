@@ -1,0 +1,84 @@
+//! Stores and backups that an earlier version wrote still open. The fixtures are never written anew: a format that
+//! changes gets another version and another fixture.
+//!
+//! Each store has 60 follows from users 1 to 6 to users 100 to 109, one of them removed (1 to 100), a block from 3 to
+//! 4, an import of 20 edges from users 200 to 202, and a last follow from 100 to 1. It was left without being closed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kinfolk_conformance::block_on;
+use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, Side};
+use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
+use kinfolk_embedded::{Embedded, Settings};
+
+const FOLLOW: EdgeKind = EdgeKind::Follow;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn id(ids: IdKind, number: u64) -> Id {
+    match ids {
+        IdKind::Integer => Id::Integer(number),
+        IdKind::Uuid => Id::Uuid(u128::from(number) << 64 | 7),
+    }
+}
+
+fn check(store: &Embedded, ids: IdKind) {
+    let id = |number| id(ids, number);
+    let edges: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
+    assert_eq!(edges.len(), 60 - 1 + 20 + 1);
+    assert_eq!(
+        edges[0],
+        (Edge { follower: id(1), followee: id(101) }, Timestamp::from_millis(1_790_000_000_060))
+    );
+    assert!(store.follows(EdgeKind::Block, Edge { follower: id(3), followee: id(4) }));
+    assert!(!store.follows(FOLLOW, Edge { follower: id(1), followee: id(100) }));
+    let page = store.list_page(FOLLOW, Side::Followers, id(1), None, 10).unwrap();
+    assert_eq!(page.iter().map(|entry| entry.id).collect::<Vec<_>>(), [id(100), id(200)]);
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}
+
+#[test]
+fn a_store_of_format_1_opens() {
+    for (name, ids) in [("integer", IdKind::Integer), ("uuid", IdKind::Uuid)] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&fixture(name), folder.path());
+        let store = Embedded::open(folder.path(), Settings::default()).unwrap();
+        check(&store, ids);
+        let changes = block_on(store.changes(Position::START, 1_000)).unwrap();
+        assert_eq!(changes.len(), 64);
+        assert!(matches!(changes[62].body, ChangeBody::Imported { edges: 20, .. }));
+    }
+}
+
+#[test]
+fn a_store_of_format_1_opens_without_its_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&fixture("integer"), folder.path());
+    fs::remove_file(folder.path().join("index.snapshot")).unwrap();
+    check(&Embedded::open(folder.path(), Settings::default()).unwrap(), IdKind::Integer);
+}
+
+#[test]
+fn a_backup_of_version_1_restores() {
+    for (name, ids) in [("integer.backup", IdKind::Integer), ("uuid.backup", IdKind::Uuid)] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("restored");
+        Embedded::restore(&fixture(name), &target, &Settings::default(), &|_| {}).unwrap();
+        check(&Embedded::open(&target, Settings::default()).unwrap(), ids);
+    }
+}
