@@ -61,8 +61,13 @@ pub fn must_tell(data: &Path, submitted: Submitted<'_>, random: &mut Random) -> 
     verified.orderly().map_err(|problem| format!("verify {problem}"))?;
     match (exported.succeeded(), verified.succeeded()) {
         (true, true) => Ok(Verdict::Intact),
+        // Refused once and then opened: only right if nothing is missing from what opened.
         (false, true) => {
-            Err(format!("export was refused ({}), yet verify found nothing wrong", excerpt(&exported.errors)))
+            let refused = excerpt(&exported.errors);
+            let explained = program::edges_of(data).and_then(|found| submitted.explain(&found));
+            explained
+                .map(|_| Verdict::Refused)
+                .map_err(|problem| format!("refused once ({refused}), then silent loss: {problem}"))
         }
         (_, false) => Ok(Verdict::Refused),
     }
