@@ -130,7 +130,7 @@ impl Store {
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
     pub fn publish(&self, events: &[Event]) {
         let Some(last) = events.last() else { return };
-        self.rows.apply(events);
+        self.rows.apply(events, [Position::START; 3]);
         for event in events {
             apply_to_index(&self.index, event);
         }
@@ -253,7 +253,7 @@ impl Replay<'_> {
         if let [Event { body: EventBody::Imported { number, .. }, .. }] = events {
             return self.apply_import(&events[0], *number);
         }
-        self.rows.apply(events);
+        self.rows.apply(events, self.applied);
         for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
             apply_to_index(self.index, event);
         }

@@ -165,24 +165,22 @@ impl Rows {
         }
     }
 
-    /// Applies events that a tree may have already: that changes nothing.
-    pub fn apply(&self, events: &[Event]) {
+    /// Applies events, in each tree only those after the position that it has applied: an older event must never
+    /// come above the rows of a newer one, not even for a moment, since the next crash may be in that moment.
+    pub fn apply(&self, events: &[Event], applied: [Position; 3]) {
         let layer = self.recent.active();
         for event in events {
-            match event.body {
-                EventBody::Followed(edge) => self.put(&layer, event.kind, edge, event.at, true),
-                EventBody::Unfollowed(edge, since) => self.put(&layer, event.kind, edge, since, false),
-                EventBody::Imported { .. } => {}
+            let (row, present) = match event.body {
+                EventBody::Followed(edge) => ((event.kind, edge, event.at), true),
+                EventBody::Unfollowed(edge, since) => ((event.kind, edge, since), false),
+                EventBody::Imported { .. } => continue,
+            };
+            for tree in Tree::ALL.into_iter().filter(|&tree| event.position > applied[tree as usize]) {
+                self.put_one(&layer, tree, row, present);
             }
         }
         if let Some(last) = events.last() {
             Recent::reached(&layer, last.position);
-        }
-    }
-
-    fn put(&self, layer: &Layer, kind: EdgeKind, edge: Edge, since: Timestamp, present: bool) {
-        for tree in Tree::ALL {
-            self.put_one(layer, tree, (kind, edge, since), present);
         }
     }
 
