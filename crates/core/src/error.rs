@@ -136,6 +136,63 @@ pub enum Error {
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
+    /// A request that can't be understood.
+    #[error("{detail}")]
+    InvalidRequest {
+        /// What is wrong with it and what is expected.
+        detail: String,
+    },
+    /// No credentials, or ones that are not valid.
+    #[error("{detail}")]
+    Unauthenticated {
+        /// What is missing or wrong; never the credential itself.
+        detail: &'static str,
+    },
+    /// The caller may not do this.
+    #[error("{detail}")]
+    Forbidden {
+        /// What the caller lacks.
+        detail: String,
+    },
+    /// A write without anybody to act.
+    #[error("a write needs an actor: name one in the header Kinfolk-Actor, or use a user's token")]
+    ActorRequired,
+    /// The caller asks too often.
+    #[error("too many requests; try again in {} ms", retry_after.as_millis())]
+    RateLimited {
+        /// When the next one is allowed.
+        retry_after: Duration,
+    },
+    /// There is nothing at this address.
+    #[error("{detail}")]
+    NotFound {
+        /// What was not found.
+        detail: String,
+    },
+    /// The address exists, but not for this method.
+    #[error("the method is not allowed here")]
+    MethodNotAllowed,
+    /// A body or frame that is larger than is allowed.
+    #[error("the request is larger than the {max} bytes that are allowed")]
+    TooLarge {
+        /// The most bytes that are allowed.
+        max: usize,
+    },
+    /// A body of a kind that is not understood.
+    #[error("the content type must be {expected}")]
+    UnsupportedMediaType {
+        /// What would be understood.
+        expected: &'static str,
+    },
+    /// The request took longer than is allowed; whether it had an effect is not known.
+    #[error("the request took too long; try again")]
+    TimedOut,
+    /// This profile can't do that yet.
+    #[error("{what} is not available in this profile yet")]
+    NotAvailable {
+        /// What can't be done.
+        what: &'static str,
+    },
 }
 
 /// The stable name of an error class. Clients match on it; it never changes.
@@ -160,6 +217,17 @@ pub enum ErrorCode {
     InvalidInput,
     Internal,
     Closed,
+    InvalidRequest,
+    Unauthenticated,
+    Forbidden,
+    ActorRequired,
+    RateLimited,
+    NotFound,
+    MethodNotAllowed,
+    TooLarge,
+    UnsupportedMediaType,
+    TimedOut,
+    NotAvailable,
 }
 
 /// How the protocols present an error class.
@@ -172,7 +240,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 18] = {
+const PRESENTATIONS: [Presentation; 29] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -201,6 +269,17 @@ const PRESENTATIONS: [Presentation; 18] = {
         row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
         row(ErrorCode::Internal, "internal", 500, "ERR", 1),
         row(ErrorCode::Closed, "closed", 503, "TRYAGAIN", 1),
+        row(ErrorCode::InvalidRequest, "invalid_request", 400, "ERR", 2),
+        row(ErrorCode::Unauthenticated, "unauthenticated", 401, "NOAUTH", 1),
+        row(ErrorCode::Forbidden, "forbidden", 403, "NOPERM", 1),
+        row(ErrorCode::ActorRequired, "actor_required", 400, "ERR", 2),
+        row(ErrorCode::RateLimited, "rate_limited", 429, "LIMIT", 1),
+        row(ErrorCode::NotFound, "not_found", 404, "ERR", 1),
+        row(ErrorCode::MethodNotAllowed, "method_not_allowed", 405, "ERR", 2),
+        row(ErrorCode::TooLarge, "too_large", 413, "ERR", 2),
+        row(ErrorCode::UnsupportedMediaType, "unsupported_media_type", 415, "ERR", 2),
+        row(ErrorCode::TimedOut, "timed_out", 503, "TRYAGAIN", 1),
+        row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),
     ]
 };
 
@@ -252,6 +331,17 @@ impl Error {
             Self::InvalidInput { .. } => ErrorCode::InvalidInput,
             Self::Storage { .. } => ErrorCode::Internal,
             Self::Closed => ErrorCode::Closed,
+            Self::InvalidRequest { .. } => ErrorCode::InvalidRequest,
+            Self::Unauthenticated { .. } => ErrorCode::Unauthenticated,
+            Self::Forbidden { .. } => ErrorCode::Forbidden,
+            Self::ActorRequired => ErrorCode::ActorRequired,
+            Self::RateLimited { .. } => ErrorCode::RateLimited,
+            Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
+            Self::TooLarge { .. } => ErrorCode::TooLarge,
+            Self::UnsupportedMediaType { .. } => ErrorCode::UnsupportedMediaType,
+            Self::TimedOut => ErrorCode::TimedOut,
+            Self::NotAvailable { .. } => ErrorCode::NotAvailable,
         }
     }
 }
@@ -264,9 +354,9 @@ mod tests {
 
     #[test]
     fn every_code_has_one_row_and_its_own_name() {
-        // The codes are numbered from 0, and `Closed` is the last.
+        // The codes are numbered from 0, and `NotAvailable` is the last.
         let codes: HashSet<_> = PRESENTATIONS.iter().map(|row| row.code as usize).collect();
-        assert_eq!(codes, (0..=ErrorCode::Closed as usize).collect());
+        assert_eq!(codes, (0..=ErrorCode::NotAvailable as usize).collect());
         let names: HashSet<_> = PRESENTATIONS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), PRESENTATIONS.len());
     }

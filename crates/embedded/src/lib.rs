@@ -319,6 +319,10 @@ impl EdgeStore for Embedded {
         Ok(edges.iter().map(|&edge| self.follows(kind, edge)).collect())
     }
 
+    async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
+        Ok(self.follows(kind, edge))
+    }
+
     async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
         let since = |&edge: &Edge| {
             if self.follows(kind, edge) { self.store.rows.since(kind, edge) } else { Ok(None) }

@@ -1,5 +1,21 @@
-//! REST and RESP in front of the graph. It will know `kinfolk-core` and no adapter.
+//! REST and RESP in front of the graph: decode, authenticate, limit, ask the core, encode.
 //!
-//! Nothing is served yet: the engine came first. What a protocol needs from the core is there: error codes with
-//! their HTTP statuses and RESP prefixes ([`kinfolk_core::ErrorCode`]), tokens, cursors, and operations that are
-//! generic over the store ([`kinfolk_core::graph::Graph`]).
+//! It knows `kinfolk-core` and no adapter: what it serves is a [`Service`] over any store, and what operators ask of
+//! that store comes in as an [`Administration`]. Rules of the graph are not here.
+
+mod access;
+mod administration;
+mod limits;
+mod metrics;
+pub mod resp;
+pub mod rest;
+mod service;
+
+pub use access::{Access, Caller, Identity, Scope, Scopes};
+pub use administration::{
+    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest, Progress,
+    VerifyOutcome,
+};
+pub use limits::{Budget, Limits};
+pub use metrics::{Metrics, Operation, Protocol};
+pub use service::Service;

@@ -138,6 +138,13 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         self.store.contains(kind, edges).await
     }
 
+    /// Whether one edge exists: [`Graph::check`] for the most frequent question.
+    pub async fn check_one(&self, kind: EdgeKind, edge: Edge, fresh: Freshness<'_>) -> Result<bool> {
+        self.require_ids(&[edge.follower, edge.followee])?;
+        self.await_freshness(fresh).await?;
+        self.store.contains_one(kind, edge).await
+    }
+
     /// How `of` stands to each of the others, in the order asked.
     pub async fn relationships(
         &self,

@@ -102,21 +102,19 @@ impl Specimen {
         Self { files, folders, steps, acknowledged }
     }
 
-    /// Flips spread half over the files and half over the bytes; some cuts; every file deleted once.
+    /// Flips spread over files, over bytes, and over the small files, which say what the others mean; some cuts; every file
+    /// deleted once.
     fn cases(&self, random: &mut Random, flips: usize) -> Vec<(PathBuf, Damage)> {
-        let filled: Vec<(&PathBuf, usize)> = self
-            .files
-            .iter()
-            .filter(|(_, bytes)| !bytes.is_empty())
-            .map(|(path, bytes)| (path, bytes.len()))
-            .collect();
+        const SMALL: usize = 2_048;
+        let filled = self.files.iter().map(|(path, bytes)| (path, bytes.len()));
+        let filled: Vec<(&PathBuf, usize)> = filled.filter(|&(_, length)| length > 0).collect();
+        let small: Vec<_> = filled.iter().copied().filter(|&(_, length)| length <= SMALL).collect();
         let mut cases = Vec::new();
         for number in 0..flips {
-            let (file, length) = if number % 2 == 0 {
-                filled[number / 2 % filled.len()]
-            } else {
-                let weighted = weighted_choice(random, &filled);
-                filled[weighted]
+            let (file, length) = match number % 4 {
+                0 => filled[weighted_choice(random, &filled)],
+                1 if !small.is_empty() => small[random.below(small.len())],
+                _ => filled[number / 2 % filled.len()],
             };
             let offset = match random.below(4) {
                 0 => random.below(length.min(24)),

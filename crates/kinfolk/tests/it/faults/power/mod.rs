@@ -36,6 +36,8 @@ fn a_power_loss_at_any_moment_loses_nothing_that_was_acknowledged() {
     let seed = seed("power");
     let mut random = Random::new(seed);
     let recording = record(&mut random);
+    let made = recording.files_made();
+    assert!(made >= 70, "only {made} files were made: the small settings of this test are not in effect");
     let states = number("KINFOLK_POWER_STATES", 60);
     let mut losses = Losses::new(&recording, &mut random, states);
     losses.run();

@@ -52,6 +52,12 @@ pub fn record(random: &mut Random) -> Recording {
 }
 
 impl Recording {
+    /// How often a file was opened to be made: tells whether logs rolled and rows were flushed.
+    pub fn files_made(&self) -> usize {
+        let calls = self.processes.iter().flat_map(|(_, trace)| &trace.calls);
+        calls.filter(|call| call.name == "openat" && call.word(2).contains("O_CREAT")).count()
+    }
+
     fn session(&mut self, steps: Vec<Step>, random: &mut Random, record: &Path) {
         let arguments = program::apply_arguments(&self.root.join(DATA));
         let mut session = Session::start(&mut tracer::command(record, &arguments, None));

@@ -1,0 +1,118 @@
+//! What operators ask of the store behind the graph. The binary's wiring implements it for its adapter.
+
+use std::io::{Read, Write};
+
+use kinfolk_core::Result;
+
+/// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
+pub trait Administration: Send + Sync + 'static {
+    /// The state of the store, for metrics. Cheap: it is asked at every scrape.
+    fn figures(&self) -> Vec<Figure>;
+
+    /// Adds the edges that a file has; the file comes in as bytes. All or nothing.
+    fn import(
+        &self,
+        file: &mut (dyn Read + Send),
+        request: &ImportRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ImportOutcome>;
+
+    /// Writes all edges, as of now.
+    fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
+
+    /// Compares everything derived with the edges themselves, and repairs it if asked to.
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome>;
+
+    /// Writes a backup of the whole store, as of now.
+    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
+}
+
+/// How far long work has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is, if that is known.
+    pub total: Option<u64>,
+}
+
+/// The format of a file of edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Lines of text, as they are.
+    Csv,
+    /// Lines of text, compressed by gzip.
+    CsvGzip,
+    /// Lines of text, compressed by zstd.
+    CsvZstd,
+    /// Apache Parquet.
+    Parquet,
+}
+
+/// What to import and how.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportRequest {
+    /// The file's format.
+    pub format: FileFormat,
+    /// Count and skip lines that can't be read, instead of stopping at the first.
+    pub skip_invalid: bool,
+    /// Keep edges over the following limit.
+    pub no_limit: bool,
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImportOutcome {
+    /// Edges that are new.
+    pub added: u64,
+    /// Edges that were there, in the graph or earlier in the file.
+    pub duplicates: u64,
+    /// Edges from a user to itself.
+    pub self_follows: u64,
+    /// Edges over the following limit.
+    pub over_limit: u64,
+    /// Lines that could not be read.
+    pub invalid: u64,
+}
+
+/// What to export.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportRequest {
+    /// The format to write.
+    pub format: FileFormat,
+}
+
+/// What a comparison found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyOutcome {
+    /// Edges compared.
+    pub edges: u64,
+    /// What differed.
+    pub differences: u64,
+    /// Whether everything that differed was repaired.
+    pub repaired: bool,
+}
+
+/// How a figure behaves over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FigureKind {
+    /// Goes up and down.
+    Gauge,
+    /// Only grows.
+    Counter,
+}
+
+/// A figure about the store, as Prometheus wants it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The whole metric name, such as `kinfolk_index_bytes`.
+    pub name: &'static str,
+    /// One line of explanation.
+    pub help: &'static str,
+    /// How it behaves.
+    pub kind: FigureKind,
+    /// Its value now.
+    pub value: f64,
+}

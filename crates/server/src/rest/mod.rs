@@ -1,0 +1,1 @@
+//! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document.
