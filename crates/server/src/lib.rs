@@ -18,4 +18,4 @@ pub use administration::{
 };
 pub use limits::{Budget, Limits};
 pub use metrics::{Metrics, Operation, Protocol};
-pub use service::Service;
+pub use service::{Door, Service};

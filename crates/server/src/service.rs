@@ -1,6 +1,7 @@
 //! What both protocols serve: the graph, who may use it and how much, and what is counted on the way.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use kinfolk_core::graph::Graph;
 
@@ -21,4 +22,37 @@ pub struct Service<S> {
     pub metrics: Metrics,
     /// What operators may ask of the store.
     pub administration: Arc<dyn Administration>,
+}
+
+/// Where requests come in: open once the store is loaded, closing before the process ends.
+pub struct Door<S> {
+    service: OnceLock<Arc<Service<S>>>,
+    closing: AtomicBool,
+}
+
+impl<S> Door<S> {
+    /// Nothing to serve yet.
+    pub fn closed() -> Arc<Self> {
+        Arc::new(Self { service: OnceLock::new(), closing: AtomicBool::new(false) })
+    }
+
+    /// The store is loaded: serve.
+    pub fn open(&self, service: Arc<Service<S>>) {
+        assert!(self.service.set(service).is_ok(), "a door is opened once");
+    }
+
+    /// The service, once there is one.
+    pub fn service(&self) -> Option<&Arc<Service<S>>> {
+        self.service.get()
+    }
+
+    /// New requests should go elsewhere: the process is about to end.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    /// Whether a load balancer may send requests here.
+    pub fn is_ready(&self) -> bool {
+        self.service.get().is_some() && !self.closing.load(Ordering::Acquire)
+    }
 }
