@@ -78,6 +78,8 @@ fn compare_checks<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users:
     equal(|| "answers of since".to_owned(), &since.len(), &edges.len())?;
     for ((&edge, contains), since) in edges.iter().zip(contains).zip(since) {
         equal(|| format!("{kind:?} contains {edge:?}"), &contains, &model.contains(kind, edge))?;
+        let alone = answer("contains_one", store.contains_one(kind, edge))?;
+        equal(|| format!("{kind:?} contains_one {edge:?}"), &alone, &contains)?;
         equal(|| format!("{kind:?} since of {edge:?}"), &since, &model.since(kind, edge))?;
     }
     Ok(())

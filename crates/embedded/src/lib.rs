@@ -4,13 +4,16 @@
 
 mod bulk;
 mod checkpoint;
+mod figures;
 mod files;
 mod format;
 mod index;
 mod log;
 mod maintenance;
+mod merging;
 mod raw;
 mod recent;
+mod reconcile;
 mod rows;
 mod settings;
 mod store;
@@ -20,6 +23,7 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use kinfolk_core::graph::{
@@ -34,6 +38,7 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use bulk::backup::BackupReport;
 pub use bulk::import::{Import, ImportOptions, ImportReport};
+pub use figures::Figures;
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
@@ -70,18 +75,24 @@ pub struct Embedded {
 /// The threads of an open store, ended and waited for with its last handle.
 struct Threads {
     store: Arc<Store>,
-    running: Mutex<Option<(JoinHandle<Writer>, JoinHandle<()>)>>,
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    writer: JoinHandle<Writer>,
+    background: [JoinHandle<()>; 2],
 }
 
 impl Threads {
     fn end(&self) -> Result<()> {
-        let Some((writer, maintenance)) = self.running.lock().take() else { return Ok(()) };
+        let Some(Running { writer, background }) = self.running.lock().take() else { return Ok(()) };
         let writer = writer.join();
         self.store.signal.stop();
-        let maintained = maintenance.join();
+        self.store.merging.stop();
+        let ended = background.map(JoinHandle::join);
         let died = |_| Error::Storage { detail: "a thread of the store has died".into() };
         let mut writer = writer.map_err(died)?;
-        maintained.map_err(died)?;
+        ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
         if let Some(reason) = writer.log.failure() {
             return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
@@ -141,18 +152,13 @@ impl Embedded {
         let Opened { store, log, floor } = opened;
         let (commands, queue) = mpsc::channel(QUEUE_LEN);
         let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), floor);
-        let spawn_failed =
-            |error: std::io::Error| Error::Storage { detail: format!("no thread could be started: {error}") };
-        let writer = std::thread::Builder::new()
-            .name("kinfolk-writer".into())
-            .spawn(move || writer.run(queue))
-            .map_err(spawn_failed)?;
+        let writer = spawn("kinfolk-writer", move || writer.run(queue))?;
         let (maintained, wake) = (Arc::clone(&store), commands.downgrade());
-        let maintenance = std::thread::Builder::new()
-            .name("kinfolk-maintenance".into())
-            .spawn(move || maintenance::run(&maintained, &wake))
-            .map_err(spawn_failed)?;
-        let threads = Threads { store: Arc::clone(&store), running: Mutex::new(Some((writer, maintenance))) };
+        let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
+        let (merged, repair) = (Arc::clone(&store), commands.downgrade());
+        let merging = spawn("kinfolk-merging", move || merging::run(&merged, &repair))?;
+        let running = Mutex::new(Some(Running { writer, background: [maintenance, merging] }));
+        let threads = Threads { store: Arc::clone(&store), running };
         Ok(Self { commands, store, clock, threads: Arc::new(threads) })
     }
 
@@ -236,6 +242,30 @@ impl Embedded {
         self.store.index.edge_count(kind)
     }
 
+    /// The state of the store, for those who watch it.
+    pub fn figures(&self) -> Figures {
+        let store = &self.store;
+        let (sealed_layers, runs) = store.rows.backlog();
+        let LogSpan { trimmed, newest, .. } = self.span();
+        let position = |at: &std::sync::atomic::AtomicU64| Position(at.load(Ordering::Acquire));
+        Figures {
+            queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
+            users: EdgeKind::ALL.iter().map(|&kind| store.index.user_count(kind)).sum(),
+            edges: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
+            index_bytes: store.index.memory(),
+            cache_bytes_max: store.settings.cache_bytes,
+            recent_rows: store.rows.unsealed(),
+            sealed_layers: sealed_layers as u64,
+            runs: runs as u64,
+            log_bytes: store.log.bytes(),
+            newest,
+            trimmed,
+            flushed: position(&store.flushed),
+            snapshotted: position(&store.snapshotted),
+            ..store.counters.figures()
+        }
+    }
+
     /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: &ImportOptions) -> Result<Import> {
         Import::start(self.clone(), options, self.clock.now())
@@ -285,6 +315,11 @@ impl Embedded {
         self.flush()?;
         self.store.rows.compact_fully()
     }
+}
+
+fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    spawned.map_err(|error| Error::Storage { detail: format!("no thread could be started: {error}") })
 }
 
 impl EdgeStore for Embedded {

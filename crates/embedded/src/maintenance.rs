@@ -1,5 +1,5 @@
-//! Background work: flushing rows, merging row files, index snapshots, log retention. Nothing here is needed for
-//! an answer; without it a start would take longer and disk use would grow.
+//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Merging
+//! row files, which takes longer, is not here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,10 +17,7 @@ use crate::writer::Command;
 /// How often maintenance looks around when nobody wakes it.
 const TICK: Duration = Duration::from_secs(1);
 
-/// More un-merged runs than this in a tree are worth merging.
-const RUNS_FEW: usize = 4;
-
-/// Wakes maintenance, or ends it.
+/// Wakes a thread that works in the background, or ends it.
 #[derive(Debug, Default)]
 pub struct Signal {
     state: Mutex<State>,
@@ -46,12 +43,13 @@ impl Signal {
         self.changed.notify_one();
     }
 
-    fn is_stopping(&self) -> bool {
+    /// Whether it is time to end.
+    pub fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
 
     /// Waits for a wake-up, but not longer than given; false when it is time to end.
-    fn wait(&self, longest: Duration) -> bool {
+    pub fn wait(&self, longest: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.awake && !state.stopping {
             self.changed.wait_for(&mut state, longest);
@@ -86,17 +84,15 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     }
 }
 
-/// Writes sealed rows to disk and merges row files.
+/// Writes sealed rows to disk.
 fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
     if sealed > store.flushed.load(Ordering::Acquire) {
         store.rows.flush()?;
         record_flushed(store, Position(sealed))?;
-    } else if store.rows.backlog().1 <= RUNS_FEW {
-        return Ok(());
+        store.merging.wake();
     }
-    // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
-    store.rows.compact(&|| store.signal.is_stopping())
+    Ok(())
 }
 
 /// Remembers that rows are stored up to a position.
@@ -112,7 +108,8 @@ pub fn record_flushed(store: &Store, position: Position) -> Result<()> {
 
 fn snapshot_if_due(store: &Store) -> Result<()> {
     let behind = store.position().0 - store.snapshotted.load(Ordering::Acquire);
-    if behind >= store.settings.snapshot_events
+    let repaired = store.index_repaired.load(Ordering::Acquire);
+    if (behind >= store.settings.snapshot_events || repaired)
         && let Some(_open) = store.snapshot_gate.try_lock()
     {
         snapshot(store)?;
@@ -122,6 +119,7 @@ fn snapshot_if_due(store: &Store) -> Result<()> {
 
 /// Writes an index snapshot. The caller holds the gate.
 pub fn snapshot(store: &Store) -> Result<()> {
+    store.index_repaired.store(false, Ordering::Release);
     // The position is read first: what the index gets meanwhile is replayed again, harmlessly.
     let position = store.position();
     index::save(&store.index, &store.folder, store.identity.epoch, position)?;

@@ -17,6 +17,17 @@ use parking_lot::RwLock;
 /// A row's key, padded with zeros; all keys of a tree have the same length.
 pub type Key = [u8; 40];
 
+/// A key as numbers, which order like its bytes and are compared faster: half of an insertion is comparing.
+type Words = [u64; 5];
+
+fn to_words(key: &Key) -> Words {
+    std::array::from_fn(|word| u64::from_be_bytes(std::array::from_fn(|byte| key[word * 8 + byte])))
+}
+
+fn to_key(words: &Words) -> Key {
+    std::array::from_fn(|byte| words[byte / 8].to_be_bytes()[byte % 8])
+}
+
 /// A row's value, or `None` where the row is removed.
 pub type Value = Option<[u8; 6]>;
 
@@ -35,7 +46,7 @@ pub fn key(bytes: &[u8]) -> Key {
 
 /// Rows of all trees since some moment.
 pub struct Layer {
-    shards: [Vec<RwLock<BTreeMap<Key, Value>>>; TREES],
+    shards: [Vec<RwLock<BTreeMap<Words, Value>>>; TREES],
     rows: AtomicU64,
     last: AtomicU64,
 }
@@ -58,15 +69,15 @@ impl Layer {
     /// All rows of a tree, in key order.
     pub fn rows(&self, tree: usize) -> Vec<(Key, Value)> {
         let shards = self.shards[tree].iter();
-        let mut rows: Vec<_> = shards
+        let mut rows: Vec<(Words, Value)> = shards
             .flat_map(|shard| shard.read().iter().map(|(&key, &value)| (key, value)).collect::<Vec<_>>())
             .collect();
         rows.sort_unstable_by_key(|&(key, _)| key);
-        rows
+        rows.into_iter().map(|(key, value)| (to_key(&key), value)).collect()
     }
 
     fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
-        self.shards[tree][shard_of(owner)].read().get(key).copied()
+        self.shards[tree][shard_of(owner)].read().get(&to_words(key)).copied()
     }
 }
 
@@ -100,7 +111,7 @@ impl Recent {
 
     /// Sets or removes a row.
     pub fn put(layer: &Layer, tree: usize, owner: &[u8], key: Key, value: Value) {
-        layer.shards[tree][shard_of(owner)].write().insert(key, value);
+        layer.shards[tree][shard_of(owner)].write().insert(to_words(&key), value);
         layer.rows.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -197,8 +208,9 @@ impl Cursor {
     fn peek(&mut self) -> Option<(Key, Value)> {
         if self.page.is_empty() && !self.ended {
             let shard = self.layer.shards[self.tree][self.shard].read();
-            let rows = shard.range((self.from, Bound::Excluded(self.end)));
-            self.page.extend(rows.take(PAGE).map(|(&key, &value)| (key, value)));
+            let from = self.from.as_ref().map(to_words);
+            let rows = shard.range((from, Bound::Excluded(to_words(&self.end))));
+            self.page.extend(rows.take(PAGE).map(|(key, &value)| (to_key(key), value)));
             self.ended = self.page.len() < PAGE;
             if let Some(&(last, _)) = self.page.back() {
                 self.from = Bound::Excluded(last);

@@ -17,6 +17,8 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// So many recent rows, three for each change, are kept in memory before they are written to disk.
     pub flush_rows: u64,
+    /// So many rows a second are compared with the truth in the background; 0 turns it off.
+    pub reconcile_rows: usize,
     /// A new index snapshot is written after this many events.
     pub snapshot_events: u64,
     /// Memory for sorting while an import is applied.
@@ -30,7 +32,8 @@ impl Default for Settings {
             log_keep_bytes: 10 << 30,
             log_keep: Duration::from_secs(7 * 24 * 60 * 60),
             segment_bytes: 64 << 20,
-            flush_rows: 600_000,
+            flush_rows: 1_200_000,
+            reconcile_rows: 5_000,
             snapshot_events: 2_000_000,
             sort_memory: 512 << 20,
         }

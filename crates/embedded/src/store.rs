@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::bulk::import;
 use crate::checkpoint::Checkpoint;
+use crate::figures::Counters;
 use crate::format::{self, FolderLock, Identity};
 use crate::index::{self, Index};
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
@@ -42,8 +43,15 @@ pub struct Store {
     /// Held while the checkpoint is written.
     pub checkpointing: Mutex<()>,
     pub signal: Signal,
+    /// Wakes the thread that merges row files and reconciles.
+    pub merging: Signal,
     /// What keeps maintenance from writing rows to disk.
     pub(crate) stalled: Mutex<Option<Error>>,
+    /// What keeps row files from being merged.
+    pub(crate) unmerged: Mutex<Option<Error>>,
+    /// The index was repaired, which the log does not tell: a snapshot has to.
+    pub index_repaired: AtomicBool,
+    pub counters: Counters,
     _lock: FolderLock,
 }
 
@@ -117,7 +125,11 @@ impl Store {
             snapshot_gate: Mutex::new(()),
             checkpointing: Mutex::new(()),
             signal: Signal::default(),
+            merging: Signal::default(),
             stalled: Mutex::new(None),
+            unmerged: Mutex::new(None),
+            index_repaired: AtomicBool::new(false),
+            counters: Counters::default(),
             settings,
             _lock: lock,
         };
@@ -172,7 +184,7 @@ impl Store {
 
     /// Why rows can't be written to disk, if that is so.
     pub fn maintenance_failure(&self) -> Option<Error> {
-        self.stalled.lock().clone()
+        self.stalled.lock().clone().or_else(|| self.unmerged.lock().clone())
     }
 
     /// Since when an edge exists that the index knows of.

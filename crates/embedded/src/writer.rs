@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use foldhash::fast::RandomState;
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
@@ -19,9 +19,9 @@ use crate::store::Store;
 const BATCH_REQUESTS_MAX: usize = 4_096;
 /// The most commands in one request: a frame must stay readable in one piece.
 const COMMANDS_MAX: usize = 100_000;
-/// How many sealed memtables and un-compacted runs may pile up before writers wait for maintenance.
-const SEALED_MAX: usize = 4;
-const RUNS_MAX: usize = 24;
+/// How many sealed layers and un-merged runs may pile up before writers wait for background work.
+const SEALED_MAX: usize = 3;
+const RUNS_MAX: usize = 40;
 
 /// What the writer is asked to do.
 pub enum Command {
@@ -38,34 +38,46 @@ pub struct Writer {
     clock: Arc<dyn Clock>,
     /// The earliest `since` or `at` that may be given out.
     floor: Timestamp,
-    scratch: Scratch,
+    /// The batch that is logged, but not visible yet.
+    logged: Option<Logged>,
+    /// Emptied, kept for its memory.
+    spare: Pending,
 }
 
-/// State that differs from the index: what the current batch would do, kept between batches for its memory.
+/// Where the graph after a batch differs from the index.
 #[derive(Default)]
-struct Scratch {
+struct Pending {
     edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
     following: HashMap<(EdgeKind, Id), i64, RandomState>,
 }
 
-type Waiting = (oneshot::Sender<Result<Receipt>>, Result<Receipt>);
+/// A batch that is in the log: it becomes visible, and its requests are answered, when it is synced.
+struct Logged {
+    events: Vec<Event>,
+    answers: Vec<Answer>,
+    pending: Pending,
+}
+
+type Reply = oneshot::Sender<Result<Receipt>>;
+type Answer = (Reply, Result<Receipt>);
 
 impl Writer {
     /// A writer at the end of the log.
     pub fn new(store: Arc<Store>, log: LogWriter, clock: Arc<dyn Clock>, floor: Timestamp) -> Self {
-        Self { store, log, clock, floor, scratch: Scratch::default() }
+        Self { store, log, clock, floor, logged: None, spare: Pending::default() }
     }
 
     /// Works until nobody can send any more.
     pub fn run(mut self, mut commands: mpsc::Receiver<Command>) -> Self {
         let mut waiting = Vec::new();
-        while commands.blocking_recv_many(&mut waiting, BATCH_REQUESTS_MAX) > 0 {
+        while self.receive(&mut commands, &mut waiting) {
             let mut writes = Vec::new();
             for command in waiting.drain(..) {
                 match command {
                     Command::Write(request, reply) => writes.push((request, reply)),
                     Command::Run(work) => {
                         self.commit(std::mem::take(&mut writes));
+                        self.settle();
                         work(&mut self);
                     }
                 }
@@ -75,12 +87,31 @@ impl Writer {
         self
     }
 
+    /// Waits for commands. After a sync it takes those that wait already, so that the next sync is under way while
+    /// the batch before it is made visible.
+    fn receive(&mut self, commands: &mut mpsc::Receiver<Command>, waiting: &mut Vec<Command>) -> bool {
+        if self.logged.is_some() {
+            self.finish_sync();
+            while waiting.len() < BATCH_REQUESTS_MAX
+                && let Ok(command) = commands.try_recv()
+            {
+                waiting.push(command);
+            }
+            if !waiting.is_empty() {
+                return true;
+            }
+            self.publish();
+        }
+        commands.blocking_recv_many(waiting, BATCH_REQUESTS_MAX) > 0
+    }
+
     /// The time for a new event: the clock's, but never earlier than an older event's.
     pub fn now(&self) -> Timestamp {
         self.floor.max(self.clock.now())
     }
 
-    fn commit(&mut self, requests: Vec<(WriteRequest, oneshot::Sender<Result<Receipt>>)>) {
+    /// Decides requests and brings what they change into the log. They are answered later.
+    fn commit(&mut self, requests: Vec<(WriteRequest, Reply)>) {
         if requests.is_empty() {
             return;
         }
@@ -91,69 +122,126 @@ impl Writer {
             }
             return;
         }
-        let first = self.log.next();
-        let now = self.now();
         let mut batch = Batch {
             store: &self.store,
-            scratch: &mut self.scratch,
-            floor: now,
-            first,
+            earlier: self.logged.as_ref().map(|logged| &logged.pending),
+            pending: std::mem::take(&mut self.spare),
+            floor: self.now(),
+            first: self.log.next(),
             events: Vec::with_capacity(requests.len()),
         };
-        let decided: Vec<Waiting> =
+        let answers: Vec<Answer> =
             requests.into_iter().map(|(request, reply)| (reply, batch.decide(&request))).collect();
-        let (events, floor) = (std::mem::take(&mut batch.events), batch.floor);
-        self.scratch.edges.clear();
-        self.scratch.following.clear();
-        let appended = if events.is_empty() { Ok(()) } else { self.append(&events, floor) };
-        for (reply, outcome) in decided {
-            // What a request was told depends on those before it in the batch: if they failed, so does it.
-            let answer = appended.clone().and(outcome);
-            // A caller that went away does not want to know.
-            let _ = reply.send(answer);
+        let Batch { pending, floor, events, .. } = batch;
+        let decided = Logged { events, answers, pending };
+        if let Err(error) = self.write(&decided.events, floor) {
+            return self.refuse(decided, &error);
+        }
+        if self.logged.is_some() {
+            self.log.begin_sync();
+            self.publish();
+        }
+        self.logged = Some(decided);
+    }
+
+    /// Makes the logged batch durable, if there is one.
+    fn finish_sync(&mut self) {
+        let Some(logged) = self.logged.take_if(|logged| !logged.events.is_empty()) else { return };
+        let started = Instant::now();
+        let synced = self.log.finish_sync();
+        self.store.counters.synced(started.elapsed());
+        match synced {
+            Ok(()) => self.logged = Some(logged),
+            Err(error) => {
+                self.store.counters.failed();
+                self.refuse(logged, &error.into());
+            }
         }
     }
 
-    /// Makes events durable, then visible.
-    pub fn append(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
-        self.wait_for_maintenance()?;
-        self.log_durably(events, floor)?;
-        self.store.publish(events);
+    /// Makes the logged batch, which is durable, visible, and answers its requests.
+    fn publish(&mut self) {
+        let Some(Logged { events, answers, pending }) = self.logged.take() else { return };
+        self.store.publish(&events);
         self.store.seal_if_large();
-        Ok(())
+        self.store.counters.batch(answers.len(), events.len());
+        for (reply, answer) in answers {
+            // A caller that went away does not want to know.
+            let _ = reply.send(answer);
+        }
+        self.reuse(pending);
     }
 
-    /// Makes events durable. Making them visible is the caller's next step.
-    pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
+    /// Makes everything that was taken durable and visible.
+    fn settle(&mut self) {
+        self.finish_sync();
+        self.publish();
+    }
+
+    /// Answers all requests of a batch with an error: what each was told depends on those before it.
+    fn refuse(&mut self, batch: Logged, error: &Error) {
+        for (reply, answer) in batch.answers {
+            let _ = reply.send(answer.and(Err(error.clone())));
+        }
+        self.reuse(batch.pending);
+    }
+
+    fn reuse(&mut self, mut pending: Pending) {
+        pending.edges.clear();
+        pending.following.clear();
+        self.spare = pending;
+    }
+
+    fn write(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
+        if events.is_empty() {
+            return Ok(());
+        }
+        if self.is_behind() {
+            // What is durable must not wait for maintenance as well.
+            self.publish();
+            self.wait_for_maintenance()?;
+        }
         let mut frame = FrameBuilder::new(self.log.next());
         events.iter().for_each(|event| frame.push(event));
         let newest_at = events.last().map_or(floor, |event| event.at);
-        self.log.append(&frame.finish(floor), events.len() as u64, newest_at)?;
+        self.log.write(&frame.finish(floor), events.len() as u64, newest_at)?;
         self.floor = self.floor.max(floor);
         self.store.floor.store(self.floor.millis(), Ordering::Release);
         Ok(())
     }
 
-    /// Lets maintenance catch up when rows come in faster than they can be written to disk.
+    /// Makes events durable. Making them visible is the caller's next step. For work between two batches.
+    pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
+        self.write(events, floor)?;
+        Ok(self.log.finish_sync()?)
+    }
+
+    /// Whether rows come in faster than they can be written to disk.
+    fn is_behind(&self) -> bool {
+        let (sealed, runs) = self.store.rows.backlog();
+        sealed >= SEALED_MAX || runs >= RUNS_MAX
+    }
+
+    /// Lets maintenance catch up.
     fn wait_for_maintenance(&self) -> Result<()> {
-        loop {
-            let (sealed, runs) = self.store.rows.backlog();
-            if sealed < SEALED_MAX && runs < RUNS_MAX {
-                return Ok(());
-            }
+        while self.is_behind() {
             if let Some(error) = self.store.maintenance_failure() {
                 return Err(error);
             }
             self.store.signal.wake();
+            self.store.merging.wake();
             std::thread::sleep(Duration::from_millis(1));
         }
+        Ok(())
     }
 }
 
 /// Decides what requests change, one after another, before anything is written.
 struct Batch<'a> {
     store: &'a Store,
-    scratch: &'a mut Scratch,
+    /// What the batch before this one changes, where it is not visible yet.
+    earlier: Option<&'a Pending>,
+    pending: Pending,
     floor: Timestamp,
     first: Position,
     events: Vec<Event>,
@@ -200,15 +288,14 @@ impl Batch<'_> {
         undo: &mut Vec<Undo>,
     ) -> Result<bool> {
         let (kind, edge) = (request.kind, command.edge);
-        let pending = self.scratch.edges.get(&(kind, edge)).copied();
-        let exists = match pending {
-            Some(state) => state.is_some(),
-            None => self.store.index.contains(kind, edge),
-        };
+        let own = self.pending.edges.get(&(kind, edge)).copied();
+        let pending = own.or_else(|| self.earlier?.edges.get(&(kind, edge)).copied());
+        let (stored, following) = self.store.index.examine(kind, edge);
+        let exists = pending.map_or(stored, |state| state.is_some());
         let body = match (command.action, exists) {
             (EdgeAction::Follow, true) | (EdgeAction::Unfollow, false) => return Ok(false),
             (EdgeAction::Follow, false) => {
-                self.require_room(request, edge.follower)?;
+                self.require_room(request, edge.follower, following)?;
                 EventBody::Followed(edge)
             }
             (EdgeAction::Unfollow, true) => {
@@ -223,10 +310,10 @@ impl Batch<'_> {
             EventBody::Followed(_) => (Some(self.floor), 1),
             _ => (None, -1),
         };
-        let following = self.scratch.following.get(&(kind, edge.follower)).copied();
-        undo.push(Undo { key: (kind, edge), edge: pending, following });
-        self.scratch.edges.insert((kind, edge), state);
-        self.scratch.following.insert((kind, edge.follower), following.unwrap_or(0) + step);
+        let following = self.pending.following.get(&(kind, edge.follower)).copied();
+        undo.push(Undo { key: (kind, edge), edge: own, following });
+        self.pending.edges.insert((kind, edge), state);
+        self.pending.following.insert((kind, edge.follower), following.unwrap_or(0) + step);
         self.events.push(Event { position: self.next(), at: self.floor, kind, body });
         if let EventBody::Unfollowed(_, since) = body {
             // A later follow of this pair must be at least a millisecond newer.
@@ -235,10 +322,11 @@ impl Batch<'_> {
         Ok(true)
     }
 
-    fn require_room(&self, request: &WriteRequest, follower: Id) -> Result<()> {
-        let stored = self.store.index.counts(request.kind, follower).following as i64;
-        let pending = self.scratch.following.get(&(request.kind, follower)).copied().unwrap_or(0);
-        if stored + pending < i64::from(request.following_limit) {
+    fn require_room(&self, request: &WriteRequest, follower: Id, stored: u64) -> Result<()> {
+        let user = (request.kind, follower);
+        let change = |pending: &Pending| pending.following.get(&user).copied().unwrap_or(0);
+        let pending = change(&self.pending) + self.earlier.map_or(0, change);
+        if stored as i64 + pending < i64::from(request.following_limit) {
             Ok(())
         } else {
             Err(Error::FollowingLimit { follower: follower.to_string(), limit: request.following_limit })
@@ -248,13 +336,13 @@ impl Batch<'_> {
     fn take_back(&mut self, undo: Vec<Undo>) {
         for Undo { key, edge, following } in undo.into_iter().rev() {
             match edge {
-                Some(state) => self.scratch.edges.insert(key, state),
-                None => self.scratch.edges.remove(&key),
+                Some(state) => self.pending.edges.insert(key, state),
+                None => self.pending.edges.remove(&key),
             };
             let user = (key.0, key.1.follower);
             match following {
-                Some(count) => self.scratch.following.insert(user, count),
-                None => self.scratch.following.remove(&user),
+                Some(count) => self.pending.following.insert(user, count),
+                None => self.pending.following.remove(&user),
             };
         }
     }

@@ -7,6 +7,7 @@
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use foldhash::quality::RandomState;
 use kinfolk_core::Id;
@@ -119,18 +120,33 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         user.following.binary_search(&target.number).is_ok()
     }
 
+    fn examine(&self, edge: Edge) -> (bool, u64) {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let target = self.number(followee);
+        let (shard, hash) = self.locate(follower);
+        shard.read().find(follower, hash).map_or((false, 0), |user| {
+            let exists = target.is_some_and(|number| user.following.binary_search(&number).is_ok());
+            (exists, user.following.len() as u64)
+        })
+    }
+
     fn insert(&self, edge: Edge) -> bool {
         let followee = K::from_id(edge.followee);
         let number = self.intern(followee);
         let follower = K::from_id(edge.follower);
-        self.intern(follower);
-        let inserted = self.with_user(follower, |user| match user.following.binary_search(&number) {
+        let add = |user: &mut User<K>| match user.following.binary_search(&number) {
             Ok(_) => false,
             Err(at) => {
                 make_room(&mut user.following);
                 user.following.insert(at, number);
                 true
             }
+        };
+        let (shard, hash) = self.locate(follower);
+        let known = shard.write().find_mut(follower, hash).map(add);
+        let inserted = known.unwrap_or_else(|| {
+            self.intern(follower);
+            self.with_user(follower, add)
         });
         if inserted {
             self.with_user(followee, |user| user.followers += 1);
@@ -216,6 +232,16 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         self.ids.read().len() as u64
     }
 
+    fn users_from(&self, number: u32, limit: usize) -> Vec<Id> {
+        self.ids.read().iter().skip(number as usize).take(limit).map(|id| id.to_id()).collect()
+    }
+
+    fn memory(&self) -> u64 {
+        let tables: usize = self.shards.iter().map(|shard| shard.0.read().memory()).sum();
+        let numbers = self.edges.load(Ordering::Relaxed) * size_of::<u32>() as u64;
+        (tables + self.ids.read().capacity() * size_of::<K>()) as u64 + numbers
+    }
+
     fn set_follower_count(&self, of: Id, count: u32) {
         let id = K::from_id(of);
         self.intern(id);
@@ -257,32 +283,23 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
 
     fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
         let ids: Vec<K> = input.ids().chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
-        let mut shard_sizes = vec![0; SHARDS];
-        for &id in &ids {
-            shard_sizes[(self.hasher.hash_one(id) >> 56) as usize % SHARDS] += 1;
-        }
-        for (shard, users) in self.shards.iter().zip(shard_sizes) {
-            shard.0.write().reserve(users, self.slot_hash());
-        }
-        for (number, &id) in (0..).zip(&ids) {
-            let user = User { id, number, followers: 0, following: Vec::new() };
-            self.locate(id).0.write().insert(user, self.slot_hash());
-        }
+        self.load_users(&ids);
         let mut followers = vec![0u32; ids.len()];
         let mut edges = 0;
-        loop {
-            let number = input.number()?;
-            if number == u32::MAX {
-                break;
+        std::thread::scope(|scope| {
+            // One thread reads, checks and decodes; the other puts the lists where they belong.
+            let (send, lists) = sync_channel(LISTS_AHEAD);
+            let reader = scope.spawn(move || read_lists(input, &send));
+            for (number, following) in lists.into_iter().flatten() {
+                let id = *ids.get(number as usize).ok_or_else(unknown_number)?;
+                for &target in &following {
+                    *followers.get_mut(target as usize).ok_or_else(unknown_number)? += 1;
+                }
+                edges += following.len() as u64;
+                self.with_user(id, |user| user.following = following);
             }
-            let id = *ids.get(number as usize).ok_or_else(unknown_number)?;
-            let following = input.numbers()?;
-            for &target in &following {
-                *followers.get_mut(target as usize).ok_or_else(unknown_number)? += 1;
-            }
-            edges += following.len() as u64;
-            self.with_user(id, |user| user.following = following);
-        }
+            reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread has died")))
+        })?;
         for shard in &self.shards {
             for user in shard.0.write().users_mut() {
                 user.followers = followers[user.number as usize];
@@ -291,6 +308,56 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         *self.ids.get_mut() = ids;
         *self.edges.get_mut() = edges;
         Ok(())
+    }
+}
+
+impl<K: RawId> KindGraph<K> {
+    /// Gives the users of a snapshot their places, on two threads: each takes every other shard.
+    fn load_users(&self, ids: &[K]) {
+        let shard_of = |id: K| (self.hasher.hash_one(id) >> 56) as usize % SHARDS;
+        let load_half = |half: usize| {
+            let mut shard_sizes = vec![0; SHARDS];
+            ids.iter().for_each(|&id| shard_sizes[shard_of(id)] += 1);
+            for (shard, users) in self.shards.iter().zip(shard_sizes).skip(half).step_by(2) {
+                shard.0.write().reserve(users, self.slot_hash());
+            }
+            for (number, &id) in (0..).zip(ids) {
+                if shard_of(id) % 2 == half {
+                    let user = User { id, number, followers: 0, following: Vec::new() };
+                    self.locate(id).0.write().insert(user, self.slot_hash());
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| load_half(0));
+            load_half(1);
+        });
+    }
+}
+
+/// How many groups of lists may wait between the thread that reads them and the one that takes them.
+const LISTS_AHEAD: usize = 4;
+/// How many lists are handed over at a time.
+const LISTS_IN_A_GROUP: usize = 1_024;
+
+/// A user's number and the numbers of those whom it follows.
+type NumberedList = (u32, Vec<u32>);
+
+fn read_lists(input: &mut Source<'_>, lists: &SyncSender<Vec<NumberedList>>) -> io::Result<()> {
+    let mut group = Vec::with_capacity(LISTS_IN_A_GROUP);
+    loop {
+        let number = input.number()?;
+        if number != u32::MAX {
+            group.push((number, input.numbers()?));
+        }
+        if number == u32::MAX || group.len() == LISTS_IN_A_GROUP {
+            // Nobody takes them any more where one of them was wrong: that is reported there.
+            if lists.send(std::mem::replace(&mut group, Vec::with_capacity(LISTS_IN_A_GROUP))).is_err()
+                || number == u32::MAX
+            {
+                return Ok(());
+            }
+        }
     }
 }
 

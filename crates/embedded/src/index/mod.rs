@@ -22,6 +22,7 @@ pub struct Index {
 /// The edges of one kind, with the type of id hidden.
 trait AnyGraph: Send + Sync {
     fn contains(&self, edge: Edge) -> bool;
+    fn examine(&self, edge: Edge) -> (bool, u64);
     fn insert(&self, edge: Edge) -> bool;
     fn remove(&self, edge: Edge) -> bool;
     fn extend(&self, follower: Id, followees: &[Id]);
@@ -30,6 +31,8 @@ trait AnyGraph: Send + Sync {
     fn visit(&self, visitor: &mut dyn FnMut(Id, Counts));
     fn edge_count(&self) -> u64;
     fn user_count(&self) -> u64;
+    fn users_from(&self, number: u32, limit: usize) -> Vec<Id>;
+    fn memory(&self) -> u64;
     fn set_follower_count(&self, of: Id, count: u32);
     fn replace_followees(&self, of: Id, followees: &[Id]);
     fn save(&self, out: &mut snapshot::Sink<'_>) -> std::io::Result<()>;
@@ -55,6 +58,11 @@ impl Index {
     /// Whether an edge exists.
     pub fn contains(&self, kind: EdgeKind, edge: Edge) -> bool {
         self.kind(kind).contains(edge)
+    }
+
+    /// Whether an edge exists, and how many edges its follower has.
+    pub fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
+        self.kind(kind).examine(edge)
     }
 
     /// Makes an edge exist; tells whether that changed anything. Both users' counts follow.
@@ -95,6 +103,16 @@ impl Index {
     /// How many users have, or had, an edge of a kind.
     pub fn user_count(&self, kind: EdgeKind) -> u64 {
         self.kind(kind).user_count()
+    }
+
+    /// Up to `limit` users by number, from one on.
+    pub fn users_from(&self, kind: EdgeKind, number: u32, limit: usize) -> Vec<Id> {
+        self.kind(kind).users_from(number, limit)
+    }
+
+    /// How many bytes all of it takes in memory, without what the allocator adds.
+    pub fn memory(&self) -> u64 {
+        self.kinds.iter().map(|kind| kind.memory()).sum()
     }
 
     /// Sets a count that was found to differ from the truth.

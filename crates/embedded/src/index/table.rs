@@ -45,6 +45,11 @@ impl<K: RawId> Table<K> {
         self.slots.iter_mut().flatten()
     }
 
+    /// How many bytes the slots take.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<Option<User<K>>>()
+    }
+
     /// Makes room for so many users in all.
     pub fn reserve(&mut self, users: usize, hash: impl Fn(K) -> u32) {
         if slots_for(users) > self.slots.len() {

@@ -8,6 +8,7 @@ mod mark;
 mod reader;
 mod recovery;
 mod segment;
+mod sync;
 mod writer;
 
 pub use frame::{Event, EventBody, FrameBuilder};

@@ -98,6 +98,11 @@ impl LogReader {
         segments.front().map_or(Position::START, |oldest| Position(oldest.first.0 - 1))
     }
 
+    /// How many bytes the log has.
+    pub fn bytes(&self) -> u64 {
+        self.segments.0.read().iter().map(|segment| segment.bytes).sum()
+    }
+
     /// Up to `limit` events after `after` and not beyond `newest`.
     pub fn read(&self, after: Position, newest: Position, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();

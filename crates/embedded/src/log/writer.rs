@@ -10,6 +10,7 @@ use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
 
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
+use super::sync::Syncer;
 use crate::files::{IoContext, io_error, remove_file, sync_folder};
 
 /// Why a frame was not appended.
@@ -40,7 +41,10 @@ pub struct LogWriter {
     sizes: LogSizes,
     segments: Arc<Segments>,
     mark: Mark,
-    file: File,
+    file: Arc<File>,
+    syncer: Syncer,
+    /// Whether something was written that no sync has been begun for.
+    unsynced: bool,
     path: PathBuf,
     /// Where the next frame goes.
     offset: u64,
@@ -79,6 +83,7 @@ impl LogWriter {
             }
         };
         let allocated = file.metadata().during("reading", &path)?.len();
+        let syncer = Syncer::start().map_err(|error| io_error("starting a thread for", &path, &error))?;
         let LogEnd { offset, next, mark } = end;
         let folder = folder.to_path_buf();
         Ok(Self {
@@ -88,7 +93,9 @@ impl LogWriter {
             sizes,
             segments,
             mark,
-            file,
+            file: Arc::new(file),
+            syncer,
+            unsynced: false,
             path,
             offset,
             allocated,
@@ -107,8 +114,8 @@ impl LogWriter {
         self.failed.as_deref()
     }
 
-    /// Appends a frame of `count` events and returns once it is on stable storage.
-    pub fn append(
+    /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync.
+    pub fn write(
         &mut self,
         frame: &[u8],
         count: u64,
@@ -121,11 +128,8 @@ impl LogWriter {
         if let Err(error) = self.file.write_all_at(frame, self.offset) {
             return Err(self.refuse("writing", &error));
         }
-        // A failed sync must never be tried again: the kernel may have dropped the data and report success.
-        if let Err(error) = self.file.sync_data() {
-            return Err(self.fail("syncing", &error));
-        }
         {
+            // Readers stop at the newest visible position, which a frame reaches after its sync.
             let mut segments = self.segments.0.write();
             let active = segments.back_mut().expect("an open log has a segment");
             if let Some(index) = &mut active.index {
@@ -136,6 +140,25 @@ impl LogWriter {
         }
         self.offset += frame.len() as u64;
         self.next = Position(self.next.0 + count);
+        self.unsynced = true;
+        Ok(())
+    }
+
+    /// Begins to sync what was written, on another thread; [`LogWriter::finish_sync`] must follow before the next write.
+    pub fn begin_sync(&mut self) {
+        if std::mem::take(&mut self.unsynced) {
+            self.syncer.begin(&self.file);
+        }
+    }
+
+    /// Returns once everything written is on stable storage.
+    pub fn finish_sync(&mut self) -> std::result::Result<(), AppendError> {
+        let synced =
+            if std::mem::take(&mut self.unsynced) { self.file.sync_data() } else { self.syncer.finish() };
+        // A failed sync must never be tried again: the kernel may have dropped the data and report success.
+        if let Err(error) = synced {
+            return Err(self.fail("syncing", &error));
+        }
         let recorded = self.mark.record(Position(self.next.0 - 1));
         recorded.map_err(|error| {
             self.failed = Some(error.to_string());
@@ -185,7 +208,7 @@ impl LogWriter {
         }
         self.allocated = file.metadata().map_or(0, |metadata| metadata.len());
         self.segments.0.write().push_back(new_segment(self.next, path.clone()));
-        self.file = file;
+        self.file = Arc::new(file);
         self.path = path;
         self.offset = segment::HEADER_LEN;
         Ok(())

@@ -50,6 +50,16 @@ pub struct Rows {
     flushing: Mutex<()>,
 }
 
+/// Some rows of a tree, and the key to go on after; no rows at the end.
+#[derive(Debug, Default)]
+pub struct ScannedPart {
+    pub rows: Vec<(EdgeKind, Edge, Timestamp)>,
+    pub last: Vec<u8>,
+}
+
+/// Before the first row of every tree.
+pub const FIRST_KEY: &[u8] = &POSITION_KEY;
+
 /// One of the trees, by the question that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tree {
@@ -206,6 +216,15 @@ impl Rows {
         self.put_one(&self.recent.active(), tree, row, present);
     }
 
+    /// Whether a tree has the row of an edge.
+    pub fn has(&self, tree: Tree, (kind, edge, since): (EdgeKind, Edge, Timestamp)) -> Result<bool> {
+        let (key, len) = row_key(tree, kind, edge, since);
+        if let Some(value) = self.recent.get(tree as usize, self.owner(&key), &key) {
+            return Ok(value.is_some());
+        }
+        self.tree(tree).contains_key(&key[..len], SeqNo::MAX).map_err(tree_error)
+    }
+
     /// Since when an edge exists, if it does.
     pub fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Option<Timestamp>> {
         let (key, len) = row_key(Tree::Pairs, kind, edge, Timestamp::MIN);
@@ -297,6 +316,22 @@ impl Rows {
         })
     }
 
+    /// Up to `limit` rows of a tree after a key, without recent ones, and the key of the last.
+    pub fn scan_part(&self, tree: Tree, after: &[u8], limit: usize) -> Result<ScannedPart> {
+        let mut part = ScannedPart::default();
+        let start = Bound::Excluded(after);
+        for row in self.tree(tree).range::<&[u8], _>((start, Bound::Unbounded), SeqNo::MAX, None).take(limit)
+        {
+            let (key, value) = row.into_inner().map_err(tree_error)?;
+            let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
+            let row = decode_row(tree, self.ids, &key, &value);
+            let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
+            part.rows.push((kind, edge, since));
+            part.last = key.to_vec();
+        }
+        Ok(part)
+    }
+
     /// Closes the layer of recent rows that takes new ones. Only the writer calls it, between two batches: a flushed
     /// layer then holds whole batches.
     pub fn seal(&self) {
@@ -344,9 +379,16 @@ impl Rows {
         ingestion.finish().map_err(tree_error)
     }
 
-    /// Merges row files as far as the tree's shape asks for it, or until it should stop.
-    pub fn compact(&self, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        let strategy = Arc::new(lsm_tree::compaction::Leveled::default());
+    /// Merges row files of trees with at least so many un-merged runs, until it should stop.
+    ///
+    /// Merging more runs at once rewrites less; having fewer makes reads cheaper.
+    pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
+        /// The first sorted level; further ones are ten times larger each.
+        const FIRST_LEVEL_BYTES: u64 = 192 << 20;
+        let strategy = lsm_tree::compaction::Leveled::default()
+            .with_l0_threshold(runs)
+            .with_table_target_size(FIRST_LEVEL_BYTES / u64::from(runs));
+        let strategy = Arc::new(strategy);
         for tree in Tree::ALL {
             let tree = self.tree(tree);
             while !should_stop() {

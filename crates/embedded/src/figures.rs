@@ -1,0 +1,112 @@
+//! What an open store tells about itself: sizes, positions and what was done since it was opened.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use kinfolk_core::Position;
+
+/// The state of a store at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Requests that wait for the writer.
+    pub queued: u64,
+    /// Batches made visible; each had at most one sync.
+    pub batches: u64,
+    /// Requests answered by them.
+    pub requests: u64,
+    /// Events in them.
+    pub events: u64,
+    /// How often the writer waited for a sync of the log.
+    pub syncs: u64,
+    /// How long it waited for them, in all.
+    pub sync_time: Duration,
+    /// Users that the index knows, over all kinds.
+    pub users: u64,
+    /// Edges, over all kinds.
+    pub edges: u64,
+    /// Bytes that the index takes in memory, roughly.
+    pub index_bytes: u64,
+    /// Bytes that cached blocks of rows may take in memory.
+    pub cache_bytes_max: u64,
+    /// Rows that are in memory only.
+    pub recent_rows: u64,
+    /// Layers of rows that wait to be written to disk.
+    pub sealed_layers: u64,
+    /// Un-merged runs of the tree that has most.
+    pub runs: u64,
+    /// Bytes of the change log on disk.
+    pub log_bytes: u64,
+    /// The newest visible position.
+    pub newest: Position,
+    /// Changes up to here are trimmed from the log.
+    pub trimmed: Position,
+    /// Rows up to here are on disk.
+    pub flushed: Position,
+    /// The index snapshot is as of here.
+    pub snapshotted: Position,
+    /// Whether writes are refused since the storage failed.
+    pub read_only: bool,
+    /// Rows that were compared with the truth in the background.
+    pub reconciled_rows: u64,
+    /// Differences that were found by that and repaired.
+    pub repaired: u64,
+}
+
+/// What is counted while a store is open.
+#[derive(Debug, Default)]
+pub struct Counters {
+    batches: AtomicU64,
+    requests: AtomicU64,
+    events: AtomicU64,
+    syncs: AtomicU64,
+    sync_nanos: AtomicU64,
+    reconciled_rows: AtomicU64,
+    repaired: AtomicU64,
+    read_only: AtomicU64,
+}
+
+impl Counters {
+    /// A batch was made visible.
+    pub fn batch(&self, requests: usize, events: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        self.events.fetch_add(events as u64, Ordering::Relaxed);
+    }
+
+    /// The writer waited for a sync.
+    pub fn synced(&self, waited: Duration) {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        self.sync_nanos.fetch_add(waited.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// The log failed.
+    pub fn failed(&self) {
+        self.read_only.store(1, Ordering::Relaxed);
+    }
+
+    /// Rows were compared with the truth.
+    pub fn reconciled(&self, rows: usize) {
+        self.reconciled_rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Differences were repaired.
+    pub fn repaired(&self, differences: usize) {
+        self.repaired.fetch_add(differences as u64, Ordering::Relaxed);
+    }
+
+    /// The counters' part of the figures.
+    pub fn figures(&self) -> Figures {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Figures {
+            batches: of(&self.batches),
+            requests: of(&self.requests),
+            events: of(&self.events),
+            syncs: of(&self.syncs),
+            sync_time: Duration::from_nanos(of(&self.sync_nanos)),
+            reconciled_rows: of(&self.reconciled_rows),
+            repaired: of(&self.repaired),
+            read_only: of(&self.read_only) != 0,
+            ..Figures::default()
+        }
+    }
+}

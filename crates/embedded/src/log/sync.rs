@@ -1,0 +1,78 @@
+//! Syncs a file on a thread of its own, so that the writer can work meanwhile. One sync at a time, no retries.
+
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+/// The thread, and whether it is at work.
+#[derive(Debug)]
+pub struct Syncer {
+    files: Option<SyncSender<Arc<File>>>,
+    outcomes: Receiver<io::Result<()>>,
+    thread: Option<JoinHandle<()>>,
+    busy: bool,
+}
+
+impl Syncer {
+    /// Starts the thread.
+    pub fn start() -> io::Result<Self> {
+        let (files, to_sync) = sync_channel::<Arc<File>>(1);
+        let (report, outcomes) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("kinfolk-sync".into()).spawn(move || {
+            while let Ok(file) = to_sync.recv() {
+                if report.send(file.sync_data()).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { files: Some(files), outcomes, thread: Some(thread), busy: false })
+    }
+
+    /// Begins to sync a file.
+    pub fn begin(&mut self, file: &Arc<File>) {
+        assert!(!self.busy, "a sync is under way already");
+        let files = self.files.as_ref().expect("the thread lives as long as this");
+        // A thread that died is noticed when the outcome is asked for.
+        let _ = files.send(Arc::clone(file));
+        self.busy = true;
+    }
+
+    /// Waits for the sync that was begun, if one was.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.busy) {
+            return Ok(());
+        }
+        self.outcomes.recv().unwrap_or_else(|_| Err(io::Error::other("the syncing thread has died")))
+    }
+}
+
+impl Drop for Syncer {
+    fn drop(&mut self) {
+        self.files = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sync_has_one_outcome() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        let mut syncer = Syncer::start().unwrap();
+        for _ in 0..3 {
+            syncer.begin(&file);
+            syncer.finish().unwrap();
+            syncer.finish().unwrap();
+        }
+        // A pipe can't be synced.
+        let (reader, _writer) = io::pipe().unwrap();
+        syncer.begin(&Arc::new(File::from(std::os::fd::OwnedFd::from(reader))));
+        assert!(syncer.finish().is_err());
+    }
+}

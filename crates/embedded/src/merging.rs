@@ -1,0 +1,66 @@
+//! Background work that nobody waits for unless it falls far behind: merging row files, and comparing projections with
+//! the truth. It runs at a low priority: what users ask for comes first.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kinfolk_core::{Position, Result};
+use tokio::sync::mpsc;
+
+use crate::reconcile::Reconciler;
+use crate::store::Store;
+use crate::writer::Command;
+
+/// How often it looks around when nobody wakes it.
+const TICK: Duration = Duration::from_secs(1);
+/// How much less than others it gets, as `nice` counts.
+const NICENESS: i32 = 10;
+/// So many changes a second make a store busy: then files are merged later, and more of them at once.
+const BUSY_CHANGES: f64 = 2_000.0;
+/// How many un-merged runs are worth merging in a calm store, and in a busy one.
+const RUNS_CALM: u8 = 4;
+const RUNS_BUSY: u8 = 16;
+
+/// Works until it is told to stop.
+pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
+    // Without the right to it, it works at the usual priority.
+    let _ = rustix::process::nice(NICENESS);
+    let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
+    let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
+    while store.merging.wait(TICK) {
+        let busy = pace.is_busy(store.position(), Instant::now());
+        *store.unmerged.lock() = merge(store, busy).err().inspect(|error| {
+            tracing::error!(%error, "row files could not be merged; it is tried again in a second");
+        });
+        if let Err(error) = reconciler.step(Instant::now(), commands) {
+            tracing::error!(%error, "the lists could not be compared with the edges; it is tried again in a second");
+        }
+    }
+}
+
+fn merge(store: &Store, busy: bool) -> Result<()> {
+    let runs = if busy { RUNS_BUSY } else { RUNS_CALM };
+    // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
+    if store.rows.backlog().1 < usize::from(runs) {
+        return Ok(());
+    }
+    store.rows.compact(runs, &|| store.merging.is_stopping())
+}
+
+/// How fast the graph changes.
+struct Pace {
+    position: Position,
+    at: Instant,
+    busy: bool,
+}
+
+impl Pace {
+    fn is_busy(&mut self, position: Position, now: Instant) -> bool {
+        let seconds = now.duration_since(self.at).as_secs_f64();
+        if seconds >= TICK.as_secs_f64() / 2.0 {
+            self.busy = (position.0 - self.position.0) as f64 / seconds >= BUSY_CHANGES;
+            (self.position, self.at) = (position, now);
+        }
+        self.busy
+    }
+}
