@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use kinfolk_core::{Error, Result};
@@ -61,9 +63,8 @@ impl<R: Record> Sorter<R> {
         let path = self.folder.join(format!("run-{:05}", self.runs.len()));
         self.runs.push(path.clone());
         let work = move || {
-            records.sort_unstable();
             let mut writer = RunWriter::create(&path)?;
-            for &record in &records {
+            for record in MergedHalves::sort(&mut records) {
                 writer.push(record)?;
             }
             writer.finish()?;
@@ -89,11 +90,54 @@ impl<R: Record> Sorter<R> {
         &self.runs
     }
 
-    /// All records in order.
+    /// All records in order. What is in memory stays there, so that this can't be done again after a crash.
     pub fn finish(mut self) -> Result<Merge<R>> {
-        self.spill()?;
         self.wait()?;
-        Merge::open(&self.runs)
+        let mut merge = Merge::open(&self.runs)?;
+        let mut records = std::mem::take(&mut self.buffer);
+        sort_halves(&mut records);
+        let middle = records.len() / 2;
+        let records = Arc::new(records);
+        merge.push(Rest::Memory(Arc::clone(&records), 0..middle))?;
+        merge.push(Rest::Memory(Arc::clone(&records), middle..records.len()))?;
+        Ok(merge)
+    }
+}
+
+/// Sorts the lower and the upper half, each by itself, on a thread each.
+fn sort_halves<R: Record>(records: &mut [R]) {
+    let middle = records.len() / 2;
+    let (low, high) = records.split_at_mut(middle);
+    std::thread::scope(|scope| {
+        scope.spawn(|| low.sort_unstable());
+        high.sort_unstable();
+    });
+}
+
+/// Two sorted halves as one sorted whole.
+struct MergedHalves<'a, R> {
+    low: &'a [R],
+    high: &'a [R],
+}
+
+impl<'a, R: Record> MergedHalves<'a, R> {
+    fn sort(records: &'a mut [R]) -> Self {
+        sort_halves(records);
+        let (low, high) = records.split_at(records.len() / 2);
+        Self { low, high }
+    }
+}
+
+impl<R: Record> Iterator for MergedHalves<'_, R> {
+    type Item = R;
+
+    fn next(&mut self) -> Option<R> {
+        let from_low = match (self.low.first(), self.high.first()) {
+            (Some(low), Some(high)) => low <= high,
+            (low, _) => low.is_some(),
+        };
+        let half = if from_low { &mut self.low } else { &mut self.high };
+        half.split_off_first().copied()
     }
 }
 
@@ -113,7 +157,24 @@ pub struct Merge<R> {
 
 struct Head<R> {
     record: R,
-    rest: RunReader<R>,
+    rest: Rest<R>,
+}
+
+/// What follows in a run.
+enum Rest<R> {
+    /// In a file.
+    File(RunReader<R>),
+    /// In a part of memory.
+    Memory(Arc<Vec<R>>, Range<usize>),
+}
+
+impl<R: Record> Rest<R> {
+    fn next(&mut self) -> Result<Option<R>> {
+        match self {
+            Self::File(run) => run.next(),
+            Self::Memory(records, left) => Ok(left.next().and_then(|at| records.get(at).copied())),
+        }
+    }
 }
 
 impl<R: Ord> Ord for Head<R> {
@@ -140,14 +201,18 @@ impl<R: Ord> Eq for Head<R> {}
 impl<R: Record> Merge<R> {
     /// Starts to merge runs.
     pub fn open(runs: &[PathBuf]) -> Result<Self> {
-        let mut heap = BinaryHeap::with_capacity(runs.len());
+        let mut merge = Self { heap: BinaryHeap::with_capacity(runs.len()) };
         for path in runs {
-            let mut rest = RunReader::open(path)?;
-            if let Some(record) = rest.next()? {
-                heap.push(Head { record, rest });
-            }
+            merge.push(Rest::File(RunReader::open(path)?))?;
         }
-        Ok(Self { heap })
+        Ok(merge)
+    }
+
+    fn push(&mut self, mut rest: Rest<R>) -> Result<()> {
+        if let Some(record) = rest.next()? {
+            self.heap.push(Head { record, rest });
+        }
+        Ok(())
     }
 }
 
