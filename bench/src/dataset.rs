@@ -65,6 +65,11 @@ impl Dataset {
         self.folder.join(CSV_WITHOUT_TIMES)
     }
 
+    /// The kinfolk program.
+    pub fn kinfolk(&self) -> &Path {
+        &self.kinfolk
+    }
+
     pub fn folder(&self) -> &Path {
         &self.folder
     }

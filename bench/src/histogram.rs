@@ -20,9 +20,25 @@ impl Default for Histogram {
 
 impl Histogram {
     pub fn record(&mut self, latency: Duration) {
+        self.record_many(latency, 1);
+    }
+
+    /// Records several that took the same time.
+    pub fn record_many(&mut self, latency: Duration, count: u64) {
         // 2^64 ns are 584 years.
-        self.counts[bucket_of(latency.as_nanos() as u64)] += 1;
-        self.total += 1;
+        self.counts[bucket_of(latency.as_nanos() as u64)] += count;
+        self.total += count;
+    }
+
+    /// Adds what another one has.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(mine, theirs)| *mine += theirs);
+        self.total += other.total;
+    }
+
+    /// How many were recorded.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// The latency in nanoseconds that `share` of all were not slower than; 0 if there were none.

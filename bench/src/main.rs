@@ -2,6 +2,7 @@
 
 mod check;
 mod dataset;
+mod design;
 mod follow;
 mod growth;
 mod histogram;
@@ -17,7 +18,11 @@ mod postgres;
 mod probe_check;
 mod process;
 mod random;
+mod redis;
 mod report;
+mod resp;
+mod rest;
+mod server;
 mod size;
 #[cfg(test)]
 mod smoke;
@@ -57,6 +62,12 @@ enum Benchmark {
     Start(Options),
     /// List pages of the largest account and of small ones
     Pages(Options),
+    /// Checks and durable follows over the Redis protocol, beside Redis and PostgreSQL
+    Resp(Options),
+    /// Checks over REST
+    Rest(Options),
+    /// The whole design load at once: 580,000 checks/s and 60,000 durable follows/s
+    Design(Options),
     /// Costs at 100m edges against 1m, from the results of both
     Growth(Options),
     /// Every benchmark but growth, one after the other
@@ -78,6 +89,9 @@ fn main() -> Result<()> {
         Benchmark::Import(options) => import::run(&options),
         Benchmark::Start(options) => start::run(&options),
         Benchmark::Pages(options) => pages::run(&options),
+        Benchmark::Resp(options) => resp::run(&options),
+        Benchmark::Rest(options) => rest::run(&options),
+        Benchmark::Design(options) => design::run(&options),
         Benchmark::Growth(options) => growth::run(&options),
         Benchmark::All(options) => all(&options),
         Benchmark::Report(options) => report::run(&options.results),
@@ -87,7 +101,9 @@ fn main() -> Result<()> {
 }
 
 fn all(options: &Options) -> Result<()> {
-    for run in [import::run, check::run, pages::run, follow::run, mixed::run, start::run] {
+    let in_process = [import::run, check::run, pages::run, follow::run, mixed::run, start::run];
+    let served = [resp::run, rest::run, design::run];
+    for run in in_process.into_iter().chain(served) {
         run(options)?;
     }
     Ok(())

@@ -31,6 +31,9 @@ pub struct Options {
     /// Leave PostgreSQL out
     #[arg(long)]
     pub without_postgres: bool,
+    /// Leave Redis out
+    #[arg(long)]
+    pub without_redis: bool,
 }
 
 impl Options {

@@ -1,0 +1,140 @@
+//! A Redis of its own for a comparison, and `redis-benchmark`, the client that loads both Redis and Kinfolk.
+
+use std::collections::HashMap;
+use std::io::{BufWriter, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::process::run;
+use crate::survey::for_each_edge;
+
+const STACK: &str = "scripts/stack";
+
+/// A running Redis without persistence.
+#[derive(Debug)]
+pub struct Redis {
+    folder: PathBuf,
+    pub address: SocketAddr,
+    pub process: u32,
+}
+
+impl Redis {
+    /// Starts an empty one in a folder.
+    pub fn start(folder: &Path) -> Result<Self> {
+        eprintln!("starting Redis");
+        run(Command::new(STACK).args(["redis", "stop"]).arg(folder))?;
+        let printed = run(Command::new(STACK).args(["redis", "start"]).arg(folder))?;
+        let facts: HashMap<&str, &str> = printed.lines().filter_map(|line| line.split_once('=')).collect();
+        let fact = |name| facts.get(name).with_context(|| format!("scripts/stack did not tell {name}"));
+        let address = format!("127.0.0.1:{}", fact("REDIS_PORT")?).parse()?;
+        Ok(Self { folder: folder.to_owned(), address, process: fact("REDIS_PID")?.parse()? })
+    }
+
+    /// Adds every edge to the set of its follower, with names as `redis-benchmark` makes them up.
+    pub fn load(&self, csv: &Path) -> Result<()> {
+        eprintln!("loading Redis");
+        let mut replies = TcpStream::connect(self.address)?;
+        let mut commands = BufWriter::with_capacity(1 << 20, replies.try_clone()?);
+        let reader = thread::spawn(move || -> Result<u64> {
+            // Every reply is `:1\r\n`; the last command's is `+OK\r\n`.
+            let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
+            loop {
+                let read = replies.read(&mut buffer)?;
+                if read == 0 || buffer[..read].contains(&b'-') {
+                    bail!("Redis refused an edge");
+                }
+                bytes += read as u64;
+                if buffer[..read].contains(&b'+') {
+                    return Ok(bytes / 4);
+                }
+            }
+        });
+        for_each_edge(csv, |pair| {
+            let (follower, followee) = (pair.follower, pair.followee);
+            write!(commands, "SADD following:{follower:012} {followee:012}\r\n")?;
+            Ok(())
+        })?;
+        write!(commands, "SELECT 0\r\n")?;
+        commands.flush()?;
+        reader.join().map_err(|_| anyhow!("the reader panicked"))??;
+        Ok(())
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        if let Err(error) = run(Command::new(STACK).args(["redis", "stop"]).arg(&self.folder)) {
+            eprintln!("{error:#}");
+        }
+    }
+}
+
+/// What `redis-benchmark` is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Benchmark<'a> {
+    pub address: SocketAddr,
+    pub password: Option<&'a str>,
+    pub connections: u32,
+    pub pipeline: u32,
+    /// How many commands.
+    pub count: u64,
+    /// Each `__rand_int__` in the command becomes a number below this.
+    pub ids: u64,
+    pub command: &'a [&'a str],
+}
+
+/// What it measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    pub per_second: f64,
+    pub p50_ms: f64,
+    pub p99_ms: f64,
+}
+
+impl Benchmark<'_> {
+    pub fn run(&self) -> Result<Measured> {
+        let mut command = Command::new("redis-benchmark");
+        command.args(["-h", "127.0.0.1", "--csv"]);
+        let numbers = [
+            ("-p", u64::from(self.address.port())),
+            ("-c", u64::from(self.connections)),
+            ("-P", u64::from(self.pipeline)),
+            ("-n", self.count),
+            ("-r", self.ids),
+        ];
+        for (flag, number) in numbers {
+            command.arg(flag).arg(number.to_string());
+        }
+        if let Some(password) = self.password {
+            command.args(["-a", password]);
+        }
+        let printed = run(command.args(self.command))?;
+        parse(&printed).with_context(|| format!("redis-benchmark printed no rate: {printed}"))
+    }
+}
+
+/// The last line has the figures, each in quotation marks: name, rate, then latencies.
+fn parse(printed: &str) -> Option<Measured> {
+    let line = printed.lines().rev().find(|line| line.starts_with('"'))?;
+    let fields: Vec<&str> = line.trim().trim_matches('"').split("\",\"").collect();
+    let from_end = |number: usize| fields.get(fields.len().checked_sub(number)?)?.parse().ok();
+    Some(Measured { per_second: from_end(7)?, p50_ms: from_end(4)?, p99_ms: from_end(2)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_redis_benchmark_prints_is_read() {
+        let printed = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\
+                       \"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n\
+                       \"SISMEMBER a b\",\"86430.43\",\"0.297\",\"0.080\",\"0.287\",\"0.407\",\"0.607\",\"2.311\"\n";
+        assert_eq!(parse(printed), Some(Measured { per_second: 86_430.43, p50_ms: 0.287, p99_ms: 0.607 }));
+        assert_eq!(parse("Could not connect"), None);
+    }
+}

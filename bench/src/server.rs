@@ -1,0 +1,112 @@
+//! `kinfolk serve` as users run it in production: with an API key, a rate limit and metrics. Stopped with its guard.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::run;
+
+/// Ticks a second in `/proc`, the same on every Linux.
+const TICKS: f64 = 100.0;
+/// A limit that is counted but never reached.
+const LIMIT: &str = "100000000/s";
+
+/// A running server.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    keys: PathBuf,
+    pub key: String,
+    pub http: SocketAddr,
+    pub resp: SocketAddr,
+}
+
+impl Server {
+    /// Serves the store in a folder on free ports.
+    pub fn start(kinfolk: &Path, store: &Path) -> Result<Self> {
+        let keys = store.with_extension("keys.toml");
+        let _ = fs::remove_file(&keys);
+        let mut add = Command::new(kinfolk);
+        add.args(["keys", "add", "bench", "--scopes", "read,write", "--limit", LIMIT, "--file"]).arg(&keys);
+        let printed = run(&mut add)?;
+        let key = printed.split(|c: char| c.is_whitespace() || c == '"').find(|word| word.starts_with("kf_"));
+        let key = key.with_context(|| format!("no key in {printed:?}"))?.to_owned();
+
+        let mut child = Command::new(kinfolk)
+            .arg("serve")
+            .arg("--data")
+            .arg(store)
+            .args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--auth-keys"])
+            .arg(&keys)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("kinfolk serve did not start")?;
+        let mut lines = BufReader::new(child.stderr.take().context("stderr is piped")?).lines();
+        let mut said = String::new();
+        let ready = lines.by_ref().map_while(Result::ok).find(|line| {
+            said.push_str(line);
+            line.contains("ready: ")
+        });
+        let address = |scheme: &str| -> Option<SocketAddr> {
+            let (_, rest) = ready.as_ref()?.split_once(scheme)?;
+            rest.split([' ', ',', '/']).next()?.parse().ok()
+        };
+        let (Some(http), Some(resp)) = (address("http://"), address("redis://")) else {
+            let _ = child.kill();
+            bail!("kinfolk serve is not ready: {said}");
+        };
+        // Nobody reads its log, but it must be able to write it.
+        thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        Ok(Self { child, keys, key, http, resp })
+    }
+
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub fn stop(mut self) -> Result<()> {
+        run(Command::new("kill").arg(self.child.id().to_string()))?;
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { bail!("kinfolk serve ended with {status}") }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.keys);
+    }
+}
+
+/// The processor time that a process has used, in seconds.
+pub fn cpu_seconds(process: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything; what follows it is regular, from the third field on.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
+    ticks.sum::<f64>() / TICKS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_uses_the_processor() {
+        let before = cpu_seconds(std::process::id());
+        let started = std::time::Instant::now();
+        while started.elapsed() < std::time::Duration::from_millis(60) {
+            std::hint::spin_loop();
+        }
+        assert!(cpu_seconds(std::process::id()) > before);
+    }
+}
