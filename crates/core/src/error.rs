@@ -288,6 +288,11 @@ impl ErrorCode {
         PRESENTATIONS.iter().find(|row| row.code == self).expect("every code has a row in the table")
     }
 
+    /// All codes.
+    pub fn all() -> impl Iterator<Item = Self> {
+        PRESENTATIONS.iter().map(|row| row.code)
+    }
+
     /// The code as clients see it.
     pub fn name(self) -> &'static str {
         self.presentation().name

@@ -1,0 +1,10 @@
+//! REST, as a client sees it.
+
+mod admin;
+mod changes;
+mod client;
+mod document;
+mod errors;
+mod graph;
+mod lifecycle;
+mod server;
