@@ -18,6 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 use super::answer::answer;
+use super::stall::Impatient;
 use super::{Shared, Store};
 use crate::metrics::Protocol;
 
@@ -117,6 +118,7 @@ async fn serve<S: Store>(
     watcher: Watcher,
 ) {
     let header_timeout = shared.settings.header_timeout;
+    let socket = Impatient::new(socket, shared.settings.write_timeout);
     let service = service_fn(move |request| {
         let answer = answer(Arc::clone(&shared), router.clone(), request);
         async { Ok::<_, Infallible>(answer.await) }

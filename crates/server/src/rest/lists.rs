@@ -14,7 +14,7 @@ use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, Ids};
 use super::json::{Json, Moment, UserId, as_text};
 use super::problem::Answered;
-use super::query::Page;
+use super::query::{Page, PageParameters};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
@@ -58,12 +58,9 @@ impl From<ListEntry> for Entry {
 
 /// Whom a user follows.
 #[utoipa::path(get, path = "/v1/users/{id}/following", tag = "graph",
-    params(
-        ("id" = UserId, Path, description = "Whose list"),
-        ("limit" = inline(Option<u32>), Query, description = "How many entries", minimum = 1, maximum = 1000),
-        ("cursor" = inline(Option<String>), Query, description = "The `next` of the page before")),
+    params(("id" = UserId, Path, description = "Whose list"), PageParameters),
     responses((status = 200, description = "A page of the list", body = Users, headers(
-        ("Link" = Option<String>, description = "The next page, as rel=\"next\"")))))]
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn following<S: Store>(
     call: Call<S>,
     Ids([of]): Ids<1>,
@@ -78,12 +75,9 @@ async fn following<S: Store>(
 
 /// Who follows a user.
 #[utoipa::path(get, path = "/v1/users/{id}/followers", tag = "graph",
-    params(
-        ("id" = UserId, Path, description = "Whose list"),
-        ("limit" = inline(Option<u32>), Query, description = "How many entries", minimum = 1, maximum = 1000),
-        ("cursor" = inline(Option<String>), Query, description = "The `next` of the page before")),
+    params(("id" = UserId, Path, description = "Whose list"), PageParameters),
     responses((status = 200, description = "A page of the list", body = Users, headers(
-        ("Link" = Option<String>, description = "The next page, as rel=\"next\"")))))]
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn followers<S: Store>(
     call: Call<S>,
     Ids([of]): Ids<1>,
@@ -98,12 +92,9 @@ async fn followers<S: Store>(
 
 /// Who follows a user and is followed back, by when they followed the user.
 #[utoipa::path(get, path = "/v1/users/{id}/friends", tag = "graph",
-    params(
-        ("id" = UserId, Path, description = "Whose list"),
-        ("limit" = inline(Option<u32>), Query, description = "How many entries", minimum = 1, maximum = 1000),
-        ("cursor" = inline(Option<String>), Query, description = "The `next` of the page before")),
+    params(("id" = UserId, Path, description = "Whose list"), PageParameters),
     responses((status = 200, description = "A page of the list", body = Users, headers(
-        ("Link" = Option<String>, description = "The next page, as rel=\"next\"")))))]
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     let graph = &call.service.graph;
     let found = graph.friends(EdgeKind::Follow, of, page.request(), fresh.as_deref()).await?;

@@ -6,6 +6,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use kinfolk_core::graph::PageRequest;
 use kinfolk_core::{Error, Id, IdKind, Result};
+use utoipa::IntoParams;
 
 use super::problem::{Answered, Failure};
 use super::{Shared, Store};
@@ -97,6 +98,19 @@ impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
         Query::parse(parts.uri.query().unwrap_or_default()).end()?;
         Ok(Self)
     }
+}
+
+/// How a page is documented.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Page reads")]
+pub struct PageParameters {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
+    limit: u32,
+    /// The `next` of the page before.
+    #[param(required = false)]
+    cursor: String,
 }
 
 /// Which page of a list.

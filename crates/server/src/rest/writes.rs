@@ -1,9 +1,13 @@
 //! Changes of the graph: follow, unfollow, remove a follower.
 
+use std::collections::BTreeMap;
+
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kinfolk_core::graph::Written;
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
+use utoipa::IntoResponses;
+use utoipa::openapi::{HeaderBuilder, RefOr, ResponseBuilder};
 use utoipa_axum::routes;
 
 use super::Store;
@@ -29,8 +33,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// Following somebody again is a success that changes nothing.
 #[utoipa::path(post, path = "/v1/users/{id}/follow", tag = "graph",
     params(("id" = UserId, Path, description = "Whom to follow")),
-    responses((status = 204, description = "The actor follows the user", headers(
-        ("Kinfolk-Token" = String, description = "A read with this token sees the write")))))]
+    responses(Done))]
 async fn follow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
@@ -47,8 +50,7 @@ async fn follow<S: Store>(
 /// Unfollowing somebody whom the actor does not follow is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/users/{id}/follow", tag = "graph",
     params(("id" = UserId, Path, description = "Whom not to follow")),
-    responses((status = 204, description = "The actor does not follow the user", headers(
-        ("Kinfolk-Token" = String, description = "A read with this token sees the write")))))]
+    responses(Done))]
 async fn unfollow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
@@ -65,8 +67,7 @@ async fn unfollow<S: Store>(
     params(
         ("id" = UserId, Path, description = "The actor"),
         ("follower" = UserId, Path, description = "Whom to drop")),
-    responses((status = 204, description = "That user does not follow the actor", headers(
-        ("Kinfolk-Token" = String, description = "A read with this token sees the write")))))]
+    responses(Done))]
 async fn remove_follower<S: Store>(
     call: Call<S>,
     Ids([of, follower]): Ids<2>,
@@ -84,4 +85,18 @@ async fn remove_follower<S: Store>(
 fn done(written: &Written) -> Response {
     let token = HeaderValue::from_str(&written.token).expect("a token is plain text");
     (StatusCode::NO_CONTENT, [(TOKEN, token)]).into_response()
+}
+
+/// How the answer of a write is documented.
+struct Done;
+
+impl IntoResponses for Done {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
+        let response = ResponseBuilder::new()
+            .description("It is so, whether this call changed anything or not")
+            .header("Kinfolk-Token", token.build())
+            .build();
+        BTreeMap::from([(StatusCode::NO_CONTENT.as_str().to_owned(), response.into())])
+    }
 }

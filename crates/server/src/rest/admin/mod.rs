@@ -79,7 +79,7 @@ impl From<VerifyOutcome> for Verified {
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
         ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip lines that can't be read"),
         ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
-    request_body(content = inline(String), content_type = "application/octet-stream", description = "The file"),
+    request_body(content = inline(Option<String>), content_type = "application/octet-stream", description = "The file"),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
 async fn import<S: Store>(
     State(shared): State<Shared<S>>,

@@ -1,6 +1,7 @@
 //! From a door that is closed to the last answer: loading, serving, closing, stopping.
 
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::IdKind;
 use kinfolk_server::Access;
@@ -83,6 +84,31 @@ fn headers_that_do_not_come_close_the_connection() {
     while !silent.is_closed() {}
     while !slow.is_closed() {}
     assert_eq!(server.get("/healthz").status, 200);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_left() {
+    let settings = RestSettings { write_timeout: Duration::from_millis(50), ..RestSettings::default() };
+    let server = Server::with(settings);
+    let mut connection = server.connect();
+    // It goes on for as long as somebody reads, which nobody does.
+    connection.begin("GET", "/v1/admin/backup", &[]);
+    let patience = Instant::now() + Duration::from_secs(30);
+    while !server.administration.cut_short.load(Ordering::Acquire) {
+        assert!(Instant::now() < patience, "the server still waits");
+        assert_eq!(server.get("/healthz").status, 200);
+    }
+}
+
+#[test]
+fn a_panic_is_an_answer_too() {
+    let server = Server::start();
+    server.administration.figures_panic.store(true, Ordering::Release);
+    let mut connection = server.connect();
+    let failed = connection.request("GET", "/metrics", &[], b"");
+    assert_eq!(failed.refusal(), (500, "internal".to_owned()));
+    assert!(!failed.text().contains("as the test wants"));
+    assert_eq!(connection.request("GET", "/healthz", &[], b"").status, 200);
 }
 
 #[test]

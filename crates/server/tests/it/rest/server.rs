@@ -126,10 +126,13 @@ impl Server {
 pub struct Scripted {
     /// Somebody has cut a backup short.
     pub cut_short: AtomicBool,
+    /// Figures are not to be had.
+    pub figures_panic: AtomicBool,
 }
 
 impl Administration for Scripted {
     fn figures(&self) -> Vec<Figure> {
+        assert!(!self.figures_panic.load(Ordering::Acquire), "as the test wants");
         vec![Figure { name: "kinfolk_test", help: "one", kind: FigureKind::Gauge, value: 1.0 }]
     }
 
