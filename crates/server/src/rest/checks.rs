@@ -25,7 +25,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::read(Operation::Check), routes!(follows))
         .add(Endpoint::read(Operation::CheckMany).refusing(check_refuses), routes!(check))
-        .add(Endpoint::read(Operation::Relationships).refusing(many_refuse), routes!(relationships))
+        .add(Endpoint::read_oneself(Operation::Relationships).refusing(many_refuse), routes!(relationships))
 }
 
 /// Whether one user follows another.

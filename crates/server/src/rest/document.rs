@@ -79,7 +79,10 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         if endpoint.can_be_fresh {
             parameters.push(token().into());
         }
-        if endpoint.admission != Admission::Everybody {
+        let admission = endpoint.admission;
+        operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", admission.audience()).build());
+        if let Some(scope) = admission.scope() {
+            operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
             operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
         }
         let mut codes = [ANY, endpoint.refusals].concat();

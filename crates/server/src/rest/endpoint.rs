@@ -29,6 +29,9 @@ pub enum Admission {
     Everybody,
     /// Callers that hold a scope.
     Holders(Scope),
+    /// As [`Admission::Holders`], and of end users only the one whom the path names first. That is for the route to
+    /// see to, once it has read the path.
+    Oneself(Scope),
     /// Services that hold a scope; end users are refused.
     Services(Scope),
 }
@@ -38,7 +41,17 @@ impl Admission {
     pub fn scope(self) -> Option<Scope> {
         match self {
             Self::Everybody => None,
-            Self::Holders(scope) | Self::Services(scope) => Some(scope),
+            Self::Holders(scope) | Self::Oneself(scope) | Self::Services(scope) => Some(scope),
+        }
+    }
+
+    /// Who else is refused, as the document says it.
+    pub fn audience(self) -> &'static str {
+        match self {
+            Self::Everybody => "everybody",
+            Self::Holders(_) => "callers",
+            Self::Oneself(_) => "oneself",
+            Self::Services(_) => "services",
         }
     }
 }
@@ -77,6 +90,11 @@ impl Endpoint {
     pub const fn read(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Read);
         Self { operation, admission, can_be_fresh: true, ..Self::open() }
+    }
+
+    /// Reads what an end user may see only of itself.
+    pub const fn read_oneself(operation: Operation) -> Self {
+        Self { admission: Admission::Oneself(Scope::Read), ..Self::read(operation) }
     }
 
     /// Changes the graph for an actor.
