@@ -13,7 +13,8 @@ mod service;
 mod watched;
 
 pub use access::{
-    Access, AccessSettings, Caller, Identity, KeyEntry, KeyFile, NewKey, Scope, Scopes, require_safe_binding,
+    Access, AccessSettings, Caller, Identity, KeyEntry, KeyFile, NewKey, Scope, Scopes, TokenSettings,
+    require_safe_binding,
 };
 pub use administration::{
     Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest, Progress,

@@ -132,6 +132,10 @@ impl Standing {
         self.ends_at.store(Self::REVOKED, Ordering::Relaxed);
     }
 
+    pub fn is_revoked(&self) -> bool {
+        self.ends_at.load(Ordering::Relaxed) == Self::REVOKED
+    }
+
     pub fn scopes(&self) -> Scopes {
         Scopes::from_bits(self.scopes.load(Ordering::Relaxed))
     }

@@ -9,6 +9,7 @@ mod caller;
 mod key_file;
 mod keys;
 mod scope;
+mod token;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,8 +20,10 @@ pub use key_file::{KeyEntry, KeyFile, NewKey};
 use keys::Keys;
 use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock};
 pub use scope::{Scope, Scopes};
+pub use token::TokenSettings;
+use token::Tokens;
 
-use crate::limits::{Budget, LimitSettings, Limits};
+use crate::limits::{Budget, Budgets, LimitSettings, Limits};
 
 /// How callers are known, and how much they may do.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct AccessSettings {
     pub id_kind: IdKind,
     /// The file of API keys, if services may come in.
     pub keys_file: Option<PathBuf>,
+    /// How end users' tokens are checked, if end users may come in.
+    pub tokens: Option<TokenSettings>,
     /// How often callers may ask.
     pub limits: LimitSettings,
 }
@@ -41,10 +46,17 @@ pub struct Access(Mode);
 enum Mode {
     /// Everybody is this caller.
     Open(Caller),
-    Guarded {
-        keys: Option<Keys>,
-        limits: LimitSettings,
-    },
+    Guarded(Box<Guard>),
+}
+
+#[derive(Debug)]
+struct Guard {
+    keys: Option<Keys>,
+    tokens: Option<Tokens>,
+    /// Of end users, over all of their connections; none without a limit.
+    users: Option<Budgets>,
+    unlimited: Arc<Budget>,
+    limits: LimitSettings,
 }
 
 impl Access {
@@ -56,18 +68,23 @@ impl Access {
 
     /// Reads the keys. A file that can't be used is refused: a server should not start without its keys.
     pub fn new(settings: &AccessSettings) -> Result<Self> {
-        Self::with_clock(settings, Arc::new(SystemClock))
+        Self::with_clock(settings, &(Arc::new(SystemClock) as _))
     }
 
     /// As [`Access::new`], with a clock that decides when keys and tokens expire.
-    pub fn with_clock(settings: &AccessSettings, clock: Arc<dyn Clock>) -> Result<Self> {
-        let limits = settings.limits;
-        let keys = settings.keys_file.as_ref().map(|path| Keys::load(path, limits.key, clock)).transpose()?;
-        if keys.is_none() {
+    pub fn with_clock(settings: &AccessSettings, clock: &Arc<dyn Clock>) -> Result<Self> {
+        let AccessSettings { id_kind, keys_file, tokens, limits } = settings;
+        let keys =
+            keys_file.as_ref().map(|path| Keys::load(path, limits.key, Arc::clone(clock))).transpose()?;
+        let tokens =
+            tokens.as_ref().map(|tokens| Tokens::load(tokens, *id_kind, Arc::clone(clock))).transpose()?;
+        if keys.is_none() && tokens.is_none() {
             let detail = "authentication needs a file of API keys or keys for tokens: configure one of them";
             return Err(Error::InvalidInput { detail: detail.to_owned() });
         }
-        Ok(Self(Mode::Guarded { keys, limits }))
+        let users = limits.user.map(|rate| Budgets::new(rate, limits.remembered));
+        let unlimited = Arc::new(Budget::unlimited());
+        Ok(Self(Mode::Guarded(Box::new(Guard { keys, tokens, users, unlimited, limits: *limits }))))
     }
 
     /// Whether authentication is off.
@@ -79,7 +96,7 @@ impl Access {
     pub fn limits(&self) -> Limits {
         match &self.0 {
             Mode::Open(_) => Limits::default(),
-            Mode::Guarded { limits, .. } => Limits::new(limits),
+            Mode::Guarded(guard) => Limits::new(&guard.limits),
         }
     }
 
@@ -87,7 +104,7 @@ impl Access {
     pub fn anonymous(&self) -> Result<Caller> {
         match &self.0 {
             Mode::Open(anyone) => Ok(anyone.clone()),
-            Mode::Guarded { .. } => {
+            Mode::Guarded(_) => {
                 Err(Error::Unauthenticated { detail: "a credential is needed: an API key or a user's token" })
             }
         }
@@ -95,33 +112,43 @@ impl Access {
 
     /// The caller whom an API key or a JWT belongs to.
     pub fn authenticate(&self, credential: &str) -> Result<Caller> {
-        let Mode::Guarded { keys, .. } = &self.0 else {
-            return self.anonymous();
-        };
-        let refused =
-            || Error::Unauthenticated { detail: "the credential is not of a kind that is accepted here" };
-        let caller = if key_file::is_key(credential) {
-            keys.as_ref().ok_or_else(refused)?.authenticate(credential)?
-        } else {
-            return Err(refused());
-        };
-        caller.check()?;
-        Ok(caller)
+        match &self.0 {
+            Mode::Open(anyone) => Ok(anyone.clone()),
+            Mode::Guarded(guard) => guard.authenticate(credential),
+        }
     }
 
     /// Reads all files again. One that can't be used is told, and what was read from it before stays valid.
     pub fn reload(&self) -> Result<()> {
-        match &self.0 {
-            Mode::Open(_) => Ok(()),
-            Mode::Guarded { keys, .. } => keys.as_ref().map_or(Ok(()), Keys::reload),
-        }
+        let Mode::Guarded(guard) = &self.0 else { return Ok(()) };
+        let keys = guard.keys.as_ref().map_or(Ok(()), Keys::reload);
+        let tokens = guard.tokens.as_ref().map_or(Ok(()), Tokens::reload);
+        keys.and(tokens)
     }
 
     /// Looks whether files have changed and takes in what is new; problems are logged. Reads small files and
     /// blocks for that long: call it every second or so, away from threads that serve.
     pub fn poll(&self) {
-        let Mode::Guarded { keys, .. } = &self.0 else { return };
-        log_reload("API keys", keys.as_ref().map_or(Ok(false), Keys::reload_if_changed));
+        let Mode::Guarded(guard) = &self.0 else { return };
+        log_reload("API keys", guard.keys.as_ref().map_or(Ok(false), Keys::reload_if_changed));
+        log_reload("keys of tokens", guard.tokens.as_ref().map_or(Ok(false), Tokens::reload_if_changed));
+    }
+}
+
+impl Guard {
+    fn authenticate(&self, credential: &str) -> Result<Caller> {
+        let refused =
+            || Error::Unauthenticated { detail: "the credential is not of a kind that is accepted here" };
+        let caller = if key_file::is_key(credential) {
+            self.keys.as_ref().ok_or_else(refused)?.authenticate(credential)?
+        } else {
+            let budget = |user| {
+                self.users.as_ref().map_or_else(|| Arc::clone(&self.unlimited), |users| users.of(user))
+            };
+            self.tokens.as_ref().ok_or_else(refused)?.authenticate(credential, budget)?
+        };
+        caller.check()?;
+        Ok(caller)
     }
 }
 
@@ -149,6 +176,7 @@ mod tests {
         AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: Some(keys_file.to_owned()),
+            tokens: None,
             limits: LimitSettings::default(),
         }
     }
@@ -302,7 +330,7 @@ mod tests {
             let scopes = Scopes::all();
             file.add(NewKey { name: "feed".to_owned(), scopes, limit, not_after }, clock.now()).unwrap()
         });
-        let access = Access::with_clock(&settings(&path), Arc::clone(&clock) as _).unwrap();
+        let access = Access::with_clock(&settings(&path), &(Arc::clone(&clock) as _)).unwrap();
         let caller = access.authenticate(&key).unwrap();
         caller.admit(1).unwrap();
         access.authenticate(&key).unwrap().admit(1).unwrap();
