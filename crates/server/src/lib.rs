@@ -21,5 +21,5 @@ pub use administration::{
     VerifyOutcome,
 };
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
-pub use metrics::{Metrics, Operation, Protocol};
+pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Door, Service};
