@@ -59,7 +59,7 @@ pub fn head() -> OpenApi {
 fn problem_schema() -> RefOr<Schema> {
     let mut schema = Problem::schema();
     if let RefOr::T(Schema::Object(problem)) = &mut schema {
-        let names: Vec<_> = ErrorCode::all().map(ErrorCode::name).collect();
+        let names: Vec<_> = ErrorCode::ALL.into_iter().map(ErrorCode::name).collect();
         let codes = ObjectBuilder::new().schema_type(SchemaType::new(Type::String)).enum_values(Some(names));
         problem.properties.insert("code".to_owned(), codes.into());
     }
@@ -144,7 +144,10 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
         response = response.header("WWW-Authenticate", HeaderBuilder::new().build());
     }
     if status == 429 {
-        response = response.header("Retry-After", HeaderBuilder::new().build());
+        let names = ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+        response = names
+            .iter()
+            .fold(response, |response, name| response.header(*name, HeaderBuilder::new().build()));
     }
     response.build()
 }

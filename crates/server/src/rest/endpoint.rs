@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, Method};
+use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
@@ -19,8 +19,13 @@ use super::problem::Failure;
 use super::request_id::RequestId;
 use super::{Rest, Shared, Store};
 use crate::access::{Caller, Scope};
+use crate::limits::Budget;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,24 +136,28 @@ pub async fn guard<S: Store>(
     next: Next,
 ) -> Response {
     let started = Instant::now();
-    let admitted = match shared.door.service() {
+    let identified = match shared.door.service() {
         Some(service) if endpoint.admission != Admission::Everybody => {
-            admit(&shared, service, endpoint, &request).map(Some)
+            caller(service, request.headers()).map(|caller| Some((service, caller)))
         }
         _ => Ok(None),
     };
-    let (mut response, caller) = match admitted {
-        Err(error) => (Failure(error).into_response(), None),
-        Ok(None) => (run(&shared, endpoint, next, request).await, None),
-        Ok(Some(call)) => {
-            let caller = call.caller.clone();
-            request.extensions_mut().insert(call);
-            (run(&shared, endpoint, next, request).await, Some(caller))
+    let response = match identified {
+        Err(error) => Failure(error).into_response(),
+        Ok(None) => run(&shared, endpoint, next, request).await,
+        Ok(Some((service, caller))) => {
+            let budget = Arc::clone(&caller.budget);
+            let mut response = match admit(&shared, service, caller, endpoint, &request) {
+                Err(error) => Failure(error).into_response(),
+                Ok(call) => {
+                    request.extensions_mut().insert(call);
+                    run(&shared, endpoint, next, request).await
+                }
+            };
+            rate_limit_headers(&budget, response.headers_mut());
+            response
         }
     };
-    if let Some(caller) = caller {
-        rate_limit_headers(&caller, response.headers_mut());
-    }
     if let Some(service) = shared.door.service() {
         let failure = response.extensions().get::<Failure>();
         if let Some(Failure(error)) = failure {
@@ -164,14 +173,14 @@ pub async fn guard<S: Store>(
 fn admit<S: Store>(
     shared: &Rest<S>,
     service: &Arc<Service<S>>,
+    caller: Caller,
     endpoint: Endpoint,
     request: &Request,
 ) -> Result<Call<S>> {
-    let caller = caller(service, request.headers())?;
     if service.access.is_open() {
         refuse_foreign_pages(shared, request)?;
     }
-    caller.budget.take(1)?;
+    caller.admit(1)?;
     if let Some(scope) = endpoint.admission.scope() {
         caller.require(scope)?;
     }
@@ -231,5 +240,10 @@ async fn run<S>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Reque
     })
 }
 
-/// Says what is left of the caller's budget.
-fn rate_limit_headers(_caller: &Caller, _headers: &mut HeaderMap) {}
+/// Says what is left of the caller's budget, if it has a limit.
+fn rate_limit_headers(budget: &Budget, headers: &mut HeaderMap) {
+    let Some(state) = budget.state() else { return };
+    headers.insert(RATE_LIMIT, u64::from(state.limit).into());
+    headers.insert(RATE_LIMIT_REMAINING, u64::from(state.remaining).into());
+    headers.insert(RATE_LIMIT_RESET, state.reset_seconds().into());
+}

@@ -119,6 +119,10 @@ impl<S: Store> Reader<S> {
     /// The next events, or a sign of life, or nothing at the end.
     async fn news(&mut self) -> Option<Bytes> {
         while !self.shared.stop.is_cancelled() {
+            // A credential may have been revoked, or have ended, since the stream began.
+            if let Err(error) = self.call.caller.check() {
+                return Some(self.end(&error));
+            }
             if !self.page.is_empty() {
                 return Some(self.events());
             }

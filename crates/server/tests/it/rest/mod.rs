@@ -1,5 +1,6 @@
 //! REST, as a client sees it.
 
+mod access;
 mod admin;
 mod changes;
 mod client;

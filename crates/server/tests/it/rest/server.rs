@@ -11,7 +11,7 @@ use kinfolk_core::{Error, IdKind, Keyring, Result, SigningKey};
 use kinfolk_server::rest::{self, RestSettings};
 use kinfolk_server::{
     Access, Administration, Door, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
-    ImportRequest, Limits, Metrics, Progress, Service, VerifyOutcome,
+    ImportRequest, Metrics, Progress, Service, VerifyOutcome,
 };
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -67,8 +67,8 @@ impl Server {
         let administration = Arc::clone(&self.administration);
         self.door.open(Arc::new(Service {
             graph: Graph::new(ModelStore::new(kind, clock), keys, settings),
+            limits: access.limits(),
             access,
-            limits: Limits::default(),
             metrics: Metrics::default(),
             administration,
         }));
