@@ -10,6 +10,7 @@ mod metrics;
 pub mod resp;
 pub mod rest;
 mod service;
+mod tls;
 mod watched;
 
 pub use access::{
@@ -23,3 +24,4 @@ pub use administration::{
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Door, Service};
+pub use tls::{Tls, TlsSettings};

@@ -5,6 +5,7 @@ use std::path::Path;
 use jsonwebtoken::{EncodingKey, encode};
 use kinfolk_conformance::SimulatedClock;
 use kinfolk_core::ErrorCode;
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -46,6 +47,10 @@ impl Setting {
         change(&mut settings);
         let access = Access::with_clock(&settings, &(Arc::clone(&clock) as _))?;
         Ok(Self { access, clock, folder })
+    }
+
+    fn clock_port(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock) as _
     }
 
     fn now(&self) -> u64 {
@@ -408,4 +413,21 @@ fn debug_output_has_no_secrets() {
     assert!(!shown.contains(SECRET) && !shown.contains(token.rsplit('.').next().unwrap()), "{shown}");
     // Bytes are shown as numbers by careless implementations.
     assert!(!shown.contains("97, 32, 115"), "{shown}");
+}
+
+proptest! {
+    /// Whatever is sent as a credential is refused as one, and whatever is in a key file is refused or read.
+    #[test]
+    fn nonsense_is_refused(text in any::<String>(), parts in prop::collection::vec("[A-Za-z0-9_-]{0,40}", 1..5)) {
+        let setting = Setting::new(RSA_PUBLIC, |_| ());
+        let payload = |part: &String| data_encoding::BASE64URL_NOPAD.encode(format!("{{\"alg\":\"{part}\"}}").as_bytes());
+        let encoded: Vec<_> = parts.iter().map(payload).collect();
+        for credential in [text.clone(), parts.join("."), encoded.join("."), format!("kf_{text}")] {
+            let error = setting.access.authenticate(&credential).unwrap_err();
+            prop_assert_eq!(error.code(), ErrorCode::Unauthenticated);
+        }
+        for content in [text.clone(), format!("-----BEGIN {text}"), format!("{{{text}"), format!("-----BEGIN PUBLIC KEY-----{text}-----END PUBLIC KEY-----")] {
+            let _ = TokenKeys::parse(content.as_bytes(), &[Algorithm::RS256], &setting.clock_port());
+        }
+    }
 }
