@@ -1,8 +1,8 @@
 //! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
 //! and neither is who may do what: both are asked.
 //!
-//! A request passes, from the outside in: [`connection`] (sockets, TLS, time-outs of headers), [`answer`] (request id,
-//! problem documents), [`endpoint`] (who may, how long, what is counted), and one function per route.
+//! A request passes, from the outside in: `connection` (sockets, TLS, time-outs of headers), `answer` (request id,
+//! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
 
 mod admin;
 mod answer;

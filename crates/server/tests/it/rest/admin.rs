@@ -39,17 +39,20 @@ fn a_refused_import_says_why_even_to_a_client_that_sends_first() {
 }
 
 #[test]
-fn an_import_that_is_cut_off_is_refused() {
+fn an_import_that_is_cut_off_ends() {
     let server = Server::start();
-    let mut connection = server.connect();
-    connection.begin("POST", "/v1/admin/import", &[("content-length", "1000")]);
-    connection.write(b"1,2\n").unwrap();
-    let (status, _) = connection.head().unwrap();
-    assert_eq!(status, 200);
-    drop(connection);
-    // The job ends; otherwise no further ones would be let in at some time.
-    for _ in 0..20 {
-        assert_eq!(lines(&server.request("POST", "/v1/admin/verify", &[], b"")).len(), 2);
+    let patience = Instant::now() + Duration::from_secs(30);
+    // More than may run at once: those before must have ended for the later ones to be let in.
+    for _ in 0..12 {
+        loop {
+            let mut connection = server.connect();
+            connection.begin("POST", "/v1/admin/import", &[("content-length", "1000")]);
+            connection.write(b"1,2\n").unwrap();
+            if connection.head().unwrap().0 == 200 {
+                break;
+            }
+            assert!(Instant::now() < patience, "jobs without clients go on");
+        }
     }
 }
 

@@ -52,17 +52,31 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
+/// What a connection goes over.
+pub trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
+
 /// A connection.
 pub struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Stream>>,
+}
+
+/// A socket that does not wait for ever.
+pub fn socket(address: SocketAddr) -> TcpStream {
+    let socket = TcpStream::connect(address).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_write_timeout(Some(PATIENCE)).unwrap();
+    socket
 }
 
 impl Connection {
     pub fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self { stream: BufReader::new(stream) }
+        Self::over(socket(address))
+    }
+
+    pub fn over(stream: impl Stream + 'static) -> Self {
+        Self { stream: BufReader::new(Box::new(stream)) }
     }
 
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

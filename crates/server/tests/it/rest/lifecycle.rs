@@ -83,7 +83,6 @@ fn headers_that_do_not_come_close_the_connection() {
     // Before it closes, a server may say why.
     while !silent.is_closed() {}
     while !slow.is_closed() {}
-    assert_eq!(server.get("/healthz").status, 200);
 }
 
 #[test]

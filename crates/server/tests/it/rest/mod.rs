@@ -9,3 +9,4 @@ mod errors;
 mod graph;
 mod lifecycle;
 mod server;
+mod tls;

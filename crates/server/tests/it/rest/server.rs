@@ -16,6 +16,7 @@ use kinfolk_server::{
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Answer, Connection};
@@ -49,12 +50,17 @@ impl Server {
 
     /// Nothing is loaded yet.
     pub fn closed(settings: RestSettings) -> Self {
+        Self::listening(settings, None)
+    }
+
+    /// As [`Server::closed`], over TLS.
+    pub fn listening(settings: RestSettings, tls: Option<Arc<ServerConfig>>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let (door, stop) = (Door::closed(), CancellationToken::new());
-        let served = rest::serve(listener, None, Arc::clone(&door), settings, stop.clone());
+        let served = rest::serve(listener, tls, Arc::clone(&door), settings, stop.clone());
         let served = Some(runtime.spawn(served));
         let clock = Arc::new(SimulatedClock::default());
         Self { address, door, clock, administration: Arc::default(), stop, served, runtime }
