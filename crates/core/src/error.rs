@@ -284,6 +284,17 @@ const PRESENTATIONS: [Presentation; 29] = {
 };
 
 impl ErrorCode {
+    /// All codes, each at the place of its number.
+    pub const ALL: [Self; PRESENTATIONS.len()] = {
+        let mut codes = [Self::InvalidId; PRESENTATIONS.len()];
+        let mut at = 0;
+        while at < codes.len() {
+            codes[at] = PRESENTATIONS[at].code;
+            at += 1;
+        }
+        codes
+    };
+
     fn presentation(self) -> &'static Presentation {
         PRESENTATIONS.iter().find(|row| row.code == self).expect("every code has a row in the table")
     }
@@ -357,6 +368,9 @@ mod tests {
         // The codes are numbered from 0, and `NotAvailable` is the last.
         let codes: HashSet<_> = PRESENTATIONS.iter().map(|row| row.code as usize).collect();
         assert_eq!(codes, (0..=ErrorCode::NotAvailable as usize).collect());
+        for (at, code) in ErrorCode::ALL.into_iter().enumerate() {
+            assert_eq!(code as usize, at, "the table has the order of the codes");
+        }
         let names: HashSet<_> = PRESENTATIONS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), PRESENTATIONS.len());
     }

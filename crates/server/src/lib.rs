@@ -10,12 +10,18 @@ mod metrics;
 pub mod resp;
 pub mod rest;
 mod service;
+mod tls;
+mod watched;
 
-pub use access::{Access, Caller, Identity, Scope, Scopes};
+pub use access::{
+    Access, AccessSettings, Caller, Identity, KeyEntry, KeyFile, NewKey, Scope, Scopes, TokenSettings,
+    require_safe_binding,
+};
 pub use administration::{
     Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest, Progress,
     VerifyOutcome,
 };
-pub use limits::{Budget, Limits};
-pub use metrics::{Metrics, Operation, Protocol};
+pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
+pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Door, Service};
+pub use tls::{Tls, TlsSettings};

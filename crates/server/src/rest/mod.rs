@@ -1,1 +1,126 @@
-//! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document.
+//! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
+//! and neither is who may do what: both are asked.
+//!
+//! A request passes, from the outside in: `connection` (sockets, TLS, time-outs of headers), `answer` (request id,
+//! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
+
+mod admin;
+mod answer;
+mod changes;
+mod checks;
+mod connection;
+mod counts;
+mod document;
+mod endpoint;
+mod extract;
+mod json;
+mod lists;
+mod pairs;
+mod problem;
+mod query;
+mod request_id;
+mod routes;
+mod stall;
+mod stream;
+mod system;
+mod tail;
+mod writes;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use kinfolk_core::graph::{ChangeLog, EdgeStore};
+use tokio::sync::Semaphore;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
+
+use crate::service::Door;
+
+/// How many imports, exports, verifications and backups may run at once: each takes a thread and much of the disk.
+const JOBS_MAX: usize = 4;
+
+/// A store that REST can serve.
+pub trait Store: EdgeStore + ChangeLog {}
+
+impl<S: EdgeStore + ChangeLog> Store for S {}
+
+/// What a deployment may set about REST.
+#[derive(Clone, Debug)]
+pub struct RestSettings {
+    /// How many connections may be open; further ones wait to be accepted.
+    pub connections_max: usize,
+    /// How long a connection may take to send the headers of a request, the wait between two requests included.
+    pub header_timeout: Duration,
+    /// How long a request may take. Streams and administration are not bounded by it.
+    pub request_timeout: Duration,
+    /// How long an answer may wait for a client that does not read.
+    pub write_timeout: Duration,
+    /// How long requests may take to finish once the server is told to stop.
+    pub drain_timeout: Duration,
+    /// The largest body, except that of an import.
+    pub body_bytes_max: usize,
+    /// How often an event stream without news says that it is alive.
+    pub keep_alive_interval: Duration,
+    /// Web pages of which origins may call; none by default.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for RestSettings {
+    fn default() -> Self {
+        Self {
+            connections_max: 20_000,
+            header_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(30),
+            body_bytes_max: 256 * 1024,
+            keep_alive_interval: Duration::from_secs(15),
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+/// What all connections share.
+struct Rest<S> {
+    door: Arc<Door<S>>,
+    settings: RestSettings,
+    stop: CancellationToken,
+    tail: tail::Tail,
+    jobs: Arc<Semaphore>,
+    request_ids: request_id::RequestIds,
+    document: document::Document,
+}
+
+type Shared<S> = Arc<Rest<S>>;
+
+/// Serves REST until it is told to stop and the requests that it had taken by then are answered.
+pub async fn serve<S: Store>(
+    listener: tokio::net::TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    door: Arc<Door<S>>,
+    settings: RestSettings,
+    stop: CancellationToken,
+) {
+    let (shared, router) = assemble(door, settings, stop);
+    connection::accept(listener, tls, shared, router).await;
+}
+
+fn assemble<S: Store>(
+    door: Arc<Door<S>>,
+    settings: RestSettings,
+    stop: CancellationToken,
+) -> (Shared<S>, Router) {
+    let (routes, document) = routes::all::<S>();
+    let shared = Arc::new(Rest {
+        door,
+        settings,
+        stop,
+        tail: tail::Tail::default(),
+        jobs: Arc::new(Semaphore::new(JOBS_MAX)),
+        request_ids: request_id::RequestIds::new(),
+        document: document::Document::new(document),
+    });
+    let router = routes::finish(routes, &shared);
+    (shared, router)
+}

@@ -1,0 +1,224 @@
+//! Who is asking and what they may do, as long as their credential stands. Credentials are not read here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use kinfolk_core::{Clock, Error, Id, Result, SystemClock, Timestamp};
+
+use super::scope::{Scope, Scopes};
+use crate::limits::Budget;
+
+/// Who a caller is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// Anybody on this machine: authentication is off.
+    Anyone,
+    /// A service with an API key of this name.
+    Service(Arc<str>),
+    /// An end user, known by a signed token.
+    User(Id),
+}
+
+/// Who is asking, what they may do, and how much of it.
+///
+/// A connection may keep its caller for long. What a key was given can be taken back meanwhile, and a token expires:
+/// [`Caller::check`] and with it [`Caller::require`] and [`Caller::admit`] refuse such a caller from that moment on.
+/// Scopes taken from a key are gone at once; scopes added to it are there at the next authentication.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Who.
+    pub identity: Identity,
+    /// What.
+    pub scopes: Scopes,
+    /// How much: what is left of the rate limit that applies to this caller.
+    pub budget: Arc<Budget>,
+    /// The credential's own end; for keys, the standing knows.
+    pub(super) expires_at: Option<Timestamp>,
+    pub(super) standing: Arc<Standing>,
+}
+
+impl Caller {
+    /// A caller whose credential never ends: whoever is on this machine, or a test.
+    pub fn new(identity: Identity, scopes: Scopes, budget: Arc<Budget>) -> Self {
+        let standing = Arc::new(Standing::new(Arc::new(SystemClock), scopes, None));
+        Self { identity, scopes, budget, expires_at: None, standing }
+    }
+
+    /// Refuses a caller whose credential was revoked or has expired. Two loads; a clock is read only for a
+    /// credential that has an end.
+    pub fn check(&self) -> Result<()> {
+        self.standing.check(self.expires_at)
+    }
+
+    /// Whether the credential still stands.
+    pub fn is_current(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Lets `cost` requests in, if the credential stands and the rate limit allows them. Once a pipeline will do.
+    pub fn admit(&self, cost: u32) -> Result<()> {
+        self.check()?;
+        self.budget.take(cost)
+    }
+
+    /// Refuses a caller without a scope.
+    pub fn require(&self, scope: Scope) -> Result<()> {
+        self.check()?;
+        if self.scopes.contains(scope) && self.standing.scopes().contains(scope) {
+            return Ok(());
+        }
+        Err(Error::Forbidden { detail: format!("this needs the scope {}", scope.name()) })
+    }
+
+    /// Who acts: an end user is itself; a service names whom it acts for.
+    pub fn actor(&self, named: Option<Id>) -> Result<Id> {
+        match (&self.identity, named) {
+            (Identity::User(user), None) => Ok(*user),
+            (Identity::User(user), Some(named)) if *user == named => Ok(named),
+            (Identity::User(_), Some(_)) => {
+                Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
+            }
+            (_, Some(named)) => Ok(named),
+            (_, None) => Err(Error::ActorRequired),
+        }
+    }
+
+    /// Refuses an end user who asks for what only another one may see.
+    pub fn require_viewer(&self, viewer: Id) -> Result<()> {
+        match self.identity {
+            Identity::User(user) if user != viewer => {
+                Err(Error::Forbidden { detail: "a user sees only its own".to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses end users.
+    pub fn require_service(&self) -> Result<()> {
+        match self.identity {
+            Identity::User(_) => Err(Error::Forbidden { detail: "this is for services only".to_owned() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What holds for everybody who came with one key, now. Shared with them, so that a change reaches them at once.
+pub(super) struct Standing {
+    clock: Arc<dyn Clock>,
+    /// Milliseconds since 1970; 0 once revoked, [`Standing::NEVER`] without an end.
+    ends_at: AtomicU64,
+    scopes: AtomicU8,
+}
+
+impl Standing {
+    const NEVER: u64 = u64::MAX;
+    const REVOKED: u64 = 0;
+
+    pub fn new(clock: Arc<dyn Clock>, scopes: Scopes, not_after: Option<Timestamp>) -> Self {
+        let standing = Self { clock, ends_at: Self::NEVER.into(), scopes: 0.into() };
+        standing.update(scopes, not_after);
+        standing
+    }
+
+    /// What holds from now on.
+    pub fn update(&self, scopes: Scopes, not_after: Option<Timestamp>) {
+        self.scopes.store(scopes.bits(), Ordering::Relaxed);
+        self.ends_at.store(not_after.map_or(Self::NEVER, Timestamp::millis), Ordering::Relaxed);
+    }
+
+    /// Nobody with this key gets in any more, also not over connections that are open.
+    pub fn revoke(&self) {
+        self.ends_at.store(Self::REVOKED, Ordering::Relaxed);
+    }
+
+    pub fn is_revoked(&self) -> bool {
+        self.ends_at.load(Ordering::Relaxed) == Self::REVOKED
+    }
+
+    pub fn scopes(&self) -> Scopes {
+        Scopes::from_bits(self.scopes.load(Ordering::Relaxed))
+    }
+
+    fn check(&self, expires_at: Option<Timestamp>) -> Result<()> {
+        let ends_at = self.ends_at.load(Ordering::Relaxed);
+        if ends_at == Self::REVOKED {
+            return Err(Error::Unauthenticated { detail: "the credential was revoked; use another" });
+        }
+        let ends_at = expires_at.map_or(ends_at, |expires| expires.millis().min(ends_at));
+        if ends_at != Self::NEVER && self.clock.now().millis() >= ends_at {
+            return Err(Error::Unauthenticated { detail: "the credential has expired; get a new one" });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Standing").field("ends_at", &self.ends_at).field("scopes", &self.scopes()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_conformance::SimulatedClock;
+    use kinfolk_core::ErrorCode;
+
+    use super::*;
+
+    fn caller(identity: Identity) -> Caller {
+        Caller::new(identity, Scopes::all(), Arc::new(Budget::unlimited()))
+    }
+
+    #[test]
+    fn an_end_user_is_only_itself() {
+        let (one, two) = (Id::Integer(1), Id::Integer(2));
+        let user = caller(Identity::User(one));
+        assert_eq!(user.actor(None).unwrap(), one);
+        assert_eq!(user.actor(Some(one)).unwrap(), one);
+        assert_eq!(user.actor(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
+        assert!(user.require_viewer(one).is_ok() && user.require_viewer(two).is_err());
+        assert!(user.require_service().is_err());
+
+        for identity in [Identity::Anyone, Identity::Service("feed".into())] {
+            let service = caller(identity);
+            assert_eq!(service.actor(Some(two)).unwrap(), two);
+            assert_eq!(service.actor(None).unwrap_err().code(), ErrorCode::ActorRequired);
+            assert!(service.require_viewer(two).is_ok() && service.require_service().is_ok());
+        }
+    }
+
+    #[test]
+    fn what_a_key_loses_its_callers_lose_at_once() {
+        let clock = Arc::new(SimulatedClock::default());
+        let mut caller = caller(Identity::Service("feed".into()));
+        caller.standing = Arc::new(Standing::new(Arc::clone(&clock) as _, Scopes::all(), None));
+        let connected = caller.clone();
+        connected.require(Scope::Write).unwrap();
+
+        caller.standing.update("read".parse().unwrap(), None);
+        assert_eq!(connected.require(Scope::Write).unwrap_err().code(), ErrorCode::Forbidden);
+        connected.require(Scope::Read).unwrap();
+
+        caller.standing.update(Scopes::all(), Some(clock.now().plus_millis(10)));
+        assert!(connected.is_current());
+        clock.advance(10);
+        assert_eq!(connected.require(Scope::Read).unwrap_err().code(), ErrorCode::Unauthenticated);
+
+        caller.standing.update(Scopes::all(), None);
+        caller.standing.revoke();
+        assert_eq!(connected.admit(1).unwrap_err().code(), ErrorCode::Unauthenticated);
+        assert!(!connected.is_current());
+    }
+
+    #[test]
+    fn the_earlier_end_counts() {
+        let clock = Arc::new(SimulatedClock::default());
+        let mut caller = caller(Identity::User(Id::Integer(1)));
+        caller.standing = Arc::new(Standing::new(Arc::clone(&clock) as _, Scopes::all(), None));
+        caller.expires_at = Some(clock.now().plus_millis(5));
+        assert!(caller.is_current());
+        clock.advance(5);
+        assert!(!caller.is_current());
+    }
+}

@@ -1,0 +1,129 @@
+//! What a caller may be allowed to do, and sets of it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kinfolk_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Something that a service may be allowed to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Ask.
+    Read,
+    /// Change.
+    Write,
+    /// Act on what others have written.
+    Moderate,
+    /// Import, export, verify, back up.
+    Admin,
+}
+
+impl Scope {
+    /// All scopes.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Moderate, Self::Admin];
+
+    /// The name in configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Moderate => "moderate",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The scope of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scopes(u8);
+
+impl Scopes {
+    /// Every scope.
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+
+    /// Whether a scope is in the set.
+    pub fn contains(self, scope: Scope) -> bool {
+        self.0 & (1 << scope as u8) != 0
+    }
+
+    /// Whether no scope is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The scopes in the set.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+    }
+
+    /// The set as a number, for keeping it in an atomic.
+    pub(super) fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set of that number.
+    pub(super) fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::all().0)
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | 1 << scope as u8))
+    }
+}
+
+impl FromStr for Scopes {
+    type Err = Error;
+
+    /// Names with commas between them, such as `read,write`.
+    fn from_str(text: &str) -> Result<Self> {
+        let scope = |name: &str| {
+            Scope::from_name(name.trim()).ok_or_else(|| Error::InvalidInput {
+                detail: format!("{:?} is not a scope: use read, write, moderate, admin", name.trim()),
+            })
+        };
+        text.split(',').map(scope).collect()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, scope) in self.iter().enumerate() {
+            write!(out, "{}{}", if at == 0 { "" } else { "," }, scope.name())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_read_and_written() {
+        let scopes: Scopes = "write, read".parse().unwrap();
+        assert_eq!(scopes.to_string(), "read,write");
+        assert!(scopes.contains(Scope::Read) && !scopes.contains(Scope::Admin));
+        assert_eq!(Scopes::from_bits(Scopes::all().bits()), Scopes::all());
+        assert!(Scopes::default().is_empty());
+        for text in ["", "read,", "Read", "all"] {
+            assert!(text.parse::<Scopes>().is_err(), "{text:?}");
+        }
+    }
+}

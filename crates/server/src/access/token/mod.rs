@@ -1,0 +1,211 @@
+//! End users by JSON Web Tokens that the application's identity provider has signed. Nothing is signed here.
+//!
+//! A token must name the user in `sub`, this service in `aud` and its end in `exp`; `nbf` is kept, and `iss` if
+//! issuers are configured. Its algorithm must be allowed, and each key serves only algorithms of its own family: a
+//! public key is never taken for a shared secret, and there is no `none`.
+//!
+//! A user may read and write. Names in `scope` or `scopes` that begin with `kinfolk:` narrow that: a token with
+//! `kinfolk:read` only reads. `kinfolk:moderate` is granted only where the settings allow it; `admin` never is.
+//! Other names are other services' business and change nothing.
+
+mod cache;
+mod claims;
+mod keys;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cache::{TokenCache, Verified};
+use claims::Claims;
+use jsonwebtoken::errors::{Error as TokenError, ErrorKind};
+use jsonwebtoken::{Algorithm, Header, decode, decode_header};
+use keys::{TokenKey, TokenKeys};
+use kinfolk_core::{Clock, Error, Id, IdKind, Result};
+use parking_lot::RwLock;
+
+use super::caller::{Caller, Identity};
+use crate::limits::Budget;
+use crate::watched::WatchedFile;
+
+/// Longer tokens are refused unread: a token with many claims has one or two KiB.
+const TOKEN_LEN_MAX: usize = 8 << 10;
+
+/// How end users' tokens are checked.
+#[derive(Clone, Debug)]
+pub struct TokenSettings {
+    /// The issuer's keys: a JWK set, public keys in PEM, or a shared secret.
+    pub keys_file: PathBuf,
+    /// The algorithms that are allowed, by the names of RFC 7518.
+    pub algorithms: Vec<String>,
+    /// What this service is called in `aud`: one of these.
+    pub audiences: Vec<String>,
+    /// Who may have issued a token; anybody with the keys if there are none.
+    pub issuers: Vec<String>,
+    /// How much clocks may differ.
+    pub leeway: Duration,
+    /// Whether a token may make its user a moderator.
+    pub allow_moderate: bool,
+    /// So many tokens are remembered as verified.
+    pub cached: usize,
+}
+
+impl TokenSettings {
+    /// The usual settings for an issuer's keys and this service's name.
+    pub fn new(keys_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
+        Self {
+            keys_file: keys_file.into(),
+            algorithms: ["RS256", "ES256", "EdDSA"].map(str::to_owned).to_vec(),
+            audiences: vec![audience.into()],
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(30),
+            allow_moderate: false,
+            cached: 10_000,
+        }
+    }
+}
+
+/// The tokens that are valid now.
+pub(super) struct Tokens {
+    settings: TokenSettings,
+    algorithms: Vec<Algorithm>,
+    id_kind: IdKind,
+    file: WatchedFile,
+    clock: Arc<dyn Clock>,
+    keys: RwLock<TokenKeys>,
+    cache: TokenCache,
+}
+
+impl Tokens {
+    /// Reads the keys; settings that can't work are refused.
+    pub fn load(settings: &TokenSettings, id_kind: IdKind, clock: Arc<dyn Clock>) -> Result<Self> {
+        let invalid = |detail: &str| Error::InvalidInput { detail: detail.to_owned() };
+        if settings.audiences.is_empty() {
+            return Err(invalid("tokens need an audience: configure what this service is called in aud"));
+        }
+        if settings.algorithms.is_empty() {
+            return Err(invalid("tokens need an algorithm: allow at least one, such as RS256"));
+        }
+        let tokens = Self {
+            algorithms: settings
+                .algorithms
+                .iter()
+                .map(|name| parse_algorithm(name))
+                .collect::<Result<_>>()?,
+            id_kind,
+            file: WatchedFile::new(&settings.keys_file),
+            clock,
+            keys: RwLock::default(),
+            cache: TokenCache::new(settings.cached),
+            settings: settings.clone(),
+        };
+        tokens.apply(&tokens.file.read()?)?;
+        Ok(tokens)
+    }
+
+    /// Whom a token belongs to. The budget is the user's, for the caller to find.
+    pub fn authenticate(&self, token: &str, budget: impl FnOnce(Id) -> Arc<Budget>) -> Result<Caller> {
+        if token.len() > TOKEN_LEN_MAX {
+            return Err(refusal("the token is longer than 8 KiB"));
+        }
+        let digest = blake3::hash(token.as_bytes());
+        // A key that was taken away may have come back, as another: then the token is verified anew.
+        let verified = match self.cache.get(&digest).filter(|verified| !verified.standing.is_revoked()) {
+            Some(verified) => verified,
+            None => {
+                let verified = self.verify(token)?;
+                self.cache.insert(digest, verified.clone());
+                verified
+            }
+        };
+        let Verified { user, scopes, expires_at, standing } = verified;
+        let identity = Identity::User(user);
+        Ok(Caller { identity, scopes, budget: budget(user), expires_at: Some(expires_at), standing })
+    }
+
+    fn verify(&self, token: &str) -> Result<Verified> {
+        let header = decode_header(token).map_err(|error| describe(&error))?;
+        // What is critical must be understood, and no extension is (RFC 7515, 4.1.11).
+        if header.crit.is_some() {
+            return Err(refusal("the token has critical extensions, which are not understood"));
+        }
+        let keys = self.keys.read();
+        let mut refused = refusal("the token is signed by a key or an algorithm that is not accepted here");
+        for key in keys.candidates(&header) {
+            match self.verify_with(token, &header, key) {
+                Ok(verified) => return Ok(verified),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    fn verify_with(&self, token: &str, header: &Header, key: &TokenKey) -> Result<Verified> {
+        let validation = key.validation(header.alg, &self.settings);
+        let claims = decode::<Claims>(token, &key.key, &validation).map_err(|error| describe(&error))?.claims;
+        let expires_at = claims.lifetime(self.clock.now(), self.settings.leeway)?;
+        let user = claims.user(self.id_kind)?;
+        let scopes = claims.scopes(self.settings.allow_moderate)?;
+        Ok(Verified { user, scopes, expires_at, standing: Arc::clone(&key.standing) })
+    }
+
+    /// Takes the file's present keys, whatever was seen before. A file that can't be used leaves all as it was.
+    pub fn reload(&self) -> Result<()> {
+        self.apply(&self.file.read()?)
+    }
+
+    /// As [`Tokens::reload`], if the file has changed. Says whether it has.
+    pub fn reload_if_changed(&self) -> Result<bool> {
+        match self.file.read_if_changed() {
+            Some(content) => self.apply(&content?).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn apply(&self, content: &[u8]) -> Result<()> {
+        let mut keys = TokenKeys::parse(content, &self.algorithms, &self.clock)
+            .map_err(|problem| self.file.invalid(problem))?;
+        let mut present = self.keys.write();
+        keys.succeed(&present);
+        *present = keys;
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Tokens").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+fn parse_algorithm(name: &str) -> Result<Algorithm> {
+    name.parse().map_err(|_| Error::InvalidInput {
+        detail: format!(
+            "{name:?} is not an algorithm that tokens may have: use HS256, HS384, HS512, RS256, RS384, RS512, \
+             PS256, PS384, PS512, ES256, ES384 or EdDSA"
+        ),
+    })
+}
+
+fn refusal(detail: &'static str) -> Error {
+    Error::Unauthenticated { detail }
+}
+
+fn describe(error: &TokenError) -> Error {
+    refusal(match error.kind() {
+        ErrorKind::InvalidSignature => "the signature of the token is not valid",
+        ErrorKind::InvalidAudience => "the token is for another audience",
+        ErrorKind::InvalidIssuer => "the token is from another issuer",
+        ErrorKind::InvalidAlgorithm => "the token is signed by an algorithm that is not accepted here",
+        ErrorKind::MissingRequiredClaim(claim) => match claim.as_str() {
+            "exp" => "the token has no valid end (exp)",
+            "aud" => "the token names no audience (aud)",
+            "iss" => "the token names no issuer (iss)",
+            _ => "the token names no user (sub)",
+        },
+        _ => "the token is malformed",
+    })
+}
+
+#[cfg(test)]
+mod tests;

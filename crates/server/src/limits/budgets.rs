@@ -1,0 +1,129 @@
+//! The budgets of many users, found by id. Memory is bounded: full budgets are forgotten, since a new one is full too.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+use kinfolk_core::Id;
+use parking_lot::Mutex;
+
+use super::budget::monotonic;
+use super::{Budget, Rate};
+
+const SHARDS: usize = 16;
+
+/// One budget a user. Two connections of a user get the same one.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    rate: Rate,
+    /// Random, so that nobody can choose ids that meet in one shard.
+    hasher: RandomState,
+    shards: [Mutex<HashMap<Id, Arc<Budget>, RandomState>>; SHARDS],
+    shard_entries_max: usize,
+}
+
+impl Budgets {
+    /// Budgets of one rate; at most about `remembered` of them.
+    pub fn new(rate: Rate, remembered: usize) -> Self {
+        let shard_entries_max = remembered.div_ceil(SHARDS).max(8);
+        Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
+    }
+
+    /// The user's budget.
+    pub fn of(&self, user: Id) -> Arc<Budget> {
+        self.of_at(user, monotonic)
+    }
+
+    fn of_at(&self, user: Id, now: impl FnOnce() -> u64) -> Arc<Budget> {
+        let shard = (self.hasher.hash_one(user) >> 32) as usize % SHARDS;
+        let mut budgets = self.shards[shard].lock();
+        if let Some(budget) = budgets.get(&user) {
+            return Arc::clone(budget);
+        }
+        if budgets.len() >= self.shard_entries_max {
+            forget(&mut budgets, self.shard_entries_max, now());
+        }
+        let budget = Arc::new(Budget::new(Some(self.rate)));
+        budgets.insert(user, Arc::clone(&budget));
+        budget
+    }
+}
+
+/// Makes room for an eighth of what a shard may hold, so that the next many newcomers need no search.
+///
+/// Full budgets that no connection holds go first. Should that not do, more users are active at once than may be
+/// remembered: those with the most left go, so whoever asks too much stays known.
+fn forget(budgets: &mut HashMap<Id, Arc<Budget>, RandomState>, entries_max: usize, now: u64) {
+    let is_held = |budget: &Arc<Budget>| Arc::strong_count(budget) > 1;
+    budgets.retain(|_, budget| is_held(budget) || budget.full_at() > now);
+    let kept = entries_max - entries_max / 8;
+    let excess = budgets.len().saturating_sub(kept);
+    if excess == 0 {
+        return;
+    }
+    let mut ranked: Vec<_> =
+        budgets.iter().map(|(user, budget)| (is_held(budget), budget.full_at(), *user)).collect();
+    ranked.select_nth_unstable(excess - 1);
+    for (_, _, user) in ranked.iter().take(excess) {
+        budgets.remove(user);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(budgets: &Budgets) -> usize {
+        budgets.shards.iter().map(|shard| shard.lock().len()).sum()
+    }
+
+    #[test]
+    fn a_user_has_one_budget() {
+        let budgets = Budgets::new(Rate::per_second(1), 100);
+        let first = budgets.of(Id::Integer(1));
+        assert!(Arc::ptr_eq(&first, &budgets.of(Id::Integer(1))));
+        assert!(!Arc::ptr_eq(&first, &budgets.of(Id::Integer(2))));
+    }
+
+    #[test]
+    fn a_flood_of_users_is_bounded() {
+        let budgets = Budgets::new(Rate::per_hour(10), 1_000);
+        let held = budgets.of(Id::Integer(0));
+        for user in 1..50_000 {
+            budgets.of(Id::Integer(user));
+        }
+        assert!(entries(&budgets) <= 1_008, "{}", entries(&budgets));
+        assert!(Arc::ptr_eq(&held, &budgets.of(Id::Integer(0))), "a budget in use is not forgotten");
+    }
+
+    #[test]
+    fn whoever_asked_most_stays_known() {
+        let budgets = Budgets::new(Rate::per_hour(10), 1_000);
+        budgets.of(Id::Integer(0)).take(10).unwrap();
+        for user in 1..50_000 {
+            budgets.of(Id::Integer(user)).take(1).unwrap();
+        }
+        assert!(entries(&budgets) <= 1_008, "{}", entries(&budgets));
+        assert!(
+            budgets.of(Id::Integer(0)).take(1).is_err(),
+            "the flood gave a new budget to who had none left"
+        );
+    }
+
+    #[test]
+    fn a_full_budget_is_forgotten_once_time_has_refilled_it() {
+        let budgets = Budgets::new(Rate::per_second(10), 8);
+        for user in 0..2_000 {
+            budgets.of_at(Id::Integer(user), || 0);
+        }
+        let spent = budgets.of(Id::Integer(5_000));
+        spent.take(5).unwrap();
+        drop(spent);
+        // A simulated year later nothing is missing from any budget, so all that are in the way can go.
+        for user in 10_000..12_000 {
+            budgets.of_at(Id::Integer(user), || 365 * 86_400 * 1_000_000_000);
+        }
+        assert!(budgets.of(Id::Integer(5_000)).take(10).is_ok());
+    }
+}

@@ -1,0 +1,119 @@
+//! What was asked, how often, how it ended and how long it took. Rendered for Prometheus; kept in plain atomics,
+//! because a check takes less time than a look-up of a metric by its name would.
+
+mod figures;
+mod histogram;
+mod names;
+mod process;
+mod render;
+mod stripes;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use figures::STORE_FIGURES;
+use histogram::{Histogram, Snapshot};
+use kinfolk_core::ErrorCode;
+pub use names::{Operation, Protocol};
+use stripes::Striped;
+
+use crate::administration::Figure;
+
+const PROTOCOLS: usize = Protocol::ALL.len();
+const OPERATIONS: usize = Operation::ALL.len();
+
+/// A number for each protocol, each on a cache line of its own.
+type PerProtocol = [Padded; PROTOCOLS];
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded(AtomicU64);
+
+/// Counters and histograms of all requests.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    durations: Striped<Durations>,
+    failures: Failures,
+    opened: PerProtocol,
+    closed: PerProtocol,
+}
+
+/// A histogram for each protocol and operation.
+#[derive(Debug)]
+struct Durations(Box<[Histogram]>);
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self((0..PROTOCOLS * OPERATIONS).map(|_| Histogram::default()).collect())
+    }
+}
+
+impl Durations {
+    fn of(&self, protocol: Protocol, operation: Operation) -> &Histogram {
+        &self.0[protocol as usize * OPERATIONS + operation as usize]
+    }
+}
+
+/// A counter for each protocol, operation and error code. Failures are rare enough for one set.
+#[derive(Debug)]
+struct Failures(Box<[AtomicU64]>);
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self((0..PROTOCOLS * OPERATIONS * ErrorCode::ALL.len()).map(|_| AtomicU64::new(0)).collect())
+    }
+}
+
+impl Failures {
+    fn of(&self, protocol: Protocol, operation: Operation, code: ErrorCode) -> &AtomicU64 {
+        let row = protocol as usize * OPERATIONS + operation as usize;
+        &self.0[row * ErrorCode::ALL.len() + code as usize]
+    }
+}
+
+impl Metrics {
+    /// Counts `count` requests that took the same time, as those of one pipeline do.
+    pub fn observe(&self, protocol: Protocol, operation: Operation, count: u64, took: Duration) {
+        self.durations.mine().of(protocol, operation).observe(count, took);
+    }
+
+    /// Counts a refused or failed request.
+    pub fn failed(&self, protocol: Protocol, operation: Operation, code: ErrorCode) {
+        self.failures.of(protocol, operation, code).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection was opened.
+    pub fn connected(&self, protocol: Protocol) {
+        self.opened[protocol as usize].0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A connection has ended.
+    pub fn disconnected(&self, protocol: Protocol) {
+        self.closed[protocol as usize].0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Everything, in the text format of Prometheus.
+    pub fn render(&self, figures: &[Figure]) -> String {
+        render::render(self, figures)
+    }
+
+    fn durations(&self, protocol: Protocol, operation: Operation) -> Snapshot {
+        let mut sum = Snapshot::default();
+        for stripe in self.durations.all() {
+            stripe.of(protocol, operation).add_to(&mut sum);
+        }
+        sum
+    }
+
+    fn failures(&self, protocol: Protocol, operation: Operation, code: ErrorCode) -> u64 {
+        self.failures.of(protocol, operation, code).load(Ordering::Relaxed)
+    }
+
+    fn opened(&self, protocol: Protocol) -> u64 {
+        self.opened[protocol as usize].0.load(Ordering::Relaxed)
+    }
+
+    fn closed(&self, protocol: Protocol) -> u64 {
+        self.closed[protocol as usize].0.load(Ordering::Relaxed)
+    }
+}

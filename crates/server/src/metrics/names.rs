@@ -1,0 +1,83 @@
+//! What is told apart: protocols and operations, and what dashboards call them.
+
+/// How a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP.
+    Rest,
+    /// The Redis protocol.
+    Resp,
+}
+
+impl Protocol {
+    /// All protocols, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::Rest, Self::Resp];
+
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rest => "rest",
+            Self::Resp => "resp",
+        }
+    }
+}
+
+/// Declares operations once, with their names in metrics.
+macro_rules! operations {
+    ($($(#[$doc:meta])* $operation:ident = $name:literal,)+) => {
+        /// What was asked.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[expect(missing_docs, reason = "each is the operation of that name")]
+        pub enum Operation {
+            $($(#[$doc])* $operation,)+
+        }
+
+        impl Operation {
+            /// All operations, in the order of their numbers.
+            pub const ALL: &[Self] = &[$(Self::$operation,)+];
+
+            /// The name in metrics.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$operation => $name,)+
+                }
+            }
+        }
+    };
+}
+
+operations! {
+    Check = "check",
+    CheckMany = "check_many",
+    Relationships = "relationships",
+    Follow = "follow",
+    Unfollow = "unfollow",
+    RemoveFollower = "remove_follower",
+    Following = "following",
+    Followers = "followers",
+    Friends = "friends",
+    Counts = "counts",
+    Changes = "changes",
+    ChangesStream = "changes_stream",
+    Import = "import",
+    Export = "export",
+    Verify = "verify",
+    Backup = "backup",
+    /// Anything about the connection or the server itself.
+    Other = "other",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_places() {
+        for (at, operation) in Operation::ALL.iter().enumerate() {
+            assert_eq!(*operation as usize, at);
+        }
+        for (at, protocol) in Protocol::ALL.iter().enumerate() {
+            assert_eq!(*protocol as usize, at);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Metrics as text in the exposition format of Prometheus, version 0.0.4.
+
+use std::fmt::{self, Display, Write};
+
+use kinfolk_core::ErrorCode;
+
+use super::histogram::{BOUNDS_NANOS, Snapshot};
+use super::{Metrics, Operation, Protocol, process};
+use crate::administration::{Figure, FigureKind};
+
+pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
+    let mut text = Text { out: String::with_capacity(16 << 10), families: Vec::new() };
+    text.family("kinfolk_build_info", "gauge", "What is running.");
+    text.sample("kinfolk_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    render_durations(&mut text, metrics);
+    render_failures(&mut text, metrics);
+    render_connections(&mut text, metrics);
+    for figure in figures.iter().chain(&process::figures()) {
+        let kind = match figure.kind {
+            FigureKind::Gauge => "gauge",
+            FigureKind::Counter => "counter",
+        };
+        // A family may appear once only, or nothing at all can be read.
+        if text.family(figure.name, kind, figure.help) {
+            text.sample(figure.name, &[], Number(figure.value));
+        }
+    }
+    text.out
+}
+
+fn render_durations(text: &mut Text, metrics: &Metrics) {
+    const NAME: &str = "kinfolk_request_duration_seconds";
+    text.family(NAME, "histogram", "How long requests took, those that failed too.");
+    for protocol in Protocol::ALL {
+        for &operation in Operation::ALL {
+            let snapshot = metrics.durations(protocol, operation);
+            if snapshot.count() > 0 {
+                let labels = [("protocol", protocol.name()), ("operation", operation.name())];
+                render_histogram(text, NAME, labels, &snapshot);
+            }
+        }
+    }
+}
+
+fn render_histogram(text: &mut Text, name: &str, labels: [(&str, &str); 2], snapshot: &Snapshot) {
+    let [first, second] = labels;
+    let mut below = 0;
+    let bounds = BOUNDS_NANOS.iter().map(|&nanos| Seconds(nanos).to_string()).chain(["+Inf".to_owned()]);
+    for (count, bound) in snapshot.buckets.iter().zip(bounds) {
+        below += count;
+        text.sample(&format!("{name}_bucket"), &[first, second, ("le", &bound)], below);
+    }
+    text.sample(&format!("{name}_sum"), &labels, Seconds(snapshot.sum_nanos));
+    text.sample(&format!("{name}_count"), &labels, below);
+}
+
+fn render_failures(text: &mut Text, metrics: &Metrics) {
+    const NAME: &str = "kinfolk_request_failures_total";
+    text.family(NAME, "counter", "Requests that were refused or failed, by the code of the error.");
+    for protocol in Protocol::ALL {
+        for &operation in Operation::ALL {
+            for code in ErrorCode::ALL {
+                let count = metrics.failures(protocol, operation, code);
+                if count > 0 {
+                    let labels = [
+                        ("protocol", protocol.name()),
+                        ("operation", operation.name()),
+                        ("code", code.name()),
+                    ];
+                    text.sample(NAME, &labels, count);
+                }
+            }
+        }
+    }
+    // Alarms watch these two, so they are there before the first time.
+    for (name, help, code) in [
+        ("kinfolk_rate_limited_total", "Requests over a rate limit.", ErrorCode::RateLimited),
+        ("kinfolk_unauthenticated_total", "Requests without a valid credential.", ErrorCode::Unauthenticated),
+    ] {
+        text.family(name, "counter", help);
+        for protocol in Protocol::ALL {
+            let count: u64 =
+                Operation::ALL.iter().map(|&operation| metrics.failures(protocol, operation, code)).sum();
+            text.sample(name, &[("protocol", protocol.name())], count);
+        }
+    }
+}
+
+fn render_connections(text: &mut Text, metrics: &Metrics) {
+    // Read before the openings, so that no connection is seen as closed before it was opened.
+    let closed = Protocol::ALL.map(|protocol| metrics.closed(protocol));
+    let opened = Protocol::ALL.map(|protocol| metrics.opened(protocol));
+    let rows = || Protocol::ALL.into_iter().zip(opened).zip(closed);
+    text.family("kinfolk_connections", "gauge", "Connections that are open.");
+    for ((protocol, opened), closed) in rows() {
+        let open = opened.saturating_sub(closed);
+        text.sample("kinfolk_connections", &[("protocol", protocol.name())], open);
+    }
+    text.family("kinfolk_connections_opened_total", "counter", "Connections that were opened.");
+    for ((protocol, opened), _) in rows() {
+        text.sample("kinfolk_connections_opened_total", &[("protocol", protocol.name())], opened);
+    }
+}
+
+struct Text {
+    out: String,
+    /// The names of the families so far.
+    families: Vec<String>,
+}
+
+impl Text {
+    /// Begins a family, unless there is one of that name already. Says whether it did.
+    fn family(&mut self, name: &str, kind: &str, help: &str) -> bool {
+        if self.families.iter().any(|family| family == name) {
+            return false;
+        }
+        self.families.push(name.to_owned());
+        let help = help.replace('\\', "\\\\").replace('\n', "\\n");
+        writeln!(self.out, "# HELP {name} {help}\n# TYPE {name} {kind}").expect("text grows");
+        true
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        self.out.push_str(name);
+        for (at, (label, text)) in labels.iter().enumerate() {
+            let opening = if at == 0 { '{' } else { ',' };
+            let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            write!(self.out, "{opening}{label}=\"{text}\"").expect("text grows");
+        }
+        let closing = if labels.is_empty() { "" } else { "}" };
+        writeln!(self.out, "{closing} {value}").expect("text grows");
+    }
+}
+
+/// Nanoseconds in seconds, without the noise of a division.
+struct Seconds(u64);
+
+impl Display for Seconds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (seconds, nanos) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        if nanos == 0 {
+            return seconds.fmt(out);
+        }
+        let fraction = format!("{nanos:09}");
+        write!(out, "{seconds}.{}", fraction.trim_end_matches('0'))
+    }
+}
+
+/// A number as the format spells it.
+struct Number(f64);
+
+impl Display for Number {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            f64::INFINITY => out.write_str("+Inf"),
+            f64::NEG_INFINITY => out.write_str("-Inf"),
+            number => number.fmt(out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

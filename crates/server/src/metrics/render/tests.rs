@@ -1,0 +1,238 @@
+//! The text is read back by a strict parser of the format, written here for that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::*;
+use crate::metrics::STORE_FIGURES;
+
+#[derive(Debug, Default)]
+struct Family {
+    kind: String,
+    samples: Vec<Sample>,
+}
+
+#[derive(Debug)]
+struct Sample {
+    name: String,
+    labels: BTreeMap<String, String>,
+    value: f64,
+}
+
+/// Reads the whole text; panics at anything that the format does not allow.
+fn parse(text: &str) -> HashMap<String, Family> {
+    assert!(text.ends_with('\n'));
+    let mut families: HashMap<String, Family> = HashMap::new();
+    let mut current = String::new();
+    for line in text.lines() {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, words) = help.split_once(' ').unwrap();
+            assert!(!words.is_empty() && is_name(name), "{line}");
+            assert!(families.insert(name.to_owned(), Family::default()).is_none(), "{name} appears twice");
+            name.clone_into(&mut current);
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').unwrap();
+            assert!(matches!(kind, "gauge" | "counter" | "histogram"), "{line}");
+            assert_eq!(name, current, "a type belongs to the help before it");
+            let family = families.get_mut(name).unwrap();
+            assert!(family.kind.is_empty(), "{line}");
+            kind.clone_into(&mut family.kind);
+        } else {
+            let sample = parse_sample(line);
+            let family = families.get_mut(&current).unwrap();
+            let suffix = sample.name.strip_prefix(&current).expect("a sample belongs to its family");
+            let allowed: &[&str] =
+                if family.kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+            assert!(allowed.contains(&suffix), "{line}");
+            assert!(family.kind != "counter" || current.ends_with("_total"), "{current} is a counter");
+            family.samples.push(sample);
+        }
+    }
+    families
+}
+
+fn is_name(name: &str) -> bool {
+    let first = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    name.bytes().next().is_some_and(first) && name.bytes().all(|byte| first(byte) || byte.is_ascii_digit())
+}
+
+fn parse_sample(line: &str) -> Sample {
+    let end = line.find(['{', ' ']).unwrap();
+    let (name, mut rest) = line.split_at(end);
+    assert!(is_name(name), "{line}");
+    let mut labels = BTreeMap::new();
+    if let Some(inside) = rest.strip_prefix('{') {
+        rest = inside;
+        loop {
+            let (label, quoted) = rest.split_once("=\"").unwrap();
+            assert!(is_name(label), "{line}");
+            let (value, after) = unquote(quoted);
+            assert!(labels.insert(label.to_owned(), value).is_none(), "{line}");
+            rest = &after[1..];
+            match after.as_bytes()[0] {
+                b',' => {}
+                b'}' => break,
+                other => panic!("{other} in {line}"),
+            }
+        }
+    }
+    let value = rest.strip_prefix(' ').unwrap();
+    assert!(!value.contains(' ') && !matches!(value, "inf" | "-inf"), "{line}");
+    Sample { name: name.to_owned(), labels, value: value.parse().unwrap() }
+}
+
+/// The text up to the closing quote, and what follows it.
+fn unquote(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut characters = text.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return (value, &text[at + 1..]),
+            '\\' => value.push(match characters.next().unwrap().1 {
+                'n' => '\n',
+                quoted @ ('\\' | '"') => quoted,
+                other => panic!("\\{other} is no escape"),
+            }),
+            other => value.push(other),
+        }
+    }
+    panic!("no closing quote in {text}");
+}
+
+fn value(families: &HashMap<String, Family>, name: &str, labels: &[(&str, &str)]) -> f64 {
+    let family = name.trim_end_matches("_count").trim_end_matches("_sum").trim_end_matches("_bucket");
+    let has = |sample: &&Sample| {
+        sample.name == name && labels.iter().all(|(label, text)| sample.labels[*label] == *text)
+    };
+    families[family].samples.iter().find(has).unwrap_or_else(|| panic!("{name} {labels:?}")).value
+}
+
+fn store_figures() -> Vec<Figure> {
+    let figure = |(name, kind)| Figure { name, help: "about the store", kind, value: 1.0 };
+    STORE_FIGURES.into_iter().map(figure).collect()
+}
+
+#[test]
+fn histograms_are_cumulative() {
+    let metrics = Metrics::default();
+    metrics.observe(Protocol::Resp, Operation::Check, 64, Duration::from_micros(3));
+    metrics.observe(Protocol::Resp, Operation::Check, 1, Duration::from_millis(7));
+    metrics.observe(Protocol::Resp, Operation::Check, 2, Duration::from_secs(60));
+    let families = parse(&metrics.render(&[]));
+    let durations = &families["kinfolk_request_duration_seconds"];
+    assert!(
+        durations.samples.iter().all(|sample| sample.labels["operation"] == "check"),
+        "others were not seen"
+    );
+
+    let bucket = |le| value(&families, "kinfolk_request_duration_seconds_bucket", &[("le", le)]);
+    assert_eq!([bucket("0.000002"), bucket("0.000003"), bucket("0.005")], [0.0, 64.0, 64.0]);
+    assert_eq!([bucket("0.007"), bucket("10"), bucket("+Inf")], [65.0, 65.0, 67.0]);
+    let mut buckets = durations.samples.iter().filter(|sample| sample.name.ends_with("_bucket"));
+    let first = buckets.next().unwrap();
+    let mut last = (first.labels["le"].parse::<f64>().unwrap(), first.value);
+    for sample in buckets {
+        let next = (sample.labels["le"].parse::<f64>().unwrap(), sample.value);
+        assert!(next.0 > last.0 && next.1 >= last.1, "{sample:?}");
+        last = next;
+    }
+    let labels = [("protocol", "resp"), ("operation", "check")];
+    assert_eq!(value(&families, "kinfolk_request_duration_seconds_count", &labels), 67.0);
+    let sum = value(&families, "kinfolk_request_duration_seconds_sum", &labels);
+    assert!((sum - (64.0 * 3e-6 + 7e-3 + 120.0)).abs() < 1e-9, "{sum}");
+}
+
+#[test]
+fn failures_are_told_apart_and_alarms_have_their_series() {
+    let metrics = Metrics::default();
+    let quiet = parse(&metrics.render(&[]));
+    assert_eq!(value(&quiet, "kinfolk_rate_limited_total", &[("protocol", "rest")]), 0.0);
+    for operation in [Operation::Follow, Operation::Check] {
+        metrics.failed(Protocol::Rest, operation, ErrorCode::RateLimited);
+    }
+    metrics.failed(Protocol::Resp, Operation::Other, ErrorCode::Unauthenticated);
+    metrics.failed(Protocol::Resp, Operation::Other, ErrorCode::NotAvailable);
+    let families = parse(&metrics.render(&[]));
+    let failures = |labels: &[_]| value(&families, "kinfolk_request_failures_total", labels);
+    assert_eq!(failures(&[("operation", "follow"), ("code", "rate_limited")]), 1.0);
+    assert_eq!(failures(&[("protocol", "resp"), ("code", "not_available")]), 1.0);
+    assert_eq!(value(&families, "kinfolk_rate_limited_total", &[("protocol", "rest")]), 2.0);
+    assert_eq!(value(&families, "kinfolk_unauthenticated_total", &[("protocol", "resp")]), 1.0);
+    assert_eq!(families["kinfolk_request_failures_total"].samples.len(), 4);
+}
+
+#[test]
+fn connections_are_counted() {
+    let metrics = Metrics::default();
+    for _ in 0..3 {
+        metrics.connected(Protocol::Resp);
+    }
+    metrics.disconnected(Protocol::Resp);
+    let families = parse(&metrics.render(&[]));
+    assert_eq!(value(&families, "kinfolk_connections", &[("protocol", "resp")]), 2.0);
+    assert_eq!(value(&families, "kinfolk_connections", &[("protocol", "rest")]), 0.0);
+    assert_eq!(value(&families, "kinfolk_connections_opened_total", &[("protocol", "resp")]), 3.0);
+}
+
+#[test]
+fn figures_are_shown_once_whatever_they_are() {
+    let figure = |name, value| Figure { name, help: "a \\ and\na break", kind: FigureKind::Gauge, value };
+    let figures = [
+        figure("kinfolk_index_bytes", 1.5e12),
+        figure("kinfolk_index_bytes", 2.0),
+        figure("process_open_fds", -1.0),
+        figure("kinfolk_infinite", f64::INFINITY),
+        figure("kinfolk_undefined", f64::NAN),
+    ];
+    let families = parse(&Metrics::default().render(&figures));
+    assert_eq!(value(&families, "kinfolk_index_bytes", &[]), 1.5e12);
+    assert_eq!(value(&families, "process_open_fds", &[]), -1.0);
+    assert_eq!(value(&families, "kinfolk_infinite", &[]), f64::INFINITY);
+    assert!(value(&families, "kinfolk_undefined", &[]).is_nan());
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(value(&families, "kinfolk_build_info", &[("version", version)]), 1.0);
+}
+
+#[test]
+fn labels_are_escaped() {
+    let mut text = Text { out: String::new(), families: Vec::new() };
+    let odd = "a \"quoted\" \\ and\nbroken";
+    text.sample("name", &[("label", odd), ("other", "")], 7);
+    let sample = parse_sample(text.out.trim_end_matches('\n'));
+    assert_eq!((sample.labels["label"].as_str(), sample.labels["other"].as_str()), (odd, ""));
+}
+
+#[test]
+fn the_dashboard_names_only_what_is_rendered() {
+    let dashboard = include_str!("../../../../../docs/operating/grafana.json");
+    let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+    let metrics = Metrics::default();
+    metrics.observe(Protocol::Rest, Operation::Check, 1, Duration::from_micros(1));
+    metrics.failed(Protocol::Rest, Operation::Check, ErrorCode::InvalidId);
+    let rendered = parse(&metrics.render(&store_figures()));
+    let samples: Vec<&str> =
+        rendered.values().flat_map(|family| &family.samples).map(|sample| sample.name.as_str()).collect();
+
+    let mut named = Vec::new();
+    for target in
+        dashboard["panels"].as_array().unwrap().iter().filter_map(|panel| panel["targets"].as_array())
+    {
+        for target in target {
+            let query = target["expr"].as_str().unwrap();
+            let words =
+                query.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+            named.extend(words.filter(|word| word.starts_with("kinfolk_") || word.starts_with("process_")));
+        }
+    }
+    for name in &named {
+        assert!(samples.contains(name), "the dashboard asks for {name}, which is not rendered");
+    }
+    for (name, _) in STORE_FIGURES {
+        assert!(named.contains(&name), "the dashboard does not show {name}");
+    }
+    for name in
+        ["kinfolk_request_duration_seconds_bucket", "kinfolk_request_failures_total", "kinfolk_connections"]
+    {
+        assert!(named.contains(&name), "the dashboard does not show {name}");
+    }
+}

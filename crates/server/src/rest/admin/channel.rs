@@ -1,0 +1,119 @@
+//! A bounded way from a thread that blocks into the body of an answer. An answer whose thread ends without saying so
+//! breaks off: its client never takes it for complete.
+
+use std::io::{self, Write};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use tokio::sync::mpsc;
+
+/// How much is collected before it is sent.
+const PIECE_BYTES: usize = 64 * 1024;
+/// How many pieces may wait for the client.
+const PIECES_MAX: usize = 8;
+
+/// A part of an answer.
+enum Piece {
+    Data(Bytes),
+    /// Nothing is missing.
+    End,
+}
+
+/// The thread's end.
+#[derive(Clone)]
+pub struct Sender(mpsc::Sender<Piece>);
+
+/// The client's end.
+pub struct Receiver(mpsc::Receiver<Piece>);
+
+/// Makes both ends.
+pub fn channel() -> (Sender, Receiver) {
+    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    (Sender(sender), Receiver(receiver))
+}
+
+impl Sender {
+    /// Sends a part, waiting for room. Fails when the client is gone.
+    pub fn send(&self, data: impl Into<Bytes>) -> io::Result<()> {
+        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
+        self.0.blocking_send(Piece::Data(data.into())).map_err(gone)
+    }
+
+    /// Sends a part if there is room for it.
+    pub fn offer(&self, data: impl Into<Bytes>) {
+        let _ = self.0.try_send(Piece::Data(data.into()));
+    }
+
+    /// Says that nothing is missing.
+    pub fn end(&self) {
+        let _ = self.0.blocking_send(Piece::End);
+    }
+}
+
+impl Receiver {
+    /// Waits for the first part. Nothing, if the thread ends before.
+    pub async fn first(&mut self) -> Option<Bytes> {
+        match self.0.recv().await? {
+            Piece::Data(data) => Some(data),
+            Piece::End => {
+                // An empty answer: what follows is its end.
+                let (sender, receiver) = mpsc::channel(1);
+                let _ = sender.try_send(Piece::End);
+                self.0 = receiver;
+                Some(Bytes::new())
+            }
+        }
+    }
+
+    /// The parts as the body of an answer, after those that were taken already.
+    pub fn into_body(self, taken: Bytes) -> Body {
+        let begin = (Some(taken).filter(|taken| !taken.is_empty()), Some(self.0));
+        Body::from_stream(stream::unfold(begin, |(taken, pieces)| async {
+            let mut pieces = pieces?;
+            if let Some(taken) = taken {
+                return Some((Ok(taken), (None, Some(pieces))));
+            }
+            match pieces.recv().await {
+                Some(Piece::Data(data)) => Some((Ok(data), (None, Some(pieces)))),
+                Some(Piece::End) => None,
+                None => Some((Err(io::Error::other("the answer is not complete")), (None, None))),
+            }
+        }))
+    }
+}
+
+/// Writes into an answer, in large parts.
+pub struct Writer {
+    sender: Sender,
+    collected: Vec<u8>,
+}
+
+impl Writer {
+    /// Into the answer at the other end.
+    pub fn new(sender: Sender) -> Self {
+        Self { sender, collected: Vec::with_capacity(PIECE_BYTES) }
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        if self.collected.is_empty() {
+            return Ok(());
+        }
+        let next = Vec::with_capacity(PIECE_BYTES);
+        self.sender.send(std::mem::replace(&mut self.collected, next))
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.collected.len() + bytes.len() > PIECE_BYTES {
+            self.send()?;
+        }
+        self.collected.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send()
+    }
+}

@@ -1,0 +1,73 @@
+//! Files that are made while they are sent: exports and backups.
+
+use std::io::Write;
+use std::time::Instant;
+
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::Response;
+use kinfolk_core::{Error, Result};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use super::super::Store;
+use super::super::extract::Call;
+use super::super::problem::{Answered, Failure};
+use super::channel::{self, Writer};
+use super::count;
+use crate::administration::Administration;
+use crate::metrics::Operation;
+
+/// A file to send.
+pub struct Download<S> {
+    /// Who asked.
+    pub call: Call<S>,
+    /// What it is counted as.
+    pub operation: Operation,
+    /// The right to do it.
+    pub permit: OwnedSemaphorePermit,
+    /// What the file is.
+    pub media_type: &'static str,
+    /// What it is called.
+    pub name: &'static str,
+    /// How its name ends.
+    pub ending: &'static str,
+}
+
+impl<S: Store> Download<S> {
+    /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
+    /// breaks the transfer off. When the client leaves, writing fails and the work ends.
+    pub async fn answer(
+        self,
+        work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
+    ) -> Answered {
+        let Self { call, operation, permit, media_type, name, ending } = self;
+        let (sender, mut receiver) = channel::channel();
+        let (failed, failure) = oneshot::channel();
+        tokio::task::spawn_blocking(move || {
+            let started = Instant::now();
+            let mut file = Writer::new(sender.clone());
+            let result = work(&*call.service.administration, &mut file);
+            let flushed = result
+                .and_then(|()| file.flush().map_err(|error| Error::Storage { detail: error.to_string() }));
+            count(&call, operation, started, &flushed);
+            match flushed {
+                Ok(()) => sender.end(),
+                Err(error) => {
+                    tracing::warn!(%error, request_id = %call.request_id, "a download ended early");
+                    let _ = failed.send(error);
+                }
+            }
+            drop(permit);
+        });
+        let Some(first) = receiver.first().await else {
+            let silent = Error::Storage { detail: "a download ended without a word".to_owned() };
+            return Err(Failure(failure.await.unwrap_or(silent)));
+        };
+        let mut response = Response::new(receiver.into_body(first));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+        let disposition = format!("attachment; filename=\"{name}.{ending}\"");
+        headers.extend(HeaderValue::try_from(disposition).map(|value| (CONTENT_DISPOSITION, value)));
+        Ok(response)
+    }
+}

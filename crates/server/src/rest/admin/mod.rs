@@ -1,0 +1,210 @@
+//! Administration: import, export, verify and back up through a running server. Scope admin. The work itself is done
+//! by [`crate::Administration`], on threads that may block.
+
+mod channel;
+mod download;
+mod progress;
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::State;
+use futures_util::TryStreamExt;
+use kinfolk_core::{Error, ErrorCode, Result};
+use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::io::{StreamReader, SyncIoBridge};
+use utoipa_axum::routes;
+
+use super::endpoint::Endpoint;
+use super::extract::{Call, NoBody};
+use super::problem::Answered;
+use super::query::{NoQuery, Query};
+use super::routes::Routes;
+use super::{Rest, Shared, Store};
+use crate::administration::{ExportRequest, FileFormat, ImportOutcome, ImportRequest, VerifyOutcome};
+use crate::metrics::{Operation, Protocol};
+
+/// After how long to ask again when all jobs are taken.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// How long the rest of a refused import is read: a client that sends without reading would miss the reason otherwise.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let job = &[ErrorCode::Overloaded];
+    routes
+        .add(Endpoint::admin(Operation::Import).refusing(job), routes!(import))
+        .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
+        .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
+        .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
+}
+
+#[derive(Serialize)]
+struct Imported {
+    added: u64,
+    duplicates: u64,
+    self_follows: u64,
+    over_limit: u64,
+    invalid: u64,
+}
+
+impl From<ImportOutcome> for Imported {
+    fn from(outcome: ImportOutcome) -> Self {
+        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid } = outcome;
+        Self { added, duplicates, self_follows, over_limit, invalid }
+    }
+}
+
+#[derive(Serialize)]
+struct Verified {
+    edges: u64,
+    differences: u64,
+    repaired: bool,
+}
+
+impl From<VerifyOutcome> for Verified {
+    fn from(VerifyOutcome { edges, differences, repaired }: VerifyOutcome) -> Self {
+        Self { edges, differences, repaired }
+    }
+}
+
+/// Adds the edges of a file, all or nothing.
+///
+/// The answer is lines of JSON: progress, and at last a result or an error.
+#[utoipa::path(post, path = "/v1/admin/import", tag = "admin",
+    params(
+        ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
+        ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip lines that can't be read"),
+        ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
+    request_body(content = inline(Option<String>), content_type = "application/octet-stream", description = "The file"),
+    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
+async fn import<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    mut query: Query,
+    body: Body,
+) -> Answered {
+    let request = ImportRequest {
+        format: format(&mut query)?,
+        skip_invalid: query.flag("skip_invalid")?,
+        no_limit: query.flag("no_limit")?,
+    };
+    query.end()?;
+    let permit = permit(&shared)?;
+    let bytes = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
+    let mut file = SyncIoBridge::new(Box::pin(bytes));
+    let lines = progress::Lines { call, operation: Operation::Import, permit };
+    Ok(lines.answer(move |administration, progress, last| {
+        last(administration.import(&mut file, &request, progress).map(Imported::from));
+        discard(&mut file);
+    }))
+}
+
+/// Reads on until the client has sent everything, within reason.
+fn discard(file: &mut impl Read) {
+    let started = Instant::now();
+    let mut bytes = vec![0; 64 * 1024];
+    while started.elapsed() < DISCARD_TIME_MAX && file.read(&mut bytes).is_ok_and(|count| count > 0) {}
+}
+
+/// All edges, as of now.
+///
+/// A failure in the middle breaks the transfer off: a file that came to its end is whole.
+#[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
+    params(("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
+    responses((status = 200, description = "The file", content(
+        (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
+        (inline(String) = "application/vnd.apache.parquet")))))]
+async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
+    let format = format(&mut query)?;
+    query.end()?;
+    let permit = permit(&shared)?;
+    let file = download::Download {
+        call,
+        operation: Operation::Export,
+        permit,
+        media_type: media_type(format),
+        name: "kinfolk-edges",
+        ending: ending(format),
+    };
+    file.answer(move |administration, file| administration.export(file, ExportRequest { format }).map(|_| ()))
+        .await
+}
+
+/// Compares everything derived with the edges themselves, and repairs it if asked to.
+///
+/// The answer is lines of JSON: progress, and at last a result or an error.
+#[utoipa::path(post, path = "/v1/admin/verify", tag = "admin",
+    params(("repair" = inline(Option<bool>), Query, description = "Repair what differs")),
+    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
+async fn verify<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    mut query: Query,
+    _: NoBody,
+) -> Answered {
+    let repair = query.flag("repair")?;
+    query.end()?;
+    let lines = progress::Lines { call, operation: Operation::Verify, permit: permit(&shared)? };
+    Ok(lines.answer(move |administration, progress, last| {
+        last(administration.verify(repair, progress).map(Verified::from));
+    }))
+}
+
+/// A backup of the whole store, as of now.
+///
+/// A failure in the middle breaks the transfer off: a file that came to its end is whole.
+#[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
+    responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
+async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> Answered {
+    let permit = permit(&shared)?;
+    let file = download::Download {
+        call,
+        operation: Operation::Backup,
+        permit,
+        media_type: "application/octet-stream",
+        name: "kinfolk",
+        ending: "backup",
+    };
+    file.answer(|administration, file| administration.backup(file)).await
+}
+
+/// The right to run one job, if not too many run.
+fn permit<S>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
+    let busy = |_| Error::Overloaded { retry_after: RETRY_AFTER };
+    Arc::clone(&shared.jobs).try_acquire_owned().map_err(busy)
+}
+
+/// Counts a job that has ended.
+fn count<S>(call: &Call<S>, operation: Operation, started: Instant, result: &Result<()>) {
+    let metrics = &call.service.metrics;
+    if let Err(error) = result {
+        metrics.failed(Protocol::Rest, operation, error.code());
+    }
+    metrics.observe(Protocol::Rest, operation, 1, started.elapsed());
+}
+
+const FORMATS: [(FileFormat, &str, &str); 4] = [
+    (FileFormat::Csv, "csv", "text/csv"),
+    (FileFormat::CsvGzip, "csv.gz", "application/gzip"),
+    (FileFormat::CsvZstd, "csv.zst", "application/zstd"),
+    (FileFormat::Parquet, "parquet", "application/vnd.apache.parquet"),
+];
+
+fn format(query: &mut Query) -> Result<FileFormat> {
+    let Some(name) = query.one("format")? else { return Ok(FileFormat::Csv) };
+    let found = FORMATS.iter().find(|(_, ending, _)| *ending == name).map(|(format, ..)| *format);
+    let detail = "the parameter format must be csv, csv.gz, csv.zst or parquet";
+    found.ok_or_else(|| Error::InvalidRequest { detail: detail.to_owned() })
+}
+
+fn ending(format: FileFormat) -> &'static str {
+    FORMATS.iter().find(|(known, ..)| *known == format).map_or("", |(_, ending, _)| ending)
+}
+
+fn media_type(format: FileFormat) -> &'static str {
+    FORMATS.iter().find(|(known, ..)| *known == format).map_or("", |(.., media_type)| media_type)
+}

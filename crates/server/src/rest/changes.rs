@@ -1,0 +1,117 @@
+//! The change log: polled page by page. Streaming it has a file of its own.
+
+use std::borrow::Cow;
+
+use axum::response::IntoResponse;
+use kinfolk_core::graph::{Change, ChangeBody};
+use kinfolk_core::{ErrorCode, Id, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::endpoint::Endpoint;
+use super::extract::Call;
+use super::json::{Json, Moment, UserId, as_optional_text, as_text};
+use super::problem::Answered;
+use super::query::Query;
+use super::routes::Routes;
+use super::{Store, stream};
+use crate::metrics::Operation;
+
+/// What a position that a client asks to go on from may be refused with.
+pub const POSITION_REFUSALS: &[ErrorCode] = &[
+    ErrorCode::LimitOutOfRange,
+    ErrorCode::InvalidToken,
+    ErrorCode::PositionExpired,
+    ErrorCode::NotYetVisible,
+];
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let poll = Endpoint::services(Operation::Changes).refusing(POSITION_REFUSALS);
+    stream::routes(routes.add(poll, routes!(changes)))
+}
+
+/// A page of the change log.
+#[derive(Serialize, ToSchema)]
+pub struct Changes {
+    /// The changes, oldest first.
+    items: Vec<Item>,
+    /// The token to ask with for what comes after them.
+    next: String,
+}
+
+/// A change.
+#[derive(Serialize, ToSchema)]
+pub struct Item {
+    /// Its place in the log.
+    position: u64,
+    /// What happened: `follow`, `unfollow`, `imported`; more may come.
+    #[schema(value_type = String)]
+    pub r#type: Cow<'static, str>,
+    /// When.
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = Moment)]
+    at: Timestamp,
+    #[serde(flatten)]
+    #[schema(inline)]
+    fields: Fields,
+}
+
+/// What belongs to the type of a change.
+#[derive(Default, Serialize, ToSchema)]
+struct Fields {
+    /// Who follows, or followed.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = UserId, required = false)]
+    follower: Option<Id>,
+    /// Whom.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = UserId, required = false)]
+    followee: Option<Id>,
+    /// Since when an edge that was removed had existed.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = Moment, required = false)]
+    since: Option<Timestamp>,
+    /// How many edges an import has added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64, required = false)]
+    edges: Option<u64>,
+}
+
+impl From<Change> for Item {
+    fn from(change: Change) -> Self {
+        let (r#type, fields) = match change.body {
+            ChangeBody::Followed { kind, edge } => {
+                let (follower, followee) = (Some(edge.follower), Some(edge.followee));
+                (kind.name().into(), Fields { follower, followee, ..Fields::default() })
+            }
+            ChangeBody::Unfollowed { kind, edge, since } => {
+                let (follower, followee) = (Some(edge.follower), Some(edge.followee));
+                (
+                    format!("un{}", kind.name()).into(),
+                    Fields { follower, followee, since: Some(since), ..Fields::default() },
+                )
+            }
+            ChangeBody::Imported { edges, .. } => {
+                ("imported".into(), Fields { edges: Some(edges), ..Fields::default() })
+            }
+        };
+        Self { position: change.position.0, r#type, at: change.at, fields }
+    }
+}
+
+/// A page of the change log, oldest first.
+///
+/// Ask again with `next` for what comes after it; an empty page means that nothing has come yet.
+#[utoipa::path(get, path = "/v1/changes", tag = "changes",
+    params(
+        ("after" = inline(Option<String>), Query, description = "The token to go on from; without it, from the oldest kept"),
+        ("limit" = inline(Option<u32>), Query, description = "How many changes", minimum = 1, maximum = 1000)),
+    responses((status = 200, description = "A page of the log", body = Changes)))]
+async fn changes<S: Store>(call: Call<S>, mut query: Query) -> Answered {
+    let (after, limit) = (query.one("after")?, query.limit()?);
+    query.end()?;
+    let page = call.service.graph.changes(after.as_deref(), limit).await?;
+    Ok(Json(Changes { items: page.items.into_iter().map(Item::from).collect(), next: page.next })
+        .into_response())
+}

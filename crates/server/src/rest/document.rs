@@ -1,0 +1,227 @@
+//! The OpenAPI document: what the routes say about themselves, and what follows from how they are registered. The
+//! routes write their own part beside their functions.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use kinfolk_core::{ErrorCode, IdKind};
+use serde_json::json;
+use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{
+    ContentBuilder, HeaderBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, Required, Response,
+    ResponseBuilder, SecurityRequirement,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::endpoint::{Admission, Endpoint};
+use super::json::{GivenUserId, UserId};
+use super::problem::{self, Problem};
+
+const BEARER: &str = "bearer";
+
+/// The refusals that any route may answer with.
+const ANY: &[ErrorCode] = &[
+    ErrorCode::InvalidRequest,
+    ErrorCode::Internal,
+    ErrorCode::Corrupt,
+    ErrorCode::Closed,
+    ErrorCode::TimedOut,
+];
+const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::Forbidden, ErrorCode::RateLimited];
+const OF_WRITES: &[ErrorCode] = &[
+    ErrorCode::ActorRequired,
+    ErrorCode::TooLarge,
+    ErrorCode::Overloaded,
+    ErrorCode::StorageFull,
+    ErrorCode::ReadOnly,
+];
+const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
+const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
+
+/// The document without any route.
+pub fn head() -> OpenApi {
+    let info = InfoBuilder::new()
+        .title("Kinfolk")
+        .description(Some("Who follows whom: a social graph service"))
+        .version(env!("CARGO_PKG_VERSION"));
+    let mut api = OpenApiBuilder::new().info(info).build();
+    let components = api.components.get_or_insert_default();
+    components.schemas.insert(Problem::name().into(), problem_schema());
+    let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("An API key or a JWT"));
+    components.add_security_scheme(BEARER, SecurityScheme::Http(scheme.build()));
+    api
+}
+
+fn problem_schema() -> RefOr<Schema> {
+    let mut schema = Problem::schema();
+    if let RefOr::T(Schema::Object(problem)) = &mut schema {
+        let names: Vec<_> = ErrorCode::ALL.into_iter().map(ErrorCode::name).collect();
+        let codes = ObjectBuilder::new().schema_type(SchemaType::new(Type::String)).enum_values(Some(names));
+        problem.properties.insert("code".to_owned(), codes.into());
+    }
+    schema
+}
+
+/// Adds to the routes of a path what follows from their endpoint.
+pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
+    for operation in operations(item) {
+        let parameters = operation.parameters.get_or_insert_default();
+        let has_ids = parameters.iter().any(|parameter| {
+            matches!(parameter, RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }))
+        });
+        if endpoint.acts {
+            parameters.push(actor().into());
+        }
+        if endpoint.can_be_fresh {
+            parameters.push(token().into());
+        }
+        let admission = endpoint.admission;
+        operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", admission.audience()).build());
+        if let Some(scope) = admission.scope() {
+            operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
+            operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
+        }
+        let mut codes = [ANY, endpoint.refusals].concat();
+        codes.extend(has_ids.then_some(OF_PATHS).into_iter().flatten());
+        codes.extend(endpoint.acts.then_some(OF_WRITES).into_iter().flatten());
+        codes.extend(endpoint.can_be_fresh.then_some(OF_FRESH_READS).into_iter().flatten());
+        let has_caller = endpoint.admission != Admission::Everybody;
+        codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
+        operation.responses.responses.extend(refusals(&codes));
+    }
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [&mut item.get, &mut item.post, &mut item.put, &mut item.patch, &mut item.delete].into_iter().flatten()
+}
+
+fn header_parameter(name: &str, description: &str) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some(description))
+}
+
+fn actor() -> Parameter {
+    header_parameter("Kinfolk-Actor", "Who acts. Needed unless the caller is an end user, who acts as itself")
+        .schema(Some(Ref::from_schema_name(UserId::name())))
+        .build()
+}
+
+fn token() -> Parameter {
+    header_parameter("Kinfolk-Token", "The answer is at least as fresh as the write that gave this token")
+        .schema(Some(ObjectBuilder::new().schema_type(SchemaType::new(Type::String))))
+        .build()
+}
+
+/// A response for each status that the codes have.
+fn refusals(codes: &[ErrorCode]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
+    for code in codes {
+        let names = by_status.entry(code.http_status()).or_default();
+        if !names.contains(&code.name()) {
+            names.push(code.name());
+        }
+    }
+    by_status
+        .into_iter()
+        .map(|(status, names)| (status.to_string(), refusal(status, &names).into()))
+        .collect()
+}
+
+fn refusal(status: u16, codes: &[&str]) -> Response {
+    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+    let mut response = ResponseBuilder::new()
+        .description(format!("Refused or failed: {}", codes.join(", ")))
+        .content(problem::MEDIA_TYPE, problem)
+        .extensions(Some(ExtensionsBuilder::new().add("x-codes", json!(codes)).build()));
+    if status == 401 {
+        response = response.header("WWW-Authenticate", HeaderBuilder::new().build());
+    }
+    if status == 429 {
+        let names = ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+        response = names
+            .iter()
+            .fold(response, |response, name| response.header(*name, HeaderBuilder::new().build()));
+    }
+    response.build()
+}
+
+/// The document as it is served. It waits for the store, which knows the kind of ids.
+pub struct Document {
+    api: OpenApi,
+    text: OnceLock<Bytes>,
+}
+
+impl Document {
+    /// With the routes of `api`.
+    pub fn new(api: OpenApi) -> Self {
+        Self { api, text: OnceLock::new() }
+    }
+
+    /// The text, made once.
+    pub fn text(&self, kind: IdKind, access_is_open: bool) -> Bytes {
+        let make = || {
+            let mut api = self.api.clone();
+            let components = api.components.get_or_insert_default();
+            components.schemas.insert(UserId::name().into(), id_schema(kind).into());
+            components.schemas.insert(GivenUserId::name().into(), given_id_schema(kind));
+            if access_is_open {
+                components.security_schemes.clear();
+                let all = api.paths.paths.values_mut().flat_map(operations);
+                all.for_each(|operation| operation.security = None);
+            }
+            serde_json::to_vec(&api).unwrap_or_default().into()
+        };
+        self.text.get_or_init(make).clone()
+    }
+}
+
+fn id_schema(kind: IdKind) -> Schema {
+    let (pattern, example) = match kind {
+        IdKind::Integer => (integer_pattern(), "42"),
+        IdKind::Uuid => (UUID_PATTERN.to_owned(), "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b"),
+    };
+    ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::String))
+        .description(Some("A user's id"))
+        .pattern(Some(pattern))
+        .examples([json!(example)])
+        .into()
+}
+
+const UUID_PATTERN: &str = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
+
+fn given_id_schema(kind: IdKind) -> RefOr<Schema> {
+    let text = Ref::from_schema_name(UserId::name());
+    if kind == IdKind::Uuid {
+        return text.into();
+    }
+    let number = ObjectBuilder::new()
+        .schema_type(SchemaType::new(Type::Integer))
+        .minimum(Some(0_i64))
+        .maximum(Some(i64::MAX));
+    AnyOfBuilder::new().item(text).item(number).into()
+}
+
+/// Matches the decimal numbers up to 2^63 - 1 and no others: up to 18 digits, or 19 of which the first that differs
+/// from those of 2^63 - 1 is lower.
+fn integer_pattern() -> String {
+    let largest = i64::MAX.to_string();
+    let mut choices = vec!["[0-9]{1,18}".to_owned()];
+    for (at, digit) in largest.char_indices() {
+        let lowest = if at == 0 { '1' } else { '0' };
+        let Some(below) = digit.to_digit(10).and_then(|digit| digit.checked_sub(1)) else { continue };
+        if below < lowest.to_digit(10).unwrap_or_default() {
+            continue;
+        }
+        choices.push(format!("{}[{lowest}-{below}][0-9]{{{}}}", &largest[..at], largest.len() - at - 1));
+    }
+    choices.push(largest);
+    format!("^0*({})$", choices.join("|"))
+}

@@ -1,0 +1,249 @@
+//! What is said about a route once, where it is registered: who may call it, how long it may take, what it is counted
+//! as, and how it may refuse. The guard in front of the route and the OpenAPI document both follow from it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderName, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use kinfolk_core::{Error, ErrorCode, Result};
+use tokio::time::timeout;
+
+use super::extract::{Call, header};
+use super::problem::Failure;
+use super::request_id::RequestId;
+use super::{Rest, Shared, Store};
+use crate::access::{Caller, Scope};
+use crate::limits::Budget;
+use crate::metrics::{Operation, Protocol};
+use crate::service::Service;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+
+/// Who may call a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Everybody, with or without credentials.
+    Everybody,
+    /// Callers that hold a scope.
+    Holders(Scope),
+    /// As [`Admission::Holders`], and of end users only the one whom the path names first. That is for the route to
+    /// see to, once it has read the path.
+    Oneself(Scope),
+    /// Services that hold a scope; end users are refused.
+    Services(Scope),
+}
+
+impl Admission {
+    /// The scope that is needed.
+    pub fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Everybody => None,
+            Self::Holders(scope) | Self::Oneself(scope) | Self::Services(scope) => Some(scope),
+        }
+    }
+
+    /// Who else is refused, as the document says it.
+    pub fn audience(self) -> &'static str {
+        match self {
+            Self::Everybody => "everybody",
+            Self::Holders(_) => "callers",
+            Self::Oneself(_) => "oneself",
+            Self::Services(_) => "services",
+        }
+    }
+}
+
+/// A route, but for its path and its function.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    /// What it is counted as.
+    pub operation: Operation,
+    /// Who may call it.
+    pub admission: Admission,
+    /// Whether it changes something in the name of an actor.
+    pub acts: bool,
+    /// Whether the answer can be asked to be as fresh as a token says.
+    pub can_be_fresh: bool,
+    /// Whether it takes as long as it takes, and counts itself when it ends.
+    pub is_long: bool,
+    /// How it may refuse or fail, apart from what every route of its sort has in common.
+    pub refusals: &'static [ErrorCode],
+}
+
+impl Endpoint {
+    /// Needs no caller.
+    pub const fn open() -> Self {
+        Self {
+            operation: Operation::Other,
+            admission: Admission::Everybody,
+            acts: false,
+            can_be_fresh: false,
+            is_long: false,
+            refusals: &[],
+        }
+    }
+
+    /// Reads the graph.
+    pub const fn read(operation: Operation) -> Self {
+        let admission = Admission::Holders(Scope::Read);
+        Self { operation, admission, can_be_fresh: true, ..Self::open() }
+    }
+
+    /// Reads what an end user may see only of itself.
+    pub const fn read_oneself(operation: Operation) -> Self {
+        Self { admission: Admission::Oneself(Scope::Read), ..Self::read(operation) }
+    }
+
+    /// Changes the graph for an actor.
+    pub const fn write(operation: Operation) -> Self {
+        Self { operation, admission: Admission::Holders(Scope::Write), acts: true, ..Self::open() }
+    }
+
+    /// Reads what belongs to no user.
+    pub const fn services(operation: Operation) -> Self {
+        Self { operation, admission: Admission::Services(Scope::Read), ..Self::open() }
+    }
+
+    /// Administers the store.
+    pub const fn admin(operation: Operation) -> Self {
+        let admission = Admission::Services(Scope::Admin);
+        Self { operation, admission, is_long: true, ..Self::open() }
+    }
+
+    /// May also refuse with these codes.
+    pub const fn refusing(self, refusals: &'static [ErrorCode]) -> Self {
+        Self { refusals, ..self }
+    }
+
+    /// Takes as long as it takes.
+    pub const fn long(self) -> Self {
+        Self { is_long: true, ..self }
+    }
+}
+
+/// Stands in front of every route: lets in whom the endpoint admits, bounds the time, and counts.
+pub async fn guard<S: Store>(
+    State((shared, endpoint)): State<(Shared<S>, Endpoint)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let started = Instant::now();
+    let identified = match shared.door.service() {
+        Some(service) if endpoint.admission != Admission::Everybody => {
+            caller(service, request.headers()).map(|caller| Some((service, caller)))
+        }
+        _ => Ok(None),
+    };
+    let response = match identified {
+        Err(error) => Failure(error).into_response(),
+        Ok(None) => run(&shared, endpoint, next, request).await,
+        Ok(Some((service, caller))) => {
+            let budget = Arc::clone(&caller.budget);
+            let mut response = match admit(&shared, service, caller, endpoint, &request) {
+                Err(error) => Failure(error).into_response(),
+                Ok(call) => {
+                    request.extensions_mut().insert(call);
+                    run(&shared, endpoint, next, request).await
+                }
+            };
+            rate_limit_headers(&budget, response.headers_mut());
+            response
+        }
+    };
+    if let Some(service) = shared.door.service() {
+        let failure = response.extensions().get::<Failure>();
+        if let Some(Failure(error)) = failure {
+            service.metrics.failed(Protocol::Rest, endpoint.operation, error.code());
+        }
+        if failure.is_some() || !endpoint.is_long {
+            service.metrics.observe(Protocol::Rest, endpoint.operation, 1, started.elapsed());
+        }
+    }
+    response
+}
+
+fn admit<S: Store>(
+    shared: &Rest<S>,
+    service: &Arc<Service<S>>,
+    caller: Caller,
+    endpoint: Endpoint,
+    request: &Request,
+) -> Result<Call<S>> {
+    if service.access.is_open() {
+        refuse_foreign_pages(shared, request)?;
+    }
+    caller.admit(1)?;
+    if let Some(scope) = endpoint.admission.scope() {
+        caller.require(scope)?;
+    }
+    if let Admission::Services(_) = endpoint.admission {
+        caller.require_service()?;
+    }
+    let request_id = request.extensions().get::<RequestId>().cloned();
+    let request_id = request_id.unwrap_or_else(|| shared.request_ids.of(request.headers()));
+    Ok(Call { service: Arc::clone(service), caller, request_id })
+}
+
+/// Who calls, by the header `Authorization`.
+fn caller<S>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
+    const EXPECTED: Error =
+        Error::Unauthenticated { detail: "the header Authorization must be: Bearer CREDENTIAL" };
+    let Some(text) = header(headers, &AUTHORIZATION).map_err(|_| EXPECTED)? else {
+        return service.access.anonymous();
+    };
+    let (scheme, credential) = text.split_once(' ').ok_or(EXPECTED)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(EXPECTED);
+    }
+    service.access.authenticate(credential.trim_start())
+}
+
+/// Without authentication, a web page that the operator's browser shows must not be able to change anything: a
+/// browser sends such requests to this machine for any page, and tells by `Origin` for which.
+fn refuse_foreign_pages<S>(shared: &Rest<S>, request: &Request) -> Result<()> {
+    let headers = request.headers();
+    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Ok(());
+    }
+    let host = headers.get(HOST).map_or(&b""[..], |host| host.as_bytes());
+    let own = origin.as_bytes().splitn(3, |&byte| byte == b'/').nth(2) == Some(host);
+    if own || shared.settings.allowed_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
+        return Ok(());
+    }
+    Err(Error::Forbidden {
+        detail: "web pages of this origin may not call; allow it in the settings".to_owned(),
+    })
+}
+
+/// Runs the route. Neither a panic nor a time-out takes the connection down with it.
+async fn run<S>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Request) -> Response {
+    let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
+    let answered = if endpoint.is_long {
+        answer.await
+    } else {
+        match timeout(shared.settings.request_timeout, answer).await {
+            Ok(answered) => answered,
+            Err(_) => return Failure(Error::TimedOut).into_response(),
+        }
+    };
+    answered.unwrap_or_else(|_| {
+        Failure(Error::Storage { detail: "a request panicked".to_owned() }).into_response()
+    })
+}
+
+/// Says what is left of the caller's budget, if it has a limit.
+fn rate_limit_headers(budget: &Budget, headers: &mut HeaderMap) {
+    let Some(state) = budget.state() else { return };
+    headers.insert(RATE_LIMIT, u64::from(state.limit).into());
+    headers.insert(RATE_LIMIT_REMAINING, u64::from(state.remaining).into());
+    headers.insert(RATE_LIMIT_RESET, state.reset_seconds().into());
+}

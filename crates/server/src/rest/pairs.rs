@@ -1,0 +1,256 @@
+//! The body of a bulk check, read straight into edges: no text is copied and no tree of JSON is built on the way.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{Error, Id, IdKind, Result};
+use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder};
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::json::GivenUserId;
+
+/// The most pairs in one call, as documented; the graph's settings decide.
+const PAIRS_MAX: usize = 1_000;
+
+const FIELDS: &[&str] = &["pairs"];
+
+/// Room for so many pairs is made before the first is read, whatever the sender says.
+const CAPACITY_FIRST: usize = 128;
+
+/// How the body is documented.
+pub struct Check;
+
+impl PartialSchema for Check {
+    fn schema() -> RefOr<Schema> {
+        let id = Ref::from_schema_name(GivenUserId::name());
+        let pair = ArrayBuilder::new().items(id).min_items(Some(2)).max_items(Some(2));
+        let pair = pair.description(Some("A follower and a followee"));
+        let pairs = ArrayBuilder::new().items(pair).max_items(Some(PAIRS_MAX));
+        ObjectBuilder::new()
+            .property("pairs", pairs)
+            .required("pairs")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .into()
+    }
+}
+
+impl ToSchema for Check {
+    fn name() -> Cow<'static, str> {
+        "Check".into()
+    }
+}
+
+/// Reads `{"pairs":[[follower, followee], …]}`.
+pub fn parse(body: &[u8], kind: IdKind) -> Result<Vec<Edge>> {
+    let refused = Cell::new(None);
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let parsed = json.deserialize_map(Body(Reader { kind, refused: &refused }));
+    parsed.and_then(|edges| json.end().map(|()| edges)).map_err(|error| {
+        let invalid = || Error::InvalidRequest { detail: format!("the body is not as expected: {error}") };
+        refused.take().unwrap_or_else(invalid)
+    })
+}
+
+/// What the parts of the body are read with: the kind of ids, and where the reason goes if one is refused.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    kind: IdKind,
+    refused: &'a Cell<Option<Error>>,
+}
+
+impl Reader<'_> {
+    fn id<E: de::Error>(self, parsed: Result<Id>) -> std::result::Result<Id, E> {
+        parsed.map_err(|error| {
+            let reason = E::custom(&error);
+            self.refused.set(Some(error));
+            reason
+        })
+    }
+}
+
+struct Body<'a>(Reader<'a>);
+
+impl<'de> Visitor<'de> for Body<'_> {
+    type Value = Vec<Edge>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object with the field pairs")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+        let mut edges = None;
+        while let Some(Field) = map.next_key()? {
+            if edges.is_some() {
+                return Err(A::Error::duplicate_field("pairs"));
+            }
+            edges = Some(map.next_value_seed(Pairs(self.0))?);
+        }
+        edges.ok_or_else(|| A::Error::missing_field("pairs"))
+    }
+}
+
+/// The only field.
+struct Field;
+
+impl<'de> de::Deserialize<'de> for Field {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Name;
+        impl Visitor<'_> for Name {
+            type Value = Field;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("the field pairs")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Field, E> {
+                if name == "pairs" { Ok(Field) } else { Err(E::unknown_field(name, FIELDS)) }
+            }
+        }
+        deserializer.deserialize_identifier(Name)
+    }
+}
+
+struct Pairs<'a>(Reader<'a>);
+
+impl<'de> DeserializeSeed<'de> for Pairs<'_> {
+    type Value = Vec<Edge>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Vec<Edge>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pairs<'_> {
+    type Value = Vec<Edge>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of pairs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Vec<Edge>, A::Error> {
+        let mut edges = Vec::with_capacity(CAPACITY_FIRST);
+        while let Some(edge) = list.next_element_seed(Pair(self.0))? {
+            edges.push(edge);
+        }
+        Ok(edges)
+    }
+}
+
+struct Pair<'a>(Reader<'a>);
+
+impl<'de> DeserializeSeed<'de> for Pair<'_> {
+    type Value = Edge;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Edge, D::Error> {
+        deserializer.deserialize_tuple(2, self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pair<'_> {
+    type Value = Edge;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a pair of ids: [follower, followee]")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> std::result::Result<Edge, A::Error> {
+        let follower =
+            pair.next_element_seed(UserId(self.0))?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        let followee =
+            pair.next_element_seed(UserId(self.0))?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+        // A third element makes the parser itself complain: it expects the list to end here.
+        Ok(Edge { follower, followee })
+    }
+}
+
+struct UserId<'a>(Reader<'a>);
+
+impl<'de> DeserializeSeed<'de> for UserId<'_> {
+    type Value = Id;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Id, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for UserId<'_> {
+    type Value = Id;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an id: a string or an integer from 0 to 2^63 - 1")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Id, E> {
+        self.0.id(self.0.kind.parse(text))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Id, E> {
+        let of_kind = |id| self.0.kind.require(id).map(|()| id);
+        self.0.id(Id::integer(value).and_then(of_kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::ErrorCode;
+
+    use super::*;
+
+    fn refusal(body: &str, kind: IdKind) -> (ErrorCode, String) {
+        let error = parse(body.as_bytes(), kind).expect_err(body);
+        (error.code(), error.to_string())
+    }
+
+    #[test]
+    fn strings_and_integers() {
+        let body = r#" {"pairs": [["1", 2], [9223372036854775807, "\u0033"]] } "#;
+        let edge =
+            |follower, followee| Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) };
+        assert_eq!(parse(body.as_bytes(), IdKind::Integer).unwrap(), [edge(1, 2), edge(i64::MAX as u64, 3)]);
+        assert_eq!(parse(br#"{"pairs":[]}"#, IdKind::Integer).unwrap(), []);
+        let uuid = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+        let body = format!(r#"{{"pairs":[["{uuid}","{uuid}"]]}}"#);
+        assert_eq!(parse(body.as_bytes(), IdKind::Uuid).unwrap()[0].follower.to_string(), uuid);
+    }
+
+    #[test]
+    fn refused_ids_say_why() {
+        for body in
+            [r#"{"pairs":[["x",1]]}"#, r#"{"pairs":[[1,9223372036854775808]]}"#, r#"{"pairs":[["",1]]}"#]
+        {
+            assert_eq!(refusal(body, IdKind::Integer).0, ErrorCode::InvalidId, "{body}");
+        }
+        assert_eq!(refusal(r#"{"pairs":[[1,2]]}"#, IdKind::Uuid).0, ErrorCode::InvalidId);
+    }
+
+    #[test]
+    fn anything_else_is_an_invalid_request() {
+        for (body, reason) in [
+            ("", "EOF"),
+            ("[]", "an object"),
+            ("{}", "missing field `pairs`"),
+            ("nonsense", "expected"),
+            ("{\"pairs\":[]}x", "trailing"),
+            (r#"{"pairs":[],"pairs":[]}"#, "duplicate field `pairs`"),
+            (r#"{"pairs":[],"kind":1}"#, "unknown field `kind`"),
+            (r#"{"pairs":null}"#, "a list of pairs"),
+            (r#"{"pairs":[[1]]}"#, "invalid length 1"),
+            (r#"{"pairs":[[1,2,3]]}"#, "trailing"),
+            (r#"{"pairs":[[1,2.5]]}"#, "an integer"),
+            (r#"{"pairs":[[1,-2]]}"#, "an integer"),
+            (r#"{"pairs":[[1,1e3]]}"#, "an integer"),
+            (r#"{"pairs":[[1,18446744073709551616]]}"#, "an integer"),
+            (r#"{"pairs":[[1,true]]}"#, "an integer"),
+            (r#"{"pairs":[["1","2"]"#, "EOF"),
+        ] {
+            let (code, detail) = refusal(body, IdKind::Integer);
+            assert_eq!(code, ErrorCode::InvalidRequest, "{body}");
+            assert!(detail.contains(reason), "{body}: {detail}");
+        }
+        assert!(parse(b"{\"pairs\":[[\"\xff\",1]]}", IdKind::Integer).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! Problem documents (RFC 9457): how every refusal and failure looks, whatever part of the server it comes from.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kinfolk_core::{Error, ErrorCode};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::request_id::RequestId;
+
+/// The media type of problem documents.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// What is said instead of the details of an inner failure, which are for the log only.
+const INNER_FAILURE: &str = "the server failed; its log has the details under this request id";
+
+/// When to try again if the error itself does not say.
+const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
+
+/// The answer of a route.
+pub type Answered<T = Response> = Result<T, Failure>;
+
+/// What a route answers instead of its result.
+///
+/// As a response it has no body yet: [`finish`] writes the document once the request's name is at hand. Until then
+/// the error travels in the response's extensions, where it can be counted.
+#[derive(Clone, Debug)]
+pub struct Failure(pub Error);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status(self.0.code());
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// The document.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Problem<'a> {
+    /// Names the class of the problem: `urn:kinfolk:problem:` and the code.
+    r#type: String,
+    /// The class in words.
+    title: String,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What went wrong this time, and what to do.
+    detail: String,
+    /// The stable name of the class. Match on this.
+    code: &'static str,
+    /// The name of the request, as in the header `X-Request-Id`.
+    request_id: &'a str,
+}
+
+impl<'a> Problem<'a> {
+    /// Describes an error.
+    pub fn new(error: &Error, request_id: &'a RequestId) -> Self {
+        let code = error.code();
+        let detail = if status(code) == StatusCode::INTERNAL_SERVER_ERROR {
+            tracing::error!(%request_id, %error, "a request failed");
+            INNER_FAILURE.to_owned()
+        } else {
+            error.to_string()
+        };
+        Self {
+            r#type: format!("urn:kinfolk:problem:{}", code.name()),
+            title: code.name().replace('_', " "),
+            status: code.http_status(),
+            detail,
+            code: code.name(),
+            request_id: request_id.as_str(),
+        }
+    }
+}
+
+/// Gives a failed response its document and headers. Other responses stay as they are.
+pub fn finish(response: &mut Response, request_id: &RequestId) {
+    let Some(Failure(error)) = response.extensions_mut().remove() else { return };
+    let document = serde_json::to_vec(&Problem::new(&error, request_id)).unwrap_or_default();
+    *response.body_mut() = Body::from(document);
+    let headers = response.headers_mut();
+    // Of the empty body that it had until now.
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    if let Some(after) = retry_after(&error) {
+        headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));
+    }
+    if error.code() == ErrorCode::Unauthenticated {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"kinfolk\""));
+    }
+}
+
+fn status(code: ErrorCode) -> StatusCode {
+    StatusCode::from_u16(code.http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// When a request that failed for now may be sent again.
+fn retry_after(error: &Error) -> Option<Duration> {
+    match error {
+        Error::Overloaded { retry_after } | Error::RateLimited { retry_after } => Some(*retry_after),
+        Error::NotYetVisible { .. } | Error::Closed | Error::TimedOut => Some(RETRY_AFTER_DEFAULT),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderMap;
+
+    use super::super::request_id::{HEADER, RequestIds};
+    use super::*;
+
+    fn finished(error: Error) -> Response {
+        let mut headers = HeaderMap::new();
+        headers.insert(HEADER, HeaderValue::from_static("r1"));
+        let mut response = Failure(error).into_response();
+        finish(&mut response, &RequestIds::new().of(&headers));
+        response
+    }
+
+    #[test]
+    fn the_table_decides_the_status_and_some_errors_bring_headers() {
+        let limited = finished(Error::RateLimited { retry_after: Duration::from_millis(1_200) });
+        assert_eq!(limited.status(), 429);
+        assert_eq!(limited.headers()[RETRY_AFTER], "2");
+        let unauthenticated = finished(Error::Unauthenticated { detail: "no" });
+        assert_eq!(unauthenticated.status(), 401);
+        assert!(unauthenticated.headers().contains_key(WWW_AUTHENTICATE));
+        assert_eq!(unauthenticated.headers()[CONTENT_TYPE], MEDIA_TYPE);
+    }
+
+    #[test]
+    fn inner_details_stay_inside() {
+        let mut headers = HeaderMap::new();
+        headers.insert(HEADER, HeaderValue::from_static("r1"));
+        let id = RequestIds::new().of(&headers);
+        let problem = Problem::new(&Error::Storage { detail: "a secret path".to_owned() }, &id);
+        assert!(!serde_json::to_string(&problem).unwrap().contains("secret"));
+        let problem = serde_json::to_string(&Problem::new(&Error::SelfFollow, &id)).unwrap();
+        insta::assert_snapshot!(problem, @r#"{"type":"urn:kinfolk:problem:self_follow","title":"self follow","status":422,"detail":"a user cannot follow itself","code":"self_follow","request_id":"r1"}"#);
+    }
+}

@@ -1,0 +1,172 @@
+//! Query strings: every name must be known, and a name that has one value may be given once.
+
+use std::borrow::Cow;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use kinfolk_core::graph::PageRequest;
+use kinfolk_core::{Error, Id, IdKind, Result};
+use utoipa::IntoParams;
+
+use super::problem::{Answered, Failure};
+use super::{Shared, Store};
+
+const LIMIT_DEFAULT: usize = 50;
+
+/// The parameters that nobody has asked for yet.
+pub struct Query {
+    left: Vec<(String, String)>,
+}
+
+impl Query {
+    fn parse(text: &str) -> Self {
+        let pairs = form_urlencoded::parse(text.as_bytes());
+        Self { left: pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect() }
+    }
+
+    /// All values of a parameter, in their order.
+    pub fn many(&mut self, name: &str) -> Vec<String> {
+        self.left.extract_if(.., |(given, _)| given == name).map(|(_, value)| value).collect()
+    }
+
+    /// The value of a parameter that may be given once.
+    pub fn one(&mut self, name: &str) -> Result<Option<String>> {
+        let mut values = self.many(name);
+        if values.len() > 1 {
+            return Err(invalid(format!("the parameter {name} is given more than once")));
+        }
+        Ok(values.pop())
+    }
+
+    /// The value of a parameter that is `true` or `false`; `false` if it is not given.
+    pub fn flag(&mut self, name: &str) -> Result<bool> {
+        match self.one(name)?.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(invalid(format!("the parameter {name} must be true or false"))),
+        }
+    }
+
+    /// How many entries a page shall have.
+    pub fn limit(&mut self) -> Result<usize> {
+        let Some(text) = self.one("limit")? else { return Ok(LIMIT_DEFAULT) };
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(invalid("the parameter limit must be a positive integer".to_owned()));
+        }
+        // Digits that do not fit are a large number, which the graph refuses as one.
+        Ok(text.parse().unwrap_or(usize::MAX))
+    }
+
+    /// The ids in the parameter `id`, which must be given at least once.
+    pub fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
+        let ids: Vec<Id> = self.many("id").iter().map(|text| kind.parse(text)).collect::<Result<_>>()?;
+        if ids.is_empty() {
+            Err(invalid("the parameter id must be given at least once".to_owned()))
+        } else {
+            Ok(ids)
+        }
+    }
+
+    /// Refuses what nobody has asked for.
+    pub fn end(self) -> Result<()> {
+        match self.left.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(invalid(format!("the parameter {name:?} is not known here"))),
+        }
+    }
+}
+
+fn invalid(detail: String) -> Error {
+    Error::InvalidRequest { detail }
+}
+
+impl<S: Store> FromRequestParts<Shared<S>> for Query {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+        Ok(Self::parse(parts.uri.query().unwrap_or_default()))
+    }
+}
+
+/// No parameters at all.
+pub struct NoQuery;
+
+impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+        Query::parse(parts.uri.query().unwrap_or_default()).end()?;
+        Ok(Self)
+    }
+}
+
+/// How a page is documented.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what Page reads")]
+pub struct PageParameters {
+    /// How many entries.
+    #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
+    limit: u32,
+    /// The `next` of the page before.
+    #[param(required = false)]
+    cursor: String,
+}
+
+/// Which page of a list.
+pub struct Page {
+    /// How many entries.
+    pub limit: usize,
+    cursor: Option<String>,
+}
+
+impl Page {
+    /// As the graph wants it.
+    pub fn request(&self) -> PageRequest<'_> {
+        PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
+    }
+}
+
+impl<S: Store> FromRequestParts<Shared<S>> for Page {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let mut query = Query::from_request_parts(parts, shared).await?;
+        let page = Self { limit: query.limit()?, cursor: query.one("cursor")? };
+        query.end()?;
+        Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail<T>(result: Result<T>) -> String {
+        result.err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn names_are_known_and_values_single() {
+        let mut query = Query::parse("limit=7&id=1&id=%32&flag=true&limit=8&x%20y=1");
+        assert!(detail(query.one("limit")).contains("limit"));
+        assert_eq!(query.ids(IdKind::Integer).unwrap(), [Id::Integer(1), Id::Integer(2)]);
+        assert!(query.flag("flag").unwrap());
+        assert!(!query.flag("flag").unwrap());
+        assert!(detail(query.end()).contains("x y"));
+        assert!(Query::parse("").end().is_ok());
+        assert!(Query::parse("").ids(IdKind::Integer).is_err());
+    }
+
+    #[test]
+    fn limits_are_digits() {
+        for (text, expected) in
+            [("", Some(50)), ("limit=1", Some(1)), ("limit=99999999999999999999", Some(usize::MAX))]
+        {
+            assert_eq!(Query::parse(text).limit().ok(), expected, "{text}");
+        }
+        for text in ["limit=", "limit=-1", "limit=1.5", "limit=%C3%A9", "limit=+1"] {
+            assert!(Query::parse(text).limit().is_err(), "{text}");
+        }
+    }
+}

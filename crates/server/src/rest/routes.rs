@@ -1,0 +1,138 @@
+//! All routes: registering one puts its guard in front of it and itself into the OpenAPI document, so that neither
+//! can be forgotten. Also what is answered where there is no route.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any};
+use kinfolk_core::Error;
+use tower::util::option_layer;
+use tower_http::CompressionLevel;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate, SizeAbove};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::UtoipaMethodRouter;
+
+use super::endpoint::{Endpoint, guard};
+use super::problem::Failure;
+use super::{
+    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, request_id, system, writes,
+};
+
+/// Smaller answers are sent as they are: compressing them costs more than it saves.
+const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
+
+/// What will be served one day. Until then clients can tell these from addresses that will never be.
+const LATER: &[(&str, &str)] = &[
+    ("/v1/users/{id}/common/{other}", "common"),
+    ("/v1/common", "common"),
+    ("/v1/users/{id}/known-followers", "known-followers"),
+    ("/v1/users/{id}/suggestions", "suggestions"),
+    ("/v1/users/{id}/suggestions/{target}", "suggestions"),
+    ("/v1/posts", "posts"),
+    ("/v1/posts/{post}", "posts"),
+    ("/v1/users/{id}/posts", "posts"),
+    ("/v1/users/{id}/feed", "feed"),
+    ("/v1/posts/{post}/comments", "comments"),
+    ("/v1/posts/{post}/comments/lock", "comments"),
+    ("/v1/users/{id}/comments", "comments"),
+    ("/v1/comments/{comment}", "comments"),
+    ("/v1/comments/{comment}/history", "comments"),
+    ("/v1/comments/{comment}/remove", "comments"),
+    ("/v1/comments/{comment}/purge", "comments"),
+];
+
+/// The routes so far. What is shared comes in later, when the document that it holds is complete.
+pub struct Routes<S> {
+    api: OpenApi,
+    methods: Vec<(String, Endpoint, MethodRouter<Shared<S>>)>,
+}
+
+impl<S: Store> Routes<S> {
+    /// Adds the routes of one path, usually one.
+    pub fn add(mut self, endpoint: Endpoint, routes: UtoipaMethodRouter<Shared<S>>) -> Self {
+        let (schemas, mut paths, methods) = routes;
+        for item in paths.paths.values_mut() {
+            document::describe(item, endpoint);
+        }
+        self.methods.extend(paths.paths.keys().map(|path| (path.clone(), endpoint, methods.clone())));
+        for (path, item) in paths.paths {
+            match self.api.paths.paths.get_mut(&path) {
+                Some(known) => known.merge_operations(item),
+                None => drop(self.api.paths.paths.insert(path, item)),
+            }
+        }
+        self.api.components.get_or_insert_default().schemas.extend(schemas);
+        self
+    }
+}
+
+/// Everything that is served, and the document that says so.
+pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
+    let routes = Routes { api: document::head(), methods: Vec::new() };
+    let families =
+        [writes::routes, lists::routes, checks::routes, counts::routes, changes::routes, admin::routes];
+    let routes = families.into_iter().fold(routes, |routes, family| family(routes));
+    let routes = system::routes(routes);
+    let document = routes.api.clone();
+    (routes, document)
+}
+
+/// The router, with the guards and what is around all routes.
+pub fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
+    let mut router = Router::new();
+    for (path, endpoint, methods) in routes.methods {
+        let guard = from_fn_with_state((Arc::clone(shared), endpoint), guard::<S>);
+        router = router.route(&path, methods.route_layer(guard));
+    }
+    for &(path, what) in LATER {
+        router = router.route(path, any(async move || Failure(Error::NotAvailable { what })));
+    }
+    router
+        .fallback(not_found)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::disable())
+        .layer(compression())
+        .layer(option_layer(cors(&shared.settings.allowed_origins)))
+        .with_state(Arc::clone(shared))
+}
+
+async fn not_found(uri: Uri) -> Failure {
+    Failure(Error::NotFound { detail: format!("there is nothing at {}", uri.path()) })
+}
+
+/// `OPTIONS` asks what there is, which the header `Allow` says; axum adds it to this answer too.
+async fn method_not_allowed(method: Method) -> Response {
+    if method == Method::OPTIONS {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    Failure(Error::MethodNotAllowed).into_response()
+}
+
+fn compression() -> CompressionLayer<impl Predicate> {
+    let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+        let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+        media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain")
+    };
+    CompressionLayer::new()
+        .quality(CompressionLevel::Fastest)
+        .compress_when(SizeAbove::new(COMPRESSED_BYTES_MIN).and(is_text))
+}
+
+/// Which web pages may call: those of the allowed origins, and of no other.
+fn cors(origins: &[String]) -> Option<CorsLayer> {
+    let origins: Vec<_> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+    let exposed =
+        [extract::TOKEN, request_id::HEADER, axum::http::header::LINK, axum::http::header::RETRY_AFTER];
+    let layer = CorsLayer::new()
+        .allow_methods(AllowMethods::mirror_request())
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(exposed);
+    (!origins.is_empty()).then(|| layer.allow_origin(AllowOrigin::list(origins)))
+}

@@ -1,0 +1,168 @@
+//! The change log as server-sent events. A stream holds one page at most: it reads the next one when the client has
+//! taken the last, so that a slow reader costs no more than a quick one.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::stream;
+use kinfolk_core::Error;
+use kinfolk_core::graph::Change;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use utoipa_axum::routes;
+
+use super::changes::{Item, POSITION_REFUSALS};
+use super::endpoint::Endpoint;
+use super::extract::{Call, header};
+use super::problem::{Answered, Problem};
+use super::query::Query;
+use super::routes::Routes;
+use super::tail::{self, Newest};
+use super::{Shared, Store};
+use crate::metrics::{Operation, Protocol};
+
+/// About how long an event is.
+const EVENT_BYTES: usize = 256;
+
+/// How many changes are read and sent at once.
+const PAGE_LEN: usize = 256;
+
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// Clients that lose the stream come back after a second.
+const OPENING: &[u8] = b"retry: 1000\n\n";
+const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let endpoint = Endpoint::services(Operation::ChangesStream).long().refusing(POSITION_REFUSALS);
+    routes.add(endpoint, routes!(changes_stream))
+}
+
+/// The change log as it grows, as server-sent events.
+///
+/// The id of an event is the token to go on from; browsers send it by themselves when they come back. An event named
+/// `problem` says why a stream ends early. Lines that begin with a colon only show that the stream is alive.
+#[utoipa::path(get, path = "/v1/changes/stream", tag = "changes",
+    params(
+        ("after" = inline(Option<String>), Query, description = "The token to go on from; without it, from the oldest kept"),
+        ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, which it outweighs")),
+    responses((status = 200, description = "Events without end",
+        content_type = "text/event-stream", body = inline(String))))]
+async fn changes_stream<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    headers: HeaderMap,
+    mut query: Query,
+) -> Answered {
+    let started = Instant::now();
+    let after = query.one("after")?;
+    query.end()?;
+    let after = header(&headers, &LAST_EVENT_ID)?.map(str::to_owned).or(after);
+    // Seen before the page is read: what comes after that is news.
+    let mut tail = tail::follow(&shared);
+    tail.mark_unchanged();
+    // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
+    let page = call.service.graph.changes(after.as_deref(), PAGE_LEN).await?;
+    call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
+    let reader = Reader { shared, call, tail, after: page.next, page: page.items, stage: Stage::Opening };
+    let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // Tells a common proxy not to hold events back.
+    headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+    Ok(response)
+}
+
+/// How far a stream is.
+#[derive(PartialEq)]
+enum Stage {
+    Opening,
+    Open,
+    /// Why it ended was said.
+    Ended,
+}
+
+/// One client's place in the log.
+struct Reader<S> {
+    shared: Shared<S>,
+    call: Call<S>,
+    tail: watch::Receiver<Newest>,
+    /// The token of the place after `page`.
+    after: String,
+    /// What was read and not sent yet.
+    page: Vec<Change>,
+    stage: Stage,
+}
+
+impl<S: Store> Reader<S> {
+    /// What to send next. Called when the client has taken what was sent before.
+    async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
+        let bytes = match self.stage {
+            Stage::Opening => {
+                self.stage = Stage::Open;
+                Bytes::from_static(OPENING)
+            }
+            Stage::Open => self.news().await?,
+            Stage::Ended => return None,
+        };
+        Some((Ok(bytes), self))
+    }
+
+    /// The next events, or a sign of life, or nothing at the end.
+    async fn news(&mut self) -> Option<Bytes> {
+        while !self.shared.stop.is_cancelled() {
+            // A credential may have been revoked, or have ended, since the stream began.
+            if let Err(error) = self.call.caller.check() {
+                return Some(self.end(&error));
+            }
+            if !self.page.is_empty() {
+                return Some(self.events());
+            }
+            self.tail.mark_unchanged();
+            match self.call.service.graph.changes(Some(&self.after), PAGE_LEN).await {
+                Ok(page) => (self.page, self.after) = (page.items, page.next),
+                Err(error) => return Some(self.end(&error)),
+            }
+            if !self.page.is_empty() {
+                continue;
+            }
+            let grown = timeout(self.shared.settings.keep_alive_interval, self.tail.changed());
+            let grown = tokio::select! {
+                () = self.shared.stop.cancelled() => return None,
+                grown = grown => grown,
+            };
+            match grown {
+                Err(_) => return Some(Bytes::from_static(KEEP_ALIVE)),
+                Ok(Ok(())) if self.tail.borrow().is_some() => {}
+                Ok(_) => return None,
+            }
+        }
+        None
+    }
+
+    fn events(&mut self) -> Bytes {
+        let mut text = Vec::with_capacity(EVENT_BYTES * self.page.len());
+        for change in self.page.drain(..) {
+            let token = self.call.service.graph.token(change.position);
+            let item = Item::from(change);
+            let _ = write!(text, "id: {token}\nevent: {}\ndata: ", item.r#type);
+            let _ = serde_json::to_writer(&mut text, &item);
+            text.extend_from_slice(b"\n\n");
+        }
+        text.into()
+    }
+
+    fn end(&mut self, error: &Error) -> Bytes {
+        self.stage = Stage::Ended;
+        let problem = serde_json::to_string(&Problem::new(error, &self.call.request_id)).unwrap_or_default();
+        format!("event: problem\ndata: {problem}\n\n").into()
+    }
+}

@@ -1,0 +1,77 @@
+//! About the server itself: is it alive, is it ready, how is it doing, what does it understand.
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use kinfolk_core::Error;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::routes;
+
+use super::endpoint::Endpoint;
+use super::extract::Call;
+use super::json::{self, Json};
+use super::problem::{Answered, Failure};
+use super::query::NoQuery;
+use super::routes::Routes;
+use super::{Shared, Store};
+use crate::metrics::Operation;
+
+const HEALTH: &str = "/healthz";
+const READINESS: &str = "/readyz";
+
+/// Whether a path is answered even while there is nothing to serve yet.
+pub fn is_about_health(path: &str) -> bool {
+    path == HEALTH || path == READINESS
+}
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    routes
+        .add(Endpoint::open(), routes!(health))
+        .add(Endpoint::open(), routes!(readiness))
+        .add(Endpoint::open(), routes!(openapi))
+        .add(Endpoint::services(Operation::Other), routes!(metrics))
+}
+
+/// How the server is.
+#[derive(Serialize, ToSchema)]
+pub struct Status {
+    /// In a word.
+    #[schema(value_type = String)]
+    status: &'static str,
+}
+
+/// The process is alive.
+#[utoipa::path(get, path = HEALTH, tag = "system",
+    responses((status = 200, description = "It is alive", body = Status)))]
+async fn health(_: NoQuery) -> Response {
+    Json(Status { status: "alive" }).into_response()
+}
+
+/// The server is ready: everything is loaded, and it is not about to end.
+#[utoipa::path(get, path = READINESS, tag = "system",
+    responses((status = 200, description = "It is ready", body = Status)))]
+async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
+    if !shared.door.is_ready() {
+        return Err(Failure(Error::Closed));
+    }
+    Ok(Json(Status { status: "ready" }).into_response())
+}
+
+/// Figures for Prometheus.
+#[utoipa::path(get, path = "/metrics", tag = "system",
+    responses((status = 200, description = "The figures, in the text format of Prometheus",
+        content_type = "text/plain", body = inline(String))))]
+async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
+    let figures = call.service.administration.figures();
+    let text = call.service.metrics.render(&figures);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+}
+
+/// This document.
+#[utoipa::path(get, path = "/openapi.json", tag = "system",
+    responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
+async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
+    let service = shared.door.service().ok_or(Error::Closed)?;
+    Ok(json::written(shared.document.text(service.graph.id_kind(), service.access.is_open())))
+}

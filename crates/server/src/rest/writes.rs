@@ -1,0 +1,102 @@
+//! Changes of the graph: follow, unfollow, remove a follower.
+
+use std::collections::BTreeMap;
+
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kinfolk_core::graph::Written;
+use kinfolk_core::{EdgeKind, Error, ErrorCode};
+use utoipa::IntoResponses;
+use utoipa::openapi::{HeaderBuilder, RefOr, ResponseBuilder};
+use utoipa_axum::routes;
+
+use super::Store;
+use super::endpoint::Endpoint;
+use super::extract::{Actor, Call, Ids, NoBody, TOKEN};
+use super::json::UserId;
+use super::problem::{Answered, Failure};
+use super::query::NoQuery;
+use super::routes::Routes;
+use crate::metrics::Operation;
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let follow_refuses = &[ErrorCode::SelfFollow, ErrorCode::FollowingLimit];
+    let refuses = &[ErrorCode::SelfFollow];
+    routes
+        .add(Endpoint::write(Operation::Follow).refusing(follow_refuses), routes!(follow))
+        .add(Endpoint::write(Operation::Unfollow).refusing(refuses), routes!(unfollow))
+        .add(Endpoint::write(Operation::RemoveFollower).refusing(refuses), routes!(remove_follower))
+}
+
+/// The actor follows a user.
+///
+/// Following somebody again is a success that changes nothing.
+#[utoipa::path(post, path = "/v1/users/{id}/follow", tag = "graph",
+    params(("id" = UserId, Path, description = "Whom to follow")),
+    responses(Done))]
+async fn follow<S: Store>(
+    call: Call<S>,
+    Ids([target]): Ids<1>,
+    Actor(actor): Actor,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    call.service.limits.take_change(actor)?;
+    Ok(done(&call.service.graph.follow(EdgeKind::Follow, actor, target).await?))
+}
+
+/// The actor does not follow a user any more.
+///
+/// Unfollowing somebody whom the actor does not follow is a success that changes nothing.
+#[utoipa::path(delete, path = "/v1/users/{id}/follow", tag = "graph",
+    params(("id" = UserId, Path, description = "Whom not to follow")),
+    responses(Done))]
+async fn unfollow<S: Store>(
+    call: Call<S>,
+    Ids([target]): Ids<1>,
+    Actor(actor): Actor,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    call.service.limits.take_change(actor)?;
+    Ok(done(&call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?))
+}
+
+/// The actor drops a follower of its own.
+#[utoipa::path(delete, path = "/v1/users/{id}/followers/{follower}", tag = "graph",
+    params(
+        ("id" = UserId, Path, description = "The actor"),
+        ("follower" = UserId, Path, description = "Whom to drop")),
+    responses(Done))]
+async fn remove_follower<S: Store>(
+    call: Call<S>,
+    Ids([of, follower]): Ids<2>,
+    Actor(actor): Actor,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    if actor != of {
+        return Err(Failure(Error::Forbidden { detail: "a user drops only its own followers".to_owned() }));
+    }
+    call.service.limits.take_change(actor)?;
+    Ok(done(&call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?))
+}
+
+fn done(written: &Written) -> Response {
+    let token = HeaderValue::from_str(&written.token).expect("a token is plain text");
+    (StatusCode::NO_CONTENT, [(TOKEN, token)]).into_response()
+}
+
+/// How the answer of a write is documented.
+struct Done;
+
+impl IntoResponses for Done {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
+        let response = ResponseBuilder::new()
+            .description("It is so, whether this call changed anything or not")
+            .header("Kinfolk-Token", token.build())
+            .build();
+        BTreeMap::from([(StatusCode::NO_CONTENT.as_str().to_owned(), response.into())])
+    }
+}

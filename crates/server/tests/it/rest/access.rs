@@ -1,0 +1,291 @@
+//! Who may call what, tried on every route that the document has: so a route that is added is tried as well.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use jsonwebtoken::{EncodingKey, Header};
+use kinfolk_core::{Clock, IdKind, SystemClock};
+use kinfolk_server::rest::RestSettings;
+use kinfolk_server::{
+    Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, Scopes, TokenSettings,
+};
+use serde_json::{Value, json};
+
+use super::client::Answer;
+use super::document::operations;
+use super::server::Server;
+
+const SECRET: &str = "a shared secret of the tests that is long enough";
+
+/// A server that wants credentials, and some to show to it.
+struct Guarded {
+    server: Server,
+    document: Value,
+    keys: BTreeMap<Vec<&'static str>, String>,
+    folder: tempfile::TempDir,
+}
+
+impl Guarded {
+    fn start(limits: LimitSettings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
+        fs::write(&secret_file, SECRET).unwrap();
+        let keys = make_keys(&keys_file);
+        let mut tokens = TokenSettings::new(secret_file, "kinfolk");
+        tokens.algorithms = vec!["HS256".to_owned()];
+        let settings = AccessSettings {
+            id_kind: IdKind::Integer,
+            keys_file: Some(keys_file),
+            tokens: Some(tokens),
+            limits,
+        };
+        let server = Server::closed(RestSettings::default());
+        server.open(IdKind::Integer, Access::new(&settings).unwrap());
+        let document = server.read("/openapi.json");
+        Self { server, document, keys, folder }
+    }
+
+    fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
+        let names: Vec<_> = scopes.into_iter().map(Scope::name).collect();
+        &self.keys[&names]
+    }
+
+    /// All documented routes for which callers need something.
+    fn routes(&self) -> Vec<Route> {
+        let routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
+        assert!(routes.len() >= 18, "{}", routes.len());
+        routes
+    }
+
+    fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
+        let authorization = credential.map(|credential| format!("Bearer {credential}"));
+        let mut headers = more.to_vec();
+        headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
+        headers.extend(route.body.map(|_| ("content-type", "application/json")));
+        let body = route.body.unwrap_or_default().as_bytes();
+        if route.is_endless {
+            let mut connection = self.server.connect();
+            connection.begin(&route.method, &route.path, &headers);
+            let (status, headers) = connection.head().unwrap();
+            // The body of a refusal is read; that of a success has no end.
+            if status == 200 {
+                return Answer { status, headers, body: Vec::new() };
+            }
+        }
+        self.server.request(&route.method, &route.path, &headers, body)
+    }
+}
+
+/// A key for each set of scopes.
+fn make_keys(path: &Path) -> BTreeMap<Vec<&'static str>, String> {
+    let mut file = KeyFile::default();
+    let mut keys = BTreeMap::new();
+    for set in 0..1_u32 << Scope::ALL.len() {
+        let in_set = |scope: &Scope| set & (1 << *scope as u32) != 0;
+        let scopes: Vec<Scope> = Scope::ALL.into_iter().filter(in_set).collect();
+        let Ok(key) = file.add(new_key(&format!("service-{set}"), &scopes), SystemClock.now()) else {
+            continue;
+        };
+        keys.insert(scopes.into_iter().map(Scope::name).collect(), key);
+    }
+    file.write(path).unwrap();
+    keys
+}
+
+fn new_key(name: &str, scopes: &[Scope]) -> NewKey {
+    let scopes: Scopes = scopes.iter().copied().collect();
+    NewKey { name: name.to_owned(), scopes, limit: None, not_after: None }
+}
+
+/// The token of an end user.
+fn token(user: &str, scope: &str) -> String {
+    let end = SystemClock.now().millis() / 1_000 + 600;
+    let claims = json!({"sub": user, "aud": "kinfolk", "exp": end, "scope": scope});
+    let key = EncodingKey::from_secret(SECRET.as_bytes());
+    jsonwebtoken::encode(&Header::default(), &claims, &key).unwrap()
+}
+
+/// A route, and a valid request to it about user 1, who may need to act.
+struct Route {
+    method: String,
+    path: String,
+    scope: Scope,
+    audience: String,
+    acts: bool,
+    body: Option<&'static str>,
+    is_endless: bool,
+}
+
+impl Route {
+    fn new((method, path, operation): &(String, String, &Value)) -> Option<Self> {
+        let audience = operation["x-audience"].as_str().unwrap().to_owned();
+        let Some(scope) = operation.get("x-scope") else {
+            assert_eq!((audience.as_str(), operation.get("security")), ("everybody", None), "{path}");
+            return None;
+        };
+        assert!(operation["security"][0]["bearer"].is_array(), "{path}");
+        let acts = operation["parameters"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|parameter| parameter["in"] == "header" && parameter["name"] == "Kinfolk-Actor");
+        // Acting on oneself is refused for another reason, unless it is one's own followers.
+        let id = if acts && !path.contains("/followers/") { "2" } else { "1" };
+        let mut address = path.replace("{id}", id).replace("{follower}", "3").replace("{target}", "3");
+        assert!(!address.contains('{'), "{path}: give it a value here");
+        if path.contains("relationships") || path == "/v1/counts" {
+            address.push_str("?id=3");
+        }
+        Some(Self {
+            method: method.to_uppercase(),
+            path: address,
+            scope: Scope::ALL.into_iter().find(|known| scope == known.name()).unwrap(),
+            audience,
+            acts,
+            body: (path == "/v1/check").then_some(r#"{"pairs":[[1,2]]}"#),
+            is_endless: path.ends_with("/stream") || path.ends_with("/backup"),
+        })
+    }
+
+    /// Who acts, where somebody must.
+    fn actor<'a>(&self, user: &'a str) -> Vec<(&'static str, &'a str)> {
+        if self.acts { vec![("kinfolk-actor", user)] } else { Vec::new() }
+    }
+}
+
+#[test]
+fn no_credentials() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let stale = "not a key and not a token";
+    for route in guarded.routes() {
+        for credential in [None, Some(stale), Some("")] {
+            let answer = guarded.call(&route, credential, &route.actor("1"));
+            assert_eq!(
+                answer.refusal(),
+                (401, "unauthenticated".to_owned()),
+                "{} {}",
+                route.method,
+                route.path
+            );
+            assert!(answer.header("www-authenticate").is_some());
+        }
+        let key = guarded.key(Scope::ALL);
+        for value in [format!("Basic {key}"), key.to_owned(), "Bearer".to_owned()] {
+            let answer = guarded.call(&route, None, &[("authorization", value.as_str())]);
+            assert_eq!(answer.status, 401, "{} {}", route.method, route.path);
+        }
+    }
+    for path in ["/healthz", "/readyz", "/openapi.json"] {
+        assert_eq!(guarded.server.get(path).status, 200);
+    }
+}
+
+#[test]
+fn a_missing_scope() {
+    let guarded = Guarded::start(LimitSettings::default());
+    for route in guarded.routes() {
+        let others = Scope::ALL.into_iter().filter(|scope| *scope != route.scope);
+        let answer = guarded.call(&route, Some(guarded.key(others)), &route.actor("1"));
+        assert_eq!(answer.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
+        let answer = guarded.call(&route, Some(guarded.key([route.scope])), &route.actor("1"));
+        assert!([200, 204].contains(&answer.status), "{} {}: {answer:?}", route.method, route.path);
+        let other = if route.scope == Scope::Read { "kinfolk:write" } else { "kinfolk:read" };
+        let answer = guarded.call(&route, Some(&token("1", other)), &[]);
+        assert_eq!(answer.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
+    }
+}
+
+#[test]
+fn the_wrong_user() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let (own, foreign) = (token("1", ""), token("7", ""));
+    for route in guarded.routes() {
+        let of_own = guarded.call(&route, Some(&own), &[]).status;
+        let of_foreign = guarded.call(&route, Some(&foreign), &[]).status;
+        let expected = match route.audience.as_str() {
+            "services" => [403, 403],
+            "oneself" => [200, 403],
+            // Who acts is the user itself; only its own followers are named in the path.
+            "callers" if route.path.contains("/followers/") => [204, 403],
+            "callers" if route.acts => [204, 204],
+            "callers" => [200, 200],
+            other => panic!("{other}"),
+        };
+        assert_eq!([of_own, of_foreign], expected, "{} {}", route.method, route.path);
+        if route.acts {
+            let pretends = guarded.call(&route, Some(&foreign), &route.actor("1"));
+            assert_eq!(pretends.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
+        }
+    }
+}
+
+#[test]
+fn users_act_as_themselves() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
+    assert_eq!(guarded.server.request("POST", "/v1/users/2/follow", &headers, b"").status, 204);
+    let counts = guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
+    assert_eq!(counts.json()["following"], 1);
+    let service = [("authorization", &*format!("Bearer {}", guarded.key(Scope::ALL)))];
+    let unnamed = guarded.server.request("POST", "/v1/users/2/follow", &service, b"");
+    assert_eq!(unnamed.refusal(), (400, "actor_required".to_owned()));
+}
+
+#[test]
+fn budgets_are_told_and_end() {
+    let limits = LimitSettings { user: Some(Rate::per_hour(2)), ..LimitSettings::default() };
+    let guarded = Guarded::start(limits);
+    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
+    let ask = || guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
+    let left = |answer: &Answer| answer.header("ratelimit-remaining").map(str::to_owned);
+    let (first, second, third) = (ask(), ask(), ask());
+    assert_eq!([first.status, second.status, third.status], [200, 200, 429]);
+    assert_eq!(
+        [left(&first), left(&second), left(&third)],
+        ["1", "0", "0"].map(|left| Some(left.to_owned()))
+    );
+    assert_eq!(third.problem(), "rate_limited");
+    assert_eq!(third.header("ratelimit-limit"), Some("2"));
+    let seconds = |name| third.header(name).unwrap().parse::<u64>().unwrap();
+    assert!(seconds("retry-after") > 0 && seconds("ratelimit-reset") >= seconds("retry-after"));
+}
+
+#[test]
+fn a_revoked_key_ends_its_streams() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let mut connection = guarded.server.connect();
+    let authorization = format!("Bearer {}", guarded.key([Scope::Read]));
+    connection.begin("GET", "/v1/changes/stream", &[("authorization", &authorization)]);
+    assert_eq!(connection.head().unwrap().0, 200);
+    KeyFile::default().write(&guarded.folder.path().join("keys.toml")).unwrap();
+    guarded.server.door.service().unwrap().access.reload().unwrap();
+    // Something must happen for the stream to look: here it is a change by a user.
+    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
+    assert_eq!(guarded.server.request("POST", "/v1/users/2/follow", &headers, b"").status, 204);
+    let mut text = Vec::new();
+    while let Some(chunk) = connection.chunk().unwrap() {
+        text.extend(chunk);
+    }
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("event: problem")
+            && text.contains("unauthenticated")
+            && !text.contains("event: follow")
+    );
+}
+
+#[test]
+fn what_is_asked_is_counted() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let headers = [("authorization", &*format!("Bearer {}", guarded.key([Scope::Read])))];
+    guarded.server.request("GET", "/v1/users/1/counts", &headers, b"");
+    guarded.server.request("GET", "/v1/users/x/counts", &headers, b"");
+    let metrics = guarded.server.request("GET", "/metrics", &headers, b"");
+    assert_eq!(metrics.status, 200);
+    let text = metrics.text();
+    assert!(text.contains("kinfolk_test"), "{text}");
+    assert!(text.lines().any(|line| line.contains("invalid_id") && line.ends_with(" 1")), "{text}");
+    let counted = |line: &str| line.contains("counts") && line.contains("_count") && line.ends_with(" 2");
+    assert!(text.lines().any(counted), "{text}");
+}

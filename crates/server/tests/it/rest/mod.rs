@@ -1,0 +1,12 @@
+//! REST, as a client sees it.
+
+mod access;
+mod admin;
+mod changes;
+mod client;
+mod document;
+mod errors;
+mod graph;
+mod lifecycle;
+mod server;
+mod tls;

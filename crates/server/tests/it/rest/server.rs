@@ -1,0 +1,196 @@
+//! A server on loopback with the reference store behind it, and administration that does as the test wants.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use kinfolk_conformance::{ModelStore, SimulatedClock};
+use kinfolk_core::graph::{Graph, GraphSettings};
+use kinfolk_core::{Error, IdKind, Keyring, Result, SigningKey};
+use kinfolk_server::rest::{self, RestSettings};
+use kinfolk_server::{
+    Access, Administration, Door, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
+    ImportRequest, Metrics, Progress, Service, VerifyOutcome,
+};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
+
+use super::client::{Answer, Connection};
+
+/// How large an export or a backup of the tests is.
+pub const FILE_BYTES: usize = 4 << 20;
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub door: Arc<Door<ModelStore>>,
+    pub clock: Arc<SimulatedClock>,
+    pub administration: Arc<Scripted>,
+    stop: CancellationToken,
+    served: Option<JoinHandle<()>>,
+    runtime: Runtime,
+}
+
+impl Server {
+    /// Serves an empty graph with integer ids.
+    pub fn start() -> Self {
+        let server = Self::closed(RestSettings::default());
+        server.open(IdKind::Integer, Access::open());
+        server
+    }
+
+    pub fn with(settings: RestSettings) -> Self {
+        let server = Self::closed(settings);
+        server.open(IdKind::Integer, Access::open());
+        server
+    }
+
+    /// Nothing is loaded yet.
+    pub fn closed(settings: RestSettings) -> Self {
+        Self::listening(settings, None)
+    }
+
+    /// As [`Server::closed`], over TLS.
+    pub fn listening(settings: RestSettings, tls: Option<Arc<ServerConfig>>) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (door, stop) = (Door::closed(), CancellationToken::new());
+        let served = rest::serve(listener, tls, Arc::clone(&door), settings, stop.clone());
+        let served = Some(runtime.spawn(served));
+        let clock = Arc::new(SimulatedClock::default());
+        Self { address, door, clock, administration: Arc::default(), stop, served, runtime }
+    }
+
+    pub fn open(&self, kind: IdKind, access: Access) {
+        let clock = Arc::clone(&self.clock);
+        let settings = GraphSettings { following_limit: 2_000, ..GraphSettings::default() };
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let administration = Arc::clone(&self.administration);
+        self.door.open(Arc::new(Service {
+            graph: Graph::new(ModelStore::new(kind, clock), keys, settings),
+            limits: access.limits(),
+            access,
+            metrics: Metrics::default(),
+            administration,
+        }));
+    }
+
+    pub fn connect(&self) -> Connection {
+        Connection::open(self.address)
+    }
+
+    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.connect().request(method, path, headers, body)
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        self.request("GET", path, &[], b"")
+    }
+
+    /// The JSON of a read that must succeed.
+    pub fn read(&self, path: &str) -> Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        answer.json()
+    }
+
+    pub fn act(&self, actor: u64, method: &str, path: &str) -> Answer {
+        self.request(method, path, &[("kinfolk-actor", &actor.to_string())], b"")
+    }
+
+    /// One user follows another; answers the token.
+    pub fn follow(&self, actor: u64, target: u64) -> String {
+        let answer = self.act(actor, "POST", &format!("/v1/users/{target}/follow"));
+        assert_eq!(answer.status, 204, "{answer:?}");
+        answer.header("kinfolk-token").unwrap().to_owned()
+    }
+
+    pub fn check(&self, body: &str) -> Answer {
+        self.request("POST", "/v1/check", &[("content-type", "application/json")], body.as_bytes())
+    }
+
+    /// Tells the server to stop, without waiting.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits for the server to end.
+    pub fn join(mut self) {
+        let served = self.served.take().unwrap();
+        self.runtime.block_on(served).unwrap();
+    }
+}
+
+/// Does what the request or the file says.
+#[derive(Default)]
+pub struct Scripted {
+    /// Somebody has cut a backup short.
+    pub cut_short: AtomicBool,
+    /// Figures are not to be had.
+    pub figures_panic: AtomicBool,
+}
+
+impl Administration for Scripted {
+    fn figures(&self) -> Vec<Figure> {
+        assert!(!self.figures_panic.load(Ordering::Acquire), "as the test wants");
+        vec![Figure { name: "kinfolk_test", help: "one", kind: FigureKind::Gauge, value: 1.0 }]
+    }
+
+    /// Counts the lines; a line "bad" is malformed, and "panic" makes it panic.
+    fn import(
+        &self,
+        file: &mut (dyn Read + Send),
+        request: &ImportRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ImportOutcome> {
+        let mut outcome = ImportOutcome::default();
+        let detail = |error: io::Error| Error::InvalidInput { detail: error.to_string() };
+        for line in BufReader::new(file).lines() {
+            match line.map_err(detail)?.as_str() {
+                "bad" if request.skip_invalid => outcome.invalid += 1,
+                "bad" => return Err(Error::InvalidInput { detail: "line: it is bad".to_owned() }),
+                "panic" => panic!("as the file says"),
+                _ => outcome.added += 1,
+            }
+            progress(Progress { stage: "reading", done: outcome.added, total: None });
+        }
+        progress(Progress { stage: "loading", done: 1, total: Some(1) });
+        Ok(outcome)
+    }
+
+    /// A large file. Parquet fails in the middle, and zstd before the first byte.
+    fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
+        if request.format == FileFormat::CsvZstd {
+            return Err(Error::Storage { detail: "no".to_owned() });
+        }
+        let lines = FILE_BYTES / 4;
+        for at in 0..lines {
+            if at == lines / 2 && request.format == FileFormat::Parquet {
+                return Err(Error::Storage { detail: "half of it".to_owned() });
+            }
+            file.write_all(b"1,2\n").map_err(|error| Error::Storage { detail: error.to_string() })?;
+        }
+        Ok(lines as u64)
+    }
+
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+        progress(Progress { stage: "comparing", done: 0, total: Some(9) });
+        Ok(VerifyOutcome { edges: 9, differences: 1, repaired: repair })
+    }
+
+    /// Goes on for as long as somebody reads.
+    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
+        loop {
+            if let Err(error) = file.write_all(&[7; 1_000]) {
+                self.cut_short.store(true, Ordering::Release);
+                return Err(Error::Storage { detail: error.to_string() });
+            }
+        }
+    }
+}
