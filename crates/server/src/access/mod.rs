@@ -341,6 +341,21 @@ mod tests {
     }
 
     #[test]
+    fn a_new_limit_reaches_open_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.toml");
+        let key = add(&path, "feed", "read");
+        let access = Access::new(&settings(&path)).unwrap();
+        let connected = access.authenticate(&key).unwrap();
+        connected.admit(1_000).unwrap();
+        let limited = std::fs::read_to_string(&path).unwrap() + "limit = \"1/h\"\n";
+        std::fs::write(&path, limited).unwrap();
+        access.poll();
+        connected.admit(1).unwrap();
+        assert_eq!(connected.admit(1).unwrap_err().code(), ErrorCode::RateLimited);
+    }
+
+    #[test]
     fn a_server_without_usable_keys_does_not_start() {
         let folder = tempfile::tempdir().unwrap();
         let missing = Access::new(&settings(&folder.path().join("none.toml"))).unwrap_err();

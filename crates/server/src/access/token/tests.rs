@@ -166,7 +166,7 @@ fn claims_must_fit() {
         (json!({ "exp": null }), "(exp)"),
         (json!({ "exp": "soon" }), "(exp)"),
         (json!({ "exp": -1 }), "(exp)"),
-        (json!({ "exp": now - 31 }), "expired"),
+        (json!({ "exp": now - 31 }), "the token has expired"),
         (json!({ "nbf": now + 60 }), "not valid yet"),
         (json!({ "nbf": "later" }), "(nbf)"),
         (json!({ "aud": null }), "(aud)"),
