@@ -1,2 +1,4 @@
 //! Behaviour of the protocols through real sockets on loopback, on the reference store.
 #![allow(clippy::unwrap_used, reason = "a test panics where something is wrong")]
+
+mod resp;
