@@ -4,6 +4,7 @@ mod access;
 mod client;
 mod commands;
 mod connections;
+mod equivalence;
 mod frames;
 mod metrics;
 mod pipelines;
