@@ -25,8 +25,9 @@ use crate::metrics::{Operation, Protocol};
 
 /// The most commands in one batch.
 const BATCH_MAX: usize = 1_024;
-/// After so many commands without a pause, or replies of so many bytes, others on the thread have their turn.
-const TURN_COMMANDS: usize = 1_024;
+/// After so many arguments without a pause, or replies of so many bytes, others on the thread have their turn. It is
+/// the arguments that cost time: each is a user to look up.
+const TURN_ARGUMENTS: usize = 4_096;
 const TURN_BYTES: usize = 128 << 10;
 
 /// The client is gone, or does not take its replies.
@@ -37,7 +38,7 @@ pub(super) struct Connection<T, S> {
     socket: T,
     session: Session<S>,
     tally: Tally,
-    /// Commands run since others had their turn.
+    /// Arguments handled since others had their turn.
     turn: usize,
 }
 
@@ -118,10 +119,6 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
             if self.session.closing {
                 return Ok(ControlFlow::Break(()));
             }
-            self.turn += batch.len();
-            if self.turn >= TURN_COMMANDS {
-                self.yield_turn().await;
-            }
             if let Ending::Incomplete { needed } = ending {
                 input.drain(..at);
                 return Ok(ControlFlow::Continue(needed - at));
@@ -138,6 +135,10 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     ) -> std::result::Result<(), Gone> {
         for number in 0..batch.len() {
             let arguments = batch.command(number, input);
+            self.turn += 1 + arguments.len();
+            if self.turn >= TURN_ARGUMENTS {
+                self.yield_turn().await;
+            }
             let Some(name) = arguments.get(0) else { continue };
             match self.admit(name, arguments, work) {
                 Err((operation, error)) => {
