@@ -187,6 +187,12 @@ pub enum Error {
     /// The request took longer than is allowed; whether it had an effect is not known.
     #[error("the request took too long; try again")]
     TimedOut,
+    /// A key of the Redis protocol that is of no known family.
+    #[error("a key must be following:ID or followers:ID")]
+    WrongKey,
+    /// A transaction of the Redis protocol with a command that was refused when it was queued.
+    #[error("the transaction was discarded because of an error in one of its commands")]
+    TransactionAborted,
     /// This profile can't do that yet.
     #[error("{what} is not available in this profile yet")]
     NotAvailable {
@@ -227,6 +233,8 @@ pub enum ErrorCode {
     TooLarge,
     UnsupportedMediaType,
     TimedOut,
+    WrongKey,
+    TransactionAborted,
     NotAvailable,
 }
 
@@ -240,7 +248,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 29] = {
+const PRESENTATIONS: [Presentation; 31] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -279,6 +287,8 @@ const PRESENTATIONS: [Presentation; 29] = {
         row(ErrorCode::TooLarge, "too_large", 413, "ERR", 2),
         row(ErrorCode::UnsupportedMediaType, "unsupported_media_type", 415, "ERR", 2),
         row(ErrorCode::TimedOut, "timed_out", 503, "TRYAGAIN", 1),
+        row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
+        row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
         row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),
     ]
 };
@@ -352,6 +362,8 @@ impl Error {
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::UnsupportedMediaType { .. } => ErrorCode::UnsupportedMediaType,
             Self::TimedOut => ErrorCode::TimedOut,
+            Self::WrongKey => ErrorCode::WrongKey,
+            Self::TransactionAborted => ErrorCode::TransactionAborted,
             Self::NotAvailable { .. } => ErrorCode::NotAvailable,
         }
     }

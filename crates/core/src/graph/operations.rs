@@ -1,8 +1,8 @@
 //! The operations on the graph: the rules that hold whatever store is below and whatever protocol is above.
 
 use super::{
-    Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, ListEntry, Relationship, Side,
-    WriteRequest,
+    Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, ListEntry, ListKey, Relationship,
+    Side, WriteRequest,
 };
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, ListCursor, ListName, Position, Result, Token};
 
@@ -200,6 +200,23 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         fresh: Freshness<'_>,
     ) -> Result<ListPage> {
         self.list(ListCursor { list: ListName::Friends, kind, of }, page, fresh).await
+    }
+
+    /// Up to `limit` entries of a user's list after a place in it, for callers that walk it by themselves or have
+    /// cursors of their own.
+    pub async fn walk(
+        &self,
+        kind: EdgeKind,
+        list: (Side, Id),
+        after: Option<ListKey>,
+        limit: usize,
+        fresh: Freshness<'_>,
+    ) -> Result<Vec<ListEntry>> {
+        let (side, of) = list;
+        self.require_ids(&[of])?;
+        self.require_limit(limit)?;
+        self.await_freshness(fresh).await?;
+        self.store.list(kind, side, of, after, limit).await
     }
 
     /// How many edges each user has on each side.

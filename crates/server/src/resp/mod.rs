@@ -1,1 +1,30 @@
-//! The Redis protocol: frames, commands, connections.
+//! The Redis protocol: frames, commands, connections. Versions 2 and 3, in front of the graph.
+//!
+//! ```text
+//! listener    accepts, hands connections to threads
+//! connection  reads a batch, runs it in order, sends the replies with one write
+//!   frame, batch    what was received, as places of arguments in it
+//!   table           every command once
+//!   commands/       what they do, one file a family
+//!   writes          writes that follow each other, committed together
+//!   reply           what is answered, as bytes
+//! ```
+
+mod batch;
+mod commands;
+mod connection;
+pub mod frame;
+mod glob;
+mod keys;
+mod listener;
+mod reply;
+mod session;
+mod settings;
+pub mod table;
+mod tally;
+mod transport;
+mod workspace;
+mod writes;
+
+pub use listener::run;
+pub use settings::RespSettings;

@@ -1,0 +1,54 @@
+//! `SCARD`, `EXISTS`, `TYPE`, `COUNTS`: how many edges users have. Never walks a list.
+
+use kinfolk_core::graph::{ChangeLog, Counts, EdgeStore, Side};
+use kinfolk_core::{EdgeKind, Id, Result};
+
+use super::super::keys::Key;
+use super::super::reply::Output;
+use super::Request;
+
+/// `SCARD key`.
+pub async fn cardinality<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    out.integer(sizes(request, &[request.key(1)?]).await?.first().copied().unwrap_or_default());
+    Ok(())
+}
+
+/// `EXISTS key [key …]`: how many sets have members; one that is named twice counts twice, as in Redis.
+pub async fn exists<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let keys = request.keys(1).collect::<Result<Vec<_>>>()?;
+    out.integer(sizes(request, &keys).await?.iter().filter(|&&size| size > 0).count());
+    Ok(())
+}
+
+/// `TYPE key`.
+pub async fn kind<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let sizes = sizes(request, &[request.key(1)?]).await?;
+    out.simple(if sizes.iter().any(|&size| size > 0) { "set" } else { "none" });
+    Ok(())
+}
+
+/// `COUNTS user [user …]`: following and followers, for more than one user as an array of such pairs.
+pub async fn counts<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let users = request.ids(1).collect::<Result<Vec<_>>>()?;
+    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.fresh).await?;
+    if counts.len() > 1 {
+        out.array(counts.len());
+    }
+    for Counts { following, followers } in counts {
+        out.array(2);
+        out.integer(following);
+        out.integer(followers);
+    }
+    Ok(())
+}
+
+/// How many members each set has.
+pub async fn sizes<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, keys: &[Key]) -> Result<Vec<u64>> {
+    let users: Vec<Id> = keys.iter().map(|key| key.of).collect();
+    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.fresh).await?;
+    let size = |(key, counts): (&Key, Counts)| match key.side {
+        Side::Following => counts.following,
+        Side::Followers => counts.followers,
+    };
+    Ok(keys.iter().zip(counts).map(size).collect())
+}

@@ -1,0 +1,68 @@
+//! `SMEMBERS`: all of a set, if it is small enough for one answer.
+
+use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
+use kinfolk_core::{EdgeKind, Error, Result};
+
+use super::super::keys::Key;
+use super::super::reply::Output;
+use super::{Request, counts, invalid};
+
+/// The most members that one answer has.
+pub const MEMBERS_MAX: usize = 10_000;
+/// How many entries are taken from a list at once.
+const PAGE: usize = 1_000;
+
+/// `SMEMBERS key`.
+pub async fn members<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let key = request.key(1)?;
+    let size = counts::sizes(request, &[key]).await?.into_iter().sum::<u64>();
+    if size > MEMBERS_MAX as u64 {
+        return Err(too_large());
+    }
+    let mut members = Vec::with_capacity(size as usize);
+    let mut walk = Walk::new(key);
+    while let Some(page) = walk.next(request).await? {
+        members.extend(page.into_iter().map(|entry| entry.id));
+        if members.len() > MEMBERS_MAX {
+            return Err(too_large());
+        }
+    }
+    out.ids(&members);
+    Ok(())
+}
+
+fn too_large() -> Error {
+    invalid(format!("the set has more than {MEMBERS_MAX} members, the most in one answer: use SSCAN"))
+}
+
+/// A walk over a whole set, page by page, that lets others run in between.
+pub struct Walk {
+    key: Key,
+    after: Option<ListKey>,
+    ended: bool,
+}
+
+impl Walk {
+    pub fn new(key: Key) -> Self {
+        Self { key, after: None, ended: false }
+    }
+
+    /// The next members, unless there are no more.
+    pub async fn next<S: EdgeStore + ChangeLog>(
+        &mut self,
+        request: &Request<'_, S>,
+    ) -> Result<Option<Vec<ListEntry>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        if self.after.is_some() {
+            tokio::task::yield_now().await;
+        }
+        let Key { side, of } = self.key;
+        let graph = &request.service.graph;
+        let page = graph.walk(EdgeKind::Follow, (side, of), self.after, PAGE, request.fresh).await?;
+        self.ended = page.len() < PAGE;
+        self.after = page.last().copied();
+        Ok(Some(page))
+    }
+}

@@ -1,0 +1,250 @@
+//! `SSCAN`: a walk over a set of any size, without anything kept on the server between its steps.
+//!
+//! Clients want cursors that are integers of 64 bits; a place in a list, a time and an id, has more. So a step ends
+//! only where the place of what follows can be said shortly, and may answer a few members less or more than asked:
+//!
+//! - Where a new `since` begins: the cursor is that `since` in milliseconds, plus one (0 is the start and the end).
+//! - Within one `since` that many edges have, as those of an import may: the cursor has the `since` and, of the next
+//!   id, the 12 leading bits. A step ends where these differ. Layout, from the highest bit: 0, 1, since (43 bits: up to
+//!   the year 2248), how far the leading bits are shifted (7), the leading bits (12).
+//!
+//! Every member that stays in the set during the walk is answered, and answered once, as the next step starts
+//! exactly where the one before has ended, whatever was added or removed. A step that finds no place to end within
+//! [`STEP_MAX`] members is refused; the cursors of `FOLLOWING` and `FOLLOWERS` have no such limit.
+
+use std::io::Write;
+
+use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
+
+use super::super::glob;
+use super::super::reply::Output;
+use super::{Request, invalid, is, number, syntax_error};
+
+const COUNT_DEFAULT: usize = 10;
+const COUNT_MAX: usize = 999;
+/// The most members in one answer.
+const STEP_MAX: usize = 10_000;
+
+/// `SSCAN key cursor [MATCH pattern] [COUNT count]`.
+pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let key = request.key(1)?;
+    let cursor = number(request.argument(2)?).map_err(|_| Error::InvalidCursor)?;
+    let mut after = Place::decode(cursor)?.before(key.of.kind());
+    let mut count = COUNT_DEFAULT;
+    let mut pattern = None;
+    for option in request.options(3) {
+        match option? {
+            (name, value) if is(name, "COUNT") => count = number::<usize>(value)?.clamp(1, COUNT_MAX),
+            (name, value) if is(name, "MATCH") => pattern = Some(value),
+            _ => return Err(syntax_error()),
+        }
+    }
+    let graph = &request.service.graph;
+    let mut members = Vec::new();
+    let next = loop {
+        // One more than asked: its place is where the next step starts.
+        let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
+        let list = (key.side, key.of);
+        let page = graph.walk(EdgeKind::Follow, list, after, wanted, request.fresh).await?;
+        after = page.last().copied();
+        let ended = page.len() < wanted;
+        members.extend(page);
+        if ended {
+            break 0;
+        }
+        if let Some((end, place)) = cut(&members) {
+            members.truncate(end);
+            break place.encode();
+        }
+        if members.len() > STEP_MAX {
+            return Err(invalid(
+                "too many members have the same time and alike ids: use FOLLOWING or FOLLOWERS with CURSOR",
+            ));
+        }
+        tokio::task::yield_now().await;
+    };
+    let mut text = Vec::new();
+    members.retain(|member| {
+        pattern.is_none_or(|pattern| {
+            text.clear();
+            let _ = write!(text, "{}", member.id);
+            glob::matches(pattern, &text)
+        })
+    });
+    out.array(2);
+    out.bulk(itoa::Buffer::new().format(next));
+    out.array(members.len());
+    members.into_iter().for_each(|member| out.id(member.id));
+    Ok(())
+}
+
+/// The last place where a step can end: before which entry, and how the next step finds it.
+fn cut(entries: &[ListEntry]) -> Option<(usize, Place)> {
+    let borders = || entries.iter().zip(entries.iter().skip(1)).enumerate().rev();
+    let time = borders().find(|(_, (entry, next))| entry.since != next.since);
+    if let Some((at, (_, next))) = time {
+        return Some((at + 1, Place::Since(next.since)));
+    }
+    let differ = |entry: &ListEntry, next: &ListEntry| Leading::of(entry.id) != Leading::of(next.id);
+    let (at, (_, next)) = borders().find(|(_, (entry, next))| differ(entry, next))?;
+    (next.since.millis() < 1 << SINCE_BITS).then(|| (at + 1, Place::Within(next.since, Leading::of(next.id))))
+}
+
+const SINCE_BITS: u32 = 43;
+const SHIFT_BITS: u32 = 7;
+const LEADING_BITS: u32 = 12;
+const WITHIN: u64 = 1 << (SINCE_BITS + SHIFT_BITS + LEADING_BITS);
+
+/// Where a step starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Start,
+    /// With the first entry that is so old or older.
+    Since(Timestamp),
+    /// With the first entry of that time whose id begins so or is lower.
+    Within(Timestamp, Leading),
+}
+
+/// The leading bits of an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Leading {
+    bits: u128,
+    shift: u32,
+}
+
+impl Leading {
+    fn of(id: Id) -> Self {
+        let value = match id {
+            Id::Integer(value) => u128::from(value),
+            Id::Uuid(value) => value,
+        };
+        let shift = (u128::BITS - value.leading_zeros()).saturating_sub(LEADING_BITS);
+        Self { bits: value >> shift, shift }
+    }
+
+    /// The lowest id above all that begin so, if there is one.
+    fn above(self, kind: IdKind) -> Option<Id> {
+        let next = self.bits + 1;
+        let value = (next.leading_zeros() >= self.shift).then(|| next << self.shift)?;
+        match kind {
+            IdKind::Integer => u64::try_from(value).ok().filter(|&value| value <= 1 << 63).map(Id::Integer),
+            IdKind::Uuid => Some(Id::Uuid(value)),
+        }
+    }
+}
+
+impl Place {
+    fn encode(self) -> u64 {
+        match self {
+            Self::Start => 0,
+            Self::Since(since) => since.millis() + 1,
+            Self::Within(since, Leading { bits, shift }) => {
+                let place = since.millis() << SHIFT_BITS | u64::from(shift);
+                WITHIN | place << LEADING_BITS | bits as u64
+            }
+        }
+    }
+
+    fn decode(cursor: u64) -> Result<Self> {
+        let low = |value: u64, bits: u32| value & ((1 << bits) - 1);
+        if cursor >= WITHIN << 1 {
+            return Err(Error::InvalidCursor);
+        }
+        if cursor >= WITHIN {
+            let place = cursor >> LEADING_BITS;
+            let since = Timestamp::from_millis(low(place >> SHIFT_BITS, SINCE_BITS));
+            let bits = u128::from(low(cursor, LEADING_BITS));
+            return Ok(Self::Within(since, Leading { bits, shift: low(place, SHIFT_BITS) as u32 }));
+        }
+        let Some(millis) = cursor.checked_sub(1) else { return Ok(Self::Start) };
+        if millis > Timestamp::MAX.millis() {
+            return Err(Error::InvalidCursor);
+        }
+        Ok(Self::Since(Timestamp::from_millis(millis)))
+    }
+
+    /// The last place in a list before this one.
+    fn before(self, kind: IdKind) -> Option<ListKey> {
+        let lowest = match kind {
+            IdKind::Integer => Id::Integer(0),
+            IdKind::Uuid => Id::Uuid(0),
+        };
+        match self {
+            Self::Start | Self::Since(Timestamp::MAX) => None,
+            Self::Since(since) => Some(ListKey { since: since.plus_millis(1), id: lowest }),
+            Self::Within(since, leading) => match leading.above(kind) {
+                Some(id) => Some(ListKey { since, id }),
+                None => Self::Since(since).before(kind),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Ids with something in common, as ids that are given out in order of time have.
+    fn ids() -> impl Strategy<Value = Id> {
+        prop_oneof![
+            (0_u64..50).prop_map(Id::Integer),
+            (0_u64..=i64::MAX as u64).prop_map(Id::Integer),
+            (0_u64..1 << 30).prop_map(|low| Id::Integer(low | 1 << 61)),
+        ]
+    }
+
+    proptest! {
+        /// A step starts exactly with the entry that the one before has ended at.
+        #[test]
+        fn a_cut_is_found_again(
+            entries in proptest::collection::btree_set((0_u64..4, ids()), 1..60),
+            uuids in any::<bool>(),
+        ) {
+            let kind = if uuids { IdKind::Uuid } else { IdKind::Integer };
+            let mut entries: Vec<ListKey> = entries.into_iter().map(|(since, id)| {
+                let id = match (id, kind) {
+                    (Id::Integer(value), IdKind::Uuid) => Id::Uuid(u128::from(value) << 64 | 7),
+                    (id, _) => id,
+                };
+                ListKey { since: Timestamp::from_millis(since), id }
+            }).collect();
+            entries.sort_unstable();
+            let Some((at, place)) = cut(&entries) else {
+                prop_assert!(entries.iter().all(|entry| entry.since == entries[0].since));
+                return Ok(());
+            };
+            prop_assert!(at > 0 && at < entries.len());
+            let cursor = place.encode();
+            prop_assert!(cursor > 0 && cursor <= i64::MAX as u64);
+            prop_assert_eq!(Place::decode(cursor).unwrap(), place);
+            let after = place.before(kind);
+            let rest: Vec<_> = entries.iter().copied().filter(|&entry| after.is_none_or(|after| entry > after)).collect();
+            prop_assert_eq!(&rest[..], &entries[at..]);
+        }
+
+        /// A made-up cursor is a place or an error, never a panic.
+        #[test]
+        fn any_number_is_a_place_or_refused(cursor in any::<u64>()) {
+            if let Ok(place) = Place::decode(cursor) {
+                place.before(IdKind::Integer);
+                place.before(IdKind::Uuid);
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_all_ranges() {
+        assert_eq!(Place::decode(0).unwrap(), Place::Start);
+        assert_eq!(Place::Since(Timestamp::MAX).before(IdKind::Integer), None);
+        assert!(Place::decode(Timestamp::MAX.millis() + 2).is_err());
+        for id in [Id::Integer(0), Id::Integer(i64::MAX as u64), Id::Uuid(0), Id::Uuid(u128::MAX)] {
+            let place = Place::Within(Timestamp::from_millis(5), Leading::of(id));
+            assert_eq!(Place::decode(place.encode()).unwrap(), place);
+            let before = place.before(id.kind()).unwrap();
+            assert!(before < ListKey { since: Timestamp::from_millis(5), id }, "{id}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! `INFO` and `CONFIG GET`: as much about the server as clients need to know. Metrics are elsewhere.
+
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use kinfolk_core::Result;
+use kinfolk_core::graph::{ChangeLog, EdgeStore};
+
+use super::super::batch::Arguments;
+use super::super::glob;
+use super::super::reply::Output;
+use super::super::session::Session;
+use super::{invalid, is};
+
+/// The version of Redis whose commands these are; libraries choose their commands by it.
+pub const REDIS_VERSION: &str = "7.2.0";
+
+/// `INFO [section …]`: always everything.
+pub fn info<S: EdgeStore + ChangeLog>(session: &Session<S>, out: &mut Output) {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        let _ = write!(text, "{name}:{value}\r\n");
+    };
+    let shared = &session.shared;
+    line("# Server\r\nredis_version", &REDIS_VERSION);
+    line("kinfolk_version", &env!("CARGO_PKG_VERSION"));
+    line("redis_mode", &"standalone");
+    line("\r\n# Clients\r\nconnected_clients", &shared.connections.load(Ordering::Relaxed));
+    line("maxclients", &shared.settings.connections_max);
+    line("\r\n# Persistence\r\nloading", &0);
+    line("\r\n# Stats\r\ntotal_connections_received", &shared.accepted.load(Ordering::Relaxed));
+    line("\r\n# Replication\r\nrole", &"master");
+    line("\r\n# Cluster\r\ncluster_enabled", &0);
+    let span = shared.service.graph.store().span();
+    line("\r\n# Kinfolk\r\nid_kind", &shared.service.graph.id_kind().name());
+    line("position", &span.newest);
+    out.verbatim(&text);
+}
+
+/// `CONFIG GET pattern [pattern …]`.
+pub fn config<S>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+    if !arguments.get(1).is_some_and(|word| is(word, "GET")) || arguments.len() < 3 {
+        return Err(invalid("only CONFIG GET is served; settings are in the server's configuration file"));
+    }
+    let connections_max = session.shared.settings.connections_max.to_string();
+    let settings = [
+        ("appendfsync", "always"),
+        ("appendonly", "yes"),
+        ("databases", "1"),
+        ("maxclients", connections_max.as_str()),
+        ("maxmemory", "0"),
+        ("save", ""),
+        ("timeout", "0"),
+    ];
+    let asked = |name: &str| {
+        arguments.skip(2).iter().any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
+    };
+    let found: Vec<_> = settings.into_iter().filter(|&(name, _)| asked(name)).collect();
+    out.map(found.len());
+    for (name, value) in found {
+        out.bulk(name);
+        out.bulk(value);
+    }
+    Ok(())
+}

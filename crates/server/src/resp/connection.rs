@@ -1,0 +1,383 @@
+//! One connection: reads what has arrived, runs its commands in order, sends the replies with one write.
+//!
+//! Replies leave before more is read, so a client that does not take them stops only itself. Writes that follow each
+//! other are committed together; any other command waits for them, so that it sees them.
+
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore};
+use kinfolk_core::{EdgeKind, Error, Result};
+use tokio_util::sync::CancellationToken;
+
+use super::batch::{Arguments, Batch, Ending};
+use super::commands::{self, Request, change, check};
+use super::reply::Output;
+use super::session::{Queue, Session};
+use super::table::{Command, Connection as OfConnection, Read, Transaction, Verb};
+use super::tally::Tally;
+use super::transport::{self, Rest, Socket};
+use super::workspace::Workspace;
+use super::writes::{Answer, Writes};
+use crate::access::Scope;
+use crate::metrics::{Operation, Protocol};
+
+/// The most commands in one batch.
+const BATCH_MAX: usize = 1_024;
+/// After so many arguments without a pause, or replies of so many bytes, others on the thread have their turn. It is
+/// the arguments that cost time: each is a user to look up.
+const TURN_ARGUMENTS: usize = 4_096;
+const TURN_BYTES: usize = 128 << 10;
+
+/// The client is gone, or does not take its replies.
+struct Gone;
+
+/// A client and its session.
+pub(super) struct Connection<T, S> {
+    socket: T,
+    session: Session<S>,
+    tally: Tally,
+    /// Arguments handled since others had their turn.
+    turn: usize,
+}
+
+/// What one batch works on. The input is borrowed apart from the rest.
+struct Work<'a> {
+    writes: &'a mut Writes,
+    out: &'a mut Output,
+    /// Whether the caller's budget covers the whole batch.
+    paid: bool,
+    /// The scope that the caller was last found to have, in this batch.
+    granted: Option<Scope>,
+}
+
+impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
+    pub fn new(socket: T, session: Session<S>) -> Self {
+        Self { socket, session, tally: Tally::default(), turn: 0 }
+    }
+
+    /// Serves until the client or the service ends it; lets go of `guard` then.
+    pub async fn serve(mut self, stop: CancellationToken, _guard: impl Send) {
+        let mut rest = Rest::default();
+        let mut stopped = pin!(stop.cancelled());
+        loop {
+            let turn = &mut self.turn;
+            let receiving = transport::receive(&mut self.socket, &mut rest, stopped.as_mut(), || *turn = 0);
+            let received = match patience(&self.session) {
+                None => receiving.await,
+                Some(max) => tokio::time::timeout(max, receiving).await.unwrap_or(None),
+            };
+            let Some(mut workspace) = received else { break };
+            match self.process(&mut workspace).await {
+                Ok(ControlFlow::Continue(needed)) => {
+                    rest.needed = needed;
+                    rest.keep(workspace);
+                }
+                Ok(ControlFlow::Break(())) => {
+                    workspace.give_back();
+                    break;
+                }
+                Err(Gone) => return,
+            }
+        }
+        transport::finish(&mut self.socket).await;
+    }
+
+    /// Runs all whole commands of the input and takes them out of it. Continues with the size that the input must
+    /// have before there can be another.
+    async fn process(
+        &mut self,
+        workspace: &mut Workspace,
+    ) -> std::result::Result<ControlFlow<(), usize>, Gone> {
+        let Workspace { input, batch, writes, output: out } = workspace;
+        let mut at = 0;
+        loop {
+            // Who the caller is decides how much it may send, so until that is known commands are taken one by one.
+            let max = if self.session.caller.is_some() { BATCH_MAX } else { 1 };
+            let (end, ending) = batch.fill(input, at, max, self.session.limits());
+            at = end;
+            out.version = self.session.version;
+            if batch.len() > 0 {
+                let started = Instant::now();
+                let paid = self
+                    .session
+                    .caller
+                    .as_ref()
+                    .is_none_or(|caller| caller.budget.take(batch.len() as u32).is_ok());
+                let mut work = Work { writes, out, paid, granted: None };
+                let ran = self.run(batch, input, &mut work).await;
+                self.tally.observe(&self.session.shared.service.metrics, started.elapsed());
+                ran?;
+            }
+            if let (Ending::Malformed(malformed), false) = (ending, self.session.closing) {
+                let error = Error::from(malformed);
+                self.fail(Operation::Other, &error, out);
+                self.session.closing = true;
+            }
+            self.send(out).await?;
+            if self.session.closing {
+                return Ok(ControlFlow::Break(()));
+            }
+            if let Ending::Incomplete { needed } = ending {
+                input.drain(..at);
+                return Ok(ControlFlow::Continue(needed - at));
+            }
+        }
+    }
+
+    /// Runs the commands of a batch in order.
+    async fn run(
+        &mut self,
+        batch: &Batch,
+        input: &[u8],
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        for number in 0..batch.len() {
+            let arguments = batch.command(number, input);
+            self.turn += 1 + arguments.len();
+            if self.turn >= TURN_ARGUMENTS {
+                self.yield_turn().await;
+            }
+            let Some(name) = arguments.get(0) else { continue };
+            match self.admit(name, arguments, work) {
+                Err((operation, error)) => {
+                    self.tally.add(operation);
+                    self.abort_transaction();
+                    self.refuse(operation, error, work);
+                }
+                Ok(command) => self.run_one(command, arguments, work).await?,
+            }
+            if work.writes.is_full() {
+                self.commit(work).await;
+            }
+            if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
+                self.send(work.out).await?;
+            }
+            if self.session.closing {
+                break;
+            }
+        }
+        self.commit(work).await;
+        Ok(())
+    }
+
+    /// Refuses what is no command, is called wrongly, or is not allowed.
+    fn admit(
+        &self,
+        name: &[u8],
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) -> std::result::Result<&'static Command, (Operation, Error)> {
+        let found = Command::find(name);
+        let operation = found.map_or(Operation::Other, |command| command.operation);
+        let mut admitted = || {
+            let caller = match (&self.session.caller, found) {
+                (Some(caller), _) => Some(caller),
+                (None, Some(command)) if command.is_open() => None,
+                (None, _) => return Err(Error::Unauthenticated { detail: "authentication required" }),
+            };
+            let command = found.ok_or_else(|| unknown(name))?;
+            if !command.takes(arguments.len()) {
+                let detail = format!("wrong number of arguments for '{}'", command.name);
+                return Err(Error::InvalidRequest { detail });
+            }
+            if let Some(caller) = caller {
+                if let Some(scope) = command.scope
+                    && work.granted != command.scope
+                {
+                    caller.require(scope)?;
+                    work.granted = Some(scope);
+                }
+                // A caller whose credential has ended may show another.
+                if !work.paid && !command.is_open() {
+                    caller.admit(1)?;
+                }
+            }
+            Ok(command)
+        };
+        admitted().map_err(|error| (operation, error))
+    }
+
+    async fn run_one(
+        &mut self,
+        command: &'static Command,
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        if self.session.transaction.is_some() && is_queued(command.verb) {
+            self.enqueue(arguments, work);
+            return Ok(());
+        }
+        self.tally.add(command.operation);
+        if let Verb::Write(_) = command.verb {
+            let wish = self.parse_write(command, arguments);
+            work.writes.push(command.operation, wish);
+            return Ok(());
+        }
+        if !work.writes.is_empty() {
+            self.commit(work).await;
+        }
+        let result = match command.verb {
+            // The most frequent command has the shortest way: no allocation.
+            Verb::Read(Read::IsMember) if self.session.sees_enough() => {
+                let service = &*self.session.shared.service;
+                check::is_member(&Request { service, arguments, fresh: None }, work.out).await
+            }
+            Verb::Read(verb) => Box::pin(self.read(verb, arguments, work.out)).await,
+            Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
+            Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
+                Ok(queue) => {
+                    work.granted = None;
+                    return Box::pin(self.execute(*queue, work)).await;
+                }
+                Err(error) => Err(error),
+            },
+            Verb::Transaction(verb) => self.change_transaction(verb, work.out),
+            Verb::Missing(what) => self.missing(command, arguments, what),
+            Verb::Write(_) => Ok(()),
+        };
+        if let Err(error) = result {
+            self.fail(command.operation, &error, work.out);
+        }
+        Ok(())
+    }
+
+    /// Runs a read that sees what the client has written and what it has asked to see.
+    async fn read(&mut self, verb: Read, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+        let (fresh, written) = (self.session.after.take(), self.session.written.take());
+        let service = &*self.session.shared.service;
+        if let Some(written) = &written {
+            // A check of nothing: it waits until the write is visible.
+            service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+        }
+        commands::read(verb, Request { service, arguments, fresh: fresh.as_deref() }, out).await
+    }
+
+    fn parse_write(&self, command: &Command, arguments: Arguments<'_>) -> Result<(Answer, Vec<EdgeCommand>)> {
+        let service = &*self.session.shared.service;
+        let (Verb::Write(verb), Some(caller)) = (command.verb, &self.session.caller) else {
+            return Err(Error::Unauthenticated { detail: "authentication required" });
+        };
+        let actor = change::authorize(command.who, caller, service.graph.id_kind(), arguments)?;
+        change::parse(verb, actor, service, arguments)
+    }
+
+    /// What is missing is refused to those who will not be allowed to have it, too.
+    fn missing(&self, command: &Command, arguments: Arguments<'_>, what: &'static str) -> Result<()> {
+        if let Some(caller) = &self.session.caller {
+            let kind = self.session.shared.service.graph.id_kind();
+            change::authorize(command.who, caller, kind, arguments)?;
+        }
+        Err(Error::NotAvailable { what })
+    }
+
+    fn enqueue(&mut self, arguments: Arguments<'_>, work: &mut Work<'_>) {
+        self.tally.add(Operation::Other);
+        match self.session.enqueue(arguments) {
+            Ok(()) => work.out.simple("QUEUED"),
+            Err(error) => {
+                self.abort_transaction();
+                self.fail(Operation::Other, &error, work.out);
+            }
+        }
+    }
+
+    fn abort_transaction(&mut self) {
+        if let Some(queue) = &mut self.session.transaction {
+            queue.aborted = true;
+        }
+    }
+
+    fn take_transaction(&mut self) -> Result<Box<Queue>> {
+        let queue = self.session.transaction.take().ok_or_else(|| without_multi("EXEC"))?;
+        if queue.aborted { Err(Error::TransactionAborted) } else { Ok(queue) }
+    }
+
+    /// `MULTI` and `DISCARD`.
+    fn change_transaction(&mut self, verb: Transaction, out: &mut Output) -> Result<()> {
+        if verb == Transaction::Multi {
+            if self.session.transaction.is_some() {
+                return Err(Error::InvalidRequest { detail: "MULTI calls can not be nested".to_owned() });
+            }
+            self.session.transaction = Some(Box::default());
+        } else {
+            self.session.transaction.take().ok_or_else(|| without_multi("DISCARD"))?;
+        }
+        out.ok();
+        Ok(())
+    }
+
+    /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
+    async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
+        work.out.array(queue.batch.len());
+        let mut work = Work { writes: &mut *work.writes, out: &mut *work.out, paid: true, granted: None };
+        self.run(&queue.batch, &queue.input, &mut work).await
+    }
+
+    async fn commit(&mut self, work: &mut Work<'_>) {
+        if !work.writes.is_empty() {
+            let token = work.writes.commit(&self.session.shared.service, work.out).await;
+            self.session.written = token.or(self.session.written.take());
+        }
+    }
+
+    /// Answers an error in its turn: behind writes that are not committed yet, or at once.
+    fn refuse(&mut self, operation: Operation, error: Error, work: &mut Work<'_>) {
+        if work.writes.is_empty() {
+            self.fail(operation, &error, work.out);
+        } else {
+            work.writes.push(operation, Err(error));
+        }
+    }
+
+    fn fail(&self, operation: Operation, error: &Error, out: &mut Output) {
+        self.session.shared.service.metrics.failed(Protocol::Resp, operation, error.code());
+        out.error(error);
+    }
+
+    async fn send(&mut self, out: &mut Output) -> std::result::Result<(), Gone> {
+        if out.bytes.is_empty() {
+            return Ok(());
+        }
+        let large = out.bytes.len() >= TURN_BYTES;
+        let stalled_max = self.session.shared.settings.stalled_max;
+        transport::send(&mut self.socket, &mut out.bytes, stalled_max).await.map_err(|_| Gone)?;
+        if large {
+            self.yield_turn().await;
+        }
+        Ok(())
+    }
+
+    async fn yield_turn(&mut self) {
+        self.turn = 0;
+        tokio::task::yield_now().await;
+    }
+}
+
+/// How long a connection may be silent.
+fn patience<S>(session: &Session<S>) -> Option<Duration> {
+    let settings = &session.shared.settings;
+    if session.caller.is_none() { Some(settings.unauthenticated_max) } else { settings.idle_max }
+}
+
+/// Whether a transaction queues it, instead of running it.
+fn is_queued(verb: Verb) -> bool {
+    !matches!(
+        verb,
+        Verb::Transaction(_)
+            | Verb::Connection(OfConnection::Quit | OfConnection::Reset)
+            | Verb::Missing("WATCH")
+    )
+}
+
+fn without_multi(name: &str) -> Error {
+    Error::InvalidRequest { detail: format!("{name} without MULTI") }
+}
+
+/// Names the command, but none of its arguments: there may be secrets in them.
+fn unknown(name: &[u8]) -> Error {
+    const SHOWN_MAX: usize = 32;
+    let shown = String::from_utf8_lossy(name.get(..SHOWN_MAX).unwrap_or(name)).escape_debug().to_string();
+    Error::InvalidRequest { detail: format!("unknown command '{shown}'; COMMAND DOCS tells which there are") }
+}

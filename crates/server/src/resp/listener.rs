@@ -1,0 +1,172 @@
+//! Accepts connections and hands them to threads. A connection stays on its thread, whose runtime serves no other.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use kinfolk_core::graph::{ChangeLog, EdgeStore};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::{Accept, TlsAcceptor};
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::session::{Session, Shared};
+use super::settings::RespSettings;
+use crate::metrics::Protocol;
+use crate::service::Service;
+
+/// How many accepted connections may wait for a thread.
+const WAITING_MAX: usize = 256;
+/// How long to wait after a connection could not be accepted, as when there are no file descriptors left.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+const TLS_HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+const REFUSED: &[u8] = b"-ERR too many connections\r\n";
+
+type Accepted = (std::net::TcpStream, SocketAddr);
+
+/// Serves the Redis protocol on threads of its own until `stop`, then lets connections finish what was received.
+///
+/// # Errors
+/// If the listener or the threads can't be set up.
+pub async fn run<S: EdgeStore + ChangeLog>(
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+    service: Arc<Service<S>>,
+    settings: RespSettings,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    let threads = settings.threads.max(1);
+    let shared =
+        Arc::new(Shared { service, settings, connections: AtomicUsize::new(0), accepted: AtomicU64::new(0) });
+    let tls = tls.map(TlsAcceptor::from);
+    let workers = (0..threads)
+        .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), stop.clone()))
+        .collect::<io::Result<Vec<_>>>()?;
+    let mut turns = (0..threads).cycle();
+    while let Some(accepted) = stop.run_until_cancelled(accept(&listener)).await {
+        let worker = turns.next().and_then(|turn| workers.get(turn));
+        if let (Some(accepted), Some(worker)) = (accepted, worker) {
+            // A worker ends before its sender only if its thread has failed; then the connection is closed.
+            let _ = worker.connections.send(accepted).await;
+        }
+    }
+    drop(listener);
+    for Worker { connections, ended } in workers {
+        drop(connections);
+        let _ = ended.await;
+    }
+    Ok(())
+}
+
+async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
+    let accepted = listener.accept().await.and_then(|(stream, peer)| Ok((stream.into_std()?, peer)));
+    match accepted {
+        Ok(accepted) => Some(accepted),
+        Err(error) => {
+            tracing::warn!(%error, "a connection could not be accepted");
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            None
+        }
+    }
+}
+
+/// A thread with a runtime of its own.
+struct Worker {
+    connections: mpsc::Sender<Accepted>,
+    ended: oneshot::Receiver<()>,
+}
+
+impl Worker {
+    fn start<S: EdgeStore + ChangeLog>(
+        number: usize,
+        shared: Arc<Shared<S>>,
+        tls: Option<TlsAcceptor>,
+        stop: CancellationToken,
+    ) -> io::Result<Self> {
+        let (connections, accepted) = mpsc::channel(WAITING_MAX);
+        let (ending, ended) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        std::thread::Builder::new().name(format!("resp-{number}")).spawn(move || {
+            // A token of the thread's own: the one above is behind a lock that all threads would share.
+            runtime.block_on(work(accepted, &shared, tls.as_ref(), &stop.child_token()));
+            drop(runtime);
+            let _ = ending.send(());
+        })?;
+        Ok(Self { connections, ended })
+    }
+}
+
+async fn work<S: EdgeStore + ChangeLog>(
+    mut accepted: mpsc::Receiver<Accepted>,
+    shared: &Arc<Shared<S>>,
+    tls: Option<&TlsAcceptor>,
+    stop: &CancellationToken,
+) {
+    // Every connection holds a sender; when none is left, all have ended.
+    let (alive, mut all_ended) = mpsc::channel::<()>(1);
+    while let Some(accepted) = accepted.recv().await {
+        let Some((stream, session, counted)) = open(Arc::clone(shared), accepted) else { continue };
+        let (stop, guard) = (stop.clone(), (counted, alive.clone()));
+        // An idle connection costs the size of what is spawned here, so nothing is wrapped around it.
+        match tls {
+            None => tokio::spawn(Connection::new(stream, session).serve(stop, guard)),
+            Some(acceptor) => tokio::spawn(serve_tls(acceptor.accept(stream), session, stop, guard)),
+        };
+    }
+    drop(alive);
+    if tokio::time::timeout(shared.settings.drain_max, all_ended.recv()).await.is_err() {
+        tracing::warn!("connections did not end in time and were cut");
+    }
+}
+
+/// Counts a connection for as long as it lives.
+struct Counted<S>(Arc<Shared<S>>);
+
+impl<S> Counted<S> {
+    fn new(shared: Arc<Shared<S>>) -> (Self, usize) {
+        shared.service.metrics.connected(Protocol::Resp);
+        let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+        (Self(shared), before)
+    }
+}
+
+impl<S> Drop for Counted<S> {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+        self.0.service.metrics.disconnected(Protocol::Resp);
+    }
+}
+
+/// Takes a connection in, unless there are too many.
+fn open<S: EdgeStore + ChangeLog>(
+    shared: Arc<Shared<S>>,
+    (mut stream, peer): Accepted,
+) -> Option<(TcpStream, Session<S>, Counted<S>)> {
+    let (counted, before) = Counted::new(Arc::clone(&shared));
+    if before >= shared.settings.connections_max {
+        // Whether it arrives does not matter: there is no room for a client that has to be waited for.
+        let _ = stream.write(REFUSED);
+        return None;
+    }
+    let stream = TcpStream::from_std(stream).ok()?;
+    // Replies are sent whole, so there is nothing to wait for.
+    let _ = stream.set_nodelay(true);
+    Some((stream, Session::new(shared, peer), counted))
+}
+
+async fn serve_tls<S: EdgeStore + ChangeLog>(
+    handshake: Accept<TcpStream>,
+    session: Session<S>,
+    stop: CancellationToken,
+    guard: impl Send,
+) {
+    if let Ok(Ok(stream)) = tokio::time::timeout(TLS_HANDSHAKE_MAX, handshake).await {
+        Connection::new(stream, session).serve(stop, guard).await;
+    }
+}

@@ -1,0 +1,96 @@
+//! What is remembered about one connection between its commands.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use kinfolk_core::{Error, Result};
+
+use super::batch::{Arguments, Batch};
+use super::frame::FrameLimits;
+use super::reply::Version;
+use super::settings::RespSettings;
+use crate::access::Caller;
+use crate::service::Service;
+
+/// What all connections share.
+pub(super) struct Shared<S> {
+    pub service: Arc<Service<S>>,
+    pub settings: RespSettings,
+    /// How many connections there are.
+    pub connections: AtomicUsize,
+    /// How many there have been.
+    pub accepted: AtomicU64,
+}
+
+/// One connection.
+pub(super) struct Session<S> {
+    pub shared: Arc<Shared<S>>,
+    pub id: u64,
+    pub peer: SocketAddr,
+    pub name: String,
+    /// Who is calling, once that is known.
+    pub caller: Option<Caller>,
+    pub version: Version,
+    /// The token that the next read must have seen.
+    pub after: Option<String>,
+    /// The token of this connection's last write, until a read has seen it.
+    pub written: Option<String>,
+    pub transaction: Option<Box<Queue>>,
+    /// Nothing more is to be read.
+    pub closing: bool,
+}
+
+/// The commands of a transaction that wait for `EXEC`.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub input: Vec<u8>,
+    pub batch: Batch,
+    /// One of them was refused, so none will be run.
+    pub aborted: bool,
+}
+
+impl<S> Session<S> {
+    pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
+        let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
+        let caller = shared.service.access.anonymous().ok();
+        Self {
+            shared,
+            id,
+            peer,
+            name: String::new(),
+            caller,
+            version: Version::Two,
+            after: None,
+            written: None,
+            transaction: None,
+            closing: false,
+        }
+    }
+
+    /// Back to the state of a new connection.
+    pub fn reset(&mut self) {
+        *self = Self { id: self.id, ..Self::new(Arc::clone(&self.shared), self.peer) };
+    }
+
+    /// Whether a read may answer from what is there, without waiting for a position.
+    pub fn sees_enough(&self) -> bool {
+        self.after.is_none() && self.written.is_none()
+    }
+
+    pub fn limits(&self) -> &FrameLimits {
+        let settings = &self.shared.settings;
+        if self.caller.is_some() { &settings.frame } else { &settings.unauthenticated_frame }
+    }
+
+    /// Keeps a command for later.
+    pub fn enqueue(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        let max = self.shared.settings.transaction_bytes_max;
+        let Some(queue) = &mut self.transaction else { return Ok(()) };
+        if queue.input.len() + queue.batch.capacity_bytes() + arguments.bytes() > max {
+            return Err(Error::TooLarge { max });
+        }
+        queue.batch.push_copy(arguments, &mut queue.input);
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! What a deployment sets about the Redis protocol.
+
+use std::time::Duration;
+
+use super::frame::FrameLimits;
+
+/// Limits and sizes. Every one has a default that suits most.
+#[derive(Clone, Debug)]
+pub struct RespSettings {
+    /// How many threads serve connections; each connection stays on its thread.
+    pub threads: usize,
+    /// How many connections there may be at once.
+    pub connections_max: usize,
+    /// How large a command of a known caller may be.
+    pub frame: FrameLimits,
+    /// How large a command may be before the caller is known.
+    pub unauthenticated_frame: FrameLimits,
+    /// How many bytes of replies wait before the next command of their connection is not run until they are sent.
+    pub output_bytes_max: usize,
+    /// How many bytes of commands a transaction queues.
+    pub transaction_bytes_max: usize,
+    /// How long a client may take none of the replies that wait for it.
+    pub stalled_max: Duration,
+    /// How long a connection may be silent; without a value, for ever.
+    pub idle_max: Option<Duration>,
+    /// How long a client may take to say who it is, where it must.
+    pub unauthenticated_max: Duration,
+    /// How long connections have to end when the service stops.
+    pub drain_max: Duration,
+}
+
+impl Default for RespSettings {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            connections_max: 20_000,
+            frame: FrameLimits::DEFAULT,
+            unauthenticated_frame: FrameLimits::UNAUTHENTICATED,
+            output_bytes_max: 64 << 10,
+            transaction_bytes_max: 4 << 20,
+            stalled_max: Duration::from_secs(30),
+            idle_max: None,
+            unauthenticated_max: Duration::from_secs(60),
+            drain_max: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Counts the commands of a batch by what they do, so that metrics are touched once for each kind.
+
+use std::time::Duration;
+
+use crate::metrics::{Metrics, Operation, Protocol};
+
+/// How often each operation was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    counts: Vec<(Operation, u64)>,
+}
+
+impl Tally {
+    pub fn add(&mut self, operation: Operation) {
+        match self.counts.iter_mut().find(|(counted, _)| *counted == operation) {
+            Some((_, count)) => *count += 1,
+            None => self.counts.push((operation, 1)),
+        }
+    }
+
+    /// Hands the counts on, all with the time that the batch took.
+    pub fn observe(&mut self, metrics: &Metrics, took: Duration) {
+        for (operation, count) in self.counts.drain(..) {
+            metrics.observe(Protocol::Resp, operation, count, took);
+        }
+    }
+}

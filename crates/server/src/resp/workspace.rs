@@ -1,0 +1,62 @@
+//! The buffers that a connection needs while it has something to do. An idle connection has none: they are kept per
+//! thread and lent.
+
+use std::cell::RefCell;
+
+use super::batch::Batch;
+use super::reply::Output;
+use super::writes::Writes;
+
+/// How much is read at once.
+pub(super) const READ_BYTES: usize = 32 << 10;
+/// A workspace that has grown beyond this is given back to the system.
+const WORKSPACE_BYTES_MAX: usize = 512 << 10;
+/// How many workspaces a thread keeps.
+const SPARE_MAX: usize = 64;
+
+/// Buffers for one batch of commands.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    /// What was received.
+    pub input: Vec<u8>,
+    pub batch: Batch,
+    pub writes: Writes,
+    /// What is to be sent.
+    pub output: Output,
+}
+
+thread_local! {
+    #[expect(clippy::vec_box, reason = "a workspace is moved often, as a pointer")]
+    static SPARE: RefCell<Vec<Box<Workspace>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Workspace {
+    /// An empty one, used before if possible.
+    pub fn lend() -> Box<Self> {
+        SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
+            Box::new(Self {
+                input: Vec::with_capacity(READ_BYTES),
+                batch: Batch::default(),
+                writes: Writes::default(),
+                output: Output::default(),
+            })
+        })
+    }
+
+    /// Takes it back, with whatever is in it.
+    pub fn give_back(mut self: Box<Self>) {
+        let bytes = self.input.capacity() + self.output.bytes.capacity() + self.batch.capacity_bytes();
+        // Writes that were never committed belong to a connection that has failed.
+        if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() {
+            return;
+        }
+        self.input.clear();
+        self.batch.clear();
+        self.output.bytes.clear();
+        SPARE.with_borrow_mut(|spare| {
+            if spare.len() < SPARE_MAX {
+                spare.push(self);
+            }
+        });
+    }
+}

@@ -1,0 +1,172 @@
+//! Who may call what, over every command of the table.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kinfolk_core::{IdKind, Timestamp};
+use kinfolk_server::resp::RespSettings;
+use kinfolk_server::resp::table::{COMMANDS, Who};
+use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Scope, TokenSettings};
+
+use super::client::encode_words;
+use super::server::{Server, Setup};
+
+/// A server that wants API keys, with a key that may read and one that may write.
+struct Guarded {
+    server: Server,
+    reader: String,
+    writer: String,
+    _folder: tempfile::TempDir,
+}
+
+fn guarded(settings: RespSettings) -> Guarded {
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("keys.toml");
+    let mut keys = KeyFile::read_or_new(&path).unwrap();
+    let now = Timestamp::from_millis(1_794_729_600_000);
+    let mut add = |name: &str, scope: Scope| {
+        keys.add(
+            NewKey {
+                name: name.to_owned(),
+                scopes: [scope].into_iter().collect(),
+                limit: None,
+                not_after: None,
+            },
+            now,
+        )
+        .unwrap()
+    };
+    let (reader, writer) = (add("reader", Scope::Read), add("writer", Scope::Write));
+    keys.write(&path).unwrap();
+    let access = Access::new(&AccessSettings {
+        id_kind: IdKind::Integer,
+        keys_file: Some(path),
+        tokens: Some(TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk")),
+        limits: LimitSettings::default(),
+    });
+    let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });
+    Guarded { server, reader, writer, _folder: folder }
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// A token of an end user.
+fn token(user: u64) -> String {
+    let key = std::fs::read(fixture("test-only-ed.pem")).unwrap();
+    let key = jsonwebtoken::EncodingKey::from_ed_pem(&key).unwrap();
+    let header = jsonwebtoken::Header::new(jsonwebtoken::Algorithm::EdDSA);
+    // Until the year 2100.
+    let claims = serde_json::json!({ "sub": user.to_string(), "aud": "kinfolk", "exp": 4_102_444_800_u64 });
+    jsonwebtoken::encode(&header, &claims, &key).unwrap()
+}
+
+fn usual() -> RespSettings {
+    RespSettings { threads: 1, ..RespSettings::default() }
+}
+
+#[test]
+fn without_credentials_every_command_is_refused() {
+    let guarded = guarded(usual());
+    for command in COMMANDS {
+        let mut client = guarded.server.connect();
+        client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
+        let reply = client.reply();
+        let free = matches!(command.name, "quit" | "reset");
+        assert_eq!(!reply.starts_with("-NOAUTH "), free, "{}: {reply}", command.name);
+    }
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call("NONSENSE"), "-NOAUTH authentication required");
+}
+
+#[test]
+fn without_its_scope_every_command_is_refused() {
+    let guarded = guarded(usual());
+    for command in COMMANDS {
+        for (key, scope) in [(&guarded.reader, Scope::Read), (&guarded.writer, Scope::Write)] {
+            let mut client = guarded.server.connect();
+            assert_eq!(client.call(&format!("AUTH {key}")), "+OK");
+            client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
+            let reply = client.reply();
+            let allowed = command.scope.is_none_or(|needed| needed == scope);
+            assert_eq!(!reply.starts_with("-NOPERM "), allowed, "{} with {scope:?}: {reply}", command.name);
+        }
+    }
+}
+
+#[test]
+fn every_command_that_speaks_for_a_user_is_refused_to_another() {
+    let guarded = guarded(usual());
+    for command in COMMANDS.iter().filter(|command| command.scope.is_some()) {
+        for user in [7, 8] {
+            let mut client = guarded.server.connect();
+            assert_eq!(client.call(&format!("AUTH user {}", token(user))), "+OK");
+            client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
+            let reply = client.reply();
+            let allowed = user == 7 || command.who == Who::Anyone;
+            assert_eq!(!reply.starts_with("-NOPERM "), allowed, "{} as {user}: {reply}", command.name);
+        }
+    }
+    // Neither does a transaction help.
+    let mut client = guarded.server.connect();
+    let replies = client.call_all(&[
+        &format!("AUTH {}", token(8)),
+        "MULTI",
+        "SADD following:7 9",
+        "SADD following:8 9",
+        "EXEC",
+    ]);
+    assert_eq!(replies[4], "[-NOPERM a user acts only as itself, 1]");
+}
+
+#[test]
+fn every_way_to_say_who_is_calling() {
+    let guarded = guarded(usual());
+    let key = &guarded.reader;
+    for command in
+        [format!("AUTH {key}"), format!("AUTH default {key}"), format!("HELLO 2 AUTH default {key}")]
+    {
+        let mut client = guarded.server.connect();
+        assert!(!client.call(&command).starts_with('-'));
+        assert_eq!(client.call("SCARD following:1"), "0");
+        assert_eq!(client.call("RESET"), "+RESET");
+        assert!(client.call("SCARD following:1").starts_with("-NOAUTH "));
+    }
+    let mut client = guarded.server.connect();
+    // In one pipeline, with a frame behind it that only known callers may send.
+    let members = "2 ".repeat(900);
+    let replies = client.call_all(&[&format!("AUTH {key}"), &format!("SMISMEMBER following:1 {members}")]);
+    assert_eq!(replies[0], "+OK");
+    assert!(replies[1].starts_with("[0, "));
+}
+
+#[test]
+fn a_wrong_credential_is_refused_and_not_repeated() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    for command in ["AUTH hunter2hunter2", "AUTH name hunter2hunter2", "HELLO 3 AUTH name hunter2hunter2"] {
+        let reply = client.call(command);
+        assert!(reply.starts_with("-NOAUTH ") && !reply.contains("hunter2"), "{reply}");
+    }
+    assert!(client.call("HELLO 3").starts_with("-NOAUTH "));
+    assert!(client.call("AUTH a b hunter2hunter2").starts_with("-ERR "));
+}
+
+#[test]
+fn strangers_have_smaller_frames_and_little_time() {
+    let unauthenticated_max = Duration::from_millis(100);
+    let guarded = guarded(RespSettings { unauthenticated_max, ..usual() });
+    for too_large in ["*11\r\n", "*2\r\n$4\r\nAUTH\r\n$16385\r\n"] {
+        let mut client = guarded.server.connect();
+        client.send(too_large.as_bytes());
+        assert!(client.reply().starts_with("-ERR protocol error: "));
+        client.assert_closed();
+    }
+    let mut silent = guarded.server.connect();
+    silent.assert_closed();
+    let mut known = guarded.server.connect();
+    assert_eq!(known.call(&format!("AUTH {}", guarded.reader)), "+OK");
+    guarded.server.connect().assert_closed();
+    assert_eq!(known.call("SCARD following:1"), "0");
+}

@@ -1,0 +1,189 @@
+//! What commands answer, in both versions of the protocol.
+
+use kinfolk_core::IdKind;
+use kinfolk_server::resp::table::COMMANDS;
+
+use super::server::{Server, Setup};
+
+#[test]
+fn redis_names() {
+    let server = Server::start();
+    let mut client = server.connect();
+    for (command, reply) in [
+        ("SISMEMBER following:1 2", "0"),
+        ("SADD following:1 2 3 0002", "2"),
+        ("SADD following:1 3 4", "1"),
+        ("SADD following:5 2", "1"),
+        ("sismember following:1 2", "1"),
+        ("SISMEMBER followers:2 1", "1"),
+        ("SISMEMBER followers:1 2", "0"),
+        ("SMISMEMBER following:1 2 9 4", "[1, 0, 1]"),
+        ("SMISMEMBER followers:2 5", "[1]"),
+        ("SCARD following:1", "3"),
+        ("SCARD followers:2", "2"),
+        ("SCARD followers:99", "0"),
+        ("EXISTS following:1 following:2 followers:2 followers:2", "3"),
+        ("TYPE following:1", "+set"),
+        ("TYPE following:2", "+none"),
+        ("SINTER following:1 following:5", "[\"2\"]"),
+        ("SINTER following:1 followers:1", "[]"),
+        ("SINTER following:1", "[\"2\", \"3\", \"4\"]"),
+        ("SINTERCARD 2 following:1 following:5", "1"),
+        ("SINTERCARD 1 following:1 LIMIT 2", "2"),
+        ("SINTERCARD 1 following:1 LIMIT 0", "3"),
+        ("SREM following:1 2 9", "1"),
+        ("SMEMBERS followers:2", "[\"5\"]"),
+        ("SREM following:1 3 4", "2"),
+        ("SMEMBERS following:1", "[]"),
+    ] {
+        assert_eq!(client.call(command), reply, "{command}");
+    }
+}
+
+#[test]
+fn own_names() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let token = client.call("FOLLOW 1 2");
+    assert!(token.starts_with('"') && token.len() > 20, "{token}");
+    for (command, reply) in [
+        ("FOLLOWS 1 2", "1"),
+        ("FOLLOWS 1 2 3", "[1, 0]"),
+        ("FOLLOWING 1", "[[[\"2\", 1794729600123]], null]"),
+        ("FOLLOWERS 2", "[[[\"1\", 1794729600123]], null]"),
+        ("FRIENDS 1", "[[], null]"),
+        ("COUNTS 1", "[1, 0]"),
+        ("COUNTS 1 2", "[[1, 0], [0, 1]]"),
+    ] {
+        assert_eq!(client.call(command), reply, "{command}");
+    }
+    client.call("FOLLOW 2 1");
+    client.call("FOLLOW 3 1");
+    assert_eq!(client.call("COMMON 2 3"), "[\"1\"]");
+    assert_eq!(client.call("COMMON 2 3 1"), "[]");
+    assert_eq!(client.call("FRIENDS 1"), "[[[\"2\", 1794729600123]], null]");
+    client.call("UNFOLLOW 1 2");
+    assert_eq!(client.call("FOLLOWS 1 2"), "0");
+    assert_eq!(client.call(&format!("AFTER {}", token.trim_matches('"'))), "+OK");
+    assert_eq!(client.call("FOLLOWS 3 1"), "1");
+}
+
+#[test]
+fn version_three_has_maps_sets_and_nulls() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let greeting = client.hello_three();
+    assert!(greeting.starts_with('{') && greeting.contains("\"proto\": 3"), "{greeting}");
+    client.call("SADD following:1 2 3");
+    for (command, reply) in [
+        ("SMEMBERS following:1", "~[\"2\", \"3\"]"),
+        ("SINTER following:1 following:2", "~[]"),
+        ("SISMEMBER following:1 2", "1"),
+        ("SSCAN following:9 0", "[\"0\", []]"),
+        ("FOLLOWING 9", "[[], null]"),
+        ("CLIENT GETNAME", "null"),
+        ("CONFIG GET save", "{\"save\": \"\"}"),
+        ("COMMAND INFO nothing", "[null]"),
+    ] {
+        assert_eq!(client.call(command), reply, "{command}");
+    }
+    assert!(client.call("INFO").starts_with("=# Server\r\nredis_version:7."));
+    assert!(client.call("COMMAND DOCS sadd").starts_with("{\"sadd\": {"));
+    let sadd = client.call("COMMAND INFO SADD");
+    assert!(sadd.starts_with("[[\"sadd\", -3, ~[+denyoom, +write], 1, 1, 1, "), "{sadd}");
+}
+
+#[test]
+fn uuids() {
+    let server = Server::with(Setup { kind: IdKind::Uuid, ..Setup::default() });
+    let mut client = server.connect();
+    let (one, two) = ("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b", "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5c");
+    assert_eq!(client.call(&format!("SADD following:{one} {}", two.to_uppercase())), "1");
+    assert_eq!(client.call(&format!("SMEMBERS following:{one}")), format!("[{two:?}]"));
+    assert_eq!(client.call(&format!("SISMEMBER followers:{two} {one}")), "1");
+    assert!(client.call("SISMEMBER following:1 2").starts_with("-ERR \"1\" is not a valid id"));
+}
+
+#[test]
+fn the_connection() {
+    let server = Server::start();
+    let mut client = server.connect();
+    for (command, reply) in [
+        ("PING", "+PONG"),
+        ("ping hello", "\"hello\""),
+        ("ECHO hello", "\"hello\""),
+        ("SELECT 0", "+OK"),
+        ("CLIENT SETNAME me", "+OK"),
+        ("CLIENT GETNAME", "\"me\""),
+        ("CLIENT SETINFO LIB-NAME test", "+OK"),
+        ("CLIENT NO-EVICT ON", "+OK"),
+        ("CLIENT REPLY ON", "+OK"),
+        ("AUTH anything", "+OK"),
+        ("AUTH name anything", "+OK"),
+        ("CONFIG GET save appendonly", "[\"appendonly\", \"yes\", \"save\", \"\"]"),
+        ("CONFIG GET *only", "[\"appendonly\", \"yes\"]"),
+        ("COMMAND INFO nothing", "[null]"),
+        ("RESET", "+RESET"),
+        ("CLIENT GETNAME", "null"),
+    ] {
+        assert_eq!(client.call(command), reply, "{command}");
+    }
+    assert_eq!(client.call("COMMAND COUNT"), COMMANDS.len().to_string());
+    assert_eq!(client.call("COMMAND").matches("[\"").count(), COMMANDS.len());
+    assert!(client.call("CLIENT INFO").contains(" resp=2\\n"));
+    let greeting = client.call("HELLO 2 SETNAME again AUTH name credential");
+    assert!(greeting.starts_with("[\"server\", \"redis\", \"version\", \"7."), "{greeting}");
+    assert_eq!(client.call("CLIENT GETNAME"), "\"again\"");
+    assert_eq!(client.call("QUIT"), "+OK");
+    client.assert_closed();
+}
+
+#[test]
+fn refusals_say_why() {
+    let server = Server::start();
+    let mut client = server.connect();
+    for (command, reply) in [
+        ("NONSENSE secret", "-ERR unknown command 'NONSENSE'; COMMAND DOCS tells which there are"),
+        ("SISMEMBER following:1", "-ERR wrong number of arguments for 'sismember'"),
+        ("SISMEMBER friends:1 2", "-WRONGTYPE a key must be following:ID or followers:ID"),
+        ("SADD followers:1 2", "-ERR followers:ID is read-only: write to the following:ID of the follower"),
+        ("FOLLOW 1 1", "-ERR a user cannot follow itself"),
+        ("SADD following:1 2 1", "-ERR a user cannot follow itself"),
+        ("SELECT 1", "-ERR there is one database, number 0"),
+        ("SSCAN following:1 x", "-ERR the cursor is not valid for this list; start again without one"),
+        ("FOLLOWING 1 CURSOR x", "-ERR the cursor is not valid for this list; start again without one"),
+        ("FOLLOWING 1 LIMIT 0", "-ERR a limit must be between 1 and 1000, not 0"),
+        ("FOLLOWING 1 LIMIT", "-ERR syntax error"),
+        ("FOLLOWING 1 LIMIT x", "-ERR value is not an integer or out of range"),
+        ("KNOWN 1 2", "-ERR KNOWN is not available in this profile yet"),
+        ("WATCH following:1", "-ERR WATCH is not available in this profile yet"),
+        ("HELLO 4", "-ERR unsupported protocol version: there are 2 and 3"),
+        ("AFTER made-up", "+OK"),
+        ("FOLLOWS 1 2", "-ERR the consistency token was not issued by this deployment"),
+        ("FOLLOWS 1 2", "0"),
+    ] {
+        assert_eq!(client.call(command), reply, "{command}");
+    }
+    // Nothing of a refused command was done.
+    assert_eq!(client.call("COUNTS 1"), "[0, 0]");
+}
+
+/// Every command of the table answers its own example, and nothing that it is called with breaks the connection.
+#[test]
+fn every_command_answers() {
+    let server = Server::start();
+    for command in COMMANDS {
+        for arguments in [command.example, &[][..], &["", "\u{fffd}", "-1"][..], &["x"; 40][..]] {
+            let mut client = server.connect();
+            let words = std::iter::once(command.name).chain(arguments.iter().copied());
+            client.send(&super::client::encode_words(words));
+            let reply = client.reply();
+            let refused = reply.starts_with("-ERR") || reply.starts_with("-WRONGTYPE");
+            assert_eq!(reply.starts_with('-'), refused, "{} {arguments:?}: {reply}", command.name);
+            if command.name != "quit" {
+                client.send(&super::client::encode("RESET"));
+                assert_eq!(client.reply(), "+RESET", "{}", command.name);
+            }
+        }
+    }
+}

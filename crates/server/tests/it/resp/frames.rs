@@ -1,0 +1,71 @@
+//! What is not a command, or too large to be one.
+
+use super::server::{Server, Setup};
+use kinfolk_server::resp::RespSettings;
+use kinfolk_server::resp::frame::FrameLimits;
+
+#[test]
+fn a_malformed_frame_ends_the_connection_after_what_came_before_it() {
+    let server = Server::start();
+    for malformed in [
+        "*1\r\n:1\r\n",
+        "*1\r\n*1\r\n$4\r\nPING\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\r\n$4\r\nPINGPING\r\n",
+        "*x\r\n",
+        "ECHO \"a\r\n",
+        "*1000000\r\n",
+        "*1\r\n$4000000000\r\n",
+    ] {
+        let mut client = server.connect();
+        let sent = format!("*1\r\n$4\r\nPING\r\nSADD following:1 2\r\n{malformed}PING\r\n");
+        client.send(sent.as_bytes());
+        assert_eq!(client.reply(), "+PONG");
+        client.reply();
+        let error = client.reply();
+        assert!(error.starts_with("-ERR protocol error: "), "{malformed:?}: {error}");
+        client.assert_closed();
+    }
+}
+
+#[test]
+fn lines_are_commands_too() {
+    let server = Server::start();
+    let mut client = server.connect();
+    client.send(b"\r\n\nping\r\n  SADD following:1 '2' \"3\"\r\nSCARD following:1\n*0\r\n*-1\r\n");
+    assert_eq!([client.reply(), client.reply(), client.reply()], ["+PONG", "2", "2"]);
+    assert_eq!(client.call("PING"), "+PONG");
+}
+
+#[test]
+fn ten_thousand_members_fit_and_their_limit_is_told() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let members: Vec<String> = (1..=10_001).map(|id| (1_000_000_000_000_000_u64 + id).to_string()).collect();
+    let reply = client.call(&format!("SADD following:1 {}", members.join(" ")));
+    assert!(reply.starts_with("-ERR 10001 commands in one call are too many"), "{reply}");
+    let reply = client.call(&format!("SADD following:1 {}", members[1..].join(" ")));
+    assert_eq!(reply, "10000");
+}
+
+#[test]
+fn settings_bound_a_frame() {
+    let frame =
+        FrameLimits { frame_bytes_max: 1_000, bulk_bytes_max: 500, arguments_max: 5, inline_bytes_max: 50 };
+    let settings = RespSettings { threads: 1, frame, ..RespSettings::default() };
+    let server = Server::with(Setup { settings, ..Setup::default() });
+    for too_large in [
+        format!("*2\r\n$4\r\nECHO\r\n$501\r\n{}\r\n", "x".repeat(501)),
+        "*3\r\n$400\r\n".to_owned() + &"x".repeat(400) + "\r\n$400\r\n" + &"x".repeat(400) + "\r\n$400\r\n",
+        "*6\r\n".to_owned(),
+        "x".repeat(51),
+    ] {
+        let mut client = server.connect();
+        client.send(too_large.as_bytes());
+        assert!(client.reply().starts_with("-ERR protocol error: "));
+        client.assert_closed();
+    }
+    let mut client = server.connect();
+    let largest = "x".repeat(500);
+    assert_eq!(client.call(&format!("ECHO {largest}")), format!("{largest:?}"));
+}

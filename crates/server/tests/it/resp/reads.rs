@@ -1,0 +1,142 @@
+//! Reads of many: walks, large sets, intersections, freshness.
+
+use std::collections::BTreeSet;
+
+use kinfolk_core::graph::GraphSettings;
+
+use super::client::Client;
+use super::server::{Server, Setup};
+
+fn unlimited() -> Setup {
+    let graph = GraphSettings { following_limit: 100_000, ..GraphSettings::default() };
+    Setup { graph, ..Setup::default() }
+}
+
+fn follow_many(client: &mut Client, follower: u64, followees: impl Iterator<Item = u64>) {
+    let followees: Vec<String> = followees.map(|id| id.to_string()).collect();
+    for part in followees.chunks(10_000) {
+        let reply = client.call(&format!("SADD following:{follower} {}", part.join(" ")));
+        assert_eq!(reply, part.len().to_string());
+    }
+}
+
+/// The parts of a reply of `SSCAN`.
+fn parts(reply: &str) -> (String, Vec<u64>) {
+    let inner = reply.strip_prefix("[\"").unwrap().strip_suffix("]]").unwrap();
+    let (cursor, members) = inner.split_once("\", [").unwrap();
+    let members = members.split(", ").filter(|member| !member.is_empty());
+    (cursor.to_owned(), members.map(|member| member.trim_matches('"').parse().unwrap()).collect())
+}
+
+fn scan(client: &mut Client, key: &str, options: &str, mut between: impl FnMut(usize)) -> Vec<u64> {
+    let mut cursor = "0".to_owned();
+    let mut found = Vec::new();
+    for step in 0.. {
+        let (next, members) = parts(&client.call(&format!("SSCAN {key} {cursor} {options}")));
+        found.extend(members);
+        if next == "0" {
+            break;
+        }
+        assert!(next.parse::<u64>().unwrap() > 0);
+        cursor = next;
+        between(step);
+    }
+    found
+}
+
+#[test]
+fn a_scan_of_edges_of_one_moment_finds_each_once() {
+    let server = Server::start();
+    let mut client = server.connect();
+    // The clock stands still: all edges have the same time.
+    follow_many(&mut client, 1, (0..5_000).map(|number| number * 7 + 2));
+    for options in ["", "COUNT 1", "COUNT 100", "COUNT 100000"] {
+        let found = scan(&mut client, "following:1", options, |_| {});
+        assert_eq!(found.len(), 5_000, "{options}");
+        assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), 5_000, "{options}");
+    }
+    let found = scan(&mut client, "following:1", "COUNT 50 MATCH *99", |_| {});
+    assert!(found.len() > 10 && found.iter().all(|id| id % 100 == 99));
+}
+
+#[test]
+fn a_scan_finds_all_that_stays_while_others_come_and_go() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let mut other = server.connect();
+    follow_many(&mut client, 1, 1_000..4_000);
+    let found = scan(&mut client, "following:1", "COUNT 20", |step| {
+        // One before, one after, one new, in the middle of the walk.
+        let step = step as u64;
+        other.call(&format!("SREM following:1 {} {}", 3_999 - step * 2, 1_001 + step * 2));
+        other.call(&format!("SADD following:1 {} {}", 10_000 + step, step + 2));
+    });
+    let found: BTreeSet<u64> = found.into_iter().collect();
+    let stayed = (1_000..4_000).filter(|id| id % 2 == 0);
+    let missing: Vec<u64> = stayed.filter(|id| !found.contains(id)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn members_up_to_ten_thousand() {
+    let server = Server::with(unlimited());
+    let mut client = server.connect();
+    follow_many(&mut client, 1, 2..10_002);
+    assert_eq!(client.call("SMEMBERS following:1").matches(',').count(), 9_999);
+    assert_eq!(client.call("SINTER following:1").matches(',').count(), 9_999);
+    follow_many(&mut client, 1, 20_000..20_001);
+    for command in ["SMEMBERS following:1", "SINTER following:1"] {
+        let reply = client.call(command);
+        assert!(reply.starts_with("-ERR ") && reply.contains("SSCAN"), "{reply}");
+    }
+    assert_eq!(client.call("SINTERCARD 1 following:1"), "10001");
+    assert_eq!(client.call("SCARD following:1"), "10001");
+    assert_eq!(client.call("SADD following:2 5 7 20000 30000"), "4");
+    assert_eq!(client.call("SINTER following:1 following:2"), "[\"5\", \"7\", \"20000\"]");
+    assert_eq!(client.call("SINTER following:2 following:1"), "[\"5\", \"7\", \"20000\"]");
+}
+
+#[test]
+fn pages_follow_their_cursor() {
+    let server = Server::start();
+    let mut client = server.connect();
+    follow_many(&mut client, 1, 2..12);
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let reply = client.call(&format!("FOLLOWING 1 LIMIT 4{cursor}"));
+        found.extend(reply.split("[\"").skip(1).map(|entry| entry.split('"').next().unwrap().to_owned()));
+        if reply.ends_with("null]") {
+            break;
+        }
+        cursor = format!(" CURSOR {}", reply.rsplit('"').nth(1).unwrap());
+    }
+    let expected: Vec<String> = (2..12).rev().map(|id| id.to_string()).collect();
+    assert_eq!(found, expected);
+    // A cursor belongs to its list.
+    assert!(client.call(&format!("FOLLOWERS 1{cursor}")).starts_with("-ERR the cursor"));
+}
+
+#[test]
+fn a_read_waits_for_its_token() {
+    let server = Server::start();
+    let (mut writer, mut reader) = (server.connect(), server.connect());
+    let token = writer.call("FOLLOW 1 2");
+    let token = token.trim_matches('"');
+    assert_eq!(
+        reader.call_all(&[&format!("AFTER {token}"), "FOLLOWS 1 2", "FOLLOWS 1 2"]),
+        ["+OK", "1", "1"]
+    );
+
+    // Another server's token, from a log that is longer: its position has not been reached here.
+    let ahead = Server::start();
+    let mut client = ahead.connect();
+    client.call("FOLLOW 1 2");
+    let future = client.call("FOLLOW 1 3");
+    let future = future.trim_matches('"');
+    let replies = reader.call_all(&[&format!("AFTER {future}"), "FOLLOWS 1 2", "FOLLOWS 1 2"]);
+    assert_eq!(replies[0], "+OK");
+    assert!(replies[1].starts_with("-TRYAGAIN "), "{replies:?}");
+    // It was for one read only.
+    assert_eq!(replies[2], "1");
+}

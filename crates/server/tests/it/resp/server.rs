@@ -1,0 +1,127 @@
+//! A server on loopback with the watched reference store behind it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use kinfolk_core::graph::{Graph, GraphSettings};
+use kinfolk_core::{Error, IdKind, Keyring, Result, SigningKey};
+use kinfolk_server::resp::{self, RespSettings};
+use kinfolk_server::{
+    Access, Administration, ExportRequest, Figure, ImportOutcome, ImportRequest, Metrics, Progress, Service,
+    VerifyOutcome,
+};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
+
+use super::client::Client;
+use super::store::{Watch, WatchedStore};
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub watch: Watch,
+    pub service: Arc<Service<WatchedStore>>,
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How a server differs from the usual one.
+pub struct Setup {
+    pub kind: IdKind,
+    pub settings: RespSettings,
+    pub graph: GraphSettings,
+    pub access: Access,
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            kind: IdKind::Integer,
+            // One thread: whoever blocks it blocks everybody, so that a test would notice.
+            settings: RespSettings { threads: 1, ..RespSettings::default() },
+            graph: GraphSettings::default(),
+            access: Access::open(),
+            tls: None,
+        }
+    }
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::with(Setup::default())
+    }
+
+    pub fn with(setup: Setup) -> Self {
+        let (store, watch) = WatchedStore::new(setup.kind);
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let service = Arc::new(Service {
+            graph: Graph::new(store, keys, setup.graph),
+            limits: setup.access.limits(),
+            access: setup.access,
+            metrics: Metrics::default(),
+            administration: Arc::new(Nothing),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let (served, stopped) = (Arc::clone(&service), stop.clone());
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(resp::run(listener, setup.tls, served, setup.settings, stopped)).unwrap();
+        });
+        Self { address, watch, service, stop, thread: Some(thread) }
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Tells the server to stop, without waiting.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            ended.unwrap().unwrap();
+        }
+    }
+}
+
+/// No protocol test asks operators' questions.
+struct Nothing;
+
+const MISSING: Error = Error::NotAvailable { what: "administration" };
+
+impl Administration for Nothing {
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn import(
+        &self,
+        _file: &mut (dyn Read + Send),
+        _request: &ImportRequest,
+        _progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ImportOutcome> {
+        Err(MISSING)
+    }
+
+    fn export(&self, _file: &mut (dyn Write + Send), _request: ExportRequest) -> Result<u64> {
+        Err(MISSING)
+    }
+
+    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+        Err(MISSING)
+    }
+
+    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
+        Err(MISSING)
+    }
+}

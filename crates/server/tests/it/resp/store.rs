@@ -1,0 +1,112 @@
+//! The reference store, with a count of its commits and a gate that holds them back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kinfolk_conformance::{ModelStore, SimulatedClock};
+use kinfolk_core::graph::{
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+};
+use kinfolk_core::{EdgeKind, Epoch, Id, IdKind, Position, Result, Timestamp};
+use tokio::sync::Semaphore;
+
+pub struct WatchedStore {
+    model: ModelStore,
+    commits: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+/// What a test sees of the store and does to it.
+#[derive(Clone)]
+pub struct Watch {
+    commits: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+impl WatchedStore {
+    pub fn new(kind: IdKind) -> (Self, Watch) {
+        let watch = Watch { commits: Arc::default(), gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)) };
+        let model = ModelStore::new(kind, Arc::new(SimulatedClock::default()));
+        let Watch { commits, gate } = watch.clone();
+        (Self { model, commits, gate }, watch)
+    }
+}
+
+impl Watch {
+    /// How many requests were written.
+    pub fn commits(&self) -> usize {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    /// No write is answered until [`Watch::open`].
+    pub fn close(&self) {
+        self.gate.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    pub fn open(&self) {
+        self.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+}
+
+impl EdgeStore for WatchedStore {
+    fn id_kind(&self) -> IdKind {
+        self.model.id_kind()
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.model.epoch()
+    }
+
+    async fn write(&self, request: WriteRequest) -> Result<Receipt> {
+        let _passed = self.gate.acquire().await.unwrap();
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        self.model.write(request).await
+    }
+
+    async fn visible(&self, position: Position) -> Result<()> {
+        self.model.visible(position).await
+    }
+
+    async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
+        self.model.contains(kind, edges).await
+    }
+
+    async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
+        self.model.since(kind, edges).await
+    }
+
+    async fn list(
+        &self,
+        kind: EdgeKind,
+        side: Side,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        self.model.list(kind, side, of, after, limit).await
+    }
+
+    async fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        self.model.friends(kind, of, after, limit).await
+    }
+
+    async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
+        self.model.counts(kind, of).await
+    }
+}
+
+impl ChangeLog for WatchedStore {
+    fn span(&self) -> LogSpan {
+        self.model.span()
+    }
+
+    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
+        self.model.changes(after, limit).await
+    }
+}

@@ -1,0 +1,81 @@
+//! `MULTI`, `EXEC`, `DISCARD`, as libraries send them around a pipeline.
+
+use super::server::{Server, Setup};
+use kinfolk_server::resp::RespSettings;
+
+#[test]
+fn commands_run_in_order_and_writes_in_one_commit() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let replies = client.call_all(&[
+        "MULTI",
+        "SADD following:1 2 3",
+        "SREM following:1 3",
+        "SADD following:4 2",
+        "SISMEMBER following:1 2",
+        "SCARD following:1",
+        "EXEC",
+        "PING",
+    ]);
+    assert_eq!(replies[0], "+OK");
+    assert!(replies[1..6].iter().all(|reply| reply == "+QUEUED"), "{replies:?}");
+    assert_eq!(replies[6..], ["[2, 1, 1, 1, 1]", "+PONG"]);
+    assert_eq!(server.watch.commits(), 1);
+}
+
+#[test]
+fn nothing_happens_before_exec() {
+    let server = Server::start();
+    let (mut client, mut other) = (server.connect(), server.connect());
+    assert_eq!(client.call_all(&["MULTI", "SADD following:1 2"]), ["+OK", "+QUEUED"]);
+    assert_eq!(other.call("SCARD following:1"), "0");
+    assert_eq!(client.call("DISCARD"), "+OK");
+    assert_eq!(client.call("SCARD following:1"), "0");
+    assert_eq!(client.call_all(&["MULTI", "EXEC"]), ["+OK", "[]"]);
+}
+
+#[test]
+fn a_command_that_fails_leaves_the_others() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let replies = client.call_all(&["MULTI", "FOLLOW 1 1", "SADD following:1 2", "SISMEMBER x 2", "EXEC"]);
+    let expected =
+        "[-ERR a user cannot follow itself, 1, -WRONGTYPE a key must be following:ID or followers:ID]";
+    assert_eq!(replies[4], expected);
+}
+
+#[test]
+fn a_command_that_can_not_be_queued_aborts() {
+    let server = Server::start();
+    let mut client = server.connect();
+    for wrong in ["NONSENSE", "SADD following:1"] {
+        let replies = client.call_all(&["MULTI", "SADD following:1 2", wrong, "EXEC", "SCARD following:1"]);
+        assert!(replies[2].starts_with("-ERR "), "{replies:?}");
+        assert!(replies[3].starts_with("-EXECABORT "), "{replies:?}");
+        assert_eq!(replies[4], "0");
+    }
+}
+
+#[test]
+fn wrong_order_is_told() {
+    let server = Server::start();
+    let mut client = server.connect();
+    assert_eq!(client.call("EXEC"), "-ERR EXEC without MULTI");
+    assert_eq!(client.call("DISCARD"), "-ERR DISCARD without MULTI");
+    assert_eq!(client.call("MULTI"), "+OK");
+    assert_eq!(client.call("MULTI"), "-ERR MULTI calls can not be nested");
+    assert!(client.call("WATCH following:1").starts_with("-ERR WATCH"));
+    assert_eq!(client.call_all(&["PING", "EXEC"]), ["+QUEUED", "[+PONG]"]);
+    assert_eq!(client.call_all(&["MULTI", "PING", "RESET", "PING"]), ["+OK", "+QUEUED", "+RESET", "+PONG"]);
+}
+
+#[test]
+fn a_queue_has_a_bound() {
+    let settings = RespSettings { threads: 1, transaction_bytes_max: 2_000, ..RespSettings::default() };
+    let server = Server::with(Setup { settings, ..Setup::default() });
+    let mut client = server.connect();
+    assert_eq!(client.call("MULTI"), "+OK");
+    let refused = (0..100).map(|_| client.call("SADD following:1 2")).find(|reply| reply != "+QUEUED");
+    assert!(refused.unwrap().starts_with("-ERR the request is larger"));
+    assert!(client.call("EXEC").starts_with("-EXECABORT"));
+}
