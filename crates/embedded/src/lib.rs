@@ -300,6 +300,11 @@ impl Embedded {
         bulk::backup::write(&self.store, file, progress)
     }
 
+    /// What a backup holds; all of it is read and its checksums compared, so one that was cut short is noticed.
+    pub fn inspect_backup(file: &Path) -> Result<BackupReport> {
+        bulk::backup::inspect(file)
+    }
+
     /// Makes a store from a backup in a folder that is missing or empty. Its log starts a new epoch.
     pub fn restore(
         file: &Path,

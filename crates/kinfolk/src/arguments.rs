@@ -1,24 +1,22 @@
 //! The command line as it can be typed. Every flag is defined here or beside its command, once.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
 use anyhow::Result;
-use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand};
 use kinfolk_core::{Id, IdKind};
 use kinfolk_embedded::Settings;
 
 use crate::answer::Outcome;
 use crate::commands::{
-    apply, backup, changes, check, counts, demo, export, generate, import, list, restore, verify, write,
+    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, restore,
+    serve, verify, write,
 };
 use crate::context::Context;
-use crate::progress::Reporter;
-use crate::target::{Folder, Target};
+use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts};
+use crate::target::List;
 
 const EXAMPLES: &str = "\
 Examples:
+  kinfolk serve                          serve ./kinfolk-data on 127.0.0.1:7400 (REST) and :7401 (Redis)
   kinfolk follow 1 2                     user 1 follows user 2
   kinfolk check 1 2                      yes or no; exit status 0 or 1
   kinfolk followers 2 --limit 10         who follows user 2, newest first
@@ -26,6 +24,7 @@ Examples:
   kinfolk export - | head                all edges as CSV
   kinfolk counts 1 2 3 --json            answers as one JSON document
 
+Commands ask the server at --url, or work on the folder --data, which no server may have open.
 Exit status: 0, 1 (the answer is no, or the work failed), 2 (wrong usage).";
 
 /// A social graph service: who follows whom.
@@ -42,31 +41,10 @@ pub struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 struct GlobalArguments {
-    /// The folder of the graph; no server may have it open
-    #[arg(long, global = true, value_name = "DIR", env = "KINFOLK_DATA", default_value = "./kinfolk-data")]
-    #[arg(hide_env_values = true)]
-    data: PathBuf,
-
-    /// Which ids the graph uses, when it is made by this command [default: integer]
-    #[arg(long, global = true, value_name = "KIND", env = "KINFOLK_IDS", hide_env_values = true)]
-    #[arg(value_parser = parse_id_kind)]
-    ids: Option<IdKind>,
-
-    /// Print the answer as one JSON document
-    #[arg(long, global = true, env = "KINFOLK_JSON", hide_env_values = true)]
-    #[arg(value_parser = FalseyValueParser::new())]
-    json: bool,
-
-    /// Show no progress and no hints
-    #[arg(long, short, global = true, env = "KINFOLK_QUIET", hide_env_values = true)]
-    #[arg(value_parser = FalseyValueParser::new())]
-    quiet: bool,
-
-    /// How often to print how far long work has come, where stderr is not a terminal
-    #[arg(long, global = true, value_name = "SECONDS", env = "KINFOLK_PROGRESS_EVERY", default_value = "3")]
-    #[arg(hide_env_values = true, value_parser = parse_seconds)]
-    progress_every: Duration,
-
+    #[command(flatten)]
+    file: FileArgument,
+    #[command(flatten)]
+    flags: CommonFlags,
     #[command(flatten)]
     tuning: TuningArguments,
 }
@@ -95,13 +73,16 @@ struct TuningArguments {
 }
 
 impl TuningArguments {
-    fn into_settings(self) -> Settings {
+    /// The sizes of a store, with those that are settings.
+    fn into_settings(self, configuration: &Configuration) -> Settings {
         let defaults = Settings::default();
         Settings {
+            cache_bytes: configuration.cache.size.0,
+            log_keep: configuration.log.keep.0,
+            log_keep_bytes: self.log_keep_bytes.unwrap_or(configuration.log.keep_bytes.0),
             segment_bytes: self.segment_bytes.unwrap_or(defaults.segment_bytes),
             flush_rows: self.flush_rows.unwrap_or(defaults.flush_rows),
             snapshot_events: self.snapshot_events.unwrap_or(defaults.snapshot_events),
-            log_keep_bytes: self.log_keep_bytes.unwrap_or(defaults.log_keep_bytes),
             ..defaults
         }
     }
@@ -109,8 +90,14 @@ impl TuningArguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make up a graph in a temporary folder and show what it answers
+    /// Serve a graph over REST and the Redis protocol
+    Serve(serve::Arguments),
+    /// Make up a graph in a temporary folder, serve it, and show what it answers
     Demo(demo::Arguments),
+    /// Print the effective configuration, or the reference of all settings
+    Config(config::Arguments),
+    /// Manage the API keys that a server lets in
+    Keys(keys::Arguments),
     /// Make one user follow another
     Follow(write::FollowArguments),
     /// Make one user not follow another any more
@@ -143,18 +130,33 @@ enum Command {
     Restore(restore::Arguments),
 }
 
+impl Command {
+    /// The flags of settings that only this command has.
+    fn server_flags(&self) -> Flags {
+        match self {
+            Self::Serve(command) => command.flags.0.clone(),
+            Self::Demo(command) => command.flags.0.clone(),
+            Self::Config(command) => command.flags.0.clone(),
+            _ => Flags::default(),
+        }
+    }
+}
+
 impl Arguments {
     /// Runs the command.
     pub fn run(self) -> Result<Outcome> {
-        let context = self.global.into_context();
+        let context = self.global.into_context(self.command.server_flags())?;
         match self.command {
+            Command::Serve(command) => command.run(&context),
             Command::Demo(command) => command.run(&context),
+            Command::Config(command) => command.run(&context),
+            Command::Keys(command) => command.run(&context),
             Command::Follow(command) => command.run(&context),
             Command::Unfollow(command) => command.run(&context),
             Command::Check(command) => command.run(&context),
-            Command::Following(command) => command.run(list::List::Following, &context),
-            Command::Followers(command) => command.run(list::List::Followers, &context),
-            Command::Friends(command) => command.run(list::List::Friends, &context),
+            Command::Following(command) => command.run(List::Following, &context),
+            Command::Followers(command) => command.run(List::Followers, &context),
+            Command::Friends(command) => command.run(List::Friends, &context),
             Command::Counts(command) => command.run(&context),
             Command::Changes(command) => command.run(&context),
             Command::Apply(command) => command.run(&context),
@@ -169,18 +171,12 @@ impl Arguments {
 }
 
 impl GlobalArguments {
-    fn into_context(self) -> Context {
-        let reporter = if self.quiet { Reporter::silent() } else { Reporter::new(self.progress_every) };
-        Context {
-            target: Target::Folder(Folder {
-                path: self.data,
-                ids: self.ids,
-                settings: self.tuning.into_settings(),
-            }),
-            json: self.json,
-            quiet: self.quiet,
-            reporter,
-        }
+    fn into_context(self, server_flags: Flags) -> Result<Context> {
+        let flags = self.flags.0.and(server_flags);
+        let texts = Texts::read(&flags, self.file.config.as_deref(), |name| std::env::var_os(name))?;
+        let configuration = Configuration::from_texts(&texts)?;
+        let store = self.tuning.into_settings(&configuration);
+        Context::new(configuration, texts, store)
     }
 }
 
@@ -188,17 +184,6 @@ impl GlobalArguments {
 pub fn parse_id(text: &str) -> Result<Id, String> {
     let kind = if text.contains('-') { IdKind::Uuid } else { IdKind::Integer };
     kind.parse(text).map_err(|_| "an id is an integer from 0 to 2^63 - 1 or a UUID".to_owned())
-}
-
-fn parse_id_kind(text: &str) -> Result<IdKind, String> {
-    IdKind::from_name(text).ok_or_else(|| "the kinds are integer and uuid".to_owned())
-}
-
-fn parse_seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.parse::<f64>().ok();
-    seconds
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "expected a number of seconds".to_owned())
 }
 
 #[cfg(test)]

@@ -1,18 +1,32 @@
-//! What every command is given: where to work and how to answer. Made once from the arguments.
+//! What every command is given: the configuration, where to work and how to answer. Made once from the arguments.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use kinfolk_core::graph::GraphSettings;
+use kinfolk_embedded::Settings;
 
 use crate::answer::Answer;
+use crate::failure::UsageError;
 use crate::progress::Reporter;
-use crate::target::Target;
+use crate::settings::{Configuration, Origin, Texts};
+use crate::target::{Folder, Place, ServerAddress};
+
+/// The variable with the credential for a server.
+const CREDENTIAL: &str = "KINFOLK_API_KEY";
 
 /// The settings that hold for every command.
 #[derive(Debug)]
 pub struct Context {
-    /// Where the graph is.
-    pub target: Target,
+    /// The effective configuration.
+    pub configuration: Configuration,
+    /// The same as texts, with their origins.
+    pub texts: Texts,
+    /// The graph that the command works on.
+    pub place: Place,
+    /// The folder, for commands that work on nothing else.
+    pub folder: Folder,
     /// Whether answers are JSON.
     pub json: bool,
     /// Whether stderr stays empty unless something fails.
@@ -22,6 +36,40 @@ pub struct Context {
 }
 
 impl Context {
+    /// The context that the settings make up; `settings` are those of a store.
+    pub fn new(configuration: Configuration, texts: Texts, settings: Settings) -> Result<Self> {
+        let folder = Folder {
+            path: configuration.data.folder.clone(),
+            ids: configuration.data.ids,
+            settings,
+            graph: GraphSettings {
+                following_limit: configuration.graph.following_limit,
+                ..GraphSettings::default()
+            },
+        };
+        let client = &configuration.client;
+        let reporter = if client.quiet { Reporter::silent() } else { Reporter::new(client.progress_every.0) };
+        Ok(Self {
+            place: place(&configuration, &texts, &folder)?,
+            folder,
+            json: client.json,
+            quiet: client.quiet,
+            reporter,
+            configuration,
+            texts,
+        })
+    }
+
+    /// The folder, for a command that can't ask a server.
+    pub fn folder_only(&self) -> Result<&Folder> {
+        if matches!(self.texts.origin("client", "url"), Origin::Flag(_)) {
+            let message =
+                "this works on a folder that no server has open; name it with --data DIR".to_owned();
+            return Err(UsageError(message).into());
+        }
+        Ok(&self.folder)
+    }
+
     /// Prints an answer in the form that was asked for.
     pub fn print(&self, answer: &impl Answer) -> Result<()> {
         let mut out = self.stdout();
@@ -38,4 +86,35 @@ impl Context {
     pub fn stdout(&self) -> BufWriter<StdoutLock<'static>> {
         BufWriter::with_capacity(64 << 10, io::stdout().lock())
     }
+}
+
+/// A folder that was named by flag or variable, else a server. The folder that a file names is the server's.
+fn place(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Result<Place> {
+    let (data, url) = (texts.origin("data", "folder"), texts.origin("client", "url"));
+    if let (Origin::Flag(_), Origin::Flag(_)) = (data, url) {
+        let message =
+            "--data and --url cannot be used with each other; the graph is at one of them".to_owned();
+        return Err(UsageError(message).into());
+    }
+    let names_folder = matches!(data, Origin::Flag(_) | Origin::Environment(_));
+    if names_folder && !matches!(url, Origin::Flag(_)) {
+        return Ok(Place::Folder(folder.clone()));
+    }
+    let client = &configuration.client;
+    Ok(Place::Server(ServerAddress {
+        url: client.url.clone(),
+        credential: credential(client.api_key_file.as_deref())?,
+        ca_file: client.ca_file.clone(),
+    }))
+}
+
+fn credential(file: Option<&Path>) -> Result<Option<String>> {
+    let text = match file {
+        Some(path) => Some(
+            std::fs::read_to_string(path)
+                .with_context(|| format!("could not read the API key from {}", path.display()))?,
+        ),
+        None => std::env::var(CREDENTIAL).ok(),
+    };
+    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }

@@ -18,6 +18,23 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
+/// What a server has refused or failed at, in its own words.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The class of the error, if this version knows it.
+    pub code: Option<kinfolk_core::ErrorCode>,
+    /// What the server said.
+    pub message: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
 /// Reports a failure and says how to exit.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
@@ -44,8 +61,11 @@ fn exit_status(error: &anyhow::Error) -> u8 {
     if error.is::<UsageError>() {
         return USAGE;
     }
-    let known = error.chain().find_map(|cause| cause.downcast_ref::<kinfolk_core::Error>());
-    known.map_or(FAILED, |error| error.code().exit_status())
+    let code = error.chain().find_map(|cause| {
+        let here = cause.downcast_ref::<kinfolk_core::Error>().map(kinfolk_core::Error::code);
+        here.or_else(|| cause.downcast_ref::<Refusal>().and_then(|refusal| refusal.code))
+    });
+    code.map_or(FAILED, kinfolk_core::ErrorCode::exit_status)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -87,7 +107,10 @@ mod tests {
         let refused = anyhow::Error::new(kinfolk_core::Error::SelfFollow).context("follow");
         let malformed = Err::<(), _>(kinfolk_core::Error::InvalidCursor).context("list").unwrap_err();
         let usage = anyhow::Error::new(UsageError("no".to_owned()));
-        assert_eq!([failed, refused, malformed, usage].each_ref().map(exit_status), [1, 1, 2, 2]);
+        let code = Some(kinfolk_core::ErrorCode::InvalidCursor);
+        let told = anyhow::Error::new(Refusal { code, message: "no".to_owned() });
+        let statuses = [failed, refused, malformed, usage, told].each_ref().map(exit_status);
+        assert_eq!(statuses, [1, 1, 2, 2, 2]);
     }
 
     #[test]

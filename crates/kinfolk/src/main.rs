@@ -2,12 +2,15 @@
 
 mod answer;
 mod arguments;
+mod bulk;
 mod commands;
 mod context;
 mod failure;
 mod input;
 mod output;
 mod progress;
+mod serve;
+mod settings;
 mod target;
 
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use kinfolk_core::Result;
+use kinfolk_core::{Position, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
@@ -75,6 +75,8 @@ pub struct ImportOutcome {
     pub over_limit: u64,
     /// Lines that could not be read.
     pub invalid: u64,
+    /// A read at this position sees the import.
+    pub position: Position,
 }
 
 /// What to export.
@@ -85,12 +87,16 @@ pub struct ExportRequest {
 }
 
 /// What a comparison found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOutcome {
     /// Edges compared.
     pub edges: u64,
-    /// What differed.
+    /// Users compared.
+    pub users: u64,
+    /// How much differed.
     pub differences: u64,
+    /// The first of it, in words.
+    pub examples: Vec<String>,
     /// Whether everything that differed was repaired.
     pub repaired: bool,
 }

@@ -256,6 +256,23 @@ impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
     }
 }
 
+/// Reads a backup to its end without restoring it: every checksum must be right.
+pub fn inspect(path: &Path) -> Result<BackupReport> {
+    let file = File::open(path).during("opening", path)?;
+    let bytes = file.metadata().during("reading", path)?.len();
+    let input = BufReader::with_capacity(1 << 20, file);
+    let mut reader = Reader { input, path, held: None, edges: 0, ended: false };
+    let position = reader.header()?.position;
+    let count = loop {
+        let (kind, records) = reader.read_block()?;
+        if kind == 0 {
+            break records;
+        }
+    };
+    let count = count.try_into().map_err(|_| reader.damaged())?;
+    Ok(BackupReport { edges: u64::from_le_bytes(count), position, bytes })
+}
+
 /// Makes a store from a backup in a folder that is missing or empty. The folder becomes a store with the last step.
 pub fn restore(
     path: &Path,

@@ -43,7 +43,7 @@ impl Arguments {
         if context.json {
             return Err(UsageError("apply answers in lines; leave out --json".to_owned()).into());
         }
-        let open = context.target.folder().open_or_create()?;
+        let open = context.folder_only()?.open_or_create()?;
         let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
         // The thread may wait for input for ever; it ends with the process.
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));

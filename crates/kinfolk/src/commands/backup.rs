@@ -22,10 +22,10 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
-        let report = open.store().backup(&self.file, &|progress| context.reporter.report(progress))?;
+        let target = context.place.open()?;
+        let report = target.backup(&self.file, &context.reporter)?;
         context.reporter.finish();
-        open.close()?;
+        target.close()?;
         context.print(&BackupFigures::from(report))?;
         Ok(Outcome::Done)
     }

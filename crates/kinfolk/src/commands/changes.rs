@@ -26,9 +26,9 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
-        let page = open.run(open.graph().changes(self.after.as_deref(), self.limit.into()))?;
-        open.close()?;
+        let target = context.place.open()?;
+        let page = target.changes(self.after.as_deref(), self.limit.into())?;
+        target.close()?;
         context.print(&Changes::from(page))?;
         Ok(Outcome::Done)
     }

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_core::graph::Edge;
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
 
-use super::KIND;
 use crate::answer::{Answer, Outcome, as_optional_text};
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -27,11 +27,9 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
-        let others = [self.followee];
-        let relationships = open.run(open.graph().relationships(KIND, self.follower, &others, None))?;
-        let since = relationships.first().and_then(|relationship| relationship.since);
-        open.close()?;
+        let target = context.place.open()?;
+        let since = target.since(Edge { follower: self.follower, followee: self.followee })?;
+        target.close()?;
         context.print(&Checked { following: since.is_some(), since })?;
         Ok(if since.is_some() { Outcome::Done } else { Outcome::No })
     }

@@ -7,7 +7,6 @@ use clap::Args;
 use kinfolk_core::Id;
 use serde::{Serialize, Serializer};
 
-use super::KIND;
 use crate::answer::{Answer, Outcome, as_text};
 use crate::arguments::parse_id;
 use crate::context::Context;
@@ -26,17 +25,17 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
+        let target = context.place.open()?;
         let mut items = Vec::with_capacity(self.users.len());
         for ids in self.users.chunks(USERS_PER_CALL) {
-            let counts = open.run(open.graph().counts(KIND, ids, None))?;
+            let counts = target.counts(ids)?;
             items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
                 id,
                 following: counts.following,
                 followers: counts.followers,
             }));
         }
-        open.close()?;
+        target.close()?;
         context.print(&Counted(items))?;
         Ok(Outcome::Done)
     }

@@ -1,88 +1,152 @@
-//! `demo`: a made-up graph in a temporary folder, a few answers from it, and what to try next.
+//! `demo`: a made-up graph in a temporary folder, a few answers from it, then a server to try it with.
 
 use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
 use kinfolk_core::graph::{Counts, Edge, ListPage, PageRequest};
-use kinfolk_core::{Clock, Id, SystemClock, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Id, SystemClock, Timestamp};
 use kinfolk_embedded::{ImportOptions, Progress};
 
-use super::KIND;
 use crate::answer::{Outcome, grouped};
 use crate::context::Context;
+use crate::serve::{Listeners, Logging, Ready, Server};
+use crate::settings::{Configuration, ServerFlags};
 use crate::target::{Folder, OpenGraph};
 
+const KIND: EdgeKind = EdgeKind::Follow;
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
 /// Edges are spread over this time before now, so that lists have something to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
-/// What `demo` is given: nothing.
+/// What `demo` is given.
 #[derive(Debug, Args)]
-pub struct Arguments {}
+#[command(after_help = "Example: kinfolk demo\n\n\
+    Everything is in a temporary folder, which is removed at the end. Ctrl-C ends it.")]
+pub struct Arguments {
+    /// How many follows to make up
+    #[arg(long, value_name = "N", default_value_t = EDGES, value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
+    edges: u64,
+    /// Show what the graph answers and end, without serving
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    pub flags: ServerFlags,
+}
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let path = std::env::temp_dir().join(format!("kinfolk-demo-{}", std::process::id()));
-        let graph = PowerLaw { large: 3, ..PowerLaw::new(EDGES, USERS, 1) };
-        let mut out = io::stdout();
-        writeln!(
-            out,
-            "Making up {} users with {} follows in {}",
-            grouped(USERS),
-            grouped(EDGES),
-            path.display()
-        )?;
-        let folder =
-            Folder { path: path.clone(), ids: None, settings: context.target.folder().settings.clone() };
-        let open = folder.open_or_create()?;
-        let began = Instant::now();
-        load(&open, graph, context)?;
-        writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
-
-        let star = graph.id(0);
-        let page =
-            open.run(open.graph().followers(KIND, star, PageRequest { limit: 3, cursor: None }, None))?;
-        let fan = page.items.first().map_or(star, |entry| entry.id);
-        let counts = open.run(open.graph().counts(KIND, &[star, fan], None))?;
-        show(&mut out, star, fan, &page, &counts)?;
-        let per_check = time_checks(&open, graph);
-        writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
-        let written = open.run(open.graph().follow(KIND, star, fan))?;
-        writeln!(out, "{star} follows {fan} back, durably; the consistency token is {}\n", written.token)?;
-        open.close()?;
-
-        let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
-        let data = path.display();
-        writeln!(out, "The folder is yours to try; remove it when you are done:\n")?;
-        writeln!(out, "  {program} check {fan} {star} --data {data}")?;
-        writeln!(out, "  {program} friends {star} --data {data} --json")?;
-        writeln!(out, "  {program} export - --data {data} | head")?;
+        let temporary = tempfile::Builder::new()
+            .prefix("kinfolk-demo-")
+            .tempdir()
+            .context("no temporary folder could be made")?;
+        let folder = Folder { path: temporary.path().join("graph"), ids: None, ..context.folder.clone() };
+        let users = (self.edges / (EDGES / USERS)).max(100);
+        let graph = PowerLaw { large: 3, ..PowerLaw::new(self.edges, users, 1) };
+        let cast = make(graph, &folder, context)?;
+        if !self.once {
+            serve(&context.configuration, &folder, cast)?;
+        }
+        // Dropping the folder would keep quiet about what could not be removed.
+        temporary.close().context("the temporary folder could not be removed")?;
         Ok(Outcome::Done)
     }
 }
 
+/// Two users that have something to show: one with many followers, and one of these.
+#[derive(Clone, Copy)]
+struct Cast {
+    star: Id,
+    fan: Id,
+}
+
+/// Makes the graph and shows a few answers.
+fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
+    let mut out = io::stdout();
+    let (users, edges) = (grouped(graph.users), grouped(graph.edges));
+    writeln!(out, "Making up {users} users with {edges} follows in {}", folder.path.display())?;
+    let open = folder.open_or_create()?;
+    let began = Instant::now();
+    load(&open, graph, context)?;
+    writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
+
+    let star = graph.id(0);
+    let page = open.run(open.graph().followers(KIND, star, PageRequest { limit: 3, cursor: None }, None))?;
+    let fan = page.items.first().map_or(star, |entry| entry.id);
+    let counts = open.run(open.graph().counts(KIND, &[star, fan], None))?;
+    show(&mut out, star, fan, &page, &counts)?;
+    let per_check = time_checks(&open, graph);
+    writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
+    open.close()?;
+    Ok(Cast { star, fan })
+}
+
+/// Serves until Ctrl-C.
+fn serve(configuration: &Configuration, folder: &Folder, cast: Cast) -> Result<()> {
+    let server = match Server::bind(configuration, folder) {
+        Ok(server) => server,
+        Err(taken) if taken.downcast_ref::<io::Error>().is_some_and(is_taken) => {
+            writeln!(io::stdout(), "{taken:#}: taking free ports instead\n")?;
+            let free = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+            Server::with_listeners(configuration, folder, Listeners::bind(free, free)?)?
+        }
+        Err(error) => return Err(error),
+    };
+    let logging = Logging::start(configuration)?;
+    let served = server.run(|ready| {
+        // A reader that goes away is no reason to end.
+        let _ = invite(&mut io::stdout(), ready, cast);
+    });
+    logging.end();
+    served
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
+}
+
+/// Says where the server is and what to try.
+fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::Result<()> {
+    let Ready { http, redis, .. } = ready;
+    let port = redis.rsplit(':').next().unwrap_or_default();
+    let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
+    let program = Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());
+    writeln!(
+        out,
+        "REST is at {http} (described at {http}/openapi.json), the Redis protocol at {redis}. Try:\n"
+    )?;
+    writeln!(out, "  curl {http}/v1/users/{fan}/following/{star}")?;
+    writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {star}' {http}/v1/users/{fan}/follow")?;
+    writeln!(out, "  curl '{http}/v1/users/{star}/friends?limit=3'\n")?;
+    writeln!(out, "or, with any Redis client or this program:\n")?;
+    writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {star}")?;
+    writeln!(out, "  {program} followers {star} --limit 3 --url {http}\n")?;
+    writeln!(out, "Ctrl-C ends it and removes everything.")?;
+    out.flush()
+}
 fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
         fingerprint: "demo".to_owned(),
-        sort_memory: context.target.folder().settings.sort_memory,
+        sort_memory: context.folder.settings.sort_memory,
     };
     let mut import = open.store().import(&options)?;
     let start = SystemClock.now().millis().saturating_sub(SPAN.as_millis() as u64);
     for (number, edge) in (0u64..).zip(graph.edges()?) {
-        let since = start + number * (SPAN.as_millis() as u64 / EDGES);
+        let since = start + number * (SPAN.as_millis() as u64 / graph.edges);
         import.push(edge, Some(Timestamp::from_millis(since)))?;
         if number.is_multiple_of(10_000) {
             context.reporter.report(Progress {
                 stage: "making up follows",
                 done: number,
-                total: Some(EDGES),
+                total: Some(graph.edges),
             });
         }
     }
@@ -109,7 +173,7 @@ fn time_checks(open: &OpenGraph, graph: PowerLaw) -> u128 {
     let mut state = 1u64;
     let mut pick = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        graph.id((state >> 33) % USERS)
+        graph.id((state >> 33) % graph.users)
     };
     let found = (0..CHECKS)
         .filter(|_| open.store().follows(KIND, Edge { follower: pick(), followee: pick() }))

@@ -6,17 +6,10 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::EdgeStore;
-use kinfolk_embedded::Progress;
 use serde::Serialize;
 
-use super::KIND;
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
-use crate::output::{Columns, EdgeWriter};
-
-/// How many edges pass between two reports of progress.
-const REPORT_EDGES: u64 = 16_384;
 
 /// What `export` is given.
 #[derive(Debug, Args)]
@@ -35,22 +28,10 @@ pub struct Arguments {
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
         let begin = Instant::now();
-        let open = context.target.folder().open()?;
-        let columns = Columns { ids: open.store().id_kind(), since: true };
-        let mut writer = EdgeWriter::create(&self.file, columns)?;
-        let total = Some(open.store().edge_count(KIND));
-        let mut edges = 0;
-        for edge in open.store().edges(KIND)? {
-            let (edge, since) = edge?;
-            writer.write(edge, since)?;
-            edges += 1;
-            if edges % REPORT_EDGES == 0 {
-                context.reporter.report(Progress { stage: "exporting", done: edges, total });
-            }
-        }
-        writer.finish()?;
+        let target = context.place.open()?;
+        let edges = target.export(&self.file, &context.reporter)?;
         context.reporter.finish();
-        open.close()?;
+        target.close()?;
         if self.file != Path::new("-") {
             context.print(&Exported { edges, seconds: begin.elapsed().as_secs_f64() })?;
         }

@@ -5,26 +5,17 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::{ListEntry, ListPage, PageRequest};
+use kinfolk_core::graph::{ListEntry, PageRequest};
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
 
-use super::KIND;
 use crate::answer::{Outcome, as_text};
 use crate::arguments::parse_id;
 use crate::context::Context;
-use crate::target::OpenGraph;
+use crate::target::List;
 
 /// The largest page that the graph gives.
 const PAGE_LIMIT_MAX: u16 = 1_000;
-
-/// Which list.
-#[derive(Clone, Copy, Debug)]
-pub enum List {
-    Following,
-    Followers,
-    Friends,
-}
 
 /// What a list command is given.
 #[derive(Debug, Args)]
@@ -49,37 +40,25 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, list: List, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
-        let limit = if self.all { PAGE_LIMIT_MAX } else { self.limit };
-        let mut page = self.page(list, &open, limit, self.cursor.as_deref())?;
+        let target = context.place.open()?;
+        let limit = usize::from(if self.all { PAGE_LIMIT_MAX } else { self.limit });
+        let page_after = |cursor: Option<&str>| target.page(list, self.id, PageRequest { limit, cursor });
+        let mut page = page_after(self.cursor.as_deref())?;
         let mut printer = Printer::begin(context.json, context.stdout())?;
         loop {
             page.items.iter().try_for_each(|entry| printer.entry(entry))?;
             match page.next.as_deref() {
-                Some(cursor) if self.all => page = self.page(list, &open, limit, Some(cursor))?,
+                Some(cursor) if self.all => page = page_after(Some(cursor))?,
                 _ => break,
             }
         }
         printer.end(page.next.as_deref())?;
-        open.close()?;
+        target.close()?;
         if let Some(cursor) = page.next.filter(|_| !context.json && !context.quiet) {
             // On stderr, so that what is piped on is the list and nothing else.
             writeln!(io::stderr(), "more with --cursor {cursor}")?;
         }
         Ok(Outcome::Done)
-    }
-
-    fn page(&self, list: List, open: &OpenGraph, limit: u16, cursor: Option<&str>) -> Result<ListPage> {
-        let request = PageRequest { limit: limit.into(), cursor };
-        let graph = open.graph();
-        let page = open.run(async {
-            match list {
-                List::Following => graph.following(KIND, self.id, request, None).await,
-                List::Followers => graph.followers(KIND, self.id, request, None).await,
-                List::Friends => graph.friends(KIND, self.id, request, None).await,
-            }
-        })?;
-        Ok(page)
     }
 }
 

@@ -4,13 +4,16 @@ pub mod apply;
 pub mod backup;
 pub mod changes;
 pub mod check;
+pub mod config;
 pub mod counts;
 pub mod demo;
 pub mod export;
 pub mod generate;
 pub mod import;
+pub mod keys;
 pub mod list;
 pub mod restore;
+pub mod serve;
 pub mod verify;
 pub mod write;
 

@@ -22,7 +22,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let folder = context.target.folder();
+        let folder = context.folder_only()?;
         let report = Embedded::restore(&self.file, &folder.path, &folder.settings, &|progress| {
             context.reporter.report(progress);
         })?;

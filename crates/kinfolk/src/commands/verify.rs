@@ -21,10 +21,10 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let open = context.target.folder().open()?;
-        let report = open.store().verify(self.repair, &|progress| context.reporter.report(progress))?;
+        let target = context.place.open()?;
+        let report = target.verify(self.repair, &context.reporter)?;
         context.reporter.finish();
-        open.close()?;
+        target.close()?;
         let verified = Verified {
             edges: report.edges,
             users: report.users,

@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use serde::Serialize;
 
-use super::KIND;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::target::WriteDone;
 
 /// The two ends of an edge.
 #[derive(Debug, Args)]
@@ -56,24 +56,13 @@ impl UnfollowArguments {
 
 fn run(action: EdgeAction, edge: &EdgeArguments, context: &Context) -> Result<Outcome> {
     let edge = Edge { follower: edge.follower, followee: edge.followee };
-    let folder = context.target.folder();
-    let open = match action {
-        EdgeAction::Follow => {
-            if folder.holds_no_store() {
-                // Before the store is made: one of the wrong kind would be in the way ever after.
-                let kind = folder.kind_when_created();
-                kind.require(edge.follower)
-                    .and_then(|()| kind.require(edge.followee))
-                    .context("no graph was made; choose its kind of ids with --ids")?;
-            }
-            folder.open_or_create()?
-        }
-        EdgeAction::Unfollow => folder.open()?,
+    let target = match action {
+        EdgeAction::Follow => context.place.open_to_add(&[edge.follower, edge.followee])?,
+        EdgeAction::Unfollow => context.place.open()?,
     };
-    let written = open.run(open.graph().apply(KIND, vec![EdgeCommand { action, edge }]))?;
-    let changed = written.changed.first().copied().unwrap_or_default();
-    open.close()?;
-    context.print(&Written { changed, token: written.token, edge, action })?;
+    let WriteDone { changed, token } = target.write(EdgeCommand { action, edge })?;
+    target.close()?;
+    context.print(&Written { changed, token, edge, action })?;
     Ok(Outcome::Done)
 }
 

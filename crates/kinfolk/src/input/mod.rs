@@ -14,7 +14,8 @@ use std::fmt;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Error, IdKind, Timestamp};
 
-pub use source::Source;
+pub use parquet::read as read_parquet;
+pub use source::{Source, Text, format_of};
 
 /// How far ahead of the clock a `since` may be: clocks differ a little.
 const SINCE_AHEAD_MILLIS: u64 = 5 * 60 * 1_000;

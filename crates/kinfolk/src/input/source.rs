@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, bail};
+use kinfolk_server::FileFormat;
 
 use super::lines::LineReader;
 use super::{Place, Rules, Sink, Stop, parquet};
@@ -17,7 +18,7 @@ pub struct Source {
     /// As it is called in messages.
     name: String,
     place: SourcePlace,
-    format: Format,
+    format: FileFormat,
 }
 
 #[derive(Debug)]
@@ -38,23 +39,14 @@ struct FileIdentity {
     modified_nanos: u128,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Text,
-    Gzip,
-    Zstd,
-    Parquet,
-}
-
-impl Format {
-    fn of(path: &Path) -> Self {
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        match ending.to_ascii_lowercase().as_str() {
-            "gz" => Self::Gzip,
-            "zst" => Self::Zstd,
-            "parquet" => Self::Parquet,
-            _ => Self::Text,
-        }
+/// What a file is, by the ending of its name.
+pub fn format_of(path: &Path) -> FileFormat {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match ending.to_ascii_lowercase().as_str() {
+        "gz" => FileFormat::CsvGzip,
+        "zst" => FileFormat::CsvZstd,
+        "parquet" => FileFormat::Parquet,
+        _ => FileFormat::Csv,
     }
 }
 
@@ -64,9 +56,9 @@ impl Source {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let name = "standard input".to_owned();
-            return Ok(Self { name, place: SourcePlace::StandardInput, format: Format::Text });
+            return Ok(Self { name, place: SourcePlace::StandardInput, format: FileFormat::Csv });
         }
-        let format = Format::of(path);
+        let format = format_of(path);
         let could_not = || format!("could not read {name}");
         let metadata = path.metadata().with_context(could_not)?;
         if metadata.is_dir() {
@@ -80,7 +72,7 @@ impl Source {
                 length: metadata.len(),
                 modified_nanos: modified.unwrap_or_default().as_nanos(),
             })
-        } else if format == Format::Parquet {
+        } else if format == FileFormat::Parquet {
             bail!("{name} is not a regular file; Parquet can't be read from a pipe");
         } else {
             None
@@ -106,45 +98,75 @@ impl Source {
         }
     }
 
+    /// As it is called in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is.
+    pub fn format(&self) -> FileFormat {
+        self.format
+    }
+
+    /// Opens it, as it is: not decompressed.
+    pub fn open(&self) -> Result<Box<dyn Read>> {
+        Ok(match &self.place {
+            SourcePlace::StandardInput => Box::new(io::stdin().lock()),
+            SourcePlace::File { path, .. } => {
+                Box::new(File::open(path).with_context(|| format!("could not read {}", self.name))?)
+            }
+        })
+    }
+
     /// Reads all of it into a sink; `bytes_read` grows with what is read of the file.
     pub fn read(&self, rules: Rules, bytes_read: &Cell<u64>, sink: &mut impl Sink) -> Result<(), Stop> {
-        let path = match &self.place {
-            SourcePlace::StandardInput => return self.read_text(io::stdin().lock(), rules, sink),
-            SourcePlace::File { path, .. } => path,
-        };
-        let file = File::open(path)
-            .with_context(|| format!("could not read {}", self.name))
-            .map_err(Stop::Unreadable)?;
-        if self.format == Format::Parquet {
-            return parquet::read(file, &self.name, rules, bytes_read, sink);
+        if let (FileFormat::Parquet, SourcePlace::File { path, .. }) = (self.format, &self.place) {
+            let file = File::open(path).with_context(|| format!("could not read {}", self.name));
+            return parquet::read(file.map_err(Stop::Unreadable)?, &self.name, rules, bytes_read, sink);
         }
-        let counted = Counted { inner: file, bytes_read };
+        let input = self.open().map_err(Stop::Unreadable)?;
+        let input = Counted { inner: input, bytes_read };
+        Text { name: &self.name, format: self.format }.read(input, rules, sink)
+    }
+}
+
+/// A stream of lines, which may be compressed.
+pub struct Text<'a> {
+    /// As it is called in messages.
+    pub name: &'a str,
+    /// How it is compressed.
+    pub format: FileFormat,
+}
+
+impl Text<'_> {
+    /// Reads to the end.
+    pub fn read(&self, input: impl Read, rules: Rules, sink: &mut impl Sink) -> Result<(), Stop> {
         match self.format {
-            Format::Gzip => self.read_text(flate2::read::MultiGzDecoder::new(counted), rules, sink),
-            Format::Zstd => {
-                let decoder = zstd::stream::read::Decoder::new(counted)
+            FileFormat::CsvGzip => self.read_lines(flate2::read::MultiGzDecoder::new(input), rules, sink),
+            FileFormat::CsvZstd => {
+                let decoder = zstd::stream::read::Decoder::new(input)
                     .context("could not prepare for zstd")
                     .map_err(Stop::Unreadable)?;
-                self.read_text(decoder, rules, sink)
+                self.read_lines(decoder, rules, sink)
             }
-            Format::Text | Format::Parquet => self.read_text(counted, rules, sink),
+            FileFormat::Csv | FileFormat::Parquet => self.read_lines(input, rules, sink),
         }
     }
 
-    fn read_text(&self, input: impl Read, rules: Rules, sink: &mut impl Sink) -> Result<(), Stop> {
-        LineReader::new(&self.name, rules, sink).read(input, |place, error| self.unreadable(place, error))
+    fn read_lines(&self, input: impl Read, rules: Rules, sink: &mut impl Sink) -> Result<(), Stop> {
+        LineReader::new(self.name, rules, sink).read(input, |place, error| self.unreadable(place, error))
     }
 
     /// What a failed read means: compressed data that can't be decompressed will not get better.
     fn unreadable(&self, place: Place<'_>, error: io::Error) -> Stop {
         match self.format {
-            Format::Gzip => {
+            FileFormat::CsvGzip => {
                 Stop::malformed(place, &format!("the gzip data is damaged or cut short ({error})"))
             }
-            Format::Zstd => {
+            FileFormat::CsvZstd => {
                 Stop::malformed(place, &format!("the zstd data is damaged or cut short ({error})"))
             }
-            Format::Text | Format::Parquet => {
+            FileFormat::Csv | FileFormat::Parquet => {
                 Stop::Unreadable(anyhow::Error::new(error).context(format!("could not read on at {place}")))
             }
         }
@@ -152,12 +174,12 @@ impl Source {
 }
 
 /// Counts what is read of a file, before it is decompressed.
-struct Counted<'a> {
-    inner: File,
+struct Counted<'a, R> {
+    inner: R,
     bytes_read: &'a Cell<u64>,
 }
 
-impl Read for Counted<'_> {
+impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
         self.bytes_read.set(self.bytes_read.get() + count as u64);

@@ -40,6 +40,14 @@ impl OutputFile {
         Ok(Self::Beside { temporary, place })
     }
 
+    /// Where the content is until the commit; nowhere for a pipe or device.
+    pub fn content(&self) -> Option<&Path> {
+        match self {
+            Self::Beside { temporary, .. } => Some(temporary.path()),
+            Self::Direct(_) => None,
+        }
+    }
+
     /// Makes the file durable and puts it in its place.
     pub fn commit(self) -> io::Result<()> {
         match self {

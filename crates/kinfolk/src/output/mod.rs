@@ -1,4 +1,4 @@
-//! Writing edges to a file: CSV, plain or compressed, or Parquet, by the ending of its name.
+//! Writing edges: CSV, plain or compressed, or Parquet, into any stream; and into files by the ending of their name.
 
 mod csv;
 mod file;
@@ -10,10 +10,14 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{IdKind, Timestamp};
+use kinfolk_server::FileFormat;
+
+pub use file::OutputFile;
 
 use csv::CsvWriter;
-use file::OutputFile;
 use parquet::ParquetWriter;
+
+use crate::input::format_of;
 
 /// The level of zstd's own command line.
 const ZSTD_LEVEL: i32 = 3;
@@ -27,97 +31,140 @@ pub struct Columns {
     pub since: bool,
 }
 
-/// A file of edges in the making. It is not at its place before [`EdgeWriter::finish`].
-pub struct EdgeWriter {
-    name: String,
-    form: Form,
-}
-
-enum Form {
-    Csv(CsvWriter<Stream>),
-    Parquet(ParquetWriter<OutputFile>),
+/// Edges on their way into a stream, in some format.
+pub enum EdgeEncoder<W: Write + Send> {
+    /// Lines.
+    Csv(CsvWriter<Stream<W>>),
+    /// Row groups.
+    Parquet(ParquetWriter<W>),
 }
 
 /// Where CSV goes.
-enum Stream {
-    StandardOutput(BufWriter<io::Stdout>),
-    Plain(BufWriter<OutputFile>),
-    Gzip(flate2::write::GzEncoder<BufWriter<OutputFile>>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<OutputFile>>),
+pub enum Stream<W: Write> {
+    Plain(BufWriter<W>),
+    Gzip(flate2::write::GzEncoder<BufWriter<W>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<W>>),
+}
+
+impl<W: Write + Send> EdgeEncoder<W> {
+    /// Begins a stream.
+    pub fn new(out: W, format: FileFormat, columns: Columns) -> Result<Self> {
+        if format == FileFormat::Parquet {
+            return Ok(Self::Parquet(ParquetWriter::new(out, columns)?));
+        }
+        let buffered = BufWriter::with_capacity(256 << 10, out);
+        let stream = match format {
+            FileFormat::CsvGzip => {
+                Stream::Gzip(flate2::write::GzEncoder::new(buffered, flate2::Compression::default()))
+            }
+            FileFormat::CsvZstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(buffered, ZSTD_LEVEL)?;
+                // As zstd's own command line does, so that damage is noticed.
+                encoder.include_checksum(true)?;
+                Stream::Zstd(encoder)
+            }
+            FileFormat::Csv | FileFormat::Parquet => Stream::Plain(buffered),
+        };
+        Ok(Self::Csv(CsvWriter::new(stream, columns)?))
+    }
+
+    /// Adds an edge; `since` is left out where there is no such column.
+    pub fn write(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
+        match self {
+            Self::Csv(writer) => Ok(writer.write(edge, since)?),
+            Self::Parquet(writer) => writer.write(edge, since),
+        }
+    }
+
+    /// Writes what is left; gives the stream back.
+    pub fn finish(self) -> Result<W> {
+        match self {
+            Self::Csv(writer) => Ok(writer.into_inner()?.finish()?),
+            Self::Parquet(writer) => writer.finish(),
+        }
+    }
+}
+
+/// A file of edges in the making. It is not at its place before [`EdgeWriter::finish`].
+pub struct EdgeWriter {
+    name: String,
+    encoder: EdgeEncoder<Destination>,
+}
+
+/// Where a file of edges goes.
+enum Destination {
+    StandardOutput(io::Stdout),
+    File(OutputFile),
 }
 
 impl EdgeWriter {
     /// Begins a file; `-` is standard output.
     pub fn create(path: &Path, columns: Columns) -> Result<Self> {
-        let name = path.display().to_string();
-        let context = || format!("could not write {name}");
         if path == Path::new("-") {
-            let stream = Stream::StandardOutput(BufWriter::with_capacity(256 << 10, io::stdout()));
-            let form = Form::Csv(CsvWriter::new(stream, columns)?);
-            return Ok(Self { name: "standard output".to_owned(), form });
+            let out = Destination::StandardOutput(io::stdout());
+            let encoder = EdgeEncoder::new(out, FileFormat::Csv, columns)?;
+            return Ok(Self { name: "standard output".to_owned(), encoder });
         }
-        let file = OutputFile::create(path).with_context(context)?;
-        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let ending = ending.to_ascii_lowercase();
-        if ending == "parquet" {
-            let form = Form::Parquet(ParquetWriter::new(file, columns).with_context(context)?);
-            return Ok(Self { name, form });
-        }
-        let buffered = BufWriter::with_capacity(256 << 10, file);
-        let stream = match ending.as_str() {
-            "gz" => Stream::Gzip(flate2::write::GzEncoder::new(buffered, flate2::Compression::default())),
-            "zst" => {
-                let mut encoder =
-                    zstd::stream::write::Encoder::new(buffered, ZSTD_LEVEL).with_context(context)?;
-                // As zstd's own command line does, so that damage is noticed.
-                encoder.include_checksum(true).with_context(context)?;
-                Stream::Zstd(encoder)
-            }
-            _ => Stream::Plain(buffered),
-        };
-        let form = Form::Csv(CsvWriter::new(stream, columns).with_context(context)?);
-        Ok(Self { name, form })
+        let name = path.display().to_string();
+        let encoder = OutputFile::create(path)
+            .map_err(anyhow::Error::from)
+            .and_then(|file| EdgeEncoder::new(Destination::File(file), format_of(path), columns))
+            .with_context(|| format!("could not write {name}"))?;
+        Ok(Self { name, encoder })
     }
 
     /// Adds an edge; `since` is left out where the file has no such column.
     pub fn write(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
-        let written = match &mut self.form {
-            Form::Csv(writer) => writer.write(edge, since).map_err(anyhow::Error::from),
-            Form::Parquet(writer) => writer.write(edge, since),
-        };
-        written.with_context(|| format!("could not write {}", self.name))
+        self.encoder.write(edge, since).with_context(|| format!("could not write {}", self.name))
     }
 
     /// Writes what is left, syncs it to disk and puts the file in its place.
     pub fn finish(self) -> Result<()> {
-        let Self { name, form } = self;
-        let finished = || -> Result<()> {
-            match form {
-                Form::Csv(writer) => writer.into_inner()?.finish()?,
-                Form::Parquet(writer) => writer.finish()?.commit()?,
-            }
-            Ok(())
-        };
-        finished().with_context(|| format!("could not write {name}"))
+        let Self { name, encoder } = self;
+        let finished = encoder.finish().and_then(|destination| Ok(destination.commit()?));
+        finished.with_context(|| format!("could not write {name}"))
     }
 }
 
-impl Stream {
-    fn finish(self) -> io::Result<()> {
+impl Destination {
+    fn commit(self) -> io::Result<()> {
+        match self {
+            Self::StandardOutput(mut out) => out.flush(),
+            Self::File(file) => file.commit(),
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::StandardOutput(out) => out.write(bytes),
+            Self::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::StandardOutput(out) => out.flush(),
+            Self::File(file) => file.flush(),
+        }
+    }
+}
+
+impl<W: Write> Stream<W> {
+    fn finish(self) -> io::Result<W> {
         let buffered = match self {
-            Self::StandardOutput(mut out) => return out.flush(),
             Self::Plain(buffered) => buffered,
             Self::Gzip(encoder) => encoder.finish()?,
             Self::Zstd(encoder) => encoder.finish()?,
         };
-        buffered.into_inner().map_err(io::IntoInnerError::into_error)?.commit()
+        buffered.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }
 
-impl Write for Stream {
+impl<W: Write> Write for Stream<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::StandardOutput(out) => out.write(bytes),
             Self::Plain(out) => out.write(bytes),
             Self::Gzip(out) => out.write(bytes),
             Self::Zstd(out) => out.write(bytes),
@@ -126,7 +173,6 @@ impl Write for Stream {
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::StandardOutput(out) => out.flush(),
             Self::Plain(out) => out.flush(),
             Self::Gzip(out) => out.flush(),
             Self::Zstd(out) => out.flush(),

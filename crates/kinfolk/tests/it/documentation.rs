@@ -20,7 +20,8 @@ fn every_example_works() {
             .args(["-ec", script])
             .current_dir(sandbox.path(""))
             .env("PATH", &path)
-            .env_remove("KINFOLK_DATA")
+            .env("KINFOLK_DATA", "./kinfolk-data")
+            .env_remove("KINFOLK_URL")
             .output()
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -28,5 +29,5 @@ fn every_example_works() {
         assert!(!stderr.contains("kinfolk: "), "{script}\n{stderr}");
         examples += 1;
     }
-    assert_eq!(examples, 6);
+    assert_eq!(examples, 7);
 }

@@ -11,5 +11,6 @@ mod malformed;
 mod queries;
 mod real_data;
 mod resume;
+mod serve;
 mod stores;
 mod support;

@@ -36,13 +36,16 @@ impl Sandbox {
         path
     }
 
-    /// The binary, not started yet, free of the settings of whoever runs the tests.
+    /// The binary, not started yet, free of the settings of whoever runs the tests. It works on the folder
+    /// `kinfolk-data` unless it is told otherwise.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kinfolk"));
         command.current_dir(self.folder.path()).args(arguments);
-        for name in ["DATA", "IDS", "JSON", "QUIET", "PROGRESS_EVERY"] {
-            command.env_remove(format!("KINFOLK_{name}"));
+        let settings = std::env::vars_os().map(|(name, _)| name);
+        for name in settings.filter(|name| name.to_string_lossy().starts_with("KINFOLK_")) {
+            command.env_remove(name);
         }
+        command.env("KINFOLK_DATA", "./kinfolk-data");
         command
     }
 

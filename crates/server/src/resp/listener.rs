@@ -96,6 +96,8 @@ impl Worker {
             // A token of the thread's own: the one above is behind a lock that all threads would share.
             runtime.block_on(work(accepted, &shared, tls.as_ref(), &stop.child_token()));
             drop(runtime);
+            // Whoever waits for the end closes the store next, which nobody may hold then.
+            drop(shared);
             let _ = ending.send(());
         })?;
         Ok(Self { connections, ended })

@@ -20,6 +20,8 @@ use crate::service::Service;
 
 /// The header that carries consistency tokens, both ways.
 pub const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
+/// The header that says whether a write changed anything.
+pub const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
 /// The header in which a service names whom it acts for.
 pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 

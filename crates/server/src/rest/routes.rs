@@ -128,8 +128,8 @@ fn compression() -> CompressionLayer<impl Predicate> {
 /// Which web pages may call: those of the allowed origins, and of no other.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<_> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
-    let exposed =
-        [extract::TOKEN, request_id::HEADER, axum::http::header::LINK, axum::http::header::RETRY_AFTER];
+    let (link, retry_after) = (axum::http::header::LINK, axum::http::header::RETRY_AFTER);
+    let exposed = [extract::TOKEN, extract::CHANGED, request_id::HEADER, link, retry_after];
     let layer = CorsLayer::new()
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request())

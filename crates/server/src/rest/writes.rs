@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::Endpoint;
-use super::extract::{Actor, Call, Ids, NoBody, TOKEN};
+use super::extract::{Actor, CHANGED, Call, Ids, NoBody, TOKEN};
 use super::json::UserId;
 use super::problem::{Answered, Failure};
 use super::query::NoQuery;
@@ -84,7 +84,8 @@ async fn remove_follower<S: Store>(
 
 fn done(written: &Written) -> Response {
     let token = HeaderValue::from_str(&written.token).expect("a token is plain text");
-    (StatusCode::NO_CONTENT, [(TOKEN, token)]).into_response()
+    let changed = HeaderValue::from_static(if written.changed.contains(&true) { "true" } else { "false" });
+    (StatusCode::NO_CONTENT, [(TOKEN, token), (CHANGED, changed)]).into_response()
 }
 
 /// How the answer of a write is documented.
@@ -93,9 +94,12 @@ struct Done;
 impl IntoResponses for Done {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
         let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
+        let changed =
+            HeaderBuilder::new().description(Some("Whether the write changed anything: true or false"));
         let response = ResponseBuilder::new()
             .description("It is so, whether this call changed anything or not")
             .header("Kinfolk-Token", token.build())
+            .header("Kinfolk-Changed", changed.build())
             .build();
         BTreeMap::from([(StatusCode::NO_CONTENT.as_str().to_owned(), response.into())])
     }

@@ -49,25 +49,29 @@ struct Imported {
     self_follows: u64,
     over_limit: u64,
     invalid: u64,
+    /// A read with this token sees the import.
+    token: String,
 }
 
-impl From<ImportOutcome> for Imported {
-    fn from(outcome: ImportOutcome) -> Self {
-        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid } = outcome;
-        Self { added, duplicates, self_follows, over_limit, invalid }
+impl Imported {
+    fn new(outcome: ImportOutcome, token: String) -> Self {
+        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid, .. } = outcome;
+        Self { added, duplicates, self_follows, over_limit, invalid, token }
     }
 }
 
 #[derive(Serialize)]
 struct Verified {
     edges: u64,
+    users: u64,
     differences: u64,
+    examples: Vec<String>,
     repaired: bool,
 }
 
 impl From<VerifyOutcome> for Verified {
-    fn from(VerifyOutcome { edges, differences, repaired }: VerifyOutcome) -> Self {
-        Self { edges, differences, repaired }
+    fn from(VerifyOutcome { edges, users, differences, examples, repaired }: VerifyOutcome) -> Self {
+        Self { edges, users, differences, examples, repaired }
     }
 }
 
@@ -96,9 +100,11 @@ async fn import<S: Store>(
     let permit = permit(&shared)?;
     let bytes = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
     let mut file = SyncIoBridge::new(Box::pin(bytes));
+    let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |administration, progress, last| {
-        last(administration.import(&mut file, &request, progress).map(Imported::from));
+        let imported = administration.import(&mut file, &request, progress);
+        last(imported.map(|outcome| Imported::new(outcome, service.graph.token(outcome.position))));
         discard(&mut file);
     }))
 }

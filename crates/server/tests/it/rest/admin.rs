@@ -23,8 +23,11 @@ fn an_import_tells_its_progress_and_its_result() {
     let lines = lines(&answer);
     assert_eq!(lines[0], json!({"progress": {"stage": "reading", "done": 1}}));
     assert!(lines.contains(&json!({"progress": {"stage": "loading", "done": 1, "total": 1}})));
-    let result = json!({"added": 2, "duplicates": 0, "self_follows": 0, "over_limit": 0, "invalid": 1});
-    assert_eq!(lines.last().unwrap(), &json!({ "result": result }));
+    let mut last = lines.last().unwrap().clone();
+    assert!(last["result"]["token"].take().as_str().is_some_and(|token| token.len() > 20));
+    let result =
+        json!({"added": 2, "duplicates": 0, "self_follows": 0, "over_limit": 0, "invalid": 1, "token": null});
+    assert_eq!(last, json!({ "result": result }));
 }
 
 #[test]
@@ -70,7 +73,10 @@ fn verify() {
     let server = Server::start();
     let lines = lines(&server.request("POST", "/v1/admin/verify?repair=true", &[], b""));
     assert_eq!(lines[0], json!({"progress": {"stage": "comparing", "done": 0, "total": 9}}));
-    assert_eq!(lines[1], json!({"result": {"edges": 9, "differences": 1, "repaired": true}}));
+    assert_eq!(
+        lines[1],
+        json!({"result": {"edges": 9, "users": 3, "differences": 1, "examples": ["something"], "repaired": true}})
+    );
     let refused = server.request("POST", "/v1/admin/verify?repair=1", &[], b"");
     assert_eq!(refused.refusal(), (400, "invalid_request".to_owned()));
 }

@@ -181,7 +181,8 @@ impl Administration for Scripted {
 
     fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
-        Ok(VerifyOutcome { edges: 9, differences: 1, repaired: repair })
+        let examples = vec!["something".to_owned()];
+        Ok(VerifyOutcome { edges: 9, users: 3, differences: 1, examples, repaired: repair })
     }
 
     /// Goes on for as long as somebody reads.

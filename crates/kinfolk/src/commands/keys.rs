@@ -1,0 +1,151 @@
+//! `keys`: the API keys that a server lets in. A running server sees what changes here by itself.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use kinfolk_core::{Clock, SystemClock, Timestamp};
+use kinfolk_server::{KeyEntry, KeyFile, NewKey, Rate, Scope};
+use serde::Serialize;
+
+use crate::answer::{Answer, Outcome, as_optional_text};
+use crate::context::Context;
+use crate::failure::UsageError;
+
+/// What `keys` is given.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    kinfolk keys add feed-service --scopes read,write --file keys.toml\n  \
+    kinfolk keys list --file keys.toml\n  \
+    kinfolk keys revoke 3f9a1c22d07b --file keys.toml\n\n\
+    Several keys may have one name: add the new one, hand it out, revoke the old one. A running server\n\
+    sees changes within a second. Only a hash of the key is stored: it is printed once, when it is made.")]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+    /// The file of keys [default: what auth.keys of the configuration says]
+    #[arg(long, global = true, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a key and print it
+    Add(Add),
+    /// List the keys, without their secrets
+    List,
+    /// Take a key out
+    Revoke {
+        /// The id of the key, as list prints it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Add {
+    /// Which service it is for
+    name: String,
+    /// What it allows: read, write, moderate, admin
+    #[arg(long, value_delimiter = ',', required = true, value_parser = parse_scope)]
+    scopes: Vec<Scope>,
+    /// How often it may ask, such as '5000/s burst 10000' [default: what limits.key says]
+    #[arg(long, value_name = "RATE")]
+    limit: Option<Rate>,
+    /// When it stops working, in RFC 3339
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    not_after: Option<Timestamp>,
+}
+
+impl Arguments {
+    pub fn run(self, context: &Context) -> Result<Outcome> {
+        let path = self.file.or_else(|| context.configuration.auth.keys.clone()).ok_or_else(|| {
+            UsageError("name the file of keys with --file, or set auth.keys in the configuration".to_owned())
+        })?;
+        let mut file = KeyFile::read_or_new(&path)?;
+        match self.action {
+            Action::List => {
+                context.print(&Keys { items: file.entries().iter().map(Item::from).collect() })?;
+            }
+            Action::Add(Add { name, scopes, limit, not_after }) => {
+                let new = NewKey { name, scopes: scopes.into_iter().collect(), limit, not_after };
+                let key = file.add(new, SystemClock.now())?;
+                file.write(&path)?;
+                context.print(&Added { key })?;
+            }
+            Action::Revoke { id } => {
+                let revoked = file.revoke(&id)?;
+                file.write(&path)?;
+                context.print(&Keys { items: vec![Item::from(&revoked)] })?;
+            }
+        }
+        Ok(Outcome::Done)
+    }
+}
+
+fn parse_scope(text: &str) -> Result<Scope, String> {
+    Scope::from_name(text).ok_or_else(|| "the scopes are read, write, moderate and admin".to_owned())
+}
+
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "expected a time such as 2027-01-01T00:00:00Z".to_owned())
+}
+
+#[derive(Serialize)]
+struct Added {
+    key: String,
+}
+
+impl Answer for Added {
+    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+        // Nothing else, so that it can be piped to where it belongs.
+        writeln!(out, "{}", self.key)
+    }
+}
+
+#[derive(Serialize)]
+struct Keys {
+    items: Vec<Item>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    id: String,
+    name: String,
+    scopes: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    created_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    limit: Option<Rate>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    not_after: Option<Timestamp>,
+}
+
+impl From<&KeyEntry> for Item {
+    fn from(entry: &KeyEntry) -> Self {
+        Self {
+            id: entry.id.clone(),
+            name: entry.name.clone(),
+            scopes: entry.scopes.iter().map(|scope| scope.name()).collect(),
+            created_at: entry.created_at,
+            limit: entry.limit,
+            not_after: entry.not_after,
+        }
+    }
+}
+
+impl Answer for Keys {
+    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+        for Item { id, name, scopes, limit, not_after, .. } in &self.items {
+            write!(out, "{id}  {}  {name}", scopes.join(","))?;
+            if let Some(limit) = limit {
+                write!(out, "  {limit}")?;
+            }
+            if let Some(not_after) = not_after {
+                write!(out, "  until {not_after}")?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! What operators ask of the embedded store through a server: bulk work on streams, and figures for metrics.
+
+use std::io::{Read, Seek, Write};
+use std::path::PathBuf;
+
+use kinfolk_core::graph::EdgeStore;
+use kinfolk_core::{Error, Result};
+use kinfolk_embedded::{Embedded, Progress as StoreProgress};
+use kinfolk_server::{
+    Administration, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest, Progress, VerifyOutcome,
+};
+
+use super::figures;
+use crate::bulk::{self, ImportChoices};
+use crate::input::{Stop, Text, read_parquet};
+use crate::output::{Columns, EdgeEncoder};
+
+/// What an imported file is called in messages: the server does not know its name.
+pub const IMPORTED_FILE: &str = "the file";
+
+/// Begins the names of folders for backups on their way out.
+const BACKUP_PREFIX: &str = ".backup-";
+
+/// Bulk work on the embedded store.
+pub struct EmbeddedAdministration {
+    store: Embedded,
+    folder: PathBuf,
+    following_limit: u32,
+    sort_memory: usize,
+    /// A store takes in one import at a time; a second one waits.
+    importing: std::sync::Mutex<()>,
+}
+
+impl EmbeddedAdministration {
+    /// Administration of a store in a folder.
+    pub fn new(store: Embedded, folder: PathBuf, following_limit: u32, sort_memory: usize) -> Self {
+        Self { store, folder, following_limit, sort_memory, importing: std::sync::Mutex::new(()) }
+    }
+
+    /// Removes what a process that was killed in the middle of a backup has left.
+    pub fn remove_leftovers(&self) {
+        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
+                && let Err(error) = std::fs::remove_dir_all(entry.path())
+            {
+                tracing::warn!(path = %entry.path().display(), %error, "an unfinished backup could not be removed");
+            }
+        }
+    }
+
+    fn temporary_failed(&self, error: &std::io::Error) -> Error {
+        let detail = format!("no temporary file could be used in {}: {error}", self.folder.display());
+        if error.kind() == std::io::ErrorKind::StorageFull {
+            Error::StorageFull { detail }
+        } else {
+            Error::Storage { detail }
+        }
+    }
+
+    /// Parquet is read from its end, so the whole file is needed first.
+    fn spool(&self, file: &mut (dyn Read + Send)) -> std::result::Result<std::fs::File, Stop> {
+        let failed = |error: std::io::Error| Stop::Refused(self.temporary_failed(&error));
+        let mut spooled = tempfile::tempfile_in(&self.folder).map_err(failed)?;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            let count = match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Stop::Unreadable(error.into())),
+            };
+            spooled.write_all(buffer.get(..count).unwrap_or_default()).map_err(failed)?;
+        }
+        spooled.rewind().map_err(failed)?;
+        Ok(spooled)
+    }
+}
+
+impl Administration for EmbeddedAdministration {
+    fn figures(&self) -> Vec<Figure> {
+        figures::figures(&self.store)
+    }
+
+    fn import(
+        &self,
+        file: &mut (dyn Read + Send),
+        request: &ImportRequest,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ImportOutcome> {
+        let _one_at_a_time = self.importing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let choices = ImportChoices {
+            skip_invalid: request.skip_invalid,
+            following_limit: (!request.no_limit).then_some(self.following_limit),
+            sort_memory: self.sort_memory,
+            fingerprint: None,
+            bytes_total: None,
+        };
+        let report = |step| progress(converted(step));
+        let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
+            if request.format == FileFormat::Parquet {
+                return read_parquet(self.spool(file)?, IMPORTED_FILE, rules, bytes_read, intake);
+            }
+            Text { name: IMPORTED_FILE, format: request.format }.read(file, rules, intake)
+        });
+        let done = imported.map_err(|stop| match stop {
+            Stop::Malformed(detail) => Error::InvalidInput { detail },
+            Stop::Unreadable(error) => Error::InvalidRequest { detail: format!("{error:#}") },
+            Stop::Refused(error) => error,
+        })?;
+        Ok(ImportOutcome {
+            added: done.report.added,
+            duplicates: done.report.duplicates,
+            self_follows: done.report.self_follows,
+            over_limit: done.report.over_limit,
+            invalid: done.invalid,
+            position: done.report.position,
+        })
+    }
+
+    fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
+        let columns = Columns { ids: self.store.id_kind(), since: true };
+        let work = || -> anyhow::Result<u64> {
+            let mut encoder = EdgeEncoder::new(file, request.format, columns)?;
+            let edges = bulk::export(&self.store, &|_| {}, |edge, since| encoder.write(edge, since))?;
+            encoder.finish()?.flush()?;
+            Ok(edges)
+        };
+        work().map_err(known)
+    }
+
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+        let report = self.store.verify(repair, &|step| progress(converted(step)))?;
+        Ok(VerifyOutcome {
+            edges: report.edges,
+            users: report.users,
+            differences: report.difference_count,
+            examples: report.differences,
+            repaired: report.repaired,
+        })
+    }
+
+    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
+        let folder = tempfile::Builder::new().prefix(BACKUP_PREFIX).tempdir_in(&self.folder);
+        let folder = folder.map_err(|error| self.temporary_failed(&error))?;
+        let path = folder.path().join("backup");
+        self.store.backup(&path, &|_| {})?;
+        let mut copy = || std::io::copy(&mut std::fs::File::open(&path)?, file).and_then(|_| file.flush());
+        copy().map_err(|error| known(error.into()))
+    }
+}
+
+fn converted(StoreProgress { stage, done, total }: StoreProgress) -> Progress {
+    Progress { stage, done, total }
+}
+
+/// The error that the store gave; anything else is a stream that could not be written on.
+fn known(error: anyhow::Error) -> Error {
+    error.downcast::<Error>().unwrap_or_else(|error| Error::Storage { detail: format!("{error:#}") })
+}

@@ -1,0 +1,83 @@
+//! The state of the embedded store as figures for Prometheus. What the server itself counts is not here.
+
+use kinfolk_embedded::{Embedded, Figures};
+use kinfolk_server::{Figure, FigureKind};
+
+/// All figures of the store. Cheap: it reads counters.
+pub fn figures(store: &Embedded) -> Vec<Figure> {
+    let figures = store.figures();
+    let mut all = gauges(&figures);
+    all.extend(counters(&figures));
+    all
+}
+
+fn gauges(figures: &Figures) -> Vec<Figure> {
+    let mean_batch = figures.requests as f64 / figures.batches.max(1) as f64;
+    [
+        ("kinfolk_edges", "Edges in the graph.", figures.edges as f64),
+        ("kinfolk_index_users", "Users that the index knows.", figures.users as f64),
+        ("kinfolk_index_bytes", "Memory of the index, roughly.", figures.index_bytes as f64),
+        (
+            "kinfolk_cache_bytes",
+            "Memory that cached blocks of rows may take.",
+            figures.cache_bytes_max as f64,
+        ),
+        ("kinfolk_recent_rows", "Rows that are in memory only.", figures.recent_rows as f64),
+        (
+            "kinfolk_sealed_layers",
+            "Layers of rows that wait to be written to disk.",
+            figures.sealed_layers as f64,
+        ),
+        ("kinfolk_unmerged_runs", "Un-merged runs of the tree that has most.", figures.runs as f64),
+        ("kinfolk_log_bytes", "Bytes of the change log on disk.", figures.log_bytes as f64),
+        ("kinfolk_log_position_newest", "The newest visible position.", figures.newest.0 as f64),
+        ("kinfolk_log_position_trimmed", "Changes up to here are no longer kept.", figures.trimmed.0 as f64),
+        ("kinfolk_flushed_position", "Rows up to here are on disk.", figures.flushed.0 as f64),
+        ("kinfolk_snapshot_position", "The index snapshot is as of here.", figures.snapshotted.0 as f64),
+        (
+            "kinfolk_read_only",
+            "1 if writes are refused since the storage failed.",
+            f64::from(figures.read_only),
+        ),
+        ("kinfolk_writer_queue_length", "Requests that wait for the writer.", figures.queued as f64),
+        ("kinfolk_writer_batch_size", "Requests in a batch, on average since the start.", mean_batch),
+    ]
+    .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Gauge, value })
+    .to_vec()
+}
+
+fn counters(figures: &Figures) -> Vec<Figure> {
+    let sync_seconds = figures.sync_time.as_secs_f64();
+    [
+        ("kinfolk_writer_batches_total", "Batches made visible.", figures.batches as f64),
+        ("kinfolk_writer_requests_total", "Requests that they answered.", figures.requests as f64),
+        ("kinfolk_writer_events_total", "Events in them.", figures.events as f64),
+        ("kinfolk_writer_syncs_total", "How often the writer waited for a sync.", figures.syncs as f64),
+        ("kinfolk_writer_sync_seconds_total", "How long it waited for them.", sync_seconds),
+        ("kinfolk_reconciled_rows_total", "Rows compared with the truth.", figures.reconciled_rows as f64),
+        ("kinfolk_repaired_total", "Differences found by that and repaired.", figures.repaired as f64),
+    ]
+    .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
+    .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::IdKind;
+    use kinfolk_embedded::Settings;
+    use kinfolk_server::STORE_FIGURES;
+
+    use super::*;
+
+    #[test]
+    fn everything_that_the_dashboard_shows_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
+        let told = figures(&store);
+        for (name, kind) in STORE_FIGURES {
+            assert!(told.iter().any(|figure| figure.name == name && figure.kind == kind), "{name}");
+        }
+        store.close().unwrap();
+    }
+}

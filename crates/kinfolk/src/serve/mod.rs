@@ -1,0 +1,196 @@
+//! The server's life: bind, load, open the door, serve, drain, close. What is served is in `kinfolk-server`; that it
+//! is the embedded store is decided here and nowhere else.
+
+mod administration;
+mod figures;
+mod listeners;
+mod logging;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod protocols;
+mod signals;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use kinfolk_core::graph::Graph;
+use kinfolk_core::{EdgeKind, Error};
+use kinfolk_embedded::Embedded;
+use kinfolk_server::{Access, Door, Metrics, Service, Tls};
+use tokio::time::MissedTickBehavior;
+
+pub use administration::IMPORTED_FILE;
+pub use listeners::Listeners;
+pub use logging::Logging;
+
+use crate::answer::grouped;
+use crate::settings::{Configuration, Role};
+use crate::target::Folder;
+use administration::EmbeddedAdministration;
+use protocols::Protocols;
+use signals::{Signals, Wish};
+
+/// How often files of keys and certificates are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a long load says that it goes on.
+const LOADING_EVERY: Duration = Duration::from_secs(5);
+
+/// What a server is made of.
+pub struct Server {
+    configuration: Configuration,
+    folder: Folder,
+    listeners: Listeners,
+    tls: Option<Arc<Tls>>,
+}
+
+/// What there is to say once a server is ready.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Where REST is.
+    pub http: String,
+    /// Where the Redis protocol is.
+    pub redis: String,
+    /// How many edges there are.
+    pub edges: u64,
+    /// How long the load took.
+    pub loaded_in: Duration,
+    /// Whether everybody may do everything.
+    pub is_open: bool,
+}
+
+impl std::fmt::Display for Ready {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { http, redis, edges, loaded_in, is_open } = self;
+        let seconds = loaded_in.as_secs_f64();
+        write!(out, "ready: {http} {redis}, {} edges, loaded in {seconds:.1} s", grouped(*edges))?;
+        if *is_open {
+            write!(out, "; authentication is off, only this machine can connect")?;
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Checks what can be checked at once and binds the sockets.
+    pub fn bind(configuration: &Configuration, folder: &Folder) -> Result<Self> {
+        let (http, resp) = (configuration.http.address, configuration.resp.address);
+        if configuration.server.role != Role::All {
+            let what = "a role other than all, which needs the fleet profile,";
+            return Err(Error::NotAvailable { what }.into());
+        }
+        protocols::check(configuration)?;
+        Self::with_listeners(configuration, folder, Listeners::bind(http, resp)?)
+    }
+
+    /// As [`Server::bind`], on sockets that are bound already.
+    pub fn with_listeners(
+        configuration: &Configuration,
+        folder: &Folder,
+        listeners: Listeners,
+    ) -> Result<Self> {
+        let tls = protocols::tls(configuration)?;
+        Ok(Self { configuration: configuration.clone(), folder: folder.clone(), listeners, tls })
+    }
+
+    /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
+    /// that was told to end before has nothing to announce.
+    pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
+        let grace = self.configuration.server.grace.0;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(self.configuration.http.threads.0)
+            .thread_name("kinfolk-rest")
+            .enable_all()
+            .build()
+            .context("no threads could be started")?;
+        let served = runtime.block_on(self.serve(announce));
+        // Bulk work that does not end in time is left behind: what it has not finished does not count. Neither does
+        // a load that nobody waits for any more.
+        let patience = if matches!(served, Ok(Some(_))) { grace } else { Duration::ZERO };
+        runtime.shutdown_timeout(patience);
+        match served? {
+            Some(store) => store.close().context("the store could not be closed cleanly"),
+            None => Ok(()),
+        }
+    }
+
+    /// Serves to the end; gives the store to close, if it was loaded.
+    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Embedded>> {
+        let Self { configuration, folder, listeners, tls } = self;
+        let mut signals = Signals::new().context("signals can't be received")?;
+        let door = Door::closed();
+        let (http, redis) = protocols::urls(&listeners, tls.is_some())?;
+        let Listeners { http: http_listener, resp: resp_listener } = listeners;
+        let mut protocols = Protocols::start_rest(&configuration, http_listener, tls, Arc::clone(&door))?;
+
+        let began = Instant::now();
+        let store = tokio::select! {
+            store = load(folder.clone()) => store?,
+            () = signals.stop() => return Ok(None),
+        };
+        let loaded_in = began.elapsed();
+        let access = protocols::access(&configuration, &store)?;
+        let is_open = access.is_open();
+        let service = service(&folder, access, store.clone());
+        door.open(Arc::clone(&service));
+        protocols.start_resp(&configuration, resp_listener, Arc::clone(&service))?;
+        let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
+        announce(&Ready { http, redis, edges, loaded_in, is_open });
+
+        watch(&mut signals, &service, &protocols).await;
+        Signals::end_at_once_on_the_next().context("no thread could be started")?;
+        door.close();
+        tracing::info!("stopping");
+        tokio::time::sleep(configuration.server.drain.0).await;
+        protocols.stop().await?;
+        Ok(Some(store))
+    }
+}
+
+/// Opens the store on a thread of its own, or makes one.
+async fn load(folder: Folder) -> Result<Embedded> {
+    tracing::info!(folder = %folder.path.display(), "loading");
+    let began = Instant::now();
+    let mut loading = tokio::task::spawn_blocking(move || folder.open_or_create_store());
+    let mut ticks = tokio::time::interval(LOADING_EVERY);
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            loaded = &mut loading => return loaded.context("the store could not be loaded")?,
+            _ = ticks.tick() => tracing::info!(seconds = began.elapsed().as_secs(), "still loading"),
+        }
+    }
+}
+
+fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embedded>> {
+    let administration = EmbeddedAdministration::new(
+        store.clone(),
+        folder.path.clone(),
+        folder.graph.following_limit,
+        folder.settings.sort_memory,
+    );
+    administration.remove_leftovers();
+    let keys = store.keyring();
+    Arc::new(Service {
+        limits: access.limits(),
+        graph: Graph::new(store, keys, folder.graph),
+        access,
+        metrics: Metrics::default(),
+        administration: Arc::new(administration),
+    })
+}
+
+/// Keeps an eye on files and signals until one of these says to end.
+async fn watch(signals: &mut Signals, service: &Arc<Service<Embedded>>, protocols: &Protocols) {
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            wish = signals.next() => match wish {
+                Wish::Stop => return,
+                Wish::Reload => protocols.reload(service),
+            },
+            _ = ticks.tick() => protocols.look(service),
+        }
+    }
+}

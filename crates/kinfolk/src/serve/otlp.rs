@@ -1,0 +1,118 @@
+//! Traces by OTLP over HTTP. The batches are sent by a thread of the exporter's own, with the blocking client that
+//! the command line has anyway.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use async_trait::async_trait;
+use opentelemetry::KeyValue;
+use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use tracing::Subscriber;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::settings::Tracing;
+
+/// How long sending a batch may take, and the last one at the end.
+const SEND: Duration = Duration::from_secs(5);
+/// Where a collector takes traces, unless the endpoint says a path of its own.
+const PATH: &str = "/v1/traces";
+
+/// Traces on their way to a collector.
+pub struct Traces {
+    provider: SdkTracerProvider,
+}
+
+impl Traces {
+    /// Starts sending, if an endpoint is configured.
+    pub fn start(settings: &Tracing) -> Result<Option<Self>> {
+        let Some(endpoint) = &settings.otlp_endpoint else { return Ok(None) };
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client::new())
+            .with_protocol(Protocol::HttpBinary)
+            .with_endpoint(with_path(endpoint))
+            .with_timeout(SEND)
+            .build()
+            .with_context(|| format!("traces can't be sent to {endpoint}"))?;
+        let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
+        let resource = Resource::builder().with_service_name("kinfolk").with_attribute(version).build();
+        let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sample.0)));
+        let provider = SdkTracerProvider::builder()
+            .with_batch_exporter(exporter)
+            .with_sampler(sampler)
+            .with_resource(resource)
+            .build();
+        Ok(Some(Self { provider }))
+    }
+
+    /// Turns spans into traces.
+    pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
+        // Spans of this program only: a library's, such as the exporter's own client, would trace the tracing.
+        let is_ours = filter_fn(|metadata| metadata.target().starts_with("kinfolk"));
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer("kinfolk"))
+            .with_filter(is_ours.and(LevelFilter::INFO))
+    }
+
+    /// Sends what is left.
+    pub fn end(self) {
+        if let Err(error) = self.provider.shutdown_with_timeout(SEND) {
+            tracing::warn!(%error, "the last traces could not be sent");
+        }
+    }
+}
+
+fn with_path(endpoint: &str) -> String {
+    let after_scheme = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
+    let has_path = after_scheme.trim_end_matches('/').contains('/');
+    if has_path { endpoint.to_owned() } else { format!("{}{PATH}", endpoint.trim_end_matches('/')) }
+}
+
+/// Sends batches. It blocks, on a thread that has nothing else to do.
+#[derive(Debug)]
+struct Client {
+    agent: ureq::Agent,
+}
+
+impl Client {
+    fn new() -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .timeout_global(Some(SEND))
+            .build();
+        Self { agent: config.new_agent() }
+    }
+}
+
+#[async_trait]
+impl HttpClient for Client {
+    async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let (parts, body) = request.into_parts();
+        let answer = self.agent.run(Request::from_parts(parts, body.as_ref()))?;
+        let (parts, mut body) = answer.into_parts();
+        Ok(Response::from_parts(parts, Bytes::from(body.read_to_vec()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_endpoint_gets_the_usual_path() {
+        for (endpoint, url) in [
+            ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
+            ("http://127.0.0.1:4318/", "http://127.0.0.1:4318/v1/traces"),
+            ("https://collector/otlp/v1/traces", "https://collector/otlp/v1/traces"),
+        ] {
+            assert_eq!(with_path(endpoint), url);
+        }
+    }
+}

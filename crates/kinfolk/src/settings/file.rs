@@ -1,0 +1,123 @@
+//! `kinfolk.toml`: sections of keys. What the values mean is the table's business; that every key is in the table,
+//! this file's.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use kinfolk_core::Error;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::SETTINGS;
+use crate::failure::UsageError;
+
+/// The texts of a file by key, each with its place.
+pub type FileTexts = HashMap<String, (String, String)>;
+
+/// Reads the file that was named, or the usual one if it is there.
+pub fn read(named: Option<&Path>, usual: &Path) -> Result<FileTexts> {
+    let path = named.unwrap_or(usual);
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
+            return Ok(FileTexts::new());
+        }
+        Err(error) => return Err(error).with_context(|| format!("could not read {}", path.display())),
+    };
+    let file = File { name: path.display().to_string(), text: &text };
+    file.texts()
+}
+
+struct File<'a> {
+    name: String,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn texts(&self) -> Result<FileTexts> {
+        let table = DeTable::parse(self.text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            self.wrong(start, error.message().trim())
+        })?;
+        let mut texts = FileTexts::new();
+        for (section, keys) in table.get_ref() {
+            self.require_section(section, keys)?;
+            for (name, value) in keys.get_ref().as_table().into_iter().flatten() {
+                let key = format!("{}.{}", section.get_ref(), name.get_ref());
+                let start = name.span().start;
+                if !SETTINGS.iter().any(|setting| setting.key() == key) {
+                    return Err(self.wrong(start, &format!("{key} is unknown{}", similar(&key))));
+                }
+                let text = scalar(value.get_ref()).ok_or_else(|| {
+                    self.wrong(
+                        start,
+                        &format!("{key} is invalid: expected a text, a number, a boolean or a list of texts"),
+                    )
+                })?;
+                texts.insert(key, (text, self.place(start)));
+            }
+        }
+        Ok(texts)
+    }
+
+    fn require_section(
+        &self,
+        section: &Spanned<toml::de::DeString<'_>>,
+        keys: &Spanned<DeValue<'_>>,
+    ) -> Result<()> {
+        let (name, start) = (section.get_ref(), section.span().start);
+        if name == "fleet" {
+            let refused =
+                Error::NotAvailable { what: "the fleet profile, which the section fleet asks for," };
+            return Err(anyhow::Error::new(refused).context(self.place(start)));
+        }
+        if !keys.get_ref().is_table() {
+            return Err(self.wrong(start, &format!("{name} stands outside of a section")));
+        }
+        if SETTINGS.iter().any(|setting| setting.section == name) {
+            return Ok(());
+        }
+        let mut sections: Vec<&str> = SETTINGS.iter().map(|setting| setting.section).collect();
+        sections.dedup();
+        Err(self.wrong(start, &format!("the section {name} is unknown; there are {}", sections.join(", "))))
+    }
+
+    fn wrong(&self, start: usize, what: &str) -> anyhow::Error {
+        UsageError(format!("{}: {what}", self.place(start))).into()
+    }
+
+    fn place(&self, start: usize) -> String {
+        let before = self.text.get(..start).unwrap_or_default();
+        format!("{}:{}", self.name, before.matches('\n').count() + 1)
+    }
+}
+
+/// The text of a value, unless it is a table or a list of something else than text.
+fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Boolean(truth) => Some(truth.to_string()),
+        // Several words stand with commas between them where there is only text.
+        DeValue::Array(items) => {
+            let words: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+            words.map(|words| words.join(","))
+        }
+        _ => None,
+    }
+}
+
+/// The key that was probably meant: one of the same section, or of the same name.
+fn similar(key: &str) -> String {
+    let (section, name) = key.split_once('.').unwrap_or((key, ""));
+    let same_name = SETTINGS.iter().find(|setting| setting.name == name);
+    if let Some(setting) = same_name {
+        return format!("; did you mean {}?", setting.key());
+    }
+    let names: Vec<&str> =
+        SETTINGS.iter().filter(|setting| setting.section == section).map(|setting| setting.name).collect();
+    format!("; {section} has {}", names.join(", "))
+}

@@ -1,0 +1,192 @@
+//! The table of all settings: their keys, flags, defaults and descriptions, and the valid type that they become.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use kinfolk_core::IdKind;
+
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Words};
+use super::{Reach, Setting, Texts};
+use crate::failure::UsageError;
+
+/// Makes the table and the types out of one list: `key: Type = default, flag, value name, reach;`
+macro_rules! settings {
+    ($(
+        $(#[doc = $about:literal])+
+        $section:ident: $struct:ident {
+            $(
+                #[doc = $help:literal]
+                $name:ident: $type:ty = $default:literal, $flag:literal, $value:literal, $reach:ident;
+            )+
+        }
+    )+) => {
+        /// The effective configuration.
+        #[derive(Clone, Debug)]
+        pub struct Configuration {
+            $($(#[doc = $about])+ pub $section: $struct,)+
+        }
+
+        $(
+            $(#[doc = $about])+
+            #[derive(Clone, Debug)]
+            pub struct $struct {
+                $(#[doc = $help] pub $name: $type,)+
+            }
+        )+
+
+        impl Configuration {
+            /// The configuration that the texts make up.
+            pub fn from_texts(texts: &Texts) -> Result<Self> {
+                Ok(Self {
+                    $($section: $struct {
+                        $($name: value(texts, stringify!($section), stringify!($name))?,)+
+                    },)+
+                })
+            }
+        }
+
+        /// All settings, section by section.
+        pub static SETTINGS: &[Setting] = &[$($(
+            Setting {
+                section: stringify!($section),
+                name: stringify!($name),
+                flag: $flag,
+                value_name: $value,
+                reach: Reach::$reach,
+                default: $default,
+                help: $help.trim_ascii(),
+                quoted: <$type as Value>::QUOTED,
+                switch: <$type as Value>::SWITCH,
+                canonical: |text| <$type as Value>::parse(text).map(|value| value.text()),
+            },
+        )+)+];
+    };
+}
+
+fn value<T: Value>(texts: &Texts, section: &str, name: &str) -> Result<T> {
+    T::parse(texts.text(section, name))
+        .map_err(|reason| UsageError(format!("{section}.{name}: {reason}")).into())
+}
+
+settings! {
+    /// Where the graph is kept.
+    data: Data {
+        /// The folder of the graph; one process owns it at a time
+        folder: PathBuf = "./kinfolk-data", "data", "DIR", Everywhere;
+        /// Which ids the graph uses, integer or uuid; it counts when the graph is made [default: integer]
+        ids: Option<IdKind> = "", "ids", "KIND", Everywhere;
+    }
+    /// The REST interface.
+    http: Http {
+        /// Where REST listens
+        address: SocketAddr = "127.0.0.1:7400", "http", "ADDR", Server;
+        /// Threads that answer requests over HTTP
+        threads: Count = "2", "http-threads", "N", Server;
+        /// How many connections may be open at once; further ones wait
+        connections: Count = "20000", "http-connections", "N", Server;
+        /// How long a request may take; streams, imports, exports, backups and verifications take as long as they take
+        timeout: Span = "10 s", "http-timeout", "TIME", Server;
+        /// Web pages of which origins may call, such as https://example.org; none without it
+        origins: Words = "", "http-origins", "WORDS", Server;
+    }
+    /// The Redis protocol.
+    resp: Resp {
+        /// Where the Redis protocol listens
+        address: SocketAddr = "127.0.0.1:7401", "resp", "ADDR", Server;
+        /// Threads that answer commands [default: one a core]
+        threads: Option<Count> = "", "resp-threads", "N", Server;
+        /// How many connections may be open at once
+        connections: Count = "20000", "resp-connections", "N", Server;
+    }
+    /// The process.
+    server: Server {
+        /// What this process does: all, or one role of a fleet
+        role: Role = "all", "role", "ROLE", Server;
+        /// How long to go on serving after the readiness check has begun to fail, for load balancers to notice
+        drain: Span = "0 s", "drain", "TIME", Server;
+        /// How long requests in flight may take to end when the process stops
+        grace: Span = "30 s", "grace", "TIME", Server;
+    }
+    /// Encryption.
+    tls: TlsFiles {
+        /// The certificate and those that lead to a known authority, as PEM, the server's own first
+        certificates: Option<PathBuf> = "", "tls-certificates", "FILE", Server;
+        /// The private key of the certificate, as PEM
+        key: Option<PathBuf> = "", "tls-key", "FILE", Server;
+    }
+    /// Who may ask.
+    auth: Auth {
+        /// The file of API keys; 'kinfolk keys' makes it
+        keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
+        /// The keys that sign end users' tokens (JWT): a JWK set, public keys in PEM, or a shared secret
+        token_keys: Option<PathBuf> = "", "auth-token-keys", "FILE", Server;
+        /// What this service is called in the tokens' aud; needed with token_keys
+        audience: Words = "", "auth-audience", "WORDS", Server;
+        /// Who may have issued a token; anybody with the keys, if nobody is named
+        issuer: Words = "", "auth-issuer", "WORDS", Server;
+        /// Which algorithms may sign tokens
+        algorithms: Words = "RS256,ES256,EdDSA", "auth-algorithms", "WORDS", Server;
+        /// How much the clocks of issuers may differ from this one
+        leeway: Span = "30 s", "auth-leeway", "TIME", Server;
+        /// Whether a token may make its user a moderator
+        moderators: bool = "false", "auth-moderators", "", Server;
+    }
+    /// How often.
+    limits: Limits {
+        /// Requests of an API key that has no limit of its own, such as 5000/s burst 10000
+        key: Limit = "none", "limit-key", "RATE", Server;
+        /// Requests of an end user, over all connections
+        user: Limit = "50/s burst 100", "limit-user", "RATE", Server;
+        /// Follows and unfollows of one user, whoever acts for it
+        changes: Limit = "1000/h burst 400", "limit-changes", "RATE", Server;
+        /// How many users are remembered for their limits
+        remembered: Count = "100000", "limit-remembered", "N", Server;
+    }
+    /// The rules of the graph.
+    graph: GraphRules {
+        /// How many one user may follow
+        following_limit: u32 = "10000", "following-limit", "N", Server;
+    }
+    /// The change log.
+    log: Log {
+        /// Keep changes for so long…
+        keep: Span = "7 d", "log-keep", "TIME", Server;
+        /// …and no more of them than this; never less than a start needs
+        keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
+    }
+    /// Memory.
+    cache: Cache {
+        /// Memory for blocks of rows
+        size: Bytes = "64 MiB", "cache", "SIZE", Server;
+    }
+    /// What goes to standard error.
+    logging: Logging {
+        /// error, warn, info, debug or trace; also per module, such as info,kinfolk_server=debug
+        level: String = "info", "log-level", "LEVEL", Server;
+        /// text or json
+        format: LogFormat = "text", "log-format", "FORMAT", Server;
+    }
+    /// OpenTelemetry.
+    tracing: Tracing {
+        /// Send traces there by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; none without it
+        otlp_endpoint: Option<String> = "", "otlp-endpoint", "URL", Server;
+        /// Which part of the requests to trace, from 0 to 1
+        sample: Fraction = "0.01", "trace-sample", "FRACTION", Server;
+    }
+    /// The commands that talk to a server.
+    client: Client {
+        /// The server to ask, unless a folder is named with --data
+        url: String = "http://127.0.0.1:7400", "url", "URL", Everywhere;
+        /// A file with the API key or token to show to the server; else the variable KINFOLK_API_KEY
+        api_key_file: Option<PathBuf> = "", "api-key-file", "FILE", Everywhere;
+        /// The certificates to trust, as PEM, instead of the usual authorities
+        ca_file: Option<PathBuf> = "", "ca-file", "FILE", Everywhere;
+        /// Print the answer as one JSON document
+        json: bool = "false", "json", "", Everywhere;
+        /// Show no progress and no hints
+        quiet: bool = "false", "quiet", "", Everywhere;
+        /// How often to print how far long work has come, where standard error is not a terminal
+        progress_every: Span = "3 s", "progress-every", "TIME", Everywhere;
+    }
+}

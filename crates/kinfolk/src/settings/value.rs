@@ -1,0 +1,321 @@
+//! The types of settings: each is read from text and written back in one canonical form.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use kinfolk_core::IdKind;
+use kinfolk_server::Rate;
+
+/// A value that a setting can have.
+pub trait Value: Sized {
+    /// Whether it stands in quotes in a file.
+    const QUOTED: bool = true;
+    /// Whether its flag needs no value.
+    const SWITCH: bool = false;
+
+    /// Reads it; the error says what is expected.
+    fn parse(text: &str) -> Result<Self, String>;
+
+    /// Writes it so that reading gives the same value.
+    fn text(&self) -> String;
+}
+
+/// What may be left open: the empty text.
+impl<T: Value> Value for Option<T> {
+    const QUOTED: bool = T::QUOTED;
+    const SWITCH: bool = T::SWITCH;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Ok(None) } else { T::parse(text).map(Some) }
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map(T::text).unwrap_or_default()
+    }
+}
+
+impl Value for PathBuf {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.is_empty() { Err("expected a path".to_owned()) } else { Ok(Self::from(text)) }
+    }
+
+    fn text(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+impl Value for String {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for SocketAddr {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:7400".to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for bool {
+    const QUOTED: bool = false;
+    const SWITCH: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" | "" => Ok(false),
+            _ => Err("expected true or false".to_owned()),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for IdKind {
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::from_name(text).ok_or_else(|| "the kinds are integer and uuid".to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+/// A whole number, from 0.
+impl Value for u32 {
+    const QUOTED: bool = false;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        parse_number(text)
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// How many there are of something: at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub usize);
+
+impl Value for Count {
+    const QUOTED: bool = false;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match parse_number::<usize>(text)? {
+            0 => Err("expected a number from 1".to_owned()),
+            count => Ok(Self(count)),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// A part of a whole, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fraction(pub f64);
+
+impl Value for Fraction {
+    const QUOTED: bool = false;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let number = text.trim().parse().ok().filter(|number| (0.0..=1.0).contains(number));
+        number.map(Self).ok_or_else(|| "expected a number from 0 to 1".to_owned())
+    }
+
+    fn text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// A length of time; a bare number is seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+const TIME_UNITS: [(&str, u64); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("ms", 1), ("s", 1_000)];
+
+impl Value for Span {
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "expected a time such as 30 s, 500 ms, 10 min, 12 h or 7 d".to_owned();
+        let text = text.trim();
+        let with_unit = TIME_UNITS.iter().find_map(|(unit, ms)| Some((text.strip_suffix(unit)?, *ms)));
+        let (number, ms) = with_unit.unwrap_or((text, 1_000));
+        let number: f64 = number.trim().parse().map_err(|_| expected())?;
+        let span = Duration::try_from_secs_f64(number * ms as f64 / 1_000.0).map_err(|_| expected())?;
+        Ok(Self(span))
+    }
+
+    fn text(&self) -> String {
+        let ms = self.0.as_millis() as u64;
+        if ms == 0 {
+            return "0 s".to_owned();
+        }
+        let fits = |(_, unit): &&(&str, u64)| ms.is_multiple_of(*unit);
+        let best = TIME_UNITS.iter().filter(fits).max_by_key(|(_, unit)| *unit).unwrap_or(&("ms", 1));
+        format!("{} {}", ms / best.1, best.0)
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+const BYTE_UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+impl Value for Bytes {
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "expected a size such as 64 MiB, 10 GiB or a number of bytes".to_owned();
+        let text = text.trim();
+        let with_unit = BYTE_UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
+        let (number, unit) = with_unit.unwrap_or((text, 1));
+        let number: u64 = number.trim().parse().map_err(|_| expected())?;
+        number.checked_mul(unit).map(Self).ok_or_else(expected)
+    }
+
+    fn text(&self) -> String {
+        let fits = BYTE_UNITS.iter().find(|(_, unit)| self.0 > 0 && self.0.is_multiple_of(*unit));
+        fits.map_or_else(|| self.0.to_string(), |(name, unit)| format!("{} {name}", self.0 / unit))
+    }
+}
+
+/// A few words, with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words(pub Vec<String>);
+
+impl Value for Words {
+    fn parse(text: &str) -> Result<Self, String> {
+        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+        Ok(Self(words.map(str::to_owned).collect()))
+    }
+
+    fn text(&self) -> String {
+        self.0.join(",")
+    }
+}
+
+/// How often something may be done, or as often as one likes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit(pub Option<Rate>);
+
+impl Value for Limit {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let rate = text.parse().map_err(|error| format!("{error}; or none"))?;
+        Ok(Self(Some(rate)))
+    }
+
+    fn text(&self) -> String {
+        self.0.map_or("none".to_owned(), |rate| rate.to_string())
+    }
+}
+
+/// One of a few words.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$word_meta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$word_meta])* $variant),+
+        }
+
+        impl Value for $name {
+            fn parse(text: &str) -> Result<Self, String> {
+                match text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("expected one of {}", [$($word),+].join(", "))),
+                }
+            }
+
+            fn text(&self) -> String {
+                match self {
+                    $(Self::$variant => $word),+
+                }
+                .to_owned()
+            }
+        }
+    };
+}
+
+words! {
+    /// How log lines look.
+    LogFormat {
+        /// For people.
+        Text = "text",
+        /// For machines: one JSON document a line.
+        Json = "json",
+    }
+}
+
+words! {
+    /// What this process does.
+    Role {
+        /// Everything.
+        All = "all",
+        /// The API of a fleet.
+        Api = "api",
+        /// Events from the outbox to the log.
+        Relay = "relay",
+        /// The follower side from the log.
+        Project = "project",
+        /// Posts into inboxes.
+        FanOut = "fan-out",
+        /// Suggestions for everyone.
+        Suggest = "suggest",
+    }
+}
+
+fn parse_number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.replace('_', "").parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn canonical<T: Value>(text: &str) -> Result<String, String> {
+        T::parse(text).map(|value| value.text())
+    }
+
+    #[test]
+    fn text_and_value_agree() {
+        for (text, expected) in
+            [("7 d", "7 d"), ("90", "90 s"), ("120 s", "2 min"), ("0.5", "500 ms"), ("0", "0 s")]
+        {
+            assert_eq!(canonical::<Span>(text), Ok(expected.to_owned()));
+        }
+        for (text, expected) in [("64 MiB", "64 MiB"), ("2048", "2 KiB"), ("1000", "1000"), ("0", "0")] {
+            assert_eq!(canonical::<Bytes>(text), Ok(expected.to_owned()));
+        }
+        assert_eq!(canonical::<bool>("1"), Ok("true".to_owned()));
+        assert_eq!(canonical::<u32>("10_000"), Ok("10000".to_owned()));
+        assert_eq!(canonical::<Option<PathBuf>>(""), Ok(String::new()));
+        assert_eq!(canonical::<Role>("fan-out"), Ok("fan-out".to_owned()));
+    }
+
+    #[test]
+    fn nonsense_says_what_is_expected() {
+        assert!(canonical::<Span>("-1 s").unwrap_err().contains("a time"));
+        assert!(canonical::<Bytes>("99999999 TiB").unwrap_err().contains("a size"));
+        assert!(canonical::<SocketAddr>("localhost").unwrap_err().contains("an address"));
+        assert!(canonical::<LogFormat>("xml").unwrap_err().contains("text, json"));
+        assert!(canonical::<Count>("0").unwrap_err().contains("from 1"));
+        assert!(canonical::<bool>("maybe").is_err());
+    }
+}

@@ -1,0 +1,300 @@
+//! A folder as a target: the embedded store, opened in this process.
+
+use std::future::Future;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use kinfolk_core::graph::{
+    ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, PageRequest,
+};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
+use kinfolk_embedded::{BackupReport, Embedded, Settings, VerifyReport};
+
+use super::{ImportWish, Imported, List, Target, WriteDone};
+use crate::bulk::{self, ImportChoices};
+use crate::input::{Source, Stop};
+use crate::output::{Columns, EdgeWriter};
+use crate::progress::Reporter;
+
+/// The kind of edge that commands work on.
+const KIND: EdgeKind = EdgeKind::Follow;
+
+/// A folder, which may not hold a store yet.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    /// Its path.
+    pub path: PathBuf,
+    /// The kind of ids that were asked for, if any.
+    pub ids: Option<IdKind>,
+    /// What the store may use.
+    pub settings: Settings,
+    /// The rules of the graph.
+    pub graph: GraphSettings,
+}
+
+impl Folder {
+    /// Opens the graph that must be there already.
+    pub fn open(&self) -> Result<OpenGraph> {
+        if !self.path.exists() {
+            let detail = format!(
+                "there is no store in {}; make one with 'kinfolk import' or 'kinfolk follow', \
+                 or name another folder with --data",
+                self.path.display()
+            );
+            return Err(Error::InvalidStore { detail }.into());
+        }
+        OpenGraph::new(self.open_store()?, self, None)
+    }
+
+    fn open_store(&self) -> Result<Embedded> {
+        let store = Embedded::open(&self.path, self.settings.clone()).map_err(hint_at_server)?;
+        self.require_kind(&store)?;
+        Ok(store)
+    }
+
+    /// Opens the store, or makes one if there is none, for somebody who brings a runtime.
+    pub fn open_or_create_store(&self) -> Result<Embedded> {
+        if Embedded::exists(&self.path) {
+            return self.open_store();
+        }
+        Ok(Embedded::create(&self.path, self.kind_when_created(), self.settings.clone())?)
+    }
+
+    /// Opens the graph, or makes one if there is none.
+    pub fn open_or_create(&self) -> Result<OpenGraph> {
+        let created = (!Embedded::exists(&self.path))
+            .then(|| CreatedFolder { path: self.path.clone(), folder_is_new: !self.path.exists() });
+        OpenGraph::new(self.open_or_create_store()?, self, created)
+    }
+
+    /// As [`Folder::open_or_create`], for something about these users: a store of the wrong kind of ids would be in
+    /// the way ever after, so none is made.
+    pub fn open_or_create_for(&self, users: &[Id]) -> Result<OpenGraph> {
+        if !Embedded::exists(&self.path) {
+            let kind = self.kind_when_created();
+            users
+                .iter()
+                .try_for_each(|&user| kind.require(user))
+                .context("no graph was made; choose its kind of ids with --ids")?;
+        }
+        self.open_or_create()
+    }
+
+    /// The kind of ids that a store made here gets.
+    pub fn kind_when_created(&self) -> IdKind {
+        self.ids.unwrap_or(IdKind::Integer)
+    }
+
+    fn require_kind(&self, store: &Embedded) -> Result<()> {
+        let kind = store.id_kind();
+        if self.ids.is_some_and(|asked| asked != kind) {
+            let (path, name) = (self.path.display(), kind.name());
+            let detail = format!(
+                "the store in {path} uses {name} ids, chosen when it was made; leave out --ids, \
+                 or name another folder with --data"
+            );
+            return Err(Error::InvalidStore { detail }.into());
+        }
+        Ok(())
+    }
+}
+
+/// Whoever has the folder open may be a server, which can be asked instead.
+fn hint_at_server(error: Error) -> Error {
+    match error {
+        Error::InUse { detail } => Error::InUse {
+            detail: format!("{detail}; if that is a server, ask it with --url instead of --data"),
+        },
+        error => error,
+    }
+}
+
+/// A store that this process has made, so that it can be taken away again.
+#[derive(Debug)]
+struct CreatedFolder {
+    path: PathBuf,
+    folder_is_new: bool,
+}
+
+/// An open graph and the runtime that drives it.
+pub struct OpenGraph {
+    graph: Graph<Embedded>,
+    store: Embedded,
+    settings: (Settings, GraphSettings),
+    runtime: tokio::runtime::Runtime,
+    created: Option<CreatedFolder>,
+}
+
+impl OpenGraph {
+    fn new(store: Embedded, folder: &Folder, created: Option<CreatedFolder>) -> Result<Self> {
+        let graph = Graph::new(store.clone(), store.keyring(), folder.graph);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { graph, store, settings: (folder.settings.clone(), folder.graph), runtime, created })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Graph<Embedded> {
+        &self.graph
+    }
+
+    /// The store below it, for bulk work.
+    pub fn store(&self) -> &Embedded {
+        &self.store
+    }
+
+    /// Runs work on the graph to its end.
+    pub fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// Closes the store. Without it the store closes as well, but can't say what failed.
+    pub fn close(self) -> Result<()> {
+        drop(self.graph);
+        Ok(self.store.close()?)
+    }
+
+    /// Closes the store and, if this process made it, takes it away again.
+    pub fn close_and_discard_if_new(mut self) -> Result<()> {
+        let created = self.created.take();
+        self.close()?;
+        match created {
+            Some(created) => {
+                created.remove().with_context(|| format!("could not remove {}", created.path.display()))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl CreatedFolder {
+    fn remove(&self) -> io::Result<()> {
+        if self.folder_is_new {
+            return std::fs::remove_dir_all(&self.path);
+        }
+        // The folder was there, and empty: a store is made in no other.
+        for entry in std::fs::read_dir(&self.path)? {
+            remove_entry(&entry?.path())?;
+        }
+        Ok(())
+    }
+}
+
+fn remove_entry(path: &Path) -> io::Result<()> {
+    if path.symlink_metadata()?.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+impl Target for OpenGraph {
+    fn write(&self, command: EdgeCommand) -> Result<WriteDone> {
+        let written = self.run(self.graph.apply(KIND, vec![command]))?;
+        let changed = written.changed.first().copied().unwrap_or_default();
+        Ok(WriteDone { changed, token: written.token })
+    }
+
+    fn since(&self, edge: Edge) -> Result<Option<Timestamp>> {
+        let others = [edge.followee];
+        let relationships = self.run(self.graph.relationships(KIND, edge.follower, &others, None))?;
+        Ok(relationships.first().and_then(|relationship| relationship.since))
+    }
+
+    fn page(&self, list: List, of: Id, request: PageRequest<'_>) -> Result<ListPage> {
+        let page = self.run(async {
+            match list {
+                List::Following => self.graph.following(KIND, of, request, None).await,
+                List::Followers => self.graph.followers(KIND, of, request, None).await,
+                List::Friends => self.graph.friends(KIND, of, request, None).await,
+            }
+        })?;
+        Ok(page)
+    }
+
+    fn counts(&self, of: &[Id]) -> Result<Vec<Counts>> {
+        Ok(self.run(self.graph.counts(KIND, of, None))?)
+    }
+
+    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
+        Ok(self.run(self.graph.changes(after, limit))?)
+    }
+
+    fn import(
+        self: Box<Self>,
+        sources: &[Source],
+        wish: &ImportWish,
+        reporter: &Reporter,
+    ) -> Result<Imported> {
+        let (settings, graph) = &self.settings;
+        let following_limit = (!wish.no_limit).then(|| wish.limit.unwrap_or(graph.following_limit));
+        let choices = ImportChoices {
+            skip_invalid: wish.skip_invalid,
+            following_limit,
+            sort_memory: wish.memory.map_or(settings.sort_memory, |mebibytes| mebibytes as usize * (1 << 20)),
+            fingerprint: fingerprint(sources, wish.skip_invalid, following_limit),
+            bytes_total: sources.iter().map(Source::length).sum(),
+        };
+        let report = |progress| reporter.report(progress);
+        let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
+            sources.iter().try_for_each(|source| source.read(rules, bytes_read, intake))
+        });
+        reporter.finish();
+        let done = match imported {
+            Ok(done) => done,
+            Err(stop) => return Err(self.give_up(stop)),
+        };
+        let token = self.graph.token(done.report.position);
+        self.close()?;
+        Ok(Imported {
+            added: done.report.added,
+            duplicates: done.report.duplicates,
+            self_follows: done.report.self_follows,
+            over_limit: done.report.over_limit,
+            invalid: done.invalid,
+            edges: done.edges,
+            token,
+        })
+    }
+
+    fn export(&self, file: &Path, reporter: &Reporter) -> Result<u64> {
+        let mut writer = EdgeWriter::create(file, Columns { ids: self.store.id_kind(), since: true })?;
+        let report = |progress| reporter.report(progress);
+        let edges = bulk::export(&self.store, &report, |edge, since| writer.write(edge, since))?;
+        writer.finish()?;
+        Ok(edges)
+    }
+
+    fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport> {
+        Ok(self.store.verify(repair, &|progress| reporter.report(progress))?)
+    }
+
+    fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
+        Ok(self.store.backup(file, &|progress| reporter.report(progress))?)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Self::close(*self)
+    }
+}
+
+impl OpenGraph {
+    /// Ends an import that could not read its input; gives the error to report.
+    fn give_up(self, stop: Stop) -> anyhow::Error {
+        match stop {
+            Stop::Malformed(mut detail) => {
+                // The malformed line is what the user must see, whatever else goes wrong.
+                if let Err(error) = self.close_and_discard_if_new() {
+                    detail.push_str(&format!("; nor could what was read be removed: {error:#}"));
+                }
+                Error::InvalidInput { detail }.into()
+            }
+            // What was taken so far stays for the next try. Dropping closes the store too; its first error says
+            // more than what closing could add to it.
+            Stop::Unreadable(error) => error,
+            Stop::Refused(error) => error.into(),
+        }
+    }
+}
+
+/// A name for the input and all that decides how it is read; none for input that can't be read again.
+fn fingerprint(sources: &[Source], skip_invalid: bool, following_limit: Option<u32>) -> Option<String> {
+    let files: Option<Vec<String>> = sources.iter().map(Source::fingerprint).collect();
+    Some(format!("{}\nskip_invalid {skip_invalid}, limit {following_limit:?}", files?.join("\n")))
+}

@@ -1,0 +1,135 @@
+//! Where commands work: a folder that no server has open, or a running server. One interface, two implementations.
+
+mod folder;
+mod http;
+mod server;
+
+use std::path::Path;
+
+use anyhow::Result;
+use kinfolk_core::graph::{ChangesPage, Counts, Edge, EdgeCommand, ListPage, PageRequest};
+use kinfolk_core::{Id, Timestamp};
+use kinfolk_embedded::{BackupReport, VerifyReport};
+
+pub use folder::{Folder, OpenGraph};
+pub use server::{Server, ServerAddress};
+
+use crate::input::Source;
+use crate::progress::Reporter;
+
+/// An open graph, here or elsewhere.
+pub trait Target {
+    /// Makes or removes an edge, durably.
+    fn write(&self, command: EdgeCommand) -> Result<WriteDone>;
+
+    /// Since when an edge exists, if it does.
+    fn since(&self, edge: Edge) -> Result<Option<Timestamp>>;
+
+    /// A page of a list.
+    fn page(&self, list: List, of: Id, request: PageRequest<'_>) -> Result<ListPage>;
+
+    /// The counts of users, as many as one call may ask for.
+    fn counts(&self, of: &[Id]) -> Result<Vec<Counts>>;
+
+    /// Changes after a token, or from the oldest kept.
+    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage>;
+
+    /// Adds the edges of files.
+    fn import(
+        self: Box<Self>,
+        sources: &[Source],
+        request: &ImportWish,
+        reporter: &Reporter,
+    ) -> Result<Imported>;
+
+    /// Writes all edges to a file, or to standard output for `-`; gives their number.
+    fn export(&self, file: &Path, reporter: &Reporter) -> Result<u64>;
+
+    /// Compares everything derived with the edges.
+    fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport>;
+
+    /// Writes a backup to a file that does not exist yet.
+    fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport>;
+
+    /// Ends the work and says what of it failed.
+    fn close(self: Box<Self>) -> Result<()>;
+}
+
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// Whom a user follows.
+    Following,
+    /// Who follows a user.
+    Followers,
+    /// Both.
+    Friends,
+}
+
+/// What a write did.
+#[derive(Clone, Debug)]
+pub struct WriteDone {
+    /// Whether it changed anything.
+    pub changed: bool,
+    /// The token of the position at which it is visible.
+    pub token: String,
+}
+
+/// What to import and how.
+#[derive(Clone, Copy, Debug)]
+pub struct ImportWish {
+    /// Count and skip malformed lines.
+    pub skip_invalid: bool,
+    /// How many one user may follow; without it, what the graph's settings say.
+    pub limit: Option<u32>,
+    /// Let users follow as many as the files say.
+    pub no_limit: bool,
+    /// How much memory sorting may use, in MiB.
+    pub memory: Option<u32>,
+}
+
+/// What an import did.
+#[derive(Clone, Debug, Default)]
+pub struct Imported {
+    /// Edges that are new.
+    pub added: u64,
+    /// Edges that were there.
+    pub duplicates: u64,
+    /// Edges from a user to itself.
+    pub self_follows: u64,
+    /// Edges over the limit.
+    pub over_limit: u64,
+    /// Lines that could not be read.
+    pub invalid: u64,
+    /// Edges read.
+    pub edges: u64,
+    /// The token of the position at which it is visible.
+    pub token: String,
+}
+
+/// The place of the graph that a command works on.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A folder of the embedded store.
+    Folder(Folder),
+    /// A running server.
+    Server(ServerAddress),
+}
+
+impl Place {
+    /// Opens the graph, which must be there already.
+    pub fn open(&self) -> Result<Box<dyn Target>> {
+        Ok(match self {
+            Self::Folder(folder) => Box::new(folder.open()?),
+            Self::Server(address) => Box::new(Server::connect(address)?),
+        })
+    }
+
+    /// Opens the graph to add something about these users. A folder without a graph gets one.
+    pub fn open_to_add(&self, users: &[Id]) -> Result<Box<dyn Target>> {
+        Ok(match self {
+            Self::Folder(folder) => Box::new(folder.open_or_create_for(users)?),
+            Self::Server(address) => Box::new(Server::connect(address)?),
+        })
+    }
+}

@@ -1,0 +1,437 @@
+//! A running server as a target: each piece of work is a call of its REST interface.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use kinfolk_core::graph::{
+    Change, ChangeBody, ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, PageRequest,
+};
+use kinfolk_core::{EdgeKind, ErrorCode, Id, IdKind, Position, Timestamp};
+use kinfolk_embedded::{BackupReport, Embedded, Progress, VerifyReport};
+use kinfolk_server::FileFormat;
+use serde::{Deserialize, Deserializer};
+use ureq::http::Method;
+
+use super::http::{Call, HttpClient, header, last_line};
+use super::{ImportWish, Imported, List, Target, WriteDone};
+use crate::arguments::parse_id;
+use crate::failure::{Refusal, UsageError};
+use crate::input::{Place, Rules, Sink, Source, Stop, Text};
+use crate::output::{Columns, EdgeWriter, OutputFile};
+use crate::progress::{READING, Reporter};
+use crate::serve::IMPORTED_FILE;
+
+/// How many bytes or edges pass between two reports of progress.
+const REPORT_EVERY: u64 = 1 << 18;
+
+/// Where a server is and how to be let in.
+#[derive(Clone)]
+pub struct ServerAddress {
+    /// Its URL.
+    pub url: String,
+    /// The API key or token to show.
+    pub credential: Option<String>,
+    /// The certificates to trust instead of the usual authorities.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// Without the credential.
+impl std::fmt::Debug for ServerAddress {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("ServerAddress").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// A server.
+pub struct Server {
+    client: HttpClient,
+}
+
+impl Server {
+    /// Gets ready to ask; whether it answers shows with the first call.
+    pub fn connect(address: &ServerAddress) -> Result<Self> {
+        Ok(Self { client: HttpClient::new(address)? })
+    }
+
+    fn import_one(&self, source: &Source, wish: &ImportWish, reporter: &Reporter) -> Result<Imported> {
+        let path = format!(
+            "/v1/admin/import?format={}&skip_invalid={}&no_limit={}",
+            format_name(source.format()),
+            wish.skip_invalid,
+            wish.no_limit
+        );
+        let mut input = Counted { inner: source.open()?, done: 0, total: source.length(), reporter };
+        let body = Some(("application/octet-stream", &mut input as &mut dyn Read));
+        let call = Call { body, is_bulk: true, ..Call::new(Method::POST, path) };
+        let named = |error| name_the_file(error, source.name());
+        let outcome: ImportAnswer =
+            last_line(self.client.send(call).map_err(named)?, reporter).map_err(named)?;
+        Ok(Imported {
+            added: outcome.added,
+            duplicates: outcome.duplicates,
+            self_follows: outcome.self_follows,
+            over_limit: outcome.over_limit,
+            invalid: outcome.invalid,
+            edges: outcome.added + outcome.duplicates + outcome.self_follows + outcome.over_limit,
+            token: outcome.token,
+        })
+    }
+}
+
+impl Target for Server {
+    fn write(&self, command: EdgeCommand) -> Result<WriteDone> {
+        let Edge { follower, followee } = command.edge;
+        let method = match command.action {
+            EdgeAction::Follow => Method::POST,
+            EdgeAction::Unfollow => Method::DELETE,
+        };
+        let call = Call::new(method, format!("/v1/users/{followee}/follow"));
+        let answer = self.client.send(Call { actor: Some(follower.to_string()), ..call })?;
+        let token = header(&answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
+        let changed = header(&answer, "Kinfolk-Changed").as_deref() != Some("false");
+        Ok(WriteDone { changed, token })
+    }
+
+    fn since(&self, edge: Edge) -> Result<Option<Timestamp>> {
+        let Edge { follower, followee } = edge;
+        let answer: Following = self.client.get(format!("/v1/users/{follower}/following/{followee}"))?;
+        match (answer.following, answer.since) {
+            (true, None) => Err(anyhow!("the server did not say since when")),
+            (_, since) => Ok(since.map(|since| since.0)),
+        }
+    }
+
+    fn page(&self, list: List, of: Id, request: PageRequest<'_>) -> Result<ListPage> {
+        let list = match list {
+            List::Following => "following",
+            List::Followers => "followers",
+            List::Friends => "friends",
+        };
+        let mut path = format!("/v1/users/{of}/{list}?limit={}", request.limit);
+        if let Some(cursor) = request.cursor {
+            path.push_str(&format!("&cursor={}", escaped(cursor)));
+        }
+        let page: Page<Entry> = self.client.get(path)?;
+        let entries = page.items.into_iter().map(|entry| ListEntry { since: entry.since.0, id: entry.id.0 });
+        Ok(ListPage { items: entries.collect(), next: page.next })
+    }
+
+    fn counts(&self, of: &[Id]) -> Result<Vec<Counts>> {
+        let ids: Vec<String> = of.iter().map(|id| format!("id={id}")).collect();
+        let page: Page<CountsItem> = self.client.get(format!("/v1/counts?{}", ids.join("&")))?;
+        let counts =
+            page.items.iter().map(|item| Counts { following: item.following, followers: item.followers });
+        Ok(counts.collect())
+    }
+
+    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
+        let after = after.map(|token| format!("&after={}", escaped(token))).unwrap_or_default();
+        let page: Page<ChangeItem> = self.client.get(format!("/v1/changes?limit={limit}{after}"))?;
+        let items = page.items.into_iter().map(ChangeItem::into_change).collect::<Result<_>>()?;
+        Ok(ChangesPage { items, next: page.next.ok_or_else(|| anyhow!("the server sent no token"))? })
+    }
+
+    fn import(
+        self: Box<Self>,
+        sources: &[Source],
+        wish: &ImportWish,
+        reporter: &Reporter,
+    ) -> Result<Imported> {
+        if wish.limit.is_some() || wish.memory.is_some() {
+            let message =
+                "--limit and --memory are for a folder; a server has settings of its own".to_owned();
+            return Err(UsageError(message).into());
+        }
+        let mut all = Imported::default();
+        for source in sources {
+            let one = self.import_one(source, wish, reporter)?;
+            all = Imported {
+                added: all.added + one.added,
+                duplicates: all.duplicates + one.duplicates,
+                self_follows: all.self_follows + one.self_follows,
+                over_limit: all.over_limit + one.over_limit,
+                invalid: all.invalid + one.invalid,
+                edges: all.edges + one.edges,
+                token: one.token,
+            };
+        }
+        reporter.finish();
+        Ok(all)
+    }
+
+    /// Asks for plain lines and writes them in the format of the file, so that the edges can be counted and a file
+    /// that was cut short on the way is never taken for a whole one.
+    fn export(&self, file: &Path, reporter: &Reporter) -> Result<u64> {
+        let call = Call::new(Method::GET, "/v1/admin/export?format=csv".to_owned());
+        let answer = self.client.send(Call { is_bulk: true, ..call })?;
+        let mut lines = answer.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut begin = vec![0; 4_096];
+        let length = read_fully(&mut lines, &mut begin).context("the server's answer could not be read")?;
+        begin.truncate(length);
+        let ids = id_kind(&begin);
+        let writer = EdgeWriter::create(file, Columns { ids, since: true })?;
+        let mut export = Export { writer, edges: 0, failure: None, reporter };
+        let text = Text { name: "the server's answer", format: FileFormat::Csv };
+        let rules = Rules { ids, since_max: Timestamp::MAX };
+        let read = text.read(begin.as_slice().chain(lines), rules, &mut export);
+        match (read, export.failure) {
+            (_, Some(error)) => Err(error),
+            (Err(Stop::Malformed(detail)), None) => Err(anyhow!(detail)),
+            (Err(Stop::Unreadable(error)), None) => Err(error),
+            (Err(Stop::Refused(error)), None) => Err(error.into()),
+            (Ok(()), None) => export.writer.finish().map(|()| export.edges),
+        }
+    }
+
+    fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport> {
+        let call = Call::new(Method::POST, format!("/v1/admin/verify?repair={repair}"));
+        let answer: VerifyAnswer = last_line(self.client.send(Call { is_bulk: true, ..call })?, reporter)?;
+        Ok(VerifyReport {
+            edges: answer.edges,
+            users: answer.users,
+            difference_count: answer.differences,
+            differences: answer.examples,
+            repaired: answer.repaired,
+        })
+    }
+
+    fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
+        // Also a pipe or device: what is sent must be looked at before it counts.
+        if file.exists() {
+            let detail = format!("{} exists already; name another file", file.display());
+            return Err(kinfolk_core::Error::InvalidInput { detail }.into());
+        }
+        let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
+        let answer = self.client.send(Call { is_bulk: true, ..call })?;
+        let could_not = || format!("could not write {}", file.display());
+        let mut out = OutputFile::create(file).with_context(could_not)?;
+        let total = answer.body().content_length();
+        let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
+        let mut body = Counted { inner: body, done: 0, total, reporter };
+        io::copy(&mut body, &mut out).with_context(could_not)?;
+        out.flush().with_context(could_not)?;
+        // A backup is looked at before it is called one: it may have been cut short on the way.
+        let content = out.content().ok_or_else(|| anyhow!("{} is not a file", file.display()))?;
+        let report = Embedded::inspect_backup(content)?;
+        out.commit().with_context(could_not)?;
+        Ok(report)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The server does not know what the file is called here.
+fn name_the_file(error: anyhow::Error, name: &str) -> anyhow::Error {
+    match error.downcast::<Refusal>() {
+        Ok(Refusal { code, message }) => {
+            let place = message.strip_prefix(IMPORTED_FILE).filter(|_| code == Some(ErrorCode::InvalidInput));
+            let message = place.map_or_else(|| message.clone(), |place| format!("{name}{place}"));
+            Refusal { code, message }.into()
+        }
+        Err(error) => error,
+    }
+}
+
+/// How the server calls a format.
+fn format_name(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Csv => "csv",
+        FileFormat::CsvGzip => "csv.gz",
+        FileFormat::CsvZstd => "csv.zst",
+        FileFormat::Parquet => "parquet",
+    }
+}
+
+/// The kind of ids in an export, by its first edge.
+fn id_kind(begin: &[u8]) -> IdKind {
+    let first_edge = begin.split(|&byte| byte == b'\n').nth(1).unwrap_or_default();
+    let first_id = first_edge.split(|&byte| byte == b',').next().unwrap_or_default();
+    if first_id.contains(&b'-') { IdKind::Uuid } else { IdKind::Integer }
+}
+
+fn read_fully(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match input.read(rest)? {
+            0 => break,
+            count => filled += count,
+        }
+    }
+    Ok(filled)
+}
+
+/// Text for a query: anything but letters, digits and a few signs is escaped.
+fn escaped(text: &str) -> String {
+    let escape = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(escape).collect()
+}
+
+/// Edges on their way from a server into a file.
+struct Export<'a> {
+    writer: EdgeWriter,
+    edges: u64,
+    /// Why the file could not be written.
+    failure: Option<anyhow::Error>,
+    reporter: &'a Reporter,
+}
+
+impl Sink for Export<'_> {
+    fn edge(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<(), Stop> {
+        self.edges += 1;
+        if self.edges.is_multiple_of(REPORT_EVERY) {
+            self.reporter.report(Progress { stage: "exporting", done: self.edges, total: None });
+        }
+        self.writer.write(edge, since.unwrap_or(Timestamp::MIN)).map_err(|error| {
+            self.failure = Some(error);
+            Stop::Malformed("the file could not be written".to_owned())
+        })
+    }
+
+    fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop> {
+        Err(Stop::malformed(place, reason))
+    }
+}
+
+/// Tells how much of a stream has passed.
+struct Counted<'a, R> {
+    inner: R,
+    done: u64,
+    total: Option<u64>,
+    reporter: &'a Reporter,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.done += count as u64;
+        self.reporter.report(Progress { stage: READING, done: self.done, total: self.total });
+        Ok(count)
+    }
+}
+
+/// An id in an answer; its form tells its kind.
+struct AnsweredId(Id);
+
+impl<'de> Deserialize<'de> for AnsweredId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        parse_id(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A time in an answer.
+struct AnsweredTime(Timestamp);
+
+impl<'de> Deserialize<'de> for AnsweredTime {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let time = Timestamp::parse(&text);
+        time.map(Self).ok_or_else(|| serde::de::Error::custom("expected a time in RFC 3339"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Following {
+    following: bool,
+    since: Option<AnsweredTime>,
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    items: Vec<T>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    id: AnsweredId,
+    since: AnsweredTime,
+}
+
+#[derive(Deserialize)]
+struct CountsItem {
+    following: u64,
+    followers: u64,
+}
+
+#[derive(Deserialize)]
+struct ImportAnswer {
+    added: u64,
+    duplicates: u64,
+    self_follows: u64,
+    over_limit: u64,
+    invalid: u64,
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct VerifyAnswer {
+    edges: u64,
+    users: u64,
+    differences: u64,
+    examples: Vec<String>,
+    repaired: bool,
+}
+
+#[derive(Deserialize)]
+struct ChangeItem {
+    position: u64,
+    r#type: String,
+    at: AnsweredTime,
+    follower: Option<AnsweredId>,
+    followee: Option<AnsweredId>,
+    since: Option<AnsweredTime>,
+    edges: Option<u64>,
+}
+
+impl ChangeItem {
+    fn into_change(self) -> Result<Change> {
+        let kind = EdgeKind::Follow;
+        let edge =
+            self.follower.zip(self.followee).map(|(one, other)| Edge { follower: one.0, followee: other.0 });
+        let body = match (self.r#type.as_str(), edge, self.since, self.edges) {
+            ("follow", Some(edge), ..) => ChangeBody::Followed { kind, edge },
+            ("unfollow", Some(edge), Some(since), _) => ChangeBody::Unfollowed { kind, edge, since: since.0 },
+            ("imported", _, _, Some(edges)) => ChangeBody::Imported { kind, edges },
+            (other, ..) => return Err(anyhow!("this version does not know changes of the type {other}")),
+        };
+        Ok(Change { position: Position(self.position), at: self.at.0, body })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_edge_tells_the_kind_of_ids() {
+        for (begin, kind) in [
+            ("", IdKind::Integer),
+            ("follower,followee,since\n", IdKind::Integer),
+            ("follower,followee,since\n1,2,2026-01-01T00:00:00.000Z\n", IdKind::Integer),
+            ("follower,followee,since\n0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b,", IdKind::Uuid),
+        ] {
+            assert_eq!(id_kind(begin.as_bytes()), kind, "{begin}");
+        }
+    }
+
+    #[test]
+    fn queries_are_escaped() {
+        assert_eq!(escaped("aZ0-_.~ &=é"), "aZ0-_.~%20%26%3D%C3%A9");
+    }
+
+    #[test]
+    fn the_file_is_named_where_the_server_could_not() {
+        let error = |code, message: &str| Refusal { code, message: message.to_owned() }.into();
+        let named = |error| name_the_file(error, "a.csv").to_string();
+        let place = format!("{IMPORTED_FILE}:3: no");
+        assert_eq!(named(error(Some(ErrorCode::InvalidInput), &place)), "a.csv:3: no");
+        assert_eq!(named(error(Some(ErrorCode::Forbidden), "no")), "no");
+    }
+}

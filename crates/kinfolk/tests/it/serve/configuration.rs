@@ -1,0 +1,85 @@
+//! Where settings come from, and what is said about them.
+
+use std::fs;
+use std::path::Path;
+
+use super::running::Running;
+use crate::support::Sandbox;
+
+#[test]
+fn the_effective_configuration_says_where_each_value_came_from() {
+    let sandbox = Sandbox::new();
+    sandbox
+        .write("kinfolk.toml", "[http]\naddress = \"127.0.0.1:1\"\nthreads = 3\n\n[log]\nkeep = \"1 d\"\n");
+    let mut command = sandbox.command(["config", "--log-keep", "2 d"]);
+    command.env("KINFOLK_HTTP", "127.0.0.1:2");
+    let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+    let line = |key: &str| {
+        let line = printed.lines().find(|line| line.trim_start_matches("# ").starts_with(key)).unwrap();
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("address"), "address = \"127.0.0.1:2\" # KINFOLK_HTTP");
+    assert_eq!(line("threads"), "threads = 3 # kinfolk.toml:3");
+    assert_eq!(line("keep ="), "keep = \"2 d\" # --log-keep");
+    assert_eq!(line("following_limit"), "following_limit = 10000 # default");
+    assert_eq!(line("otlp_endpoint"), "# otlp_endpoint = \"\" # default");
+
+    // What is printed is a configuration of the same meaning.
+    sandbox.write("again.toml", &printed);
+    let again = sandbox.ok("config --config again.toml --data ./kinfolk-data");
+    let values = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.split(" # ").next().unwrap().trim_end().to_owned()).collect()
+    };
+    assert_eq!(values(&again), values(&printed));
+}
+
+#[test]
+fn the_file_counts_for_commands_too() {
+    let sandbox = Sandbox::new();
+    sandbox.write("kinfolk.toml", "[graph]\nfollowing_limit = 2\n[client]\njson = true\n");
+    sandbox.ok("follow 1 2");
+    assert!(sandbox.ok("follow 1 3").starts_with('{'));
+    assert!(sandbox.fails("follow 1 4", 1).contains("already follows 2"));
+}
+
+#[test]
+fn mistakes_are_told_by_line() {
+    let sandbox = Sandbox::new();
+    for (file, status, part) in [
+        ("[http]\nadress = \"x\"\n", 2, "kinfolk.toml:2: http.adress is unknown"),
+        ("[http]\n\naddress = \"x\"\n", 2, "kinfolk.toml:3: http.address is invalid"),
+        ("[fleet]\n", 1, "kinfolk.toml:1: the fleet profile"),
+    ] {
+        sandbox.write("kinfolk.toml", file);
+        let message = sandbox.fails("serve", status);
+        assert!(message.contains(part), "{message}");
+    }
+    fs::remove_file(sandbox.path("kinfolk.toml")).unwrap();
+    assert!(sandbox.fails("serve --config missing.toml", 1).contains("could not read missing.toml"));
+    assert!(sandbox.fails("serve --http nowhere", 2).contains("expected an address"));
+    assert!(sandbox.fails("serve --role relay", 1).contains("not available"));
+    assert!(sandbox.fails("serve --log-level shouting=loud", 2).contains("logging.level"));
+}
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let sandbox = Sandbox::new();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating/configuration.md");
+    let reference = sandbox.ok("config --reference");
+    if std::env::var_os("KINFOLK_UPDATE_DOCS").is_some() {
+        fs::write(&page, &reference).unwrap();
+    }
+    assert!(
+        fs::read_to_string(page).unwrap_or_default() == reference,
+        "run this test with KINFOLK_UPDATE_DOCS=1 to write docs/operating/configuration.md anew"
+    );
+}
+
+#[test]
+fn logs_can_be_json() {
+    let sandbox = Sandbox::new();
+    let server = Running::start(&sandbox, "--log-format json");
+    let first: serde_json::Value = serde_json::from_str(&server.before[0]).unwrap();
+    assert_eq!(first["message"], "loading");
+    assert_eq!(server.end("TERM").0, 0);
+}

@@ -1,0 +1,10 @@
+//! `kinfolk serve` as a process: started on free ports, asked over both protocols, ended by signals.
+
+mod clients;
+mod configuration;
+mod keys;
+mod life;
+mod remote;
+mod running;
+mod tls;
+mod traces;
