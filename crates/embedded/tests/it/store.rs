@@ -90,6 +90,13 @@ fn a_backup_restores_to_the_same_edges() {
     }
     let file = folder.path().join("backup");
     let report = store.backup(&file, &|_| {}).unwrap();
+    assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
+    let whole = std::fs::read(&file).unwrap();
+    let cut = folder.path().join("cut");
+    for length in [0, 43, 44, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&cut, &whole[..length]).unwrap();
+        assert!(Embedded::inspect_backup(&cut).is_err(), "cut at {length}");
+    }
     assert_eq!(report.edges, 500);
     let path = folder.path().join("restored");
     Embedded::restore(&file, &path, &small(), &|_| {}).unwrap();
