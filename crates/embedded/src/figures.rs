@@ -62,7 +62,6 @@ pub struct Counters {
     sync_nanos: AtomicU64,
     reconciled_rows: AtomicU64,
     repaired: AtomicU64,
-    read_only: AtomicU64,
 }
 
 impl Counters {
@@ -77,11 +76,6 @@ impl Counters {
     pub fn synced(&self, waited: Duration) {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.sync_nanos.fetch_add(waited.as_nanos() as u64, Ordering::Relaxed);
-    }
-
-    /// The log failed.
-    pub fn failed(&self) {
-        self.read_only.store(1, Ordering::Relaxed);
     }
 
     /// Rows were compared with the truth.
@@ -105,7 +99,6 @@ impl Counters {
             sync_time: Duration::from_nanos(of(&self.sync_nanos)),
             reconciled_rows: of(&self.reconciled_rows),
             repaired: of(&self.repaired),
-            read_only: of(&self.read_only) != 0,
             ..Figures::default()
         }
     }

@@ -46,6 +46,7 @@ use crate::format::Identity;
 use crate::log::EventBody;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
+use crate::verify::Difference;
 use crate::writer::{Command, Writer};
 
 /// How many requests may wait for the writer before senders wait too.
@@ -228,13 +229,21 @@ impl Embedded {
         Ok(self.store.rows.scan(Tree::Pairs, kind))
     }
 
-    /// Brings all that was written so far into the row files, where scans meet it.
-    fn flush(&self) -> Result<()> {
+    /// As [`Embedded::run_on_writer`], waiting for the outcome.
+    fn ask_writer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
         self.run_on_writer(move |writer| {
-            let _ = reply.send(writer.store.flush_now());
+            let _ = reply.send(work(writer));
         })?;
         answer.blocking_recv().map_err(|_| Error::Closed)?
+    }
+
+    /// Brings all that was written so far into the row files, where scans meet it.
+    fn flush(&self) -> Result<()> {
+        self.ask_writer(|writer| writer.store.flush_now())
     }
 
     /// How many edges of a kind there are.
@@ -262,6 +271,7 @@ impl Embedded {
             trimmed,
             flushed: position(&store.flushed),
             snapshotted: position(&store.snapshotted),
+            read_only: store.failure().is_some(),
             ..store.counters.figures()
         }
     }
@@ -271,27 +281,45 @@ impl Embedded {
         Import::start(self.clone(), options, self.clock.now())
     }
 
-    /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to.
-    ///
-    /// Meant for a quiet store: a write in the middle of it can look like a difference of the index.
+    /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to. Writes go on;
+    /// what seems to differ is looked at again between two of them.
     pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        /// One repair can uncover another: a list that is right again has another length.
+        const ROUNDS_MAX: usize = 10;
         self.flush()?;
-        let (mut report, mut differences) = verify::pass(&self.store.rows, &self.store.index, progress)?;
-        while repair && !differences.is_empty() {
-            let (reply, answer) = oneshot::channel();
-            let before = differences.len();
-            self.run_on_writer(move |writer| {
-                let _ = reply.send(verify::repair(&writer.store, &differences));
-            })?;
-            answer.blocking_recv().map_err(|_| Error::Closed)??;
-            differences = verify::pass(&self.store.rows, &self.store.index, progress)?.1;
-            report.repaired = differences.is_empty();
-            if differences.len() >= before && before < verify::DIFFERENCES_MAX {
-                let detail = "some differences could not be repaired; restore from a backup".into();
-                return Err(Error::Corrupt { detail });
+        let (mut report, suspected) = verify::pass(&self.store.rows, &self.store.index, progress)?;
+        let suspects = suspected.len();
+        let mut real = self.settle(&suspected, repair)?;
+        report.keep(suspects, &real);
+        for _ in 0..ROUNDS_MAX {
+            if !repair || real.is_empty() {
+                return Ok(report);
             }
+            self.flush()?;
+            let (_, suspected) = verify::pass(&self.store.rows, &self.store.index, progress)?;
+            real = self.settle(&suspected, true)?;
+            report.repaired = real.is_empty();
         }
-        Ok(report)
+        let detail = "some differences could not be repaired; restore from a backup".into();
+        Err(Error::Corrupt { detail })
+    }
+
+    /// Looks at suspected differences again on the writer's thread, some at a time so that writes don't wait long.
+    fn settle(&self, suspected: &[Difference], repair: bool) -> Result<Vec<Difference>> {
+        const AT_A_TIME: usize = 256;
+        let mut real = Vec::new();
+        for some in suspected.chunks(AT_A_TIME) {
+            let some = some.to_vec();
+            real.extend(self.ask_writer(move |writer| verify::settle(&writer.store, &some, repair))?);
+        }
+        if repair && !real.is_empty() {
+            self.ask_writer(|writer| {
+                writer.store.flush_now()?;
+                let _open = writer.store.snapshot_gate.lock();
+                maintenance::snapshot(&writer.store)
+            })?;
+        }
+        Ok(real)
     }
 
     /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.

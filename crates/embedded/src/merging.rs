@@ -27,12 +27,18 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     let _ = rustix::process::nice(NICENESS);
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
     let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
+    let mut reconciled = Instant::now();
     while store.merging.wait(TICK) {
         let busy = pace.is_busy(store.position(), Instant::now());
         *store.unmerged.lock() = merge(store, busy).err().inspect(|error| {
             tracing::error!(%error, "row files could not be merged; it is tried again in a second");
         });
-        if let Err(error) = reconciler.step(Instant::now(), commands) {
+        // Once a second at most, and not while writers may be waiting for files to be merged.
+        if reconciled.elapsed() < TICK || store.rows.backlog().1 > usize::from(RUNS_BUSY) {
+            continue;
+        }
+        reconciled = Instant::now();
+        if let Err(error) = reconciler.step(reconciled, commands) {
             tracing::error!(%error, "the lists could not be compared with the edges; it is tried again in a second");
         }
     }

@@ -52,6 +52,8 @@ pub struct Store {
     /// The index was repaired, which the log does not tell: a snapshot has to.
     pub index_repaired: AtomicBool,
     pub counters: Counters,
+    /// Why writes are refused until the store is opened again.
+    failure: Mutex<Option<String>>,
     _lock: FolderLock,
 }
 
@@ -130,6 +132,7 @@ impl Store {
             unmerged: Mutex::new(None),
             index_repaired: AtomicBool::new(false),
             counters: Counters::default(),
+            failure: Mutex::new(None),
             settings,
             _lock: lock,
         };
@@ -180,6 +183,16 @@ impl Store {
     pub fn recoverable(&self) -> Position {
         let flushed = self.flushed.load(Ordering::Acquire);
         Position(flushed.min(self.snapshotted.load(Ordering::Acquire)))
+    }
+
+    /// Notes why writes are refused from now on.
+    pub fn fail(&self, reason: &str) {
+        self.failure.lock().get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Why writes are refused, if they are.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
     }
 
     /// Why rows can't be written to disk, if that is so.

@@ -6,19 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::BuildHasher;
+use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
-use kinfolk_core::graph::Edge;
+use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
+use crate::Progress;
 use crate::index::Index;
 use crate::rows::{Rows, Tree};
-use crate::{Progress, maintenance};
+use crate::store::Store;
 
 /// How many buckets users are hashed into.
 const BUCKETS: usize = 1 << 16;
 /// How many differences are held at a time; a repair goes round until there are none.
-pub const DIFFERENCES_MAX: usize = 100_000;
+const DIFFERENCES_MAX: usize = 100_000;
 /// How many differences a report spells out.
 const EXAMPLES_MAX: usize = 20;
 
@@ -171,9 +173,6 @@ impl Pass<'_> {
 
     fn note(&mut self, difference: Difference) {
         self.report.difference_count += 1;
-        if self.report.differences.len() < EXAMPLES_MAX {
-            self.report.differences.push(difference.to_string());
-        }
         if self.found.len() < DIFFERENCES_MAX {
             self.found.push(difference);
         }
@@ -249,29 +248,71 @@ impl Pass<'_> {
     }
 }
 
-/// Brings what differs back to the truth. Runs alone, on the writer's thread.
-pub fn repair(store: &crate::store::Store, differences: &[Difference]) -> Result<()> {
+/// Looks again at what seemed to differ, and repairs it if asked to. Runs on the writer's thread, where nothing changes
+/// meanwhile: a write in the middle of a pass can look like a difference. Returns what really differs.
+pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Vec<Difference>> {
+    let mut real = Vec::new();
+    for difference in suspected {
+        let Some(difference) = look_again(store, difference)? else { continue };
+        if repair {
+            mend(store, &difference)?;
+        }
+        real.push(difference);
+    }
+    if repair && !real.is_empty() {
+        // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
+        store.index_repaired.store(true, Ordering::Release);
+        store.counters.repaired(real.len());
+    }
+    Ok(real)
+}
+
+/// The difference as it is now, if there is one.
+pub fn look_again(store: &Store, suspected: &Difference) -> Result<Option<Difference>> {
     let (rows, index) = (&store.rows, &store.index);
-    for difference in differences {
-        match *difference {
-            Difference::Row { tree, kind, edge, since, missing } => {
-                rows.repair(tree, (kind, edge, since), missing);
-            }
-            Difference::Followees { kind, follower } => {
-                let followees: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
-                index.replace_followees(kind, follower, &followees);
-            }
-            Difference::FollowerCount { kind, id, .. } => {
-                let list = (kind, kinfolk_core::graph::Side::Followers, id);
-                let count = rows.list_rows(list, None).try_fold(0, |count, row| row.map(|_| count + 1))?;
-                index.set_follower_count(kind, id, count);
-            }
+    let found = match *suspected {
+        Difference::Row { tree, kind, edge, since, .. } => {
+            let expected = rows.since(kind, edge)? == Some(since);
+            let differs = rows.has(tree, (kind, edge, since))? != expected;
+            differs.then_some(Difference::Row { tree, kind, edge, since, missing: expected })
+        }
+        Difference::Followees { kind, follower } => {
+            let truth: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
+            (index.followees(kind, follower) != truth).then_some(Difference::Followees { kind, follower })
+        }
+        Difference::FollowerCount { kind, id, .. } => {
+            let list = rows.list_rows((kind, Side::Followers, id), None);
+            let is = list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1))?;
+            let counted = index.counts(kind, id).followers;
+            (counted != is).then_some(Difference::FollowerCount { kind, id, counted, is })
+        }
+    };
+    Ok(found)
+}
+
+/// Brings what differs back to the truth.
+fn mend(store: &Store, difference: &Difference) -> Result<()> {
+    match *difference {
+        Difference::Row { tree, kind, edge, since, missing } => {
+            store.rows.repair(tree, (kind, edge, since), missing);
+        }
+        Difference::Followees { kind, follower } => {
+            let followees: Vec<Id> = store.rows.followees(kind, follower).collect::<Result<_>>()?;
+            store.index.replace_followees(kind, follower, &followees);
+        }
+        Difference::FollowerCount { kind, id, is, .. } => {
+            store.index.set_follower_count(kind, id, u32::try_from(is).unwrap_or(u32::MAX));
         }
     }
-    // Repairs are not in the log: they count once they are in flushed rows and in a snapshot.
-    store.flush_now()?;
-    let _open = store.snapshot_gate.lock();
-    maintenance::snapshot(store)
+    Ok(())
+}
+
+impl VerifyReport {
+    /// Counts only what really differs of what a pass suspected.
+    pub(crate) fn keep(&mut self, suspected: usize, real: &[Difference]) {
+        self.difference_count -= (suspected - real.len()) as u64;
+        self.differences = real.iter().take(EXAMPLES_MAX).map(ToString::to_string).collect();
+    }
 }
 
 #[cfg(test)]

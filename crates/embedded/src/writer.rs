@@ -19,6 +19,8 @@ use crate::store::Store;
 const BATCH_REQUESTS_MAX: usize = 4_096;
 /// The most commands in one request: a frame must stay readable in one piece.
 const COMMANDS_MAX: usize = 100_000;
+/// The most commands that share a sync: a frame must stay readable in one piece.
+const BATCH_COMMANDS_MAX: usize = 1_000_000;
 /// How many sealed layers and un-merged runs may pile up before writers wait for background work.
 const SEALED_MAX: usize = 3;
 const RUNS_MAX: usize = 40;
@@ -68,13 +70,21 @@ impl Writer {
     }
 
     /// Works until nobody can send any more.
-    pub fn run(mut self, mut commands: mpsc::Receiver<Command>) -> Self {
+    pub fn run(mut self, mut queue: mpsc::Receiver<Command>) -> Self {
         let mut waiting = Vec::new();
-        while self.receive(&mut commands, &mut waiting) {
-            let mut writes = Vec::new();
+        while self.receive(&mut queue, &mut waiting) {
+            let (mut writes, mut commands) = (Vec::new(), 0);
             for command in waiting.drain(..) {
                 match command {
-                    Command::Write(request, reply) => writes.push((request, reply)),
+                    Command::Write(request, reply) => {
+                        commands += request.commands.len();
+                        writes.push((request, reply));
+                        if commands >= BATCH_COMMANDS_MAX {
+                            self.commit(std::mem::take(&mut writes));
+                            self.settle();
+                            commands = 0;
+                        }
+                    }
                     Command::Run(work) => {
                         self.commit(std::mem::take(&mut writes));
                         self.settle();
@@ -153,8 +163,9 @@ impl Writer {
         match synced {
             Ok(()) => self.logged = Some(logged),
             Err(error) => {
-                self.store.counters.failed();
-                self.refuse(logged, &error.into());
+                let error = Error::from(error);
+                self.store.fail(&error.to_string());
+                self.refuse(logged, &error);
             }
         }
     }
@@ -210,10 +221,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Refuses every later write until the store is opened again.
+    pub fn refuse_from_now_on(&mut self, reason: &str) -> Error {
+        self.log.refuse_from_now_on(reason);
+        self.store.fail(reason);
+        Error::ReadOnly { reason: reason.to_owned() }
+    }
+
     /// Makes events durable. Making them visible is the caller's next step. For work between two batches.
     pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
         self.write(events, floor)?;
-        Ok(self.log.finish_sync()?)
+        self.log.finish_sync().map_err(|error| {
+            let error = Error::from(error);
+            self.store.fail(&error.to_string());
+            error
+        })
     }
 
     /// Whether rows come in faster than they can be written to disk.

@@ -119,7 +119,7 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         for command in &commands {
             let Edge { follower, followee } = command.edge;
             self.require_ids(&[follower, followee])?;
-            if follower == followee {
+            if follower == followee && command.action == EdgeAction::Follow {
                 return Err(Error::SelfFollow);
             }
         }

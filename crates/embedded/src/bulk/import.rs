@@ -206,6 +206,10 @@ impl Import {
     /// Starts an import, or continues one with the same options that was stopped.
     pub(crate) fn start(store: Embedded, options: &ImportOptions, now: Timestamp) -> Result<Self> {
         let shared = store.shared();
+        // An import that is logged but could not be applied waits for the next start, which needs its folder.
+        if let Some(reason) = shared.failure() {
+            return Err(Error::ReadOnly { reason });
+        }
         let imports = imports_folder(&shared.folder);
         files::create_folder(&imports)?;
         let fingerprint = blake3::hash(options.fingerprint.as_bytes()).to_hex().to_string();
@@ -341,9 +345,9 @@ fn commit(
         store.signal.wake();
         Ok(loaded)
     });
-    let loaded = applied.inspect_err(|error| {
+    let loaded = applied.map_err(|error| {
         // The import is in the log, so it counts; what could not be applied is applied by the next start.
-        writer.log.refuse_from_now_on(&format!("an import could not be applied: {error}"));
+        writer.refuse_from_now_on(&format!("an import could not be applied: {error}"))
     })?;
     Ok(ImportReport {
         added: loaded.added,

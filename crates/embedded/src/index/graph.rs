@@ -172,7 +172,7 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
             Err(_) => false,
         });
         if removed {
-            self.with_user(followee, |user| user.followers -= 1);
+            self.with_user(followee, |user| user.followers = user.followers.saturating_sub(1));
             self.edges.fetch_sub(1, Ordering::Relaxed);
         }
         removed

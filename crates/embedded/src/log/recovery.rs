@@ -51,16 +51,8 @@ pub fn recover(
         offset: segment::HEADER_LEN,
     };
     let segments = scan.run(found, from, replay)?;
+    scan.require_mark()?;
     let end = Position(scan.next.0 - 1);
-    if let Some(marked) = marked.filter(|&marked| marked > end) {
-        return Err(Error::Corrupt {
-            detail: format!(
-                "the change log in {} ends at position {end}, but position {marked} was acknowledged: \
-                 its end is missing or damaged; restore from a backup",
-                log_folder.display()
-            ),
-        });
-    }
     mark.record(end)?;
     mark.sync()?;
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
@@ -133,6 +125,20 @@ impl Scan {
         if from >= self.next { Err(self.ends_before(from)) } else { Ok(found) }
     }
 
+    /// Refuses a log that ends before what was acknowledged.
+    fn require_mark(&self) -> Result<()> {
+        let end = Position(self.next.0 - 1);
+        match self.marked.filter(|&marked| marked > end) {
+            None => Ok(()),
+            Some(marked) => Err(Error::Corrupt {
+                detail: format!(
+                    "the change log ends at position {end}, but position {marked} was acknowledged: \
+                     its end is missing or damaged; restore from a backup"
+                ),
+            }),
+        }
+    }
+
     fn ends_before(&self, from: Position) -> Error {
         Error::Corrupt {
             detail: format!(
@@ -192,6 +198,8 @@ impl Scan {
             if !clean && self.marked.is_none() {
                 return Err(damaged("the mark is missing, so that damage cannot be told from a torn end"));
             }
+            // Before anything is cut off: what is behind the damage may be needed to save what can be saved.
+            self.require_mark()?;
             self.settle_end(segment, valid)
         } else if clean {
             segment.bytes = valid;

@@ -21,11 +21,10 @@ use crate::metrics::Operation;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let follow_refuses = &[ErrorCode::SelfFollow, ErrorCode::FollowingLimit];
-    let refuses = &[ErrorCode::SelfFollow];
     routes
         .add(Endpoint::write(Operation::Follow).refusing(follow_refuses), routes!(follow))
-        .add(Endpoint::write(Operation::Unfollow).refusing(refuses), routes!(unfollow))
-        .add(Endpoint::write(Operation::RemoveFollower).refusing(refuses), routes!(remove_follower))
+        .add(Endpoint::write(Operation::Unfollow), routes!(unfollow))
+        .add(Endpoint::write(Operation::RemoveFollower), routes!(remove_follower))
 }
 
 /// The actor follows a user.
