@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 use kinfolk_core::{Position, Result};
 use tokio::sync::mpsc;
 
+use crate::maintenance;
 use crate::reconcile::Reconciler;
 use crate::store::Store;
 use crate::writer::Command;
 
 /// How often it looks around when nobody wakes it.
 const TICK: Duration = Duration::from_secs(1);
-/// How much less than others it gets, as `nice` counts.
-const NICENESS: i32 = 10;
 /// So many changes a second make a store busy: then files are merged later, and more of them at once.
 const BUSY_CHANGES: f64 = 2_000.0;
 /// How many un-merged runs are worth merging in a calm store, and in a busy one.
@@ -23,8 +22,7 @@ const RUNS_BUSY: u8 = 16;
 
 /// Works until it is told to stop.
 pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
-    // Without the right to it, it works at the usual priority.
-    let _ = rustix::process::nice(NICENESS);
+    maintenance::yield_to_others();
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
     let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
     let mut reconciled = Instant::now();
