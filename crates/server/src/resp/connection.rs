@@ -148,6 +148,10 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                 }
                 Ok(command) => self.run_one(command, arguments, work).await?,
             }
+            if std::mem::take(&mut self.session.caller_changed) {
+                // What was found and paid for held for the former caller.
+                (work.granted, work.paid) = (None, false);
+            }
             if work.writes.is_full() {
                 self.commit(work).await;
             }
@@ -182,16 +186,18 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                 let detail = format!("wrong number of arguments for '{}'", command.name);
                 return Err(Error::InvalidRequest { detail });
             }
-            if let Some(caller) = caller {
-                if let Some(scope) = command.scope
-                    && work.granted != command.scope
-                {
-                    caller.require(scope)?;
-                    work.granted = Some(scope);
+            // A caller whose credential has ended may show another.
+            if let Some(caller) = caller.filter(|_| !command.is_open()) {
+                match command.scope {
+                    None => caller.check()?,
+                    Some(scope) if work.granted == Some(scope) => {}
+                    Some(scope) => {
+                        caller.require(scope)?;
+                        work.granted = Some(scope);
+                    }
                 }
-                // A caller whose credential has ended may show another.
-                if !work.paid && !command.is_open() {
-                    caller.admit(1)?;
+                if !work.paid {
+                    caller.budget.take(1)?;
                 }
             }
             Ok(command)
@@ -227,10 +233,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
             Verb::Read(verb) => Box::pin(self.read(verb, arguments, work.out)).await,
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
             Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
-                Ok(queue) => {
-                    work.granted = None;
-                    return Box::pin(self.execute(*queue, work)).await;
-                }
+                Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
                 Err(error) => Err(error),
             },
             Verb::Transaction(verb) => self.change_transaction(verb, work.out),
@@ -311,8 +314,11 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
     async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
         work.out.array(queue.batch.len());
-        let mut work = Work { writes: &mut *work.writes, out: &mut *work.out, paid: true, granted: None };
-        self.run(&queue.batch, &queue.input, &mut work).await
+        let mut inner = Work { writes: &mut *work.writes, out: &mut *work.out, paid: true, granted: None };
+        let ran = self.run(&queue.batch, &queue.input, &mut inner).await;
+        // It may have changed the caller.
+        (work.granted, work.paid) = (None, work.paid && inner.paid);
+        ran
     }
 
     async fn commit(&mut self, work: &mut Work<'_>) {

@@ -31,6 +31,8 @@ pub(super) struct Session<S> {
     pub name: String,
     /// Who is calling, once that is known.
     pub caller: Option<Caller>,
+    /// The caller is not the one that the last command had; whoever remembers something about it forgets it.
+    pub caller_changed: bool,
     pub version: Version,
     /// The token that the next read must have seen.
     pub after: Option<String>,
@@ -60,6 +62,7 @@ impl<S> Session<S> {
             peer,
             name: String::new(),
             caller,
+            caller_changed: false,
             version: Version::Two,
             after: None,
             written: None,
@@ -70,7 +73,14 @@ impl<S> Session<S> {
 
     /// Back to the state of a new connection.
     pub fn reset(&mut self) {
-        *self = Self { id: self.id, ..Self::new(Arc::clone(&self.shared), self.peer) };
+        let new = Self::new(Arc::clone(&self.shared), self.peer);
+        *self = Self { id: self.id, caller_changed: true, ..new };
+    }
+
+    /// Somebody else calls from here on.
+    pub fn set_caller(&mut self, caller: Caller) {
+        self.caller = Some(caller);
+        self.caller_changed = true;
     }
 
     /// Whether a read may answer from what is there, without waiting for a position.

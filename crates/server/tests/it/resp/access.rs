@@ -6,16 +6,18 @@ use std::time::Duration;
 use kinfolk_core::{IdKind, Timestamp};
 use kinfolk_server::resp::RespSettings;
 use kinfolk_server::resp::table::{COMMANDS, Who};
-use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Scope, TokenSettings};
+use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings};
 
 use super::client::encode_words;
 use super::server::{Server, Setup};
 
-/// A server that wants API keys, with a key that may read and one that may write.
+/// A server that wants API keys, with a key that may read, one that may write, and one that may read twice an hour.
 struct Guarded {
     server: Server,
     reader: String,
     writer: String,
+    limited: String,
+    keys: PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -24,28 +26,24 @@ fn guarded(settings: RespSettings) -> Guarded {
     let path: PathBuf = folder.path().join("keys.toml");
     let mut keys = KeyFile::read_or_new(&path).unwrap();
     let now = Timestamp::from_millis(1_794_729_600_000);
-    let mut add = |name: &str, scope: Scope| {
+    let mut add = |name: &str, scope: Scope, limit: Option<Rate>| {
         keys.add(
-            NewKey {
-                name: name.to_owned(),
-                scopes: [scope].into_iter().collect(),
-                limit: None,
-                not_after: None,
-            },
+            NewKey { name: name.to_owned(), scopes: [scope].into_iter().collect(), limit, not_after: None },
             now,
         )
         .unwrap()
     };
-    let (reader, writer) = (add("reader", Scope::Read), add("writer", Scope::Write));
+    let (reader, writer) = (add("reader", Scope::Read, None), add("writer", Scope::Write, None));
+    let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(2)));
     keys.write(&path).unwrap();
     let access = Access::new(&AccessSettings {
         id_kind: IdKind::Integer,
-        keys_file: Some(path),
+        keys_file: Some(path.clone()),
         tokens: Some(TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk")),
         limits: LimitSettings::default(),
     });
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });
-    Guarded { server, reader, writer, _folder: folder }
+    Guarded { server, reader, writer, limited, keys: path, _folder: folder }
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -169,4 +167,54 @@ fn strangers_have_smaller_frames_and_little_time() {
     assert_eq!(known.call(&format!("AUTH {}", guarded.reader)), "+OK");
     guarded.server.connect().assert_closed();
     assert_eq!(known.call("SCARD following:1"), "0");
+}
+
+#[test]
+fn another_caller_in_a_pipeline_has_its_own_scopes() {
+    let guarded = guarded(usual());
+    let reader = &guarded.reader;
+    for change in [format!("AUTH {reader}"), format!("HELLO 2 AUTH default {reader}")] {
+        let change = change.as_str();
+        let pipelines: [&[&str]; 3] = [
+            &["FOLLOW 7 1", change, "FOLLOW 5 6"],
+            &["MULTI", "FOLLOW 7 1", change, "FOLLOW 5 6", "EXEC"],
+            &["FOLLOW 7 1", "MULTI", change, "EXEC", "FOLLOW 5 6"],
+        ];
+        for pipeline in pipelines {
+            let mut client = guarded.server.connect();
+            assert_eq!(client.call(&format!("AUTH {}", token(7))), "+OK");
+            let replies = client.call_all(pipeline);
+            assert!(replies.last().unwrap().contains("-NOPERM this needs the scope write"), "{replies:?}");
+            assert_eq!(client.call("FOLLOWS 5 6"), "0");
+        }
+    }
+}
+
+#[test]
+fn another_caller_in_a_pipeline_has_its_own_budget() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
+    let change = format!("AUTH {}", guarded.limited);
+    let replies = client.call_all(&["SCARD following:1", &change, "PING", "SCARD following:1", "PING"]);
+    assert_eq!(replies[..4], ["0", "+OK", "+PONG", "0"]);
+    assert!(replies[4].starts_with("-LIMIT "), "{replies:?}");
+}
+
+#[test]
+fn a_caller_that_was_revoked_may_only_say_who_else_it_is() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
+    let mut keys = KeyFile::read_or_new(&guarded.keys).unwrap();
+    keys.revoke(guarded.reader.split('_').nth(1).unwrap()).unwrap();
+    keys.write(&guarded.keys).unwrap();
+    guarded.server.service.access.poll();
+    for command in COMMANDS.iter().filter(|command| !command.is_open()) {
+        client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
+        let reply = client.reply();
+        assert!(reply.starts_with("-NOAUTH the credential was revoked"), "{}: {reply}", command.name);
+    }
+    assert_eq!(client.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    assert_eq!(client.call("PING"), "+PONG");
 }
