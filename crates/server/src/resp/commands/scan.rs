@@ -17,7 +17,7 @@ use std::io::Write;
 use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
-use super::super::glob;
+use super::super::glob::Pattern;
 use super::super::reply::Output;
 use super::{Request, invalid, is, number, syntax_error};
 
@@ -36,7 +36,7 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
     for option in request.options(3) {
         match option? {
             (name, value) if is(name, "COUNT") => count = number::<usize>(value)?.clamp(1, COUNT_MAX),
-            (name, value) if is(name, "MATCH") => pattern = Some(value),
+            (name, value) if is(name, "MATCH") => pattern = Some(Pattern::new(value)?),
             _ => return Err(syntax_error()),
         }
     }
@@ -69,7 +69,7 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
         pattern.is_none_or(|pattern| {
             text.clear();
             let _ = write!(text, "{}", member.id);
-            glob::matches(pattern, &text)
+            pattern.matches(&text)
         })
     });
     out.array(2);

@@ -140,3 +140,19 @@ fn a_read_waits_for_its_token() {
     // It was for one read only.
     assert_eq!(replies[2], "1");
 }
+
+#[test]
+fn a_pattern_has_a_bound() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let (longest, longer) = ("*".repeat(128), "[".repeat(129));
+    assert_eq!(client.call(&format!("SSCAN following:1 0 MATCH {longest}")), "[\"0\", []]");
+    assert_eq!(client.call(&format!("CONFIG GET save {longest}x")), "-ERR a pattern has at most 128 bytes");
+    for command in [format!("SSCAN following:1 0 MATCH {longer}"), format!("CONFIG GET {longer}")] {
+        assert_eq!(client.call(&command), "-ERR a pattern has at most 128 bytes");
+    }
+    let many = "a ".repeat(17);
+    assert!(
+        client.call(&format!("CONFIG GET {many}")).starts_with("-ERR 17 patterns in one call are too many")
+    );
+}
