@@ -50,6 +50,16 @@ struct Work<'a> {
     paid: bool,
     /// The scope that the caller was last found to have, in this batch.
     granted: Option<Scope>,
+    /// Set within `EXEC`: its writes are not committed in parts, and it goes on when the client is gone.
+    is_transaction: bool,
+    /// Nobody takes the replies of the transaction any more.
+    is_gone: bool,
+}
+
+impl<'a> Work<'a> {
+    fn new(writes: &'a mut Writes, out: &'a mut Output, paid: bool) -> Self {
+        Self { writes, out, paid, granted: None, is_transaction: false, is_gone: false }
+    }
 }
 
 impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
@@ -105,7 +115,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                     .caller
                     .as_ref()
                     .is_none_or(|caller| caller.budget.take(batch.len() as u32).is_ok());
-                let mut work = Work { writes, out, paid, granted: None };
+                let mut work = Work::new(writes, out, paid);
                 let ran = self.run(batch, input, &mut work).await;
                 self.tally.observe(&self.session.shared.service.metrics, started.elapsed());
                 ran?;
@@ -152,11 +162,11 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                 // What was found and paid for held for the former caller.
                 (work.granted, work.paid) = (None, false);
             }
-            if work.writes.is_full() {
+            if work.writes.is_full() && !work.is_transaction {
                 self.commit(work).await;
             }
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
-                self.send(work.out).await?;
+                self.send_part(work).await?;
             }
             if self.session.closing {
                 break;
@@ -212,7 +222,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
         work: &mut Work<'_>,
     ) -> std::result::Result<(), Gone> {
         if self.session.transaction.is_some() && is_queued(command.verb) {
-            self.enqueue(arguments, work);
+            self.enqueue(command, arguments, work);
             return Ok(());
         }
         self.tally.add(command.operation);
@@ -228,7 +238,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
             // The most frequent command has the shortest way: no allocation.
             Verb::Read(Read::IsMember) if self.session.sees_enough() => {
                 let service = &*self.session.shared.service;
-                check::is_member(&Request { service, arguments, fresh: None }, work.out).await
+                check::is_member(&Request { service, arguments, fresh: None, budget: None }, work.out).await
             }
             Verb::Read(verb) => Box::pin(self.read(verb, arguments, work.out)).await,
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
@@ -250,11 +260,21 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     async fn read(&mut self, verb: Read, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
         let (fresh, written) = (self.session.after.take(), self.session.written.take());
         let service = &*self.session.shared.service;
-        if let Some(written) = &written {
-            // A check of nothing: it waits until the write is visible.
-            service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+        let budget = self.session.caller.as_ref().map(|caller| &*caller.budget);
+        let read = async {
+            if let Some(written) = &written {
+                // A check of nothing: it waits until the write is visible.
+                service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+            }
+            let request = Request { service, arguments, fresh: fresh.as_deref(), budget };
+            commands::read(verb, request, out).await
+        };
+        let result = read.await;
+        if let Err(Error::NotYetVisible { .. }) = result {
+            // The client will try again, and means the same by it.
+            (self.session.after, self.session.written) = (fresh, written);
         }
-        commands::read(verb, Request { service, arguments, fresh: fresh.as_deref() }, out).await
+        result
     }
 
     fn parse_write(&self, command: &Command, arguments: Arguments<'_>) -> Result<(Answer, Vec<EdgeCommand>)> {
@@ -275,9 +295,10 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
         Err(Error::NotAvailable { what })
     }
 
-    fn enqueue(&mut self, arguments: Arguments<'_>, work: &mut Work<'_>) {
+    fn enqueue(&mut self, command: &Command, arguments: Arguments<'_>, work: &mut Work<'_>) {
         self.tally.add(Operation::Other);
-        match self.session.enqueue(arguments) {
+        let edges = if let Verb::Write(_) = command.verb { arguments.len().saturating_sub(2) } else { 0 };
+        match self.session.enqueue(arguments, edges.max(1)) {
             Ok(()) => work.out.simple("QUEUED"),
             Err(error) => {
                 self.abort_transaction();
@@ -314,11 +335,13 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
     async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
         work.out.array(queue.batch.len());
-        let mut inner = Work { writes: &mut *work.writes, out: &mut *work.out, paid: true, granted: None };
+        let mut inner = Work::new(&mut *work.writes, &mut *work.out, true);
+        inner.is_transaction = true;
         let ran = self.run(&queue.batch, &queue.input, &mut inner).await;
+        let is_gone = inner.is_gone;
         // It may have changed the caller.
         (work.granted, work.paid) = (None, work.paid && inner.paid);
-        ran
+        if is_gone { Err(Gone) } else { ran }
     }
 
     async fn commit(&mut self, work: &mut Work<'_>) {
@@ -340,6 +363,20 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     fn fail(&self, operation: Operation, error: &Error, out: &mut Output) {
         self.session.shared.service.metrics.failed(Protocol::Resp, operation, error.code());
         out.error(error);
+    }
+
+    /// Sends what there is before there is too much of it. A transaction does not stop half-way for a client that is
+    /// gone: the rest of its replies is thrown away.
+    async fn send_part(&mut self, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
+        if !work.is_gone {
+            let sent = self.send(work.out).await;
+            if !work.is_transaction {
+                return sent;
+            }
+            work.is_gone = sent.is_err();
+        }
+        work.out.bytes.clear();
+        Ok(())
     }
 
     async fn send(&mut self, out: &mut Output) -> std::result::Result<(), Gone> {

@@ -13,6 +13,9 @@ use super::settings::RespSettings;
 use crate::access::Caller;
 use crate::service::Service;
 
+/// The most commands of a transaction: as many edges as the graph takes in one commit, so that it needs no more.
+const TRANSACTION_STEPS_MAX: usize = 10_000;
+
 /// What all connections share.
 pub(super) struct Shared<S> {
     pub service: Arc<Service<S>>,
@@ -48,6 +51,8 @@ pub(super) struct Session<S> {
 pub(super) struct Queue {
     pub input: Vec<u8>,
     pub batch: Batch,
+    /// How much they do: an edge that is written counts as one, and so does any other command.
+    pub steps: usize,
     /// One of them was refused, so none will be run.
     pub aborted: bool,
 }
@@ -93,10 +98,15 @@ impl<S> Session<S> {
         if self.caller.is_some() { &settings.frame } else { &settings.unauthenticated_frame }
     }
 
-    /// Keeps a command for later.
-    pub fn enqueue(&mut self, arguments: Arguments<'_>) -> Result<()> {
+    /// Keeps a command of so many steps for later.
+    pub fn enqueue(&mut self, arguments: Arguments<'_>, steps: usize) -> Result<()> {
         let max = self.shared.settings.transaction_bytes_max;
         let Some(queue) = &mut self.transaction else { return Ok(()) };
+        queue.steps += steps;
+        if queue.steps > TRANSACTION_STEPS_MAX {
+            let what = "commands and edges in one transaction";
+            return Err(Error::TooMany { what, given: queue.steps, max: TRANSACTION_STEPS_MAX });
+        }
         if queue.input.len() + queue.batch.capacity_bytes() + arguments.bytes() > max {
             return Err(Error::TooLarge { max });
         }

@@ -19,7 +19,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
 use super::super::glob::Pattern;
 use super::super::reply::Output;
-use super::{Request, invalid, is, number, syntax_error};
+use super::{Request, Toll, invalid, is, number, syntax_error};
 
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
@@ -42,12 +42,14 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
     }
     let graph = &request.service.graph;
     let mut members = Vec::new();
+    let mut toll = Toll::default();
     let next = loop {
         // One more than asked: its place is where the next step starts.
         let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
         let list = (key.side, key.of);
         let page = graph.walk(EdgeKind::Follow, list, after, wanted, request.fresh).await?;
         after = page.last().copied();
+        toll.pay(request, page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
         if ended {

@@ -11,7 +11,8 @@ use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rat
 use super::client::encode_words;
 use super::server::{Server, Setup};
 
-/// A server that wants API keys, with a key that may read, one that may write, and one that may read twice an hour.
+/// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
+/// hour.
 struct Guarded {
     server: Server,
     reader: String,
@@ -34,7 +35,7 @@ fn guarded(settings: RespSettings) -> Guarded {
         .unwrap()
     };
     let (reader, writer) = (add("reader", Scope::Read, None), add("writer", Scope::Write, None));
-    let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(2)));
+    let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(20)));
     keys.write(&path).unwrap();
     let access = Access::new(&AccessSettings {
         id_kind: IdKind::Integer,
@@ -196,9 +197,11 @@ fn another_caller_in_a_pipeline_has_its_own_budget() {
     let mut client = guarded.server.connect();
     assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
     let change = format!("AUTH {}", guarded.limited);
-    let replies = client.call_all(&["SCARD following:1", &change, "PING", "SCARD following:1", "PING"]);
-    assert_eq!(replies[..4], ["0", "+OK", "+PONG", "0"]);
-    assert!(replies[4].starts_with("-LIMIT "), "{replies:?}");
+    let mut pipeline = vec!["SCARD following:1", &change];
+    pipeline.extend(["PING"; 21]);
+    let replies = client.call_all(&pipeline);
+    assert_eq!(replies[21], "+PONG");
+    assert!(replies[22].starts_with("-LIMIT "), "{replies:?}");
 }
 
 #[test]
@@ -217,4 +220,35 @@ fn a_caller_that_was_revoked_may_only_say_who_else_it_is() {
     }
     assert_eq!(client.call(&format!("AUTH {}", guarded.writer)), "+OK");
     assert_eq!(client.call("PING"), "+PONG");
+}
+
+#[test]
+fn a_long_walk_costs_as_many_requests() {
+    let guarded = guarded(usual());
+    let mut writer = guarded.server.connect();
+    assert_eq!(writer.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    let follows: Vec<String> = (1_000..3_000).map(|id| format!("SADD following:{id} 500 501")).collect();
+    let follows: Vec<&str> = follows.iter().map(String::as_str).collect();
+    assert!(writer.call_all(&follows).iter().all(|reply| reply == "2"));
+
+    let left = || {
+        let caller = guarded.server.service.access.authenticate(&guarded.limited).unwrap();
+        caller.budget.state().unwrap().remaining
+    };
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.limited)), "+OK");
+    for (command, cost) in [
+        ("SCARD followers:500", 1),
+        ("SMEMBERS followers:500", 3),
+        ("SINTERCARD 1 followers:500", 3),
+        ("SINTER followers:500 followers:501", 5),
+        ("SSCAN followers:500 0 COUNT 999", 2),
+        ("SINTERCARD 2 followers:500 followers:501", 5),
+    ] {
+        let before = left();
+        assert!(!client.call(command).starts_with('-'), "{command}");
+        assert_eq!(before - left(), cost, "{command}");
+    }
+    assert_eq!(left(), 1);
+    assert!(client.call("SMEMBERS followers:500").starts_with("-LIMIT "));
 }
