@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore};
 use kinfolk_core::{EdgeKind, Error, Result};
@@ -21,6 +21,7 @@ use super::transport::{self, Rest, Socket};
 use super::workspace::Workspace;
 use super::writes::{Answer, Writes};
 use crate::access::Scope;
+use crate::inner;
 use crate::metrics::{Operation, Protocol};
 
 /// The most commands in one batch.
@@ -71,12 +72,14 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     pub async fn serve(mut self, stop: CancellationToken, _guard: impl Send) {
         let mut rest = Rest::default();
         let mut stopped = pin!(stop.cancelled());
+        let mut stranger_until = None;
         loop {
+            let silent_until = patience(&self.session, &mut stranger_until);
             let turn = &mut self.turn;
             let receiving = transport::receive(&mut self.socket, &mut rest, stopped.as_mut(), || *turn = 0);
-            let received = match patience(&self.session) {
+            let received = match silent_until {
                 None => receiving.await,
-                Some(max) => tokio::time::timeout(max, receiving).await.unwrap_or(None),
+                Some(until) => tokio::time::timeout_at(until.into(), receiving).await.unwrap_or(None),
             };
             let Some(mut workspace) = received else { break };
             match self.process(&mut workspace).await {
@@ -361,6 +364,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     }
 
     fn fail(&self, operation: Operation, error: &Error, out: &mut Output) {
+        inner::log(error, &format_args!("connection {}", self.session.id));
         self.session.shared.service.metrics.failed(Protocol::Resp, operation, error.code());
         out.error(error);
     }
@@ -398,10 +402,14 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     }
 }
 
-/// How long a connection may be silent.
-fn patience<S>(session: &Session<S>) -> Option<Duration> {
+/// Until when a connection may be silent. A stranger has one deadline, whatever it sends until then.
+fn patience<S>(session: &Session<S>, stranger_until: &mut Option<Instant>) -> Option<Instant> {
     let settings = &session.shared.settings;
-    if session.caller.is_none() { Some(settings.unauthenticated_max) } else { settings.idle_max }
+    if session.caller.is_none() {
+        return Some(*stranger_until.get_or_insert_with(|| Instant::now() + settings.unauthenticated_max));
+    }
+    *stranger_until = None;
+    settings.idle_max.map(|max| Instant::now() + max)
 }
 
 /// Whether a transaction queues it, instead of running it.

@@ -157,8 +157,7 @@ fn open<S: EdgeStore + ChangeLog>(
         return None;
     }
     let stream = TcpStream::from_std(stream).ok()?;
-    // Replies are sent whole, so there is nothing to wait for.
-    let _ = stream.set_nodelay(true);
+    crate::socket::prepare(&stream);
     Some((stream, Session::new(shared, peer), counted))
 }
 

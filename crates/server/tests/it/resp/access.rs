@@ -1,7 +1,8 @@
 //! Who may call what, over every command of the table.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::{IdKind, Timestamp};
 use kinfolk_server::resp::RespSettings;
@@ -164,6 +165,14 @@ fn strangers_have_smaller_frames_and_little_time() {
     }
     let mut silent = guarded.server.connect();
     silent.assert_closed();
+    // Nor does it help to say something from time to time.
+    let mut talkative = guarded.server.connect();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while talkative.stream.write_all(&encode_words(["RESET"].into_iter())).is_ok()
+        && talkative.try_reply().is_some()
+    {
+        assert!(Instant::now() < patience, "a stranger holds a connection");
+    }
     let mut known = guarded.server.connect();
     assert_eq!(known.call(&format!("AUTH {}", guarded.reader)), "+OK");
     guarded.server.connect().assert_closed();
