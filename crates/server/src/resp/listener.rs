@@ -42,8 +42,13 @@ pub async fn run<S: EdgeStore + ChangeLog>(
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let threads = settings.threads.max(1);
-    let shared =
-        Arc::new(Shared { service, settings, connections: AtomicUsize::new(0), accepted: AtomicU64::new(0) });
+    let shared = Arc::new(Shared {
+        service,
+        settings,
+        connections: AtomicUsize::new(0),
+        accepted: AtomicU64::new(0),
+        seats: Arc::default(),
+    });
     let tls = tls.map(TlsAcceptor::from);
     let workers = (0..threads)
         .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), stop.clone()))

@@ -9,8 +9,9 @@ use kinfolk_core::{Error, Result};
 use super::batch::{Arguments, Batch};
 use super::frame::FrameLimits;
 use super::reply::Version;
+use super::seats::{Seat, Seats};
 use super::settings::RespSettings;
-use crate::access::Caller;
+use crate::access::{Caller, Identity};
 use crate::service::Service;
 
 /// The most commands of a transaction: as many edges as the graph takes in one commit, so that it needs no more.
@@ -24,6 +25,8 @@ pub(super) struct Shared<S> {
     pub connections: AtomicUsize,
     /// How many there have been.
     pub accepted: AtomicU64,
+    /// How many each caller has.
+    pub seats: Arc<Seats>,
 }
 
 /// One connection.
@@ -36,6 +39,8 @@ pub(super) struct Session<S> {
     pub caller: Option<Caller>,
     /// The caller is not the one that the last command had; whoever remembers something about it forgets it.
     pub caller_changed: bool,
+    /// The caller's right to this connection; none while everybody is the same caller.
+    seat: Option<Seat>,
     pub version: Version,
     /// The token that the next read must have seen.
     pub after: Option<String>,
@@ -68,6 +73,7 @@ impl<S> Session<S> {
             name: String::new(),
             caller,
             caller_changed: false,
+            seat: None,
             version: Version::Two,
             after: None,
             written: None,
@@ -82,10 +88,22 @@ impl<S> Session<S> {
         *self = Self { id: self.id, caller_changed: true, ..new };
     }
 
-    /// Somebody else calls from here on.
-    pub fn set_caller(&mut self, caller: Caller) {
+    /// Somebody else calls from here on. Refused if it has too many connections.
+    pub fn set_caller(&mut self, caller: Caller) -> Result<()> {
+        let settings = &self.shared.settings;
+        let max = match caller.identity {
+            Identity::Anyone => None,
+            Identity::Service(_) => Some(settings.service_connections_max),
+            Identity::User(_) => Some(settings.user_connections_max),
+        };
+        if let Some(max) = max
+            && !self.seat.as_ref().is_some_and(|seat| seat.is_of(&caller.identity))
+        {
+            self.seat = Some(self.shared.seats.take(&caller.identity, max)?);
+        }
         self.caller = Some(caller);
         self.caller_changed = true;
+        Ok(())
     }
 
     /// Whether a read may answer from what is there, without waiting for a position.

@@ -68,8 +68,7 @@ fn authenticate<S>(session: &mut Session<S>, credential: Option<&[u8]>) -> Resul
     const INVALID: Error = Error::Unauthenticated { detail: "the credential is not valid" };
     let credential = credential.and_then(|bytes| str::from_utf8(bytes).ok()).ok_or(INVALID)?;
     let caller = session.shared.service.access.authenticate(credential)?;
-    session.set_caller(caller);
-    Ok(())
+    session.set_caller(caller)
 }
 
 /// `HELLO [version [AUTH name credential] [SETNAME name]]`.

@@ -261,3 +261,27 @@ fn a_long_walk_costs_as_many_requests() {
     assert_eq!(left(), 1);
     assert!(client.call("SMEMBERS followers:500").starts_with("-LIMIT "));
 }
+
+#[test]
+fn one_caller_has_only_so_many_connections() {
+    let guarded = guarded(RespSettings { user_connections_max: 2, ..usual() });
+    let login = format!("AUTH {}", token(7));
+    let (mut one, mut two, mut three) =
+        (guarded.server.connect(), guarded.server.connect(), guarded.server.connect());
+    assert_eq!([one.call(&login), two.call(&login)], ["+OK", "+OK"]);
+    assert!(three.call(&login).starts_with("-ERR too many connections of this caller"));
+    assert!(three.call("PING").starts_with("-NOAUTH "));
+    // It may say again who it is, and others are not hurt.
+    assert_eq!(one.call(&login), "+OK");
+    assert_eq!(guarded.server.connect().call(&format!("AUTH {}", token(8))), "+OK");
+    assert_eq!(two.call("RESET"), "+RESET");
+    assert_eq!(three.call(&login), "+OK");
+    assert!(two.call(&login).starts_with("-ERR too many"));
+    // The place becomes free when the server has noticed that its connection has ended.
+    drop(one);
+    let patience = Instant::now() + Duration::from_secs(30);
+    while two.call(&login) != "+OK" {
+        two = guarded.server.connect();
+        assert!(Instant::now() < patience, "a place is lost");
+    }
+}
