@@ -133,6 +133,9 @@ pub enum Error {
         /// What the system said.
         detail: String,
     },
+    /// The store is being loaded; nothing can be asked yet.
+    #[error("the store is being loaded; try again")]
+    Loading,
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
@@ -222,6 +225,7 @@ pub enum ErrorCode {
     InvalidStore,
     InvalidInput,
     Internal,
+    Loading,
     Closed,
     InvalidRequest,
     Unauthenticated,
@@ -248,7 +252,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 31] = {
+const PRESENTATIONS: [Presentation; 32] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -276,6 +280,7 @@ const PRESENTATIONS: [Presentation; 31] = {
         row(ErrorCode::InvalidStore, "invalid_store", 500, "ERR", 1),
         row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
         row(ErrorCode::Internal, "internal", 500, "ERR", 1),
+        row(ErrorCode::Loading, "loading", 503, "LOADING", 1),
         row(ErrorCode::Closed, "closed", 503, "TRYAGAIN", 1),
         row(ErrorCode::InvalidRequest, "invalid_request", 400, "ERR", 2),
         row(ErrorCode::Unauthenticated, "unauthenticated", 401, "NOAUTH", 1),
@@ -351,6 +356,7 @@ impl Error {
             Self::InvalidStore { .. } => ErrorCode::InvalidStore,
             Self::InvalidInput { .. } => ErrorCode::InvalidInput,
             Self::Storage { .. } => ErrorCode::Internal,
+            Self::Loading => ErrorCode::Loading,
             Self::Closed => ErrorCode::Closed,
             Self::InvalidRequest { .. } => ErrorCode::InvalidRequest,
             Self::Unauthenticated { .. } => ErrorCode::Unauthenticated,

@@ -5,11 +5,13 @@
 
 mod access;
 mod administration;
+mod inner;
 mod limits;
 mod metrics;
 pub mod resp;
 pub mod rest;
 mod service;
+mod socket;
 mod tls;
 mod watched;
 

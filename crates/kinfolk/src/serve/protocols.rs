@@ -122,6 +122,8 @@ impl Protocols {
         let settings = RespSettings {
             threads: configuration.resp.threads.map_or(defaults.threads, |threads| threads.0),
             connections_max: configuration.resp.connections.0,
+            service_connections_max: configuration.resp.key_connections.0,
+            user_connections_max: configuration.resp.user_connections.0,
             drain_max: configuration.server.grace.0,
             ..defaults
         };

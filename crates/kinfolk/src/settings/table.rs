@@ -98,6 +98,10 @@ settings! {
         threads: Option<Count> = "", "resp-threads", "N", Server;
         /// How many connections may be open at once
         connections: Count = "20000", "resp-connections", "N", Server;
+        /// How many of them may be of services that hold a key of the same name
+        key_connections: Count = "10000", "resp-key-connections", "N", Server;
+        /// How many of them one end user may have
+        user_connections: Count = "100", "resp-user-connections", "N", Server;
     }
     /// The process.
     server: Server {

@@ -10,7 +10,7 @@ use super::scope::{Scope, Scopes};
 use crate::limits::Budget;
 
 /// Who a caller is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Identity {
     /// Anybody on this machine: authentication is off.
     Anyone,

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore};
 use kinfolk_core::{EdgeKind, Error, Result};
@@ -21,6 +21,7 @@ use super::transport::{self, Rest, Socket};
 use super::workspace::Workspace;
 use super::writes::{Answer, Writes};
 use crate::access::Scope;
+use crate::inner;
 use crate::metrics::{Operation, Protocol};
 
 /// The most commands in one batch.
@@ -50,6 +51,16 @@ struct Work<'a> {
     paid: bool,
     /// The scope that the caller was last found to have, in this batch.
     granted: Option<Scope>,
+    /// Set within `EXEC`: its writes are not committed in parts, and it goes on when the client is gone.
+    is_transaction: bool,
+    /// Nobody takes the replies of the transaction any more.
+    is_gone: bool,
+}
+
+impl<'a> Work<'a> {
+    fn new(writes: &'a mut Writes, out: &'a mut Output, paid: bool) -> Self {
+        Self { writes, out, paid, granted: None, is_transaction: false, is_gone: false }
+    }
 }
 
 impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
@@ -61,12 +72,14 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     pub async fn serve(mut self, stop: CancellationToken, _guard: impl Send) {
         let mut rest = Rest::default();
         let mut stopped = pin!(stop.cancelled());
+        let mut stranger_until = None;
         loop {
+            let silent_until = patience(&self.session, &mut stranger_until);
             let turn = &mut self.turn;
             let receiving = transport::receive(&mut self.socket, &mut rest, stopped.as_mut(), || *turn = 0);
-            let received = match patience(&self.session) {
+            let received = match silent_until {
                 None => receiving.await,
-                Some(max) => tokio::time::timeout(max, receiving).await.unwrap_or(None),
+                Some(until) => tokio::time::timeout_at(until.into(), receiving).await.unwrap_or(None),
             };
             let Some(mut workspace) = received else { break };
             match self.process(&mut workspace).await {
@@ -105,7 +118,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                     .caller
                     .as_ref()
                     .is_none_or(|caller| caller.budget.take(batch.len() as u32).is_ok());
-                let mut work = Work { writes, out, paid, granted: None };
+                let mut work = Work::new(writes, out, paid);
                 let ran = self.run(batch, input, &mut work).await;
                 self.tally.observe(&self.session.shared.service.metrics, started.elapsed());
                 ran?;
@@ -148,11 +161,15 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                 }
                 Ok(command) => self.run_one(command, arguments, work).await?,
             }
-            if work.writes.is_full() {
+            if std::mem::take(&mut self.session.caller_changed) {
+                // What was found and paid for held for the former caller.
+                (work.granted, work.paid) = (None, false);
+            }
+            if work.writes.is_full() && !work.is_transaction {
                 self.commit(work).await;
             }
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
-                self.send(work.out).await?;
+                self.send_part(work).await?;
             }
             if self.session.closing {
                 break;
@@ -182,16 +199,18 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
                 let detail = format!("wrong number of arguments for '{}'", command.name);
                 return Err(Error::InvalidRequest { detail });
             }
-            if let Some(caller) = caller {
-                if let Some(scope) = command.scope
-                    && work.granted != command.scope
-                {
-                    caller.require(scope)?;
-                    work.granted = Some(scope);
+            // A caller whose credential has ended may show another.
+            if let Some(caller) = caller.filter(|_| !command.is_open()) {
+                match command.scope {
+                    None => caller.check()?,
+                    Some(scope) if work.granted == Some(scope) => {}
+                    Some(scope) => {
+                        caller.require(scope)?;
+                        work.granted = Some(scope);
+                    }
                 }
-                // A caller whose credential has ended may show another.
-                if !work.paid && !command.is_open() {
-                    caller.admit(1)?;
+                if !work.paid {
+                    caller.budget.take(1)?;
                 }
             }
             Ok(command)
@@ -206,7 +225,7 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
         work: &mut Work<'_>,
     ) -> std::result::Result<(), Gone> {
         if self.session.transaction.is_some() && is_queued(command.verb) {
-            self.enqueue(arguments, work);
+            self.enqueue(command, arguments, work);
             return Ok(());
         }
         self.tally.add(command.operation);
@@ -222,15 +241,12 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
             // The most frequent command has the shortest way: no allocation.
             Verb::Read(Read::IsMember) if self.session.sees_enough() => {
                 let service = &*self.session.shared.service;
-                check::is_member(&Request { service, arguments, fresh: None }, work.out).await
+                check::is_member(&Request { service, arguments, fresh: None, budget: None }, work.out).await
             }
             Verb::Read(verb) => Box::pin(self.read(verb, arguments, work.out)).await,
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
             Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
-                Ok(queue) => {
-                    work.granted = None;
-                    return Box::pin(self.execute(*queue, work)).await;
-                }
+                Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
                 Err(error) => Err(error),
             },
             Verb::Transaction(verb) => self.change_transaction(verb, work.out),
@@ -247,11 +263,21 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     async fn read(&mut self, verb: Read, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
         let (fresh, written) = (self.session.after.take(), self.session.written.take());
         let service = &*self.session.shared.service;
-        if let Some(written) = &written {
-            // A check of nothing: it waits until the write is visible.
-            service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+        let budget = self.session.caller.as_ref().map(|caller| &*caller.budget);
+        let read = async {
+            if let Some(written) = &written {
+                // A check of nothing: it waits until the write is visible.
+                service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+            }
+            let request = Request { service, arguments, fresh: fresh.as_deref(), budget };
+            commands::read(verb, request, out).await
+        };
+        let result = read.await;
+        if let Err(Error::NotYetVisible { .. }) = result {
+            // The client will try again, and means the same by it.
+            (self.session.after, self.session.written) = (fresh, written);
         }
-        commands::read(verb, Request { service, arguments, fresh: fresh.as_deref() }, out).await
+        result
     }
 
     fn parse_write(&self, command: &Command, arguments: Arguments<'_>) -> Result<(Answer, Vec<EdgeCommand>)> {
@@ -272,9 +298,10 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
         Err(Error::NotAvailable { what })
     }
 
-    fn enqueue(&mut self, arguments: Arguments<'_>, work: &mut Work<'_>) {
+    fn enqueue(&mut self, command: &Command, arguments: Arguments<'_>, work: &mut Work<'_>) {
         self.tally.add(Operation::Other);
-        match self.session.enqueue(arguments) {
+        let edges = if let Verb::Write(_) = command.verb { arguments.len().saturating_sub(2) } else { 0 };
+        match self.session.enqueue(arguments, edges.max(1)) {
             Ok(()) => work.out.simple("QUEUED"),
             Err(error) => {
                 self.abort_transaction();
@@ -311,8 +338,13 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
     async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
         work.out.array(queue.batch.len());
-        let mut work = Work { writes: &mut *work.writes, out: &mut *work.out, paid: true, granted: None };
-        self.run(&queue.batch, &queue.input, &mut work).await
+        let mut inner = Work::new(&mut *work.writes, &mut *work.out, true);
+        inner.is_transaction = true;
+        let ran = self.run(&queue.batch, &queue.input, &mut inner).await;
+        let is_gone = inner.is_gone;
+        // It may have changed the caller.
+        (work.granted, work.paid) = (None, work.paid && inner.paid);
+        if is_gone { Err(Gone) } else { ran }
     }
 
     async fn commit(&mut self, work: &mut Work<'_>) {
@@ -332,8 +364,23 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     }
 
     fn fail(&self, operation: Operation, error: &Error, out: &mut Output) {
+        inner::log(error, &format_args!("connection {}", self.session.id));
         self.session.shared.service.metrics.failed(Protocol::Resp, operation, error.code());
         out.error(error);
+    }
+
+    /// Sends what there is before there is too much of it. A transaction does not stop half-way for a client that is
+    /// gone: the rest of its replies is thrown away.
+    async fn send_part(&mut self, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
+        if !work.is_gone {
+            let sent = self.send(work.out).await;
+            if !work.is_transaction {
+                return sent;
+            }
+            work.is_gone = sent.is_err();
+        }
+        work.out.bytes.clear();
+        Ok(())
     }
 
     async fn send(&mut self, out: &mut Output) -> std::result::Result<(), Gone> {
@@ -355,10 +402,14 @@ impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
     }
 }
 
-/// How long a connection may be silent.
-fn patience<S>(session: &Session<S>) -> Option<Duration> {
+/// Until when a connection may be silent. A stranger has one deadline, whatever it sends until then.
+fn patience<S>(session: &Session<S>, stranger_until: &mut Option<Instant>) -> Option<Instant> {
     let settings = &session.shared.settings;
-    if session.caller.is_none() { Some(settings.unauthenticated_max) } else { settings.idle_max }
+    if session.caller.is_none() {
+        return Some(*stranger_until.get_or_insert_with(|| Instant::now() + settings.unauthenticated_max));
+    }
+    *stranger_until = None;
+    settings.idle_max.map(|max| Instant::now() + max)
 }
 
 /// Whether a transaction queues it, instead of running it.

@@ -91,6 +91,9 @@ pub enum Malformed {
     /// An argument that is longer or shorter than it says.
     #[error("protocol error: a bulk string does not end where its length says")]
     Unterminated,
+    /// A browser, which any web page can make send lines to this machine.
+    #[error("protocol error: this is the Redis protocol, not HTTP")]
+    Http,
     /// A quote without its counterpart.
     #[error("protocol error: unbalanced quotes in an inline command")]
     Quotes,
@@ -247,6 +250,9 @@ fn parse_line(
     };
     let line = window.get(..length).unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if is_http(line) {
+        return Err(Malformed::Http);
+    }
     let before = spans.len();
     let mut at = 0;
     while let Some(word) = next_word(line, &mut at)? {
@@ -256,6 +262,15 @@ fn parse_line(
         spans.push(Span::new(start + word.0, start + word.1));
     }
     Ok(Parsed::Command { end: start + length + 1 })
+}
+
+/// Whether a line is from the head of an HTTP request. What follows such a line may be a page's, made up to be commands.
+fn is_http(line: &[u8]) -> bool {
+    let version = line.iter().rposition(|&byte| byte == b' ').and_then(|at| line.get(at + 1..));
+    let starts = |text: &[u8], word: &[u8]| {
+        text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
+    };
+    starts(line, b"host:") || version.is_some_and(|version| starts(version, b"http/"))
 }
 
 /// The next word of a line, plain or between quotes, as its start and end.

@@ -1,7 +1,31 @@
 //! Patterns as Redis has them: `*`, `?`, `[a-z]`, `[^a]` and `\` before a character that means itself.
 
+use kinfolk_core::{Error, Result};
+
+/// The longest pattern. Nothing that is matched is longer than a UUID, and matching takes as long as both together.
+const PATTERN_BYTES_MAX: usize = 128;
+
+/// A pattern that is short enough to be matched many times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pattern<'a>(&'a [u8]);
+
+impl<'a> Pattern<'a> {
+    pub fn new(pattern: &'a [u8]) -> Result<Self> {
+        if pattern.len() > PATTERN_BYTES_MAX {
+            let detail = format!("a pattern has at most {PATTERN_BYTES_MAX} bytes");
+            return Err(Error::InvalidRequest { detail });
+        }
+        Ok(Self(pattern))
+    }
+
+    /// Whether the whole text fits.
+    pub fn matches(self, text: &[u8]) -> bool {
+        matches(self.0, text)
+    }
+}
+
 /// Whether the whole text fits the pattern. Takes at most as many steps as both lengths multiplied.
-pub(super) fn matches(pattern: &[u8], text: &[u8]) -> bool {
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
     // Where to go on after the last star, if what follows it does not fit where it was tried.
     let mut retry: Option<(usize, usize)> = None;

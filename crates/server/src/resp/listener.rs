@@ -42,8 +42,13 @@ pub async fn run<S: EdgeStore + ChangeLog>(
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let threads = settings.threads.max(1);
-    let shared =
-        Arc::new(Shared { service, settings, connections: AtomicUsize::new(0), accepted: AtomicU64::new(0) });
+    let shared = Arc::new(Shared {
+        service,
+        settings,
+        connections: AtomicUsize::new(0),
+        accepted: AtomicU64::new(0),
+        seats: Arc::default(),
+    });
     let tls = tls.map(TlsAcceptor::from);
     let workers = (0..threads)
         .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), stop.clone()))
@@ -157,8 +162,7 @@ fn open<S: EdgeStore + ChangeLog>(
         return None;
     }
     let stream = TcpStream::from_std(stream).ok()?;
-    // Replies are sent whole, so there is nothing to wait for.
-    let _ = stream.set_nodelay(true);
+    crate::socket::prepare(&stream);
     Some((stream, Session::new(shared, peer), counted))
 }
 

@@ -18,6 +18,7 @@ mod glob;
 mod keys;
 mod listener;
 mod reply;
+mod seats;
 mod session;
 mod settings;
 pub mod table;

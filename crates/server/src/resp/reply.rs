@@ -4,6 +4,8 @@ use std::io::Write;
 
 use kinfolk_core::{Error, Id};
 
+use crate::inner::Shown;
+
 /// The version of the protocol that a client has asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Version {
@@ -43,7 +45,7 @@ impl Output {
         self.bytes.extend_from_slice(error.code().resp_prefix().as_bytes());
         self.bytes.push(b' ');
         let start = self.bytes.len();
-        let _ = write!(self.bytes, "{error}");
+        let _ = write!(self.bytes, "{}", Shown(error));
         let message = self.bytes.get_mut(start..).unwrap_or_default();
         for byte in message.iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')) {
             *byte = b' ';

@@ -11,6 +11,10 @@ pub struct RespSettings {
     pub threads: usize,
     /// How many connections there may be at once.
     pub connections_max: usize,
+    /// How many of them one service may have, over all that hold a key of its name.
+    pub service_connections_max: usize,
+    /// How many of them one end user may have.
+    pub user_connections_max: usize,
     /// How large a command of a known caller may be.
     pub frame: FrameLimits,
     /// How large a command may be before the caller is known.
@@ -34,6 +38,8 @@ impl Default for RespSettings {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             connections_max: 20_000,
+            service_connections_max: 10_000,
+            user_connections_max: 100,
             frame: FrameLimits::DEFAULT,
             unauthenticated_frame: FrameLimits::UNAUTHENTICATED,
             output_bytes_max: 64 << 10,

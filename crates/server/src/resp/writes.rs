@@ -11,6 +11,7 @@ use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore, Written};
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
 
 use super::reply::Output;
+use crate::inner;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
 
@@ -88,6 +89,10 @@ impl Writes {
                     ranges.push(range.start..middle);
                 }
                 result => {
+                    if let Err(error) = &result {
+                        // Once for all of them.
+                        inner::log(error, &"a commit over the Redis protocol");
+                    }
                     self.answer(&range, result.as_ref(), service, out);
                     token = result.ok().map(|written| written.token).or(token);
                 }

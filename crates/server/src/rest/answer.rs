@@ -24,7 +24,7 @@ pub async fn answer<S: Store>(shared: Shared<S>, router: Router, request: Reques
         %request_id,
     );
     let mut response = if shared.door.service().is_none() && !system::is_about_health(request.uri().path()) {
-        Failure(Error::Closed).into_response()
+        Failure(Error::Loading).into_response()
     } else {
         request.extensions_mut().insert(request_id.clone());
         router.oneshot(request).instrument(span.clone()).await.unwrap_or_else(|never| match never {})

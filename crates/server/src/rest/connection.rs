@@ -91,8 +91,7 @@ async fn connection<S: Store>(
     router: Router,
     watcher: Watcher,
 ) {
-    // An answer is one write: waiting for more of it would only delay it.
-    let _ = socket.set_nodelay(true);
+    crate::socket::prepare(&socket);
     let _counted = Counted::new(Arc::clone(&shared));
     match tls {
         None => serve(socket, peer, shared, router, watcher).await,

@@ -28,6 +28,7 @@ const ANY: &[ErrorCode] = &[
     ErrorCode::InvalidRequest,
     ErrorCode::Internal,
     ErrorCode::Corrupt,
+    ErrorCode::Loading,
     ErrorCode::Closed,
     ErrorCode::TimedOut,
 ];

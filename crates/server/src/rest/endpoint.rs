@@ -1,12 +1,14 @@
 //! What is said about a route once, where it is registered: who may call it, how long it may take, what it is counted
 //! as, and how it may refuse. The guard in front of the route and the OpenAPI document both follow from it.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -178,6 +180,7 @@ fn admit<S: Store>(
     request: &Request,
 ) -> Result<Call<S>> {
     if service.access.is_open() {
+        refuse_foreign_names(shared, request.headers())?;
         refuse_foreign_pages(shared, request)?;
     }
     caller.admit(1)?;
@@ -204,6 +207,29 @@ fn caller<S>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
         return Err(EXPECTED);
     }
     service.access.authenticate(credential.trim_start())
+}
+
+/// Without authentication, only who means this machine is served. A web page can have a name of its own lead here, and
+/// then a browser takes what it asks for the page's own; but the browser still says by which name it came.
+fn refuse_foreign_names<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
+    let parse = |text: &str| text.parse::<Authority>().ok();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(parse);
+    let origins = shared.settings.allowed_origins.iter().filter_map(|origin| origin.split_once("://"));
+    let mut allowed = origins.filter_map(|(_, host)| parse(host));
+    match host {
+        Some(host) if is_this_machine(host.host()) => Ok(()),
+        Some(host) if allowed.any(|allowed| allowed.host().eq_ignore_ascii_case(host.host())) => Ok(()),
+        _ => Err(Error::Forbidden {
+            detail: "without authentication the host must be localhost or that of an allowed origin"
+                .to_owned(),
+        }),
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Without authentication, a web page that the operator's browser shows must not be able to change anything: a

@@ -54,6 +54,8 @@ pub struct RestSettings {
     pub header_timeout: Duration,
     /// How long a request may take. Streams and administration are not bounded by it.
     pub request_timeout: Duration,
+    /// How long an import may wait for more of its file.
+    pub read_timeout: Duration,
     /// How long an answer may wait for a client that does not read.
     pub write_timeout: Duration,
     /// How long requests may take to finish once the server is told to stop.
@@ -72,6 +74,7 @@ impl Default for RestSettings {
             connections_max: 20_000,
             header_timeout: Duration::from_secs(60),
             request_timeout: Duration::from_secs(10),
+            read_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(30),
             body_bytes_max: 256 * 1024,

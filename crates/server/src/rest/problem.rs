@@ -11,12 +11,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::request_id::RequestId;
+use crate::inner::{self, Shown};
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
-
-/// What is said instead of the details of an inner failure, which are for the log only.
-const INNER_FAILURE: &str = "the server failed; its log has the details under this request id";
 
 /// When to try again if the error itself does not say.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
@@ -68,17 +66,12 @@ impl<'a> Problem<'a> {
     /// Describes an error.
     pub fn new(error: &Error, request_id: &'a RequestId) -> Self {
         let code = error.code();
-        let detail = if status(code) == StatusCode::INTERNAL_SERVER_ERROR {
-            tracing::error!(%request_id, %error, "a request failed");
-            INNER_FAILURE.to_owned()
-        } else {
-            error.to_string()
-        };
+        inner::log(error, request_id);
         Self {
             r#type: format!("urn:kinfolk:problem:{}", code.name()),
             title: code.name().replace('_', " "),
             status: code.http_status(),
-            detail,
+            detail: Shown(error).to_string(),
             code: code.name(),
             request_id: request_id.as_str(),
         }
@@ -110,7 +103,9 @@ fn status(code: ErrorCode) -> StatusCode {
 fn retry_after(error: &Error) -> Option<Duration> {
     match error {
         Error::Overloaded { retry_after } | Error::RateLimited { retry_after } => Some(*retry_after),
-        Error::NotYetVisible { .. } | Error::Closed | Error::TimedOut => Some(RETRY_AFTER_DEFAULT),
+        Error::NotYetVisible { .. } | Error::Loading | Error::Closed | Error::TimedOut => {
+            Some(RETRY_AFTER_DEFAULT)
+        }
         _ => None,
     }
 }

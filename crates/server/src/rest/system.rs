@@ -53,7 +53,8 @@ async fn health(_: NoQuery) -> Response {
     responses((status = 200, description = "It is ready", body = Status)))]
 async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     if !shared.door.is_ready() {
-        return Err(Failure(Error::Closed));
+        let is_loaded = shared.door.service().is_some();
+        return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
     }
     Ok(Json(Status { status: "ready" }).into_response())
 }
@@ -72,6 +73,6 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
 #[utoipa::path(get, path = "/openapi.json", tag = "system",
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
 async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
-    let service = shared.door.service().ok_or(Error::Closed)?;
+    let service = shared.door.service().ok_or(Error::Loading)?;
     Ok(json::written(shared.document.text(service.graph.id_kind(), service.access.is_open())))
 }

@@ -1,5 +1,6 @@
 //! Behaviour of the protocols through real sockets on loopback, on the reference store.
 #![allow(clippy::unwrap_used, reason = "a test panics where something is wrong")]
 
+mod administration;
 mod resp;
 mod rest;

@@ -2,7 +2,7 @@
 //! committed together with their neighbours, see [`super::super::writes`].
 
 use kinfolk_core::graph::{ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, Side};
-use kinfolk_core::{Id, IdKind, Result};
+use kinfolk_core::{Error, Id, IdKind, Result};
 
 use super::super::batch::Arguments;
 use super::super::keys::Key;
@@ -51,6 +51,10 @@ pub fn parse<S: EdgeStore + ChangeLog>(
         Ok(EdgeCommand { action, edge })
     });
     let edges = edges.collect::<Result<Vec<_>>>()?;
+    // The graph refuses this too, but then its neighbours would lose the commit that they share.
+    if edges.iter().any(|command| command.edge.follower == command.edge.followee) {
+        return Err(Error::SelfFollow);
+    }
     service.limits.take_changes(follower, edges.len() as u32)?;
     Ok((answer, edges))
 }

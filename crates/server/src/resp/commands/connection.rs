@@ -67,8 +67,8 @@ pub fn run<S: EdgeStore + ChangeLog>(
 fn authenticate<S>(session: &mut Session<S>, credential: Option<&[u8]>) -> Result<()> {
     const INVALID: Error = Error::Unauthenticated { detail: "the credential is not valid" };
     let credential = credential.and_then(|bytes| str::from_utf8(bytes).ok()).ok_or(INVALID)?;
-    session.caller = Some(session.shared.service.access.authenticate(credential)?);
-    Ok(())
+    let caller = session.shared.service.access.authenticate(credential)?;
+    session.set_caller(caller)
 }
 
 /// `HELLO [version [AUTH name credential] [SETNAME name]]`.

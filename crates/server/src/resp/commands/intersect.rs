@@ -100,6 +100,7 @@ async fn intersect<S: EdgeStore + ChangeLog>(
     while let Some(page) = walk.next(request).await? {
         let mut ids: Vec<Id> = page.into_iter().map(|entry| entry.id).collect();
         for &other in keys.iter().filter(|&&key| key != smallest) {
+            walk.pay(request, ids.len())?;
             let edges: Vec<Edge> = ids.iter().map(|&id| other.edge(id)).collect();
             let are_in = request.service.graph.check(EdgeKind::Follow, &edges, request.fresh).await?;
             let mut are_in = are_in.into_iter();

@@ -5,7 +5,7 @@ use kinfolk_core::{EdgeKind, Error, Result};
 
 use super::super::keys::Key;
 use super::super::reply::Output;
-use super::{Request, counts, invalid};
+use super::{Request, Toll, counts, invalid};
 
 /// The most members that one answer has.
 pub const MEMBERS_MAX: usize = 10_000;
@@ -40,11 +40,12 @@ pub struct Walk {
     key: Key,
     after: Option<ListKey>,
     ended: bool,
+    toll: Toll,
 }
 
 impl Walk {
     pub fn new(key: Key) -> Self {
-        Self { key, after: None, ended: false }
+        Self { key, after: None, ended: false, toll: Toll::default() }
     }
 
     /// The next members, unless there are no more.
@@ -63,6 +64,12 @@ impl Walk {
         let page = graph.walk(EdgeKind::Follow, (side, of), self.after, PAGE, request.fresh).await?;
         self.ended = page.len() < PAGE;
         self.after = page.last().copied();
+        self.pay(request, page.len())?;
         Ok(Some(page))
+    }
+
+    /// Charges rows that were looked at on the way.
+    pub fn pay<S>(&mut self, request: &Request<'_, S>, rows: usize) -> Result<()> {
+        self.toll.pay(request, rows)
     }
 }

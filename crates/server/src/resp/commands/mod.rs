@@ -21,6 +21,7 @@ use super::batch::Arguments;
 use super::keys::Key;
 use super::reply::Output;
 use super::table::Read;
+use crate::limits::Budget;
 use crate::service::Service;
 
 /// A read: its arguments and what they are asked of.
@@ -28,6 +29,29 @@ pub(super) struct Request<'a, S> {
     pub service: &'a Service<S>,
     pub arguments: Arguments<'a>,
     pub fresh: Freshness<'a>,
+    /// What a read is charged to that walks far.
+    pub budget: Option<&'a Budget>,
+}
+
+/// One request is charged for every so many rows that a read walks.
+const TOLL_ROWS: usize = 1_000;
+
+/// How far a read has walked: a budget is about work, and one command can be the work of thousands.
+#[derive(Debug, Default)]
+struct Toll {
+    rows: usize,
+}
+
+impl Toll {
+    /// Charges so many rows more. Refuses when the budget is used up.
+    fn pay<S>(&mut self, request: &Request<'_, S>, rows: usize) -> Result<()> {
+        let paid = self.rows / TOLL_ROWS;
+        self.rows += rows;
+        match (request.budget, self.rows / TOLL_ROWS - paid) {
+            (Some(budget), due @ 1..) => budget.take(due as u32),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl<'a, S: EdgeStore + ChangeLog> Request<'a, S> {

@@ -17,9 +17,9 @@ use std::io::Write;
 use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
-use super::super::glob;
+use super::super::glob::Pattern;
 use super::super::reply::Output;
-use super::{Request, invalid, is, number, syntax_error};
+use super::{Request, Toll, invalid, is, number, syntax_error};
 
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
@@ -36,18 +36,20 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
     for option in request.options(3) {
         match option? {
             (name, value) if is(name, "COUNT") => count = number::<usize>(value)?.clamp(1, COUNT_MAX),
-            (name, value) if is(name, "MATCH") => pattern = Some(value),
+            (name, value) if is(name, "MATCH") => pattern = Some(Pattern::new(value)?),
             _ => return Err(syntax_error()),
         }
     }
     let graph = &request.service.graph;
     let mut members = Vec::new();
+    let mut toll = Toll::default();
     let next = loop {
         // One more than asked: its place is where the next step starts.
         let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
         let list = (key.side, key.of);
         let page = graph.walk(EdgeKind::Follow, list, after, wanted, request.fresh).await?;
         after = page.last().copied();
+        toll.pay(request, page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
         if ended {
@@ -69,7 +71,7 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
         pattern.is_none_or(|pattern| {
             text.clear();
             let _ = write!(text, "{}", member.id);
-            glob::matches(pattern, &text)
+            pattern.matches(&text)
         })
     });
     out.array(2);

@@ -3,17 +3,19 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use kinfolk_core::Result;
 use kinfolk_core::graph::{ChangeLog, EdgeStore};
+use kinfolk_core::{Error, Result};
 
 use super::super::batch::Arguments;
-use super::super::glob;
+use super::super::glob::Pattern;
 use super::super::reply::Output;
 use super::super::session::Session;
 use super::{invalid, is};
 
 /// The version of Redis whose commands these are; libraries choose their commands by it.
 pub const REDIS_VERSION: &str = "7.2.0";
+/// The most patterns in one call.
+const PATTERNS_MAX: usize = 16;
 
 /// `INFO [section …]`: always everything.
 pub fn info<S: EdgeStore + ChangeLog>(session: &Session<S>, out: &mut Output) {
@@ -42,6 +44,12 @@ pub fn config<S>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Outpu
     if !arguments.get(1).is_some_and(|word| is(word, "GET")) || arguments.len() < 3 {
         return Err(invalid("only CONFIG GET is served; settings are in the server's configuration file"));
     }
+    let patterns = arguments.skip(2);
+    if patterns.len() > PATTERNS_MAX {
+        return Err(Error::TooMany { what: "patterns", given: patterns.len(), max: PATTERNS_MAX });
+    }
+    let patterns: Vec<_> = patterns.iter().map(<[u8]>::to_ascii_lowercase).collect();
+    let patterns = patterns.iter().map(|pattern| Pattern::new(pattern)).collect::<Result<Vec<_>>>()?;
     let connections_max = session.shared.settings.connections_max.to_string();
     let settings = [
         ("appendfsync", "always"),
@@ -52,9 +60,7 @@ pub fn config<S>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Outpu
         ("save", ""),
         ("timeout", "0"),
     ];
-    let asked = |name: &str| {
-        arguments.skip(2).iter().any(|pattern| glob::matches(&pattern.to_ascii_lowercase(), name.as_bytes()))
-    };
+    let asked = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
     let found: Vec<_> = settings.into_iter().filter(|&(name, _)| asked(name)).collect();
     out.map(found.len());
     for (name, value) in found {

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
-use futures_util::TryStreamExt;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
 use kinfolk_core::{Error, ErrorCode, Result};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 use utoipa_axum::routes;
 
@@ -98,8 +100,8 @@ async fn import<S: Store>(
     };
     query.end()?;
     let permit = permit(&shared)?;
-    let bytes = StreamReader::new(body.into_data_stream().map_err(io::Error::other));
-    let mut file = SyncIoBridge::new(Box::pin(bytes));
+    let bytes = StreamReader::new(Box::pin(parts(body, shared.settings.read_timeout)));
+    let mut file = SyncIoBridge::new(bytes);
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |administration, progress, last| {
@@ -107,6 +109,21 @@ async fn import<S: Store>(
         last(imported.map(|outcome| Imported::new(outcome, service.graph.token(outcome.position))));
         discard(&mut file);
     }))
+}
+
+/// The body as it comes in. A client that sends nothing for too long must not keep the place of another.
+fn parts(body: Body, patience: Duration) -> impl Stream<Item = io::Result<Bytes>> + Send {
+    stream::unfold(Some(body.into_data_stream()), move |parts| async move {
+        let mut parts = parts?;
+        match timeout(patience, parts.next()).await {
+            Ok(part) => Some((part?.map_err(io::Error::other), Some(parts))),
+            Err(_) => {
+                let silent =
+                    io::Error::new(io::ErrorKind::TimedOut, "the client has sent nothing for too long");
+                Some((Err(silent), None))
+            }
+        }
+    })
 }
 
 /// Reads on until the client has sent everything, within reason.

@@ -1,21 +1,25 @@
 //! Who may call what, over every command of the table.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::{IdKind, Timestamp};
 use kinfolk_server::resp::RespSettings;
 use kinfolk_server::resp::table::{COMMANDS, Who};
-use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Scope, TokenSettings};
+use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings};
 
 use super::client::encode_words;
 use super::server::{Server, Setup};
 
-/// A server that wants API keys, with a key that may read and one that may write.
+/// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
+/// hour.
 struct Guarded {
     server: Server,
     reader: String,
     writer: String,
+    limited: String,
+    keys: PathBuf,
     _folder: tempfile::TempDir,
 }
 
@@ -24,28 +28,24 @@ fn guarded(settings: RespSettings) -> Guarded {
     let path: PathBuf = folder.path().join("keys.toml");
     let mut keys = KeyFile::read_or_new(&path).unwrap();
     let now = Timestamp::from_millis(1_794_729_600_000);
-    let mut add = |name: &str, scope: Scope| {
+    let mut add = |name: &str, scope: Scope, limit: Option<Rate>| {
         keys.add(
-            NewKey {
-                name: name.to_owned(),
-                scopes: [scope].into_iter().collect(),
-                limit: None,
-                not_after: None,
-            },
+            NewKey { name: name.to_owned(), scopes: [scope].into_iter().collect(), limit, not_after: None },
             now,
         )
         .unwrap()
     };
-    let (reader, writer) = (add("reader", Scope::Read), add("writer", Scope::Write));
+    let (reader, writer) = (add("reader", Scope::Read, None), add("writer", Scope::Write, None));
+    let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(20)));
     keys.write(&path).unwrap();
     let access = Access::new(&AccessSettings {
         id_kind: IdKind::Integer,
-        keys_file: Some(path),
+        keys_file: Some(path.clone()),
         tokens: Some(TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk")),
         limits: LimitSettings::default(),
     });
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });
-    Guarded { server, reader, writer, _folder: folder }
+    Guarded { server, reader, writer, limited, keys: path, _folder: folder }
 }
 
 fn fixture(name: &str) -> PathBuf {
@@ -165,8 +165,123 @@ fn strangers_have_smaller_frames_and_little_time() {
     }
     let mut silent = guarded.server.connect();
     silent.assert_closed();
+    // Nor does it help to say something from time to time.
+    let mut talkative = guarded.server.connect();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while talkative.stream.write_all(&encode_words(["RESET"].into_iter())).is_ok()
+        && talkative.try_reply().is_some()
+    {
+        assert!(Instant::now() < patience, "a stranger holds a connection");
+    }
     let mut known = guarded.server.connect();
     assert_eq!(known.call(&format!("AUTH {}", guarded.reader)), "+OK");
     guarded.server.connect().assert_closed();
     assert_eq!(known.call("SCARD following:1"), "0");
+}
+
+#[test]
+fn another_caller_in_a_pipeline_has_its_own_scopes() {
+    let guarded = guarded(usual());
+    let reader = &guarded.reader;
+    for change in [format!("AUTH {reader}"), format!("HELLO 2 AUTH default {reader}")] {
+        let change = change.as_str();
+        let pipelines: [&[&str]; 3] = [
+            &["FOLLOW 7 1", change, "FOLLOW 5 6"],
+            &["MULTI", "FOLLOW 7 1", change, "FOLLOW 5 6", "EXEC"],
+            &["FOLLOW 7 1", "MULTI", change, "EXEC", "FOLLOW 5 6"],
+        ];
+        for pipeline in pipelines {
+            let mut client = guarded.server.connect();
+            assert_eq!(client.call(&format!("AUTH {}", token(7))), "+OK");
+            let replies = client.call_all(pipeline);
+            assert!(replies.last().unwrap().contains("-NOPERM this needs the scope write"), "{replies:?}");
+            assert_eq!(client.call("FOLLOWS 5 6"), "0");
+        }
+    }
+}
+
+#[test]
+fn another_caller_in_a_pipeline_has_its_own_budget() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
+    let change = format!("AUTH {}", guarded.limited);
+    let mut pipeline = vec!["SCARD following:1", &change];
+    pipeline.extend(["PING"; 21]);
+    let replies = client.call_all(&pipeline);
+    assert_eq!(replies[21], "+PONG");
+    assert!(replies[22].starts_with("-LIMIT "), "{replies:?}");
+}
+
+#[test]
+fn a_caller_that_was_revoked_may_only_say_who_else_it_is() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
+    let mut keys = KeyFile::read_or_new(&guarded.keys).unwrap();
+    keys.revoke(guarded.reader.split('_').nth(1).unwrap()).unwrap();
+    keys.write(&guarded.keys).unwrap();
+    guarded.server.service.access.poll();
+    for command in COMMANDS.iter().filter(|command| !command.is_open()) {
+        client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
+        let reply = client.reply();
+        assert!(reply.starts_with("-NOAUTH the credential was revoked"), "{}: {reply}", command.name);
+    }
+    assert_eq!(client.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    assert_eq!(client.call("PING"), "+PONG");
+}
+
+#[test]
+fn a_long_walk_costs_as_many_requests() {
+    let guarded = guarded(usual());
+    let mut writer = guarded.server.connect();
+    assert_eq!(writer.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    let follows: Vec<String> = (1_000..3_000).map(|id| format!("SADD following:{id} 500 501")).collect();
+    let follows: Vec<&str> = follows.iter().map(String::as_str).collect();
+    assert!(writer.call_all(&follows).iter().all(|reply| reply == "2"));
+
+    let left = || {
+        let caller = guarded.server.service.access.authenticate(&guarded.limited).unwrap();
+        caller.budget.state().unwrap().remaining
+    };
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.limited)), "+OK");
+    for (command, cost) in [
+        ("SCARD followers:500", 1),
+        ("SMEMBERS followers:500", 3),
+        ("SINTERCARD 1 followers:500", 3),
+        ("SINTER followers:500 followers:501", 5),
+        ("SSCAN followers:500 0 COUNT 999", 2),
+        ("SINTERCARD 2 followers:500 followers:501", 5),
+    ] {
+        let before = left();
+        assert!(!client.call(command).starts_with('-'), "{command}");
+        assert_eq!(before - left(), cost, "{command}");
+    }
+    assert_eq!(left(), 1);
+    assert!(client.call("SMEMBERS followers:500").starts_with("-LIMIT "));
+}
+
+#[test]
+fn one_caller_has_only_so_many_connections() {
+    let guarded = guarded(RespSettings { user_connections_max: 2, ..usual() });
+    let login = format!("AUTH {}", token(7));
+    let (mut one, mut two, mut three) =
+        (guarded.server.connect(), guarded.server.connect(), guarded.server.connect());
+    assert_eq!([one.call(&login), two.call(&login)], ["+OK", "+OK"]);
+    assert!(three.call(&login).starts_with("-ERR too many connections of this caller"));
+    assert!(three.call("PING").starts_with("-NOAUTH "));
+    // It may say again who it is, and others are not hurt.
+    assert_eq!(one.call(&login), "+OK");
+    assert_eq!(guarded.server.connect().call(&format!("AUTH {}", token(8))), "+OK");
+    assert_eq!(two.call("RESET"), "+RESET");
+    assert_eq!(three.call(&login), "+OK");
+    assert!(two.call(&login).starts_with("-ERR too many"));
+    // The place becomes free when the server has noticed that its connection has ended.
+    drop(one);
+    let patience = Instant::now() + Duration::from_secs(30);
+    while two.call(&login) != "+OK" {
+        two = guarded.server.connect();
+        assert!(Instant::now() < patience, "a place is lost");
+    }
 }

@@ -187,3 +187,12 @@ fn every_command_answers() {
         }
     }
 }
+
+#[test]
+fn inner_failures_show_no_details() {
+    let server = Server::start();
+    server.watch.damage();
+    let expected = "-ERR the server failed; its log has the details";
+    let replies = server.connect().call_all(&["SCARD following:1", "FOLLOW 1 2", "SADD following:1 2"]);
+    assert_eq!(replies, [expected; 3]);
+}

@@ -69,3 +69,21 @@ fn settings_bound_a_frame() {
     let largest = "x".repeat(500);
     assert_eq!(client.call(&format!("ECHO {largest}")), format!("{largest:?}"));
 }
+
+#[test]
+fn a_web_page_can_not_speak_it() {
+    let server = Server::start();
+    for head in [
+        "POST / HTTP/1.1\r\nHost: 127.0.0.1:7401\r\n\r\n",
+        "GET /x http/1.0\r\n",
+        "Host: 127.0.0.1:7401\r\n",
+        "host:x\r\n",
+    ] {
+        let mut client = server.connect();
+        client.send(format!("{head}SADD following:1 2\r\n").as_bytes());
+        assert_eq!(client.reply(), "-ERR protocol error: this is the Redis protocol, not HTTP");
+        client.assert_closed();
+    }
+    assert_eq!(server.connect().call("SCARD following:1"), "0");
+    assert_eq!(server.connect().call("ECHO HTTP/1.1"), "\"HTTP/1.1\"");
+}

@@ -134,9 +134,26 @@ fn a_read_waits_for_its_token() {
     client.call("FOLLOW 1 2");
     let future = client.call("FOLLOW 1 3");
     let future = future.trim_matches('"');
+    // Until it is visible every read is refused: a client that tries again must not see less than it asked for.
     let replies = reader.call_all(&[&format!("AFTER {future}"), "FOLLOWS 1 2", "FOLLOWS 1 2"]);
     assert_eq!(replies[0], "+OK");
-    assert!(replies[1].starts_with("-TRYAGAIN "), "{replies:?}");
-    // It was for one read only.
-    assert_eq!(replies[2], "1");
+    assert!(replies[1..].iter().all(|reply| reply.starts_with("-TRYAGAIN ")), "{replies:?}");
+    writer.call("FOLLOW 1 3");
+    assert_eq!(reader.call_all(&["FOLLOWS 1 2", "FOLLOWS 1 3"]), ["1", "1"]);
+}
+
+#[test]
+fn a_pattern_has_a_bound() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let (longest, longer) = ("*".repeat(128), "[".repeat(129));
+    assert_eq!(client.call(&format!("SSCAN following:1 0 MATCH {longest}")), "[\"0\", []]");
+    assert_eq!(client.call(&format!("CONFIG GET save {longest}x")), "-ERR a pattern has at most 128 bytes");
+    for command in [format!("SSCAN following:1 0 MATCH {longer}"), format!("CONFIG GET {longer}")] {
+        assert_eq!(client.call(&command), "-ERR a pattern has at most 128 bytes");
+    }
+    let many = "a ".repeat(17);
+    assert!(
+        client.call(&format!("CONFIG GET {many}")).starts_with("-ERR 17 patterns in one call are too many")
+    );
 }

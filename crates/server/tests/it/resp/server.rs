@@ -1,22 +1,19 @@
 //! A server on loopback with the watched reference store behind it.
 
-use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use kinfolk_core::graph::{Graph, GraphSettings};
-use kinfolk_core::{Error, IdKind, Keyring, Result, SigningKey};
+use kinfolk_core::{IdKind, Keyring, SigningKey};
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{
-    Access, Administration, ExportRequest, Figure, ImportOutcome, ImportRequest, Metrics, Progress, Service,
-    VerifyOutcome,
-};
+use kinfolk_server::{Access, Metrics, Service};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
 use super::store::{Watch, WatchedStore};
+use crate::administration::Scripted;
 
 pub struct Server {
     pub address: SocketAddr,
@@ -61,7 +58,7 @@ impl Server {
             limits: setup.access.limits(),
             access: setup.access,
             metrics: Metrics::default(),
-            administration: Arc::new(Nothing),
+            administration: Arc::new(Scripted::default()),
         });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -91,37 +88,5 @@ impl Drop for Server {
         if !std::thread::panicking() {
             ended.unwrap().unwrap();
         }
-    }
-}
-
-/// No protocol test asks operators' questions.
-struct Nothing;
-
-const MISSING: Error = Error::NotAvailable { what: "administration" };
-
-impl Administration for Nothing {
-    fn figures(&self) -> Vec<Figure> {
-        Vec::new()
-    }
-
-    fn import(
-        &self,
-        _file: &mut (dyn Read + Send),
-        _request: &ImportRequest,
-        _progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
-        Err(MISSING)
-    }
-
-    fn export(&self, _file: &mut (dyn Write + Send), _request: ExportRequest) -> Result<u64> {
-        Err(MISSING)
-    }
-
-    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
-        Err(MISSING)
-    }
-
-    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
-        Err(MISSING)
     }
 }

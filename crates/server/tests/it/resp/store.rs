@@ -1,19 +1,20 @@
 //! The reference store, with a count of its commits and a gate that holds them back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
 };
-use kinfolk_core::{EdgeKind, Epoch, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
 use tokio::sync::Semaphore;
 
 pub struct WatchedStore {
     model: ModelStore,
     commits: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
+    broken: Arc<AtomicBool>,
 }
 
 /// What a test sees of the store and does to it.
@@ -21,14 +22,23 @@ pub struct WatchedStore {
 pub struct Watch {
     commits: Arc<AtomicUsize>,
     gate: Arc<Semaphore>,
+    broken: Arc<AtomicBool>,
 }
 
 impl WatchedStore {
     pub fn new(kind: IdKind) -> (Self, Watch) {
-        let watch = Watch { commits: Arc::default(), gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)) };
+        let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
+        let watch = Watch { commits: Arc::default(), gate, broken: Arc::default() };
         let model = ModelStore::new(kind, Arc::new(SimulatedClock::default()));
-        let Watch { commits, gate } = watch.clone();
-        (Self { model, commits, gate }, watch)
+        let Watch { commits, gate, broken } = watch.clone();
+        (Self { model, commits, gate, broken }, watch)
+    }
+
+    fn require_whole(&self) -> Result<()> {
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(Error::Corrupt { detail: "/a/secret/path is damaged".to_owned() });
+        }
+        Ok(())
     }
 }
 
@@ -41,6 +51,11 @@ impl Watch {
     /// No write is answered until [`Watch::open`].
     pub fn close(&self) {
         self.gate.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// From here on writes and counts fail.
+    pub fn damage(&self) {
+        self.broken.store(true, Ordering::SeqCst);
     }
 
     pub fn open(&self) {
@@ -59,6 +74,7 @@ impl EdgeStore for WatchedStore {
 
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
         let _passed = self.gate.acquire().await.unwrap();
+        self.require_whole()?;
         self.commits.fetch_add(1, Ordering::SeqCst);
         self.model.write(request).await
     }
@@ -97,6 +113,7 @@ impl EdgeStore for WatchedStore {
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
+        self.require_whole()?;
         self.model.counts(kind, of).await
     }
 }

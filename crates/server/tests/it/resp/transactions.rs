@@ -1,7 +1,12 @@
 //! `MULTI`, `EXEC`, `DISCARD`, as libraries send them around a pipeline.
 
-use super::server::{Server, Setup};
+use std::io::Read;
+use std::time::{Duration, Instant};
+
 use kinfolk_server::resp::RespSettings;
+
+use super::client::encode;
+use super::server::{Server, Setup};
 
 #[test]
 fn commands_run_in_order_and_writes_in_one_commit() {
@@ -78,4 +83,54 @@ fn a_queue_has_a_bound() {
     let refused = (0..100).map(|_| client.call("SADD following:1 2")).find(|reply| reply != "+QUEUED");
     assert!(refused.unwrap().starts_with("-ERR the request is larger"));
     assert!(client.call("EXEC").starts_with("-EXECABORT"));
+}
+
+fn queue(client: &mut super::client::Client, commands: &[String]) {
+    assert_eq!(client.call("MULTI"), "+OK");
+    let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+    assert!(client.call_all(&commands).iter().all(|reply| reply == "+QUEUED"));
+}
+
+#[test]
+fn a_large_transaction_is_one_commit_or_refused() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let mut commands: Vec<String> =
+        (0..9_996).map(|number| format!("SADD following:{number} 20000")).collect();
+    commands.extend(["FOLLOW 7 7", "SADD following:1 5 6", "SADD following:2 7"].map(str::to_owned));
+    queue(&mut client, &commands);
+    let reply = client.call("EXEC");
+    assert!(
+        reply.ends_with("1, 1, -ERR a user cannot follow itself, 2, 1]"),
+        "{}",
+        &reply[reply.len() - 80..]
+    );
+    assert_eq!(server.watch.commits(), 1);
+
+    queue(&mut client, &commands);
+    assert!(
+        client.call("SADD following:1 2 3").starts_with("-ERR 10002 commands and edges in one transaction")
+    );
+    assert!(client.call("EXEC").starts_with("-EXECABORT "));
+}
+
+#[test]
+fn a_client_that_leaves_does_not_stop_it_half_way() {
+    let server = Server::start();
+    let mut other = server.connect();
+    let members: Vec<String> = (2..5_002).map(|id| id.to_string()).collect();
+    assert_eq!(other.call(&format!("SADD following:1 {}", members.join(" "))), "5000");
+    let mut commands = vec!["SMEMBERS following:1".to_owned(); 500];
+    commands.push("SADD following:2 3".to_owned());
+    let mut client = server.connect();
+    queue(&mut client, &commands);
+    client.send(&encode("EXEC"));
+    // It has begun, and is not through: the replies are more than a socket holds.
+    client.stream.read_exact(&mut [0]).unwrap();
+    assert_eq!(other.call("SCARD following:2"), "0");
+    drop(client);
+    let patience = Instant::now() + Duration::from_secs(30);
+    while other.call("SCARD following:2") == "0" {
+        assert!(Instant::now() < patience, "the transaction has stopped");
+    }
 }

@@ -4,10 +4,12 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use kinfolk_server::rest::RestSettings;
 use serde_json::{Value, json};
 
 use super::client::Answer;
-use super::server::{FILE_BYTES, Server};
+use super::server::Server;
+use crate::administration::FILE_BYTES;
 
 fn lines(answer: &Answer) -> Vec<Value> {
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -57,6 +59,22 @@ fn an_import_that_is_cut_off_ends() {
             assert!(Instant::now() < patience, "jobs without clients go on");
         }
     }
+}
+
+#[test]
+fn an_import_that_stalls_ends() {
+    let server =
+        Server::with(RestSettings { read_timeout: Duration::from_millis(50), ..RestSettings::default() });
+    let mut connection = server.connect();
+    connection.begin("POST", "/v1/admin/import", &[("content-length", "1000")]);
+    connection.write(b"1,2\n").unwrap();
+    let answer = connection.answer("POST").unwrap();
+    let lines = lines(&answer);
+    let error = &lines.last().unwrap()["error"];
+    assert!(
+        error["detail"].as_str().unwrap().contains("the client has sent nothing for too long"),
+        "{error}"
+    );
 }
 
 #[test]

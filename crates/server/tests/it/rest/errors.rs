@@ -61,6 +61,33 @@ fn pages_of_allowed_origins_only() {
 }
 
 #[test]
+fn without_authentication_only_names_of_this_machine() {
+    let settings =
+        RestSettings { allowed_origins: vec!["https://app.example".to_owned()], ..RestSettings::default() };
+    let server = Server::with(settings);
+    let ask = |host: &str| {
+        let mut connection = server.connect();
+        connection.write(format!("GET /v1/users/1/counts HTTP/1.1\r\n{host}\r\n").as_bytes()).unwrap();
+        connection.answer("GET").unwrap()
+    };
+    for host in ["localhost", "LocalHost:7400", "127.0.0.1", "127.8.9.1:1", "[::1]:7400", "app.example:80"] {
+        assert_eq!(ask(&format!("host: {host}\r\n")).status, 200, "{host}");
+    }
+    for host in [
+        "evil.example",
+        "evil.example:7400",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::2]",
+        "app.example.evil",
+    ] {
+        let refused = ask(&format!("host: {host}\r\norigin: http://{host}\r\n"));
+        assert_eq!(refused.refusal(), (403, "forbidden".to_owned()), "{host}");
+    }
+    assert_eq!(ask("").status, 403);
+}
+
+#[test]
 fn media_types_and_sizes() {
     let server = Server::with(RestSettings { body_bytes_max: 1_000, ..RestSettings::default() });
     let check = |headers: &[(&str, &str)], body: &[u8]| server.request("POST", "/v1/check", headers, body);

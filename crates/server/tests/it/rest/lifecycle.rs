@@ -16,7 +16,7 @@ fn before_the_store_is_loaded() {
     assert_eq!(server.read("/healthz"), json!({"status": "alive"}));
     for path in ["/readyz", "/metrics", "/openapi.json", "/v1/users/1/counts", "/nowhere", "/v1/posts"] {
         let answer = server.get(path);
-        assert_eq!(answer.refusal(), (503, "closed".to_owned()), "{path}");
+        assert_eq!(answer.refusal(), (503, "loading".to_owned()), "{path}");
         assert_eq!(answer.header("retry-after"), Some("1"));
     }
     server.open(IdKind::Integer, Access::open());

@@ -1,18 +1,13 @@
-//! A server on loopback with the reference store behind it, and administration that does as the test wants.
+//! A server on loopback with the reference store behind it.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::graph::{Graph, GraphSettings};
-use kinfolk_core::{Error, IdKind, Keyring, Result, SigningKey};
+use kinfolk_core::{IdKind, Keyring, SigningKey};
 use kinfolk_server::rest::{self, RestSettings};
-use kinfolk_server::{
-    Access, Administration, Door, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
-    ImportRequest, Metrics, Progress, Service, VerifyOutcome,
-};
+use kinfolk_server::{Access, Door, Metrics, Service};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -20,9 +15,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Answer, Connection};
-
-/// How large an export or a backup of the tests is.
-pub const FILE_BYTES: usize = 4 << 20;
+use crate::administration::Scripted;
 
 pub struct Server {
     pub address: SocketAddr,
@@ -124,74 +117,5 @@ impl Server {
     pub fn join(mut self) {
         let served = self.served.take().unwrap();
         self.runtime.block_on(served).unwrap();
-    }
-}
-
-/// Does what the request or the file says.
-#[derive(Default)]
-pub struct Scripted {
-    /// Somebody has cut a backup short.
-    pub cut_short: AtomicBool,
-    /// Figures are not to be had.
-    pub figures_panic: AtomicBool,
-}
-
-impl Administration for Scripted {
-    fn figures(&self) -> Vec<Figure> {
-        assert!(!self.figures_panic.load(Ordering::Acquire), "as the test wants");
-        vec![Figure { name: "kinfolk_test", help: "one", kind: FigureKind::Gauge, value: 1.0 }]
-    }
-
-    /// Counts the lines; a line "bad" is malformed, and "panic" makes it panic.
-    fn import(
-        &self,
-        file: &mut (dyn Read + Send),
-        request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
-        let mut outcome = ImportOutcome::default();
-        let detail = |error: io::Error| Error::InvalidInput { detail: error.to_string() };
-        for line in BufReader::new(file).lines() {
-            match line.map_err(detail)?.as_str() {
-                "bad" if request.skip_invalid => outcome.invalid += 1,
-                "bad" => return Err(Error::InvalidInput { detail: "line: it is bad".to_owned() }),
-                "panic" => panic!("as the file says"),
-                _ => outcome.added += 1,
-            }
-            progress(Progress { stage: "reading", done: outcome.added, total: None });
-        }
-        progress(Progress { stage: "loading", done: 1, total: Some(1) });
-        Ok(outcome)
-    }
-
-    /// A large file. Parquet fails in the middle, and zstd before the first byte.
-    fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
-        if request.format == FileFormat::CsvZstd {
-            return Err(Error::Storage { detail: "no".to_owned() });
-        }
-        let lines = FILE_BYTES / 4;
-        for at in 0..lines {
-            if at == lines / 2 && request.format == FileFormat::Parquet {
-                return Err(Error::Storage { detail: "half of it".to_owned() });
-            }
-            file.write_all(b"1,2\n").map_err(|error| Error::Storage { detail: error.to_string() })?;
-        }
-        Ok(lines as u64)
-    }
-
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
-        progress(Progress { stage: "comparing", done: 0, total: Some(9) });
-        let examples = vec!["something".to_owned()];
-        Ok(VerifyOutcome { edges: 9, users: 3, differences: 1, examples, repaired: repair })
-    }
-
-    /// Goes on for as long as somebody reads.
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        loop {
-            if let Err(error) = file.write_all(&[7; 1_000]) {
-                self.cut_short.store(true, Ordering::Release);
-                return Err(Error::Storage { detail: error.to_string() });
-            }
-        }
     }
 }

@@ -1,0 +1,74 @@
+//! Failures of the server's own parts, as both protocols treat them: clients learn that it failed, the log why. Errors
+//! that clients can do something about are shown as they are.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use kinfolk_core::Error;
+use parking_lot::Mutex;
+
+/// A full or failed disk refuses every write; telling so this often is enough.
+const STATES_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a client may read of an error. The details of an inner failure name files of this machine.
+pub(crate) struct Shown<'a>(pub &'a Error);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Error::StorageFull { .. } => {
+                out.write_str("the disk is full, nothing was written: free some space and try again")
+            }
+            Error::ReadOnly { .. } => out.write_str(
+                "writes are refused since the storage failed; reads go on: check the disk, then restart",
+            ),
+            Error::Corrupt { .. }
+            | Error::InUse { .. }
+            | Error::InvalidStore { .. }
+            | Error::Storage { .. } => out.write_str("the server failed; its log has the details"),
+            other => write!(out, "{other}"),
+        }
+    }
+}
+
+/// Logs an inner failure with all its details; other errors are nobody's business but the client's.
+pub(crate) fn log(error: &Error, request: &dyn fmt::Display) {
+    static STATE_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
+    match error {
+        Error::StorageFull { .. } | Error::ReadOnly { .. } => {
+            let mut logged = STATE_LOGGED.lock();
+            if logged.is_some_and(|at| at.elapsed() < STATES_INTERVAL) {
+                return;
+            }
+            *logged = Some(Instant::now());
+        }
+        Error::Corrupt { .. } | Error::InUse { .. } | Error::InvalidStore { .. } | Error::Storage { .. } => {}
+        _ => return,
+    }
+    tracing::error!(%request, %error, "a request failed");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_stay_inside() {
+        let secret = || "/var/lib/secret".to_owned();
+        for error in [
+            Error::StorageFull { detail: secret() },
+            Error::ReadOnly { reason: secret() },
+            Error::Corrupt { detail: secret() },
+            Error::InUse { detail: secret() },
+            Error::InvalidStore { detail: secret() },
+            Error::Storage { detail: secret() },
+        ] {
+            assert!(error.to_string().contains("secret"));
+            let shown = Shown(&error).to_string();
+            assert!(!shown.contains("secret") && !shown.is_empty(), "{shown}");
+            // Whatever is a failure of the server is among these.
+            assert!(error.code().http_status() >= 500);
+        }
+        assert_eq!(Shown(&Error::SelfFollow).to_string(), Error::SelfFollow.to_string());
+    }
+}
