@@ -6,7 +6,6 @@ mod bulk;
 mod commands;
 mod context;
 mod failure;
-mod input;
 mod output;
 mod progress;
 mod serve;
@@ -16,6 +15,7 @@ mod target;
 use std::process::ExitCode;
 
 use clap::Parser;
+use kinfolk::input;
 
 use crate::arguments::Arguments;
 

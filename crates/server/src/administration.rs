@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use kinfolk_core::{Position, Result};
+use kinfolk_core::{Error, Position, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
@@ -25,6 +25,39 @@ pub trait Administration: Send + Sync + 'static {
 
     /// Writes a backup of the whole store, as of now.
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
+}
+
+/// Nothing to administer: every wish is refused as not available. For a graph that lives in a test.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAdministration;
+
+const MISSING: Error = Error::NotAvailable { what: "administration" };
+
+impl Administration for NoAdministration {
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    fn import(
+        &self,
+        _file: &mut (dyn Read + Send),
+        _request: &ImportRequest,
+        _progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<ImportOutcome> {
+        Err(MISSING)
+    }
+
+    fn export(&self, _file: &mut (dyn Write + Send), _request: ExportRequest) -> Result<u64> {
+        Err(MISSING)
+    }
+
+    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+        Err(MISSING)
+    }
+
+    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
+        Err(MISSING)
+    }
 }
 
 /// How far long work has come.

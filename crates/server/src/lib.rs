@@ -20,8 +20,8 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest, Progress,
-    VerifyOutcome,
+    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest,
+    NoAdministration, Progress, VerifyOutcome,
 };
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};

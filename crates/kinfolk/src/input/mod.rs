@@ -14,6 +14,7 @@ use std::fmt;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Error, IdKind, Timestamp};
 
+pub use lines::LineReader;
 pub use parquet::read as read_parquet;
 pub use source::{Source, Text, format_of};
 

@@ -7,6 +7,7 @@ mod bulk;
 mod documentation;
 mod faults;
 mod formats;
+mod fuzz;
 mod malformed;
 mod queries;
 mod real_data;

@@ -15,7 +15,7 @@ mod endpoint;
 mod extract;
 mod json;
 mod lists;
-mod pairs;
+pub mod pairs;
 mod problem;
 mod query;
 mod request_id;

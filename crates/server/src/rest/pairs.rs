@@ -45,6 +45,9 @@ impl ToSchema for Check {
 }
 
 /// Reads `{"pairs":[[follower, followee], …]}`.
+///
+/// # Errors
+/// If it is anything else, or an id is not of that kind.
 pub fn parse(body: &[u8], kind: IdKind) -> Result<Vec<Edge>> {
     let refused = Cell::new(None);
     let mut json = serde_json::Deserializer::from_slice(body);

@@ -23,7 +23,7 @@ mod kill;
 mod model;
 mod power;
 mod program;
-mod random;
+pub mod random;
 mod session;
 mod tracer;
 mod workload;

@@ -2,9 +2,11 @@
 
 mod clients;
 mod configuration;
+mod hostile;
 mod keys;
 mod life;
 mod remote;
 mod running;
+mod stream;
 mod tls;
 mod traces;

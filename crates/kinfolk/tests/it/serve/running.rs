@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::support::{Run, Sandbox};
 
 /// Far longer than anything takes; a test that waits as long has failed.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server. It is killed if a test ends without ending it.
 pub struct Running {
@@ -86,6 +86,14 @@ impl Running {
     pub fn signal(&self, signal: &str) {
         let id = self.child.as_ref().unwrap().id().to_string();
         assert!(Command::new("kill").args([format!("-{signal}"), id]).status().unwrap().success());
+    }
+
+    /// How much memory it has in use.
+    pub fn memory_bytes(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.as_ref().unwrap().id()));
+        let status = status.unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
     /// Ends it with a signal; its status and what it said since it was ready.
