@@ -25,6 +25,8 @@ const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
 /// The most members in one answer.
 const STEP_MAX: usize = 10_000;
+/// How many ids are matched before others have their turn.
+const MATCH_PART: usize = 250;
 
 /// `SSCAN key cursor [MATCH pattern] [COUNT count]`.
 pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
@@ -66,19 +68,29 @@ pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut 
         }
         tokio::task::yield_now().await;
     };
-    let mut text = Vec::new();
-    members.retain(|member| {
-        pattern.is_none_or(|pattern| {
-            text.clear();
-            let _ = write!(text, "{}", member.id);
-            pattern.matches(&text)
-        })
-    });
+    if let Some(pattern) = pattern {
+        members = matching(&members, pattern).await;
+    }
     out.array(2);
     out.bulk(itoa::Buffer::new().format(next));
     out.array(members.len());
     members.into_iter().for_each(|member| out.id(member.id));
     Ok(())
+}
+
+/// Those whose ids fit. A hostile pattern takes its time, so others have their turn in between.
+async fn matching(members: &[ListEntry], pattern: Pattern<'_>) -> Vec<ListEntry> {
+    let mut found = Vec::new();
+    let mut text = Vec::new();
+    for part in members.chunks(MATCH_PART) {
+        found.extend(part.iter().filter(|member| {
+            text.clear();
+            let _ = write!(text, "{}", member.id);
+            pattern.matches(&text)
+        }));
+        tokio::task::yield_now().await;
+    }
+    found
 }
 
 /// The last place where a step can end: before which entry, and how the next step finds it.
