@@ -31,8 +31,8 @@ const FOLLOWS_PER_SECOND: u64 = 60_000;
 const CHECKERS: usize = 8;
 const WRITERS: usize = 32;
 const TICK: Duration = Duration::from_millis(1);
-/// Every reply is `:0\r\n` or `:1\r\n`.
-const REPLY_LEN: usize = 4;
+/// A generated account may follow as many as is allowed already: then, and only then, a follow is refused.
+const REFUSED_MAX: u64 = 1_000;
 
 const ROWS: &[Row] = &[
     Row::new("checks", "checks answered", "/s").target(Target::AtLeast(0.99 * CHECKS_PER_SECOND as f64)),
@@ -142,6 +142,7 @@ struct Connection {
 struct State {
     batches: VecDeque<(Instant, u64)>,
     latency: Histogram,
+    refused: u64,
     ended: bool,
 }
 
@@ -198,10 +199,11 @@ impl Connection {
     }
 }
 
-/// Counts replies and notes how long each batch took.
+/// Counts replies, a line each, and notes how long each batch took.
 async fn receive(mut read: OwnedReadHalf, state: Rc<RefCell<State>>) -> Result<()> {
     let mut buffer = vec![0; 64 << 10];
-    let mut bytes = 0;
+    let mut replies = 0;
+    let count = |bytes: &[u8], wanted: u8| bytes.iter().filter(|&&byte| byte == wanted).count() as u64;
     loop {
         let received = read.read(&mut buffer).await?;
         let now = Instant::now();
@@ -209,16 +211,16 @@ async fn receive(mut read: OwnedReadHalf, state: Rc<RefCell<State>>) -> Result<(
         if received == 0 {
             return if state.ended { Ok(()) } else { bail!("the server closed a connection") };
         }
-        if buffer[..received].contains(&b'-') {
+        state.refused += count(&buffer[..received], b'-');
+        if state.refused > REFUSED_MAX {
             bail!("the server answered: {}", String::from_utf8_lossy(&buffer[..received.min(200)]));
         }
-        bytes += received;
+        replies += count(&buffer[..received], b'\n');
         while let Some(&(due, count)) = state.batches.front() {
-            let needed = count as usize * REPLY_LEN;
-            if bytes < needed {
+            if replies < count {
                 break;
             }
-            bytes -= needed;
+            replies -= count;
             state.batches.pop_front();
             state.latency.record_many(now - due, count);
         }
