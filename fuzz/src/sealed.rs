@@ -6,7 +6,7 @@ use kinfolk_core::{
 };
 
 fn keys() -> Keyring {
-    Keyring::new(SigningKey::new([7; 32]), [SigningKey::new([8; 32])])
+    Keyring::new(SigningKey::new([7; 32]), [])
 }
 
 /// Reads the input as a cursor of some lists; then makes a cursor out of it and changes that.

@@ -30,7 +30,10 @@ struct State {
     servers: u64,
     http: String,
     resp: String,
+    /// How many commands.
     written: u64,
+    /// Whether there are no more.
+    is_done: bool,
 }
 
 #[derive(Default)]
@@ -59,8 +62,8 @@ enum Manner {
     Quick,
     /// Takes a page, then waits until the writer is a good deal further.
     Slow,
-    /// Goes away and comes back in the middle of pages.
-    Fickle,
+    /// Goes away after so many events and comes back: in the middle of a page, most of the time.
+    Fickle(u64),
 }
 
 #[derive(Deserialize)]
@@ -175,11 +178,11 @@ fn listen(address: &str, manner: Manner, place: &Place, seen: &mut Seen) -> io::
                     Manner::Quick => {}
                     Manner::Slow if taken % 1_000 == 0 => {
                         let enough = place.wait(Duration::ZERO, |_| true, |state| state.written) + 5;
-                        place.wait(RETRY, |state| state.written >= enough, |_| ());
+                        place.wait(RETRY, |state| state.is_done || state.written >= enough, |_| ());
                     }
                     Manner::Slow => {}
-                    Manner::Fickle if taken == 777 => return Ok(()),
-                    Manner::Fickle => {}
+                    Manner::Fickle(after) if taken == after => return Ok(()),
+                    Manner::Fickle(_) => {}
                 }
             }
             _ => {}
@@ -272,13 +275,15 @@ fn every_event_arrives_once_across_restarts() {
     let commands = commands(events);
     std::thread::scope(|scope| {
         let mut server = start();
-        let readers = [Manner::Quick, Manner::Slow, Manner::Slow, Manner::Fickle].map(|manner| {
-            let place = &place;
-            scope.spawn(move || read(manner, place))
-        });
+        let readers =
+            [Manner::Quick, Manner::Slow, Manner::Slow, Manner::Fickle(events / 26 + 1)].map(|manner| {
+                let place = &place;
+                scope.spawn(move || read(manner, place))
+            });
         scope.spawn(|| {
             let mut connection = None;
             commands.iter().for_each(|command| write(&place, &mut connection, command));
+            place.change(|state| state.is_done = true);
         });
         for restart in 1..=RESTARTS {
             let reached = commands.len() as u64 * restart / (RESTARTS + 1);
