@@ -384,7 +384,7 @@ impl EdgeStore for Embedded {
     }
 
     async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        Ok(edges.iter().map(|&edge| self.follows(kind, edge)).collect())
+        Ok(self.store.index.contains_all(kind, edges))
     }
 
     async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {

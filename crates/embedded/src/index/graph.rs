@@ -127,6 +127,28 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         user.following.binary_search(&target.number).is_ok()
     }
 
+    /// Looks through the shorter side: a look-up of each followee, or of each whom the follower follows. All edges
+    /// are of one follower.
+    fn contains_all(&self, edges: &[Edge], answers: &mut Vec<bool>) {
+        let Some(first) = edges.first() else { return };
+        let follower = K::from_id(first.follower);
+        let followed = {
+            let (shard, hash) = self.locate(follower);
+            let table = shard.read();
+            let following = table.find(follower, hash).map_or(&[][..], |user| &user.following);
+            (following.len() < edges.len()).then(|| following.to_vec())
+        };
+        let Some(followed) = followed else {
+            return answers.extend(edges.iter().map(|&edge| self.contains(edge)));
+        };
+        let ids = self.ids.read();
+        let mut followed: Vec<K> = followed.iter().map(|&number| ids[number as usize]).collect();
+        drop(ids);
+        followed.sort_unstable();
+        let exists = |edge: &Edge| followed.binary_search(&K::from_id(edge.followee)).is_ok();
+        answers.extend(edges.iter().map(exists));
+    }
+
     fn examine(&self, edge: Edge) -> (bool, u64) {
         let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
         let target = self.number(followee);
@@ -271,13 +293,10 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
     /// Lists first, shard by shard, then the ids: a list written while users are added never names a number that
     /// the ids don't have.
     fn save(&self, out: &mut Sink<'_>) -> io::Result<()> {
+        let mut lists = Vec::new();
         for shard in &self.shards {
-            let table = shard.0.read();
-            for user in table.users().filter(|user| !user.following.is_empty()) {
-                out.number(user.number)?;
-                out.number(user.following.len() as u32)?;
-                out.numbers(&user.following)?;
-            }
+            copy_lists(&shard.0, &mut lists);
+            out.bytes(&lists)?;
         }
         out.number(u32::MAX)?;
         // Copied, so that the writer does not wait for the disk.
@@ -338,6 +357,30 @@ impl<K: RawId> KindGraph<K> {
             scope.spawn(|| load_half(0));
             load_half(1);
         });
+    }
+}
+
+/// Copies the lists of a shard as they are written to a snapshot. In short turns: a writer, and readers behind it, may wait
+/// for the lock, and neither the disk nor a low priority may make them wait long.
+fn copy_lists<K: RawId>(shard: &RwLock<Table<K>>, lists: &mut Vec<u8>) {
+    const SLOTS_IN_A_TURN: usize = 1_024;
+    lists.clear();
+    let (mut at, mut slots) = (0, shard.read().slots().len());
+    while at < slots {
+        let table = shard.read();
+        if table.slots().len() != slots {
+            // It has grown, and users have moved.
+            lists.clear();
+            (at, slots) = (0, table.slots().len());
+        }
+        let end = slots.min(at + SLOTS_IN_A_TURN);
+        let users = table.slots().get(at..end).unwrap_or_default().iter().flatten();
+        for user in users.filter(|user| !user.following.is_empty()) {
+            lists.extend_from_slice(&user.number.to_le_bytes());
+            lists.extend_from_slice(&(user.following.len() as u32).to_le_bytes());
+            lists.extend(user.following.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        at = end;
     }
 }
 
@@ -403,6 +446,13 @@ mod tests {
                 prop_assert_eq!(graph.followees(Id::Integer(a)), followees);
                 for b in 0..12 {
                     prop_assert_eq!(graph.contains(edge(a, b)), model.contains(&(a, b)));
+                }
+                for asked in [1, 3, 12] {
+                    let edges: Vec<Edge> = (0..asked).map(|b| edge(a, b)).collect();
+                    let expected: Vec<bool> = (0..asked).map(|b| model.contains(&(a, b))).collect();
+                    let mut answers = Vec::new();
+                    graph.contains_all(&edges, &mut answers);
+                    prop_assert_eq!(answers, expected);
                 }
             }
         }

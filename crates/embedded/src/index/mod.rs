@@ -22,6 +22,7 @@ pub struct Index {
 /// The edges of one kind, with the type of id hidden.
 trait AnyGraph: Send + Sync {
     fn contains(&self, edge: Edge) -> bool;
+    fn contains_all(&self, edges: &[Edge], answers: &mut Vec<bool>);
     fn examine(&self, edge: Edge) -> (bool, u64);
     fn insert(&self, edge: Edge) -> bool;
     fn remove(&self, edge: Edge) -> bool;
@@ -58,6 +59,15 @@ impl Index {
     /// Whether an edge exists.
     pub fn contains(&self, kind: EdgeKind, edge: Edge) -> bool {
         self.kind(kind).contains(edge)
+    }
+
+    /// For each edge, whether it exists. Edges of one follower that stand together are answered together.
+    pub fn contains_all(&self, kind: EdgeKind, edges: &[Edge]) -> Vec<bool> {
+        let mut answers = Vec::with_capacity(edges.len());
+        for run in edges.chunk_by(|one, next| one.follower == next.follower) {
+            self.kind(kind).contains_all(run, &mut answers);
+        }
+        answers
     }
 
     /// Whether an edge exists, and how many edges its follower has.

@@ -32,11 +32,11 @@ pub struct Sink<'a> {
     checksum: u32,
     written: u64,
     ids_start: u64,
-    scratch: Vec<u8>,
 }
 
 impl Sink<'_> {
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.checksum = crc32c::crc32c_append(self.checksum, bytes);
         self.written += bytes.len() as u64;
         self.out.write_all(bytes)
@@ -45,16 +45,6 @@ impl Sink<'_> {
     /// One number.
     pub fn number(&mut self, number: u32) -> io::Result<()> {
         self.bytes(&number.to_le_bytes())
-    }
-
-    /// A list of numbers.
-    pub fn numbers(&mut self, numbers: &[u32]) -> io::Result<()> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        let written = self.bytes(&scratch);
-        self.scratch = scratch;
-        written
     }
 
     /// The ids of a kind.
@@ -116,7 +106,7 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Position) -> R
     let temporary = path.with_extension("tmp");
     let write = || -> io::Result<()> {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?);
-        let mut sink = Sink { out: &mut out, checksum: 0, written: 0, ids_start: 0, scratch: Vec::new() };
+        let mut sink = Sink { out: &mut out, checksum: 0, written: 0, ids_start: 0 };
         sink.bytes(&header(index.ids, epoch, position))?;
         let mut places = Vec::new();
         for kind in EdgeKind::ALL {

@@ -45,6 +45,11 @@ impl<K: RawId> Table<K> {
         self.slots.iter_mut().flatten()
     }
 
+    /// The slots, taken or not. They move only when there are more of them.
+    pub fn slots(&self) -> &[Option<User<K>>] {
+        &self.slots
+    }
+
     /// How many bytes the slots take.
     pub fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<User<K>>>()
