@@ -11,8 +11,8 @@ use crate::commands::{
     serve, verify, write,
 };
 use crate::context::Context;
+use crate::place::List;
 use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts};
-use crate::target::List;
 
 const EXAMPLES: &str = "\
 Examples:

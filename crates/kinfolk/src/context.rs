@@ -9,9 +9,9 @@ use kinfolk_embedded::Settings;
 
 use crate::answer::Answer;
 use crate::failure::UsageError;
+use crate::place::{Folder, Place, ServerAddress};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
-use crate::target::{Folder, Place, ServerAddress};
 
 /// The variable with the credential for a server.
 const CREDENTIAL: &str = "KINFOLK_API_KEY";

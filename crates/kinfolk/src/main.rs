@@ -7,10 +7,10 @@ mod commands;
 mod context;
 mod failure;
 mod output;
+mod place;
 mod progress;
 mod serve;
 mod settings;
-mod target;
 
 use std::process::ExitCode;
 

@@ -47,6 +47,14 @@ impl WatchedFile {
         changed.then_some(content)
     }
 
+    /// Hands the content on if it has changed. Says whether it has.
+    pub fn apply_if_changed(&self, apply: impl FnOnce(&[u8]) -> Result<()>) -> Result<bool> {
+        match self.read_if_changed() {
+            Some(content) => apply(&content?).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
     fn look(&self) -> (bool, Result<Vec<u8>>) {
         let read = read_bounded(&self.path);
         let found = match &read {

@@ -14,9 +14,9 @@ use kinfolk_embedded::{ImportOptions, Progress};
 
 use crate::answer::{Outcome, grouped};
 use crate::context::Context;
+use crate::place::{Folder, OpenGraph};
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
-use crate::target::{Folder, OpenGraph};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const EDGES: u64 = 1_000_000;

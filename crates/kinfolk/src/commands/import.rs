@@ -12,7 +12,7 @@ use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
 use crate::failure::UsageError;
 use crate::input::Source;
-use crate::target::{ImportWish, Imported};
+use crate::place::{ImportWish, Imported};
 
 /// What `import` is given.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::answer::{Outcome, as_text};
 use crate::arguments::parse_id;
 use crate::context::Context;
-use crate::target::List;
+use crate::place::List;
 
 /// The largest page that the graph gives.
 const PAGE_LIMIT_MAX: u16 = 1_000;

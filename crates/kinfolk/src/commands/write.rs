@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::parse_id;
 use crate::context::Context;
-use crate::target::WriteDone;
+use crate::place::WriteDone;
 
 /// The two ends of an edge.
 #[derive(Debug, Args)]

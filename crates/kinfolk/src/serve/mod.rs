@@ -25,8 +25,8 @@ pub use listeners::Listeners;
 pub use logging::Logging;
 
 use crate::answer::grouped;
+use crate::place::Folder;
 use crate::settings::{Configuration, Role};
-use crate::target::Folder;
 use administration::EmbeddedAdministration;
 use protocols::Protocols;
 use signals::{Signals, Wish};

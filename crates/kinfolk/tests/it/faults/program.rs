@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -77,15 +77,20 @@ pub fn apply_arguments(data: &Path) -> Vec<String> {
     ["apply", "--data", &data, "--ids", "integer"].map(str::to_owned).to_vec()
 }
 
-/// Runs a command to its end, with `input` on its standard input.
-pub fn run(command: &mut Command, input: &[u8]) -> Ended {
-    let mut child = command
+/// Starts a command with small settings and all its streams piped.
+pub fn start(command: &mut Command) -> Child {
+    command
         .envs(SMALL_SETTINGS)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the program can be started");
+        .expect("the program can be started")
+}
+
+/// Runs a command to its end, with `input` on its standard input.
+pub fn run(command: &mut Command, input: &[u8]) -> Ended {
+    let mut child = start(command);
     let mut stdin = child.stdin.take().expect("stdin is piped");
     let input = input.to_vec();
     // The program may end before it has read everything: that is for the caller to judge.

@@ -2,11 +2,11 @@
 //! under a tracer.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-use super::program::{Ended, SMALL_SETTINGS, collect, receive};
+use super::program::{self, Ended, collect, receive};
 use super::workload::Step;
 
 /// What a pipe takes at least without its reader; sending more at once could block for ever.
@@ -45,13 +45,7 @@ pub struct Session {
 impl Session {
     /// Starts a command that ends in `kinfolk apply`.
     pub fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .envs(SMALL_SETTINGS)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program can be started");
+        let mut child = program::start(command);
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || forward_answers(stdout, &sender));

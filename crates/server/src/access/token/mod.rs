@@ -156,10 +156,7 @@ impl Tokens {
 
     /// As [`Tokens::reload`], if the file has changed. Says whether it has.
     pub fn reload_if_changed(&self) -> Result<bool> {
-        match self.file.read_if_changed() {
-            Some(content) => self.apply(&content?).map(|()| true),
-            None => Ok(false),
-        }
+        self.file.apply_if_changed(|content| self.apply(content))
     }
 
     fn apply(&self, content: &[u8]) -> Result<()> {
