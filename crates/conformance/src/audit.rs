@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use kinfolk_core::graph::{Change, ChangeBody, ChangeLog, EdgeAction, EdgeCommand, EdgeStore, Receipt};
-use kinfolk_core::{EdgeKind, Id, Position};
+use kinfolk_core::graph::{Change, ChangeBody, EdgeAction, EdgeCommand, Receipt};
+use kinfolk_core::{EdgeKind, Id, Position, Store};
 
 use crate::compare::{ENTRIES_MAX, Verdict, answer, compare, equal};
 use crate::model::Model;
@@ -31,7 +31,7 @@ impl Record {
 
 /// Whether the store's story is one: `threads` holds each thread's requests in its own order. They must be all
 /// writes since the store was empty, under one limit, and be over.
-pub(crate) fn audit<S: EdgeStore + ChangeLog>(
+pub(crate) fn audit<S: Store>(
     store: &S,
     threads: &[Vec<Record>],
     following_limit: u64,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::graph::{ChangeLog, EdgeAction, EdgeCommand, EdgeStore, Side, WriteRequest};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side, WriteRequest};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Store};
 
 use crate::Make;
 use crate::audit::{Record, audit};
@@ -22,7 +22,7 @@ const FOLLOWING_LIMIT: u32 = 2;
 
 /// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
 /// in the end receipts, change log and final state must tell one story. Panics if they do not.
-pub fn concurrent_histories<S: EdgeStore + ChangeLog>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_histories<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
@@ -59,7 +59,7 @@ struct History<S> {
     newest_read: AtomicU64,
 }
 
-impl<S: EdgeStore + ChangeLog> History<S> {
+impl<S: Store> History<S> {
     fn write(&self, writer: u64, mut random: Random) -> Vec<Record> {
         let mut records = Vec::new();
         for _ in 0..STEPS {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::graph::{ChangeLog, Counts, EdgeAction, EdgeCommand, EdgeStore, Receipt, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result};
+use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, Receipt, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result, Store};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -39,12 +39,7 @@ enum Step {
 ///
 /// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
 /// from `seed`, so that a run can be repeated; the message of a failure names it.
-pub fn histories<S: EdgeStore + ChangeLog>(
-    make: Make<'_, S>,
-    reopen: Option<Reopen<'_, S>>,
-    cases: u32,
-    seed: u64,
-) {
+pub fn histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut seed_bytes = [0; 32];
     seed_bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -84,7 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run_history<S: EdgeStore + ChangeLog>(
+fn run_history<S: Store>(
     make: Make<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
@@ -124,12 +119,7 @@ fn request(id_kind: IdKind, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)])
 }
 
 /// Writes to both and compares the receipts, then what the request was about.
-fn write<S: EdgeStore + ChangeLog>(
-    store: &S,
-    model: &mut Model,
-    request: &WriteRequest,
-    clock: &SimulatedClock,
-) -> Verdict {
+fn write<S: Store>(store: &S, model: &mut Model, request: &WriteRequest, clock: &SimulatedClock) -> Verdict {
     let expected = model.write(request, clock.now());
     let found = block_on(store.write(request.clone()));
     // Errors have no equality, but their text holds all that they say.

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use kinfolk_core::graph::{
-    Change, ChangeBody, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Receipt, Side,
-    WriteRequest,
+    Change, ChangeBody, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Receipt, Side,
+    UserSet, WriteRequest,
 };
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
@@ -128,6 +128,18 @@ impl Model {
         let mut entries: Vec<ListEntry> = self.edges.iter().filter_map(entry).collect();
         entries.sort();
         entries
+    }
+
+    /// Those who are in all of the sets, by id.
+    pub fn overlap(&self, kind: EdgeKind, sets: &[UserSet], after: Option<Id>, limit: usize) -> Overlap {
+        let Some(first) = sets.first() else { return Overlap::default() };
+        let mut all: Vec<Id> =
+            self.whole_list(kind, first.side, first.of).iter().map(|entry| entry.id).collect();
+        all.retain(|&id| sets.iter().all(|set| self.contains(kind, set.edge(id))));
+        all.sort_unstable();
+        let count = all.len() as u64;
+        let ids = all.into_iter().filter(|&id| after.is_none_or(|after| id > after)).take(limit).collect();
+        Overlap { count, ids }
     }
 
     /// How many edges a user has on each side.

@@ -6,6 +6,10 @@ use std::time::Duration;
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
 };
+use kinfolk_core::graph::{Overlap, UserSet};
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+};
 use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
 
 use crate::model::Model;
@@ -127,12 +131,43 @@ impl EdgeStore for ModelStore {
         }
     }
 
+    async fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        after: Option<Id>,
+        limit: usize,
+    ) -> Result<Overlap> {
+        Ok(self.model().overlap(kind, sets, after, limit))
+    }
+
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
         if let Some(planted) = &self.planted {
             return planted.counts(&self.model(), kind, of);
         }
         let model = self.model();
         Ok(of.iter().map(|&id| model.counts(kind, id)).collect())
+    }
+}
+
+impl SuggestionStore for ModelStore {
+    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+        let _ = (of, bounds);
+        Err(Error::NotAvailable { what: "suggestions" })
+    }
+
+    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
+        let _ = (of, max_age);
+        Ok(None)
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        request: EveryoneRequest,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        let _ = (request, watch);
+        Err(Error::NotAvailable { what: "suggestions" })
     }
 }
 

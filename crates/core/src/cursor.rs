@@ -1,6 +1,6 @@
 //! Cursors: the signed place in one list where the next page begins. Keyset, never an offset.
 
-use crate::graph::ListKey;
+use crate::graph::{ListKey, Side, UserSet};
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, Result, Timestamp};
 
 /// The list that a cursor belongs to.
@@ -57,6 +57,50 @@ impl ListCursor {
     }
 }
 
+/// A place among those who are in all of some sets, bound to these sets in any order.
+#[derive(Clone, Copy, Debug)]
+pub struct OverlapCursor<'a> {
+    /// Which kind of edge.
+    pub kind: EdgeKind,
+    /// Which sets; there is at least one.
+    pub sets: &'a [UserSet],
+}
+
+impl OverlapCursor<'_> {
+    fn context(self) -> Vec<u8> {
+        let mut sets: Vec<(u8, Id)> = self.sets.iter().map(|set| (side_byte(set.side), set.of)).collect();
+        sets.sort_unstable();
+        let mut context = b"kinfolk cursor 1 o".to_vec();
+        context.push(self.kind.number());
+        for (side, of) in sets {
+            context.push(side);
+            push_id(&mut context, of);
+        }
+        context
+    }
+
+    /// The text for a client that continues after `last`: its id (8 or 16 bytes, big-endian), sealed.
+    pub fn encode(self, last: Id, keys: &Keyring) -> String {
+        let mut message = Vec::new();
+        push_id(&mut message, last);
+        keys.seal(&self.context(), &message)
+    }
+
+    /// The place that a client's text names among those who are in all of the sets.
+    pub fn decode(self, text: &str, keys: &Keyring) -> Result<Id> {
+        let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
+        let kind = self.sets.first().ok_or(Error::InvalidCursor)?.of.kind();
+        read_id(kind, &message).ok_or(Error::InvalidCursor)
+    }
+}
+
+fn side_byte(side: Side) -> u8 {
+    match side {
+        Side::Following => b'g',
+        Side::Followers => b'r',
+    }
+}
+
 fn push_id(bytes: &mut Vec<u8>, id: Id) {
     match id {
         Id::Integer(value) => bytes.extend_from_slice(&value.to_be_bytes()),
@@ -97,5 +141,22 @@ mod tests {
             }
             assert!(list.decode("", &keys).is_err());
         }
+    }
+
+    #[test]
+    fn a_cursor_of_an_overlap_belongs_to_its_sets_in_any_order() {
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let set = |side, of| UserSet { side, of: Id::Integer(of) };
+        let (a, b, c) = (set(Side::Following, 1), set(Side::Followers, 2), set(Side::Following, 2));
+        let of = |sets: &[UserSet], text: &str| {
+            OverlapCursor { kind: EdgeKind::Follow, sets }.decode(text, &keys).ok()
+        };
+        let text = OverlapCursor { kind: EdgeKind::Follow, sets: &[a, b] }.encode(Id::Integer(9), &keys);
+        assert_eq!(of(&[a, b], &text), Some(Id::Integer(9)));
+        assert_eq!(of(&[b, a], &text), Some(Id::Integer(9)));
+        for others in [&[a][..], &[a, c], &[a, b, c], &[]] {
+            assert_eq!(of(others, &text), None, "{others:?}");
+        }
+        assert!(OverlapCursor { kind: EdgeKind::Block, sets: &[a, b] }.decode(&text, &keys).is_err());
     }
 }

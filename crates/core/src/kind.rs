@@ -16,12 +16,14 @@ pub enum EdgeKind {
     Membership = 5,
     /// The first has shared the second.
     Share = 6,
+    /// The first does not want the second to be suggested again.
+    Dismissal = 7,
 }
 
 impl EdgeKind {
     /// All kinds, by number.
-    pub const ALL: [Self; 6] =
-        [Self::Follow, Self::Block, Self::Mute, Self::Like, Self::Membership, Self::Share];
+    pub const ALL: [Self; 7] =
+        [Self::Follow, Self::Block, Self::Mute, Self::Like, Self::Membership, Self::Share, Self::Dismissal];
 
     /// The number used on disk.
     pub fn number(self) -> u8 {
@@ -42,6 +44,7 @@ impl EdgeKind {
             Self::Like => "like",
             Self::Membership => "membership",
             Self::Share => "share",
+            Self::Dismissal => "dismissal",
         }
     }
 
@@ -60,7 +63,15 @@ mod tests {
         let table: Vec<_> = EdgeKind::ALL.iter().map(|kind| (kind.number(), kind.name())).collect();
         assert_eq!(
             table,
-            [(1, "follow"), (2, "block"), (3, "mute"), (4, "like"), (5, "membership"), (6, "share")]
+            [
+                (1, "follow"),
+                (2, "block"),
+                (3, "mute"),
+                (4, "like"),
+                (5, "membership"),
+                (6, "share"),
+                (7, "dismissal")
+            ]
         );
         for kind in EdgeKind::ALL {
             assert_eq!(EdgeKind::from_number(kind.number()), Some(kind));

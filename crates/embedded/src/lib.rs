@@ -25,10 +25,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use kinfolk_core::graph::{
-    Change, ChangeBody, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side,
-    WriteRequest,
+    Change, ChangeBody, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt,
+    Side, UserSet, WriteRequest,
+};
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{
     Clock, EdgeKind, Epoch, Error, Id, IdKind, Keyring, Position, Result, SystemClock, Timestamp,
@@ -419,8 +423,36 @@ impl EdgeStore for Embedded {
         self.store.friends(kind, of, after, limit)
     }
 
+    async fn overlap(
+        &self,
+        _kind: EdgeKind,
+        _sets: &[UserSet],
+        _after: Option<Id>,
+        _limit: usize,
+    ) -> Result<Overlap> {
+        Err(Error::NotAvailable { what: "overlaps" })
+    }
+
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
         Ok(of.iter().map(|&id| self.store.index.counts(kind, id)).collect())
+    }
+}
+
+impl SuggestionStore for Embedded {
+    async fn candidates(&self, _of: Id, _bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+        Err(Error::NotAvailable { what: "suggestions" })
+    }
+
+    async fn stored_suggestions(&self, _of: Id, _max_age: Duration) -> Result<Option<StoredSuggestions>> {
+        Ok(None)
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        _request: EveryoneRequest,
+        _watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        Err(Error::NotAvailable { what: "suggestions" })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Cases of friends: who follows a user and is followed back, by when they followed the user.
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore, Side};
+use kinfolk_core::Store;
+use kinfolk_core::graph::Side;
 
 use super::lists::expected_list;
 use super::subject::{Subject, follow, ids_of};
@@ -12,7 +13,7 @@ super::list_cases![
     friends_end_with_either_edge,
 ];
 
-fn friends_come_by_when_they_followed<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn friends_come_by_when_they_followed<S: Store>(subject: &Subject<S>) {
     let steps = [follow(9, 1), follow(2, 9), follow(9, 3), follow(3, 9), follow(1, 9), follow(9, 2)];
     for step in steps {
         subject.clock.advance(1);
@@ -30,7 +31,7 @@ fn friends_come_by_when_they_followed<S: EdgeStore + ChangeLog>(subject: &Subjec
 }
 
 /// Walks the friends of user 0 in pages of several sizes; they are exactly those of `numbers`.
-fn assert_friends<S: EdgeStore + ChangeLog>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
+fn assert_friends<S: Store>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
     let expected = expected_list(subject, Side::Followers, 0, numbers);
     assert!(!expected.is_empty());
     for page_limit in [1, 3, expected.len(), expected.len() + 1, 500] {
@@ -38,7 +39,7 @@ fn assert_friends<S: EdgeStore + ChangeLog>(subject: &Subject<S>, numbers: impl 
     }
 }
 
-fn friends_of_one_who_follows_many<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn friends_of_one_who_follows_many<S: Store>(subject: &Subject<S>) {
     subject.follow_all((1..=400).map(|number| (0, number)));
     subject.clock.advance(1);
     // Few follow back: the newest followed, the oldest, some between; and one who is not followed.
@@ -49,7 +50,7 @@ fn friends_of_one_who_follows_many<S: EdgeStore + ChangeLog>(subject: &Subject<S
     assert_friends(subject, [1, 7, 200, 399, 400].into_iter());
 }
 
-fn friends_of_one_who_is_followed_by_many<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn friends_of_one_who_is_followed_by_many<S: Store>(subject: &Subject<S>) {
     for from in (1..=400).step_by(100) {
         subject.follow_all((from..from + 100).map(|number| (number, 0)));
         subject.clock.advance(1);
@@ -58,7 +59,7 @@ fn friends_of_one_who_is_followed_by_many<S: EdgeStore + ChangeLog>(subject: &Su
     assert_friends(subject, [1, 7, 150, 399, 400].into_iter());
 }
 
-fn friends_end_with_either_edge<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn friends_end_with_either_edge<S: Store>(subject: &Subject<S>) {
     subject.follow_all((1..=6).flat_map(|number| [(0, number), (number, 0)]));
     subject.unfollow(0, 2);
     subject.unfollow(4, 0);

@@ -1,7 +1,7 @@
 //! Cases of the change log and of positions: every change once, in order, without gaps; what is visible when.
 
-use kinfolk_core::graph::{Change, ChangeBody, ChangeLog, EdgeStore};
-use kinfolk_core::{Clock, Error, Position, Token};
+use kinfolk_core::graph::{Change, ChangeBody};
+use kinfolk_core::{Clock, Error, Position, Store, Token};
 
 use super::subject::{NO_LIMIT, Subject, assert_limit, follow, keys, unfollow};
 use crate::threads::{at_once, block_on};
@@ -18,7 +18,7 @@ super::list_cases![
     visible_waits_for_a_write_that_comes,
 ];
 
-fn a_new_store_is_empty<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_new_store_is_empty<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.store().id_kind(), subject.setting.id_kind);
     let span = subject.store().span();
     assert_eq!((span.trimmed, span.newest), (Position::START, Position::START));
@@ -29,7 +29,7 @@ fn a_new_store_is_empty<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(subject.store().epoch(), span.epoch);
 }
 
-fn the_log_tells_every_change_once_and_in_order<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn the_log_tells_every_change_once_and_in_order<S: Store>(subject: &Subject<S>) {
     let kind = subject.kind();
     let followed = |from, to| ChangeBody::Followed { kind, edge: subject.edge(from, to) };
     let unfollowed = |from, to, since| ChangeBody::Unfollowed { kind, edge: subject.edge(from, to), since };
@@ -55,7 +55,7 @@ fn the_log_tells_every_change_once_and_in_order<S: EdgeStore + ChangeLog>(subjec
     assert_eq!(subject.changes(), expected);
 }
 
-fn the_log_has_no_other_events<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn the_log_has_no_other_events<S: Store>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3)]);
     subject.follow(1, 2);
     subject.unfollow(2, 1);
@@ -67,7 +67,7 @@ fn the_log_has_no_other_events<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(positions, [Position(1), Position(2), Position(3)]);
 }
 
-fn the_log_is_read_in_pages<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn the_log_is_read_in_pages<S: Store>(subject: &Subject<S>) {
     subject.follow_all((1..=9).map(|number| (number, 0)));
     subject.unfollow(4, 0);
     subject.follow_all([(4, 0), (0, 1)]);
@@ -83,7 +83,7 @@ fn the_log_is_read_in_pages<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     }
 }
 
-fn the_log_holds_all_kinds<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn the_log_holds_all_kinds<S: Store>(subject: &Subject<S>) {
     let other = subject.other_kind();
     subject.follow(1, 2);
     let receipt = subject.try_write(other, subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
@@ -100,7 +100,7 @@ fn the_log_holds_all_kinds<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);
 }
 
-fn time_in_the_log_never_goes_back<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn time_in_the_log_never_goes_back<S: Store>(subject: &Subject<S>) {
     for number in 1..=8 {
         subject.follow(number, 0);
         subject.clock.turn_back(60_000);
@@ -121,7 +121,7 @@ fn time_in_the_log_never_goes_back<S: EdgeStore + ChangeLog>(subject: &Subject<S
     }
 }
 
-fn a_reached_position_is_visible<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_reached_position_is_visible<S: Store>(subject: &Subject<S>) {
     block_on(subject.store().visible(Position::START)).expect("before all events");
     for number in 1..=5 {
         let request = subject.commands(&[follow(number, 0)]);
@@ -137,7 +137,7 @@ fn a_reached_position_is_visible<S: EdgeStore + ChangeLog>(subject: &Subject<S>)
     }
 }
 
-fn a_position_of_the_future_is_not_visible<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_position_of_the_future_is_not_visible<S: Store>(subject: &Subject<S>) {
     subject.follow(1, 2);
     let future = Position(1_000_000);
     let token = Token { epoch: subject.store().epoch(), position: future }.encode(&keys());
@@ -160,7 +160,7 @@ fn a_position_of_the_future_is_not_visible<S: EdgeStore + ChangeLog>(subject: &S
     }
 }
 
-fn visible_waits_for_a_write_that_comes<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn visible_waits_for_a_write_that_comes<S: Store>(subject: &Subject<S>) {
     for number in 1..=5 {
         at_once(2, |thread| {
             if thread == 0 {

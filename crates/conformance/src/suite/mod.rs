@@ -18,8 +18,7 @@ mod writes;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore};
-use kinfolk_core::{EdgeKind, IdKind};
+use kinfolk_core::{EdgeKind, IdKind, Store};
 
 use crate::compare::KINDS;
 use crate::{Make, ModelStore};
@@ -46,17 +45,17 @@ impl Setting {
 }
 
 /// Runs every case for every setting, and panics with a list of those that failed.
-pub fn run<S: EdgeStore + ChangeLog>(make: Make<'_, S>) {
+pub fn run<S: Store>(make: Make<'_, S>) {
     run_cases(&cases(), make);
 }
 
 /// Runs one case for every setting.
-pub fn run_case<S: EdgeStore + ChangeLog>(name: &str, make: Make<'_, S>) {
+pub fn run_case<S: Store>(name: &str, make: Make<'_, S>) {
     run_cases(&[case(name)], make);
 }
 
 /// Runs one case for one setting. The message of a failure names all three.
-pub fn run_case_in<S: EdgeStore + ChangeLog>(name: &str, setting: Setting, make: Make<'_, S>) {
+pub fn run_case_in<S: Store>(name: &str, setting: Setting, make: Make<'_, S>) {
     outcome(case(name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -65,7 +64,7 @@ pub fn case_names() -> impl Iterator<Item = &'static str> {
     cases::<ModelStore>().into_iter().map(|(name, _)| name)
 }
 
-fn run_cases<S: EdgeStore + ChangeLog>(cases: &[Case<S>], make: Make<'_, S>) {
+fn run_cases<S: Store>(cases: &[Case<S>], make: Make<'_, S>) {
     let mut failures = Vec::new();
     for &case in cases {
         failures.extend(Setting::all().filter_map(|setting| outcome(case, setting, make).err()));
@@ -73,16 +72,12 @@ fn run_cases<S: EdgeStore + ChangeLog>(cases: &[Case<S>], make: Make<'_, S>) {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn case<S: EdgeStore + ChangeLog>(name: &str) -> Case<S> {
+fn case<S: Store>(name: &str) -> Case<S> {
     let found = cases().into_iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("there is no case named {name}"))
 }
 
-fn outcome<S: EdgeStore + ChangeLog>(
-    (name, case): Case<S>,
-    setting: Setting,
-    make: Make<'_, S>,
-) -> Result<(), String> {
+fn outcome<S: Store>((name, case): Case<S>, setting: Setting, make: Make<'_, S>) -> Result<(), String> {
     let run = || case(&Subject::new(make, setting));
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let Setting { id_kind, edge_kind } = setting;
@@ -96,7 +91,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
-fn cases<S: EdgeStore + ChangeLog>() -> Vec<Case<S>> {
+fn cases<S: Store>() -> Vec<Case<S>> {
     [
         writes::cases(),
         limit::cases(),
@@ -115,7 +110,7 @@ fn cases<S: EdgeStore + ChangeLog>() -> Vec<Case<S>> {
 /// Lists functions of a file as cases, each under its own name.
 macro_rules! list_cases {
     ($($case:ident),+ $(,)?) => {
-        pub(super) fn cases<S: EdgeStore + ChangeLog>() -> Vec<super::Case<S>> {
+        pub(super) fn cases<S: Store>() -> Vec<super::Case<S>> {
             vec![$((stringify!($case), $case::<S>)),+]
         }
     };

@@ -2,11 +2,9 @@
 
 use std::fmt::Debug;
 
-use kinfolk_core::graph::{
-    ChangeLog, Edge, EdgeStore, Graph, ListEntry, ListPage, PageRequest, Relationship,
-};
+use kinfolk_core::graph::{Edge, Graph, ListEntry, ListPage, PageRequest, Relationship};
 use kinfolk_core::{
-    EdgeKind, Epoch, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Token,
+    EdgeKind, Epoch, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Store, Token,
 };
 
 use super::subject::{SETTINGS, Subject, assert_limit, follow, ids_of, keys};
@@ -34,7 +32,7 @@ fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
     }
 }
 
-fn read_list<S: EdgeStore + ChangeLog>(
+fn read_list<S: Store>(
     graph: &Graph<S>,
     list: ListCursor,
     limit: usize,
@@ -49,11 +47,11 @@ fn read_list<S: EdgeStore + ChangeLog>(
 }
 
 /// Users 1 to `count` and user 0 follow each other.
-fn make_friends<S: EdgeStore + ChangeLog>(subject: &Subject<S>, count: u64) {
+fn make_friends<S: Store>(subject: &Subject<S>, count: u64) {
     subject.follow_all((1..=count).flat_map(|number| [(0, number), (number, 0)]));
 }
 
-fn following_yourself_is_refused<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn following_yourself_is_refused<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow(1, 2);
     let before = subject.snapshot();
@@ -67,7 +65,7 @@ fn following_yourself_is_refused<S: EdgeStore + ChangeLog>(subject: &Subject<S>)
     assert_eq!(found, [false], "asking is no sin");
 }
 
-fn ids_of_the_other_kind_are_refused<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow(1, 2);
     let before = subject.snapshot();
@@ -93,7 +91,7 @@ fn ids_of_the_other_kind_are_refused<S: EdgeStore + ChangeLog>(subject: &Subject
     assert_eq!(graph.id_kind(), ours.kind());
 }
 
-fn the_graph_keeps_its_limits<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn the_graph_keeps_its_limits<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     for to in 2..7 {
         let written = block_on(graph.follow(kind, subject.id(1), subject.id(to))).unwrap();
@@ -124,7 +122,7 @@ fn the_graph_keeps_its_limits<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(block_on(graph.counts(kind, &ids[1..], None)).unwrap().len(), SETTINGS.users_max);
 }
 
-fn a_cursor_is_good_for_its_list_only<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_cursor_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
     let graph = &subject.graph;
     make_friends(subject, 6);
     let before = subject.snapshot();
@@ -153,7 +151,7 @@ fn a_cursor_is_good_for_its_list_only<S: EdgeStore + ChangeLog>(subject: &Subjec
     assert_eq!(subject.snapshot(), before);
 }
 
-fn a_token_must_be_our_own<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_token_must_be_our_own<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let written = block_on(graph.follow(kind, subject.id(1), subject.id(2))).unwrap();
     block_on(graph.check(kind, &[], Some(&written.token))).expect("our own token");
@@ -181,7 +179,7 @@ fn a_token_must_be_our_own<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(subject.snapshot(), before);
 }
 
-fn pages_end_without_a_next<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn pages_end_without_a_next<S: Store>(subject: &Subject<S>) {
     make_friends(subject, 12);
     // Followers who are no friends, so that a page of friends has to look further.
     subject.follow_all((20..30).map(|number| (number, 0)));
@@ -211,7 +209,7 @@ fn pages_end_without_a_next<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(empty, ListPage { items: vec![], next: None });
 }
 
-fn relationships_tell_all_four_states<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn relationships_tell_all_four_states<S: Store>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3), (3, 1), (4, 1), (2, 3)]);
     let others = subject.ids([5, 4, 3, 2, 3]);
     let found = block_on(subject.graph.relationships(subject.kind(), subject.id(1), &others, None)).unwrap();
@@ -223,7 +221,7 @@ fn relationships_tell_all_four_states<S: EdgeStore + ChangeLog>(subject: &Subjec
     assert_eq!(found[3], expected);
 }
 
-fn a_follower_can_be_removed<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_follower_can_be_removed<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     make_friends(subject, 2);
     let written = block_on(graph.remove_follower(kind, subject.id(0), subject.id(1))).unwrap();
@@ -236,7 +234,7 @@ fn a_follower_can_be_removed<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!((again.changed, again.token), (vec![false], written.token));
 }
 
-fn a_token_makes_a_read_fresh<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_token_makes_a_read_fresh<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     for number in 1..=5 {
         let written = block_on(graph.follow(kind, subject.id(0), subject.id(number))).unwrap();
@@ -252,7 +250,7 @@ fn a_token_makes_a_read_fresh<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     }
 }
 
-fn changes_go_on_from_a_token<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn changes_go_on_from_a_token<S: Store>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let start = block_on(graph.changes(None, 5)).unwrap();
     assert_eq!(start.items, []);

@@ -2,12 +2,14 @@
 //! succeed. A failure is a panic.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, Graph, GraphSettings, ListEntry,
-    ListKey, Receipt, Side, WriteRequest,
+    Change, Counts, Edge, EdgeAction, EdgeCommand, Graph, GraphSettings, ListEntry, ListKey, Receipt, Side,
+    WriteRequest,
 };
-use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, SigningKey, Timestamp};
+use kinfolk_core::suggest::SuggestSettings;
+use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, SigningKey, Store, Timestamp};
 
 use super::Setting;
 use crate::Make;
@@ -27,6 +29,13 @@ pub(super) const SETTINGS: GraphSettings = GraphSettings {
     check_pairs_max: 10,
     users_max: 8,
     commands_max: 50,
+    sets_max: 4,
+    suggest: SuggestSettings {
+        results_max: 10,
+        per_node: 3,
+        fresh_for: Duration::from_secs(24 * 60 * 60),
+        dismissed_max: 5,
+    },
 };
 
 /// A store under test.
@@ -52,7 +61,7 @@ pub(super) fn keys() -> Keyring {
     Keyring::new(SigningKey::new([7; 32]), [])
 }
 
-impl<S: EdgeStore + ChangeLog> Subject<S> {
+impl<S: Store> Subject<S> {
     pub(super) fn new(make: Make<'_, S>, setting: Setting) -> Self {
         let clock = Arc::new(SimulatedClock::default());
         let store = make(setting.id_kind, Arc::<SimulatedClock>::clone(&clock));

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::graph::{ChangeLog, EdgeAction, EdgeStore, ListEntry, Side};
+use kinfolk_core::Store;
+use kinfolk_core::graph::{EdgeAction, ListEntry, Side};
 
 use super::lists::{expected_list, sixty_on_both_sides};
 use super::subject::{Command, Subject, follow, unfollow};
@@ -25,7 +26,7 @@ fn on_side(side: Side, action: EdgeAction, other: u64) -> Command {
     }
 }
 
-fn a_removed_edge_is_still_a_place<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_removed_edge_is_still_a_place<S: Store>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     for side in SIDES {
         let list = expected_list(subject, side, 0, 1..=60);
@@ -53,7 +54,7 @@ fn stays(number: &u64) -> bool {
     !number.is_multiple_of(3)
 }
 
-fn a_walk_with_changes_between_pages<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_walk_with_changes_between_pages<S: Store>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     for side in SIDES {
         for page_limit in [1, 4, 7] {
@@ -79,7 +80,7 @@ fn a_walk_with_changes_between_pages<S: EdgeStore + ChangeLog>(subject: &Subject
     }
 }
 
-fn a_walk_with_changes_at_the_same_time<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_walk_with_changes_at_the_same_time<S: Store>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     let stayed = SIDES.map(|side| expected_list(subject, side, 0, (1..=60).filter(stays)));
     let round = AtomicU64::new(0);
@@ -98,7 +99,7 @@ fn a_walk_with_changes_at_the_same_time<S: EdgeStore + ChangeLog>(subject: &Subj
     });
 }
 
-fn a_walk_of_friends_with_changes_between_pages<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_walk_of_friends_with_changes_between_pages<S: Store>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     let stayed = expected_list(subject, Side::Followers, 0, (1..=60).filter(stays));
     let mut walked: Vec<ListEntry> = Vec::new();

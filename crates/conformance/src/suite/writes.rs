@@ -1,7 +1,7 @@
 //! Cases of writing: what a follow and an unfollow do, that repeating changes nothing, that requests are whole.
 
-use kinfolk_core::Position;
-use kinfolk_core::graph::{ChangeLog, Counts, EdgeStore};
+use kinfolk_core::graph::Counts;
+use kinfolk_core::{Position, Store};
 
 use super::subject::{Subject, assert_limit, follow, ids_of, unfollow};
 
@@ -17,7 +17,7 @@ super::list_cases![
     a_request_may_concern_many_users,
 ];
 
-fn a_follow_makes_one_edge<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_follow_makes_one_edge<S: Store>(subject: &Subject<S>) {
     let receipt = subject.follow(1, 2);
     assert_eq!((receipt.position, receipt.changed), (Position(1), vec![true]));
     assert!(subject.contains(1, 2));
@@ -33,7 +33,7 @@ fn a_follow_makes_one_edge<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     assert_eq!(subject.changes().len(), 1);
 }
 
-fn an_unfollow_removes_it<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn an_unfollow_removes_it<S: Store>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3), (3, 2)]);
     let receipt = subject.unfollow(1, 2);
     assert_eq!((receipt.position, receipt.changed), (Position(4), vec![true]));
@@ -52,7 +52,7 @@ fn an_unfollow_removes_it<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
     }
 }
 
-fn a_repeated_follow_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_repeated_follow_changes_nothing<S: Store>(subject: &Subject<S>) {
     subject.follow(1, 2);
     let before = subject.snapshot();
     let since = subject.since(1, 2);
@@ -71,7 +71,7 @@ fn a_repeated_follow_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject
     assert_eq!(subject.changes().len(), 2);
 }
 
-fn a_repeated_unfollow_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_repeated_unfollow_changes_nothing<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.unfollow(1, 2).changed, [false], "what never was");
     assert_eq!(subject.counts(1), Counts::default());
 
@@ -92,7 +92,7 @@ fn a_repeated_unfollow_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subje
     assert_eq!((receipt.position, receipt.changed), (Position(5), vec![true, false, false]));
 }
 
-fn an_empty_request_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn an_empty_request_changes_nothing<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.write(&[]).position, Position::START);
     subject.follow(1, 2);
     let before = subject.snapshot();
@@ -101,7 +101,7 @@ fn an_empty_request_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject<
     assert_eq!(subject.snapshot(), before);
 }
 
-fn a_write_that_changes_nothing_returns_the_current_position<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_write_that_changes_nothing_returns_the_current_position<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.unfollow(1, 2).position, Position::START);
     subject.follow(1, 2);
     subject.follow_all([(3, 4), (5, 6), (7, 8)]);
@@ -110,7 +110,7 @@ fn a_write_that_changes_nothing_returns_the_current_position<S: EdgeStore + Chan
     assert_eq!(subject.newest(), Position(4));
 }
 
-fn a_later_command_sees_an_earlier_one<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_later_command_sees_an_earlier_one<S: Store>(subject: &Subject<S>) {
     let receipt = subject.write(&[follow(1, 2), unfollow(1, 2), unfollow(1, 2)]);
     assert_eq!((receipt.position, receipt.changed), (Position(2), vec![true, true, false]));
     assert!(!subject.contains(1, 2));
@@ -124,7 +124,7 @@ fn a_later_command_sees_an_earlier_one<S: EdgeStore + ChangeLog>(subject: &Subje
     assert_eq!(subject.changes().len(), 5);
 }
 
-fn a_refused_request_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_refused_request_changes_nothing<S: Store>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3), (4, 1), (4, 2)]);
     let before = subject.snapshot();
     let refused = [unfollow(4, 1), follow(5, 1), follow(4, 5), follow(1, 2), follow(1, 4), follow(6, 1)];
@@ -137,7 +137,7 @@ fn a_refused_request_changes_nothing<S: EdgeStore + ChangeLog>(subject: &Subject
     assert_eq!(subject.changes().len(), 5);
 }
 
-fn a_request_may_concern_many_users<S: EdgeStore + ChangeLog>(subject: &Subject<S>) {
+fn a_request_may_concern_many_users<S: Store>(subject: &Subject<S>) {
     let commands: Vec<_> = (0..40).map(|number| follow(number, (number + 1) % 40)).collect();
     let receipt = subject.write(&commands);
     assert_eq!((receipt.position, receipt.changed), (Position(40), vec![true; 40]));

@@ -40,6 +40,34 @@ pub enum Side {
     Followers,
 }
 
+/// The users at the other end of one side of a user's edges, as a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UserSet {
+    /// Which side.
+    pub side: Side,
+    /// Of whom.
+    pub of: Id,
+}
+
+impl UserSet {
+    /// The edge that must exist for `member` to be in the set.
+    pub fn edge(self, member: Id) -> Edge {
+        match self.side {
+            Side::Following => Edge { follower: self.of, followee: member },
+            Side::Followers => Edge { follower: member, followee: self.of },
+        }
+    }
+}
+
+/// Those who are in all of some sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// How many there are in all.
+    pub count: u64,
+    /// Some of them, by id.
+    pub ids: Vec<Id>,
+}
+
 /// A place in a list. Lists run from the newest `since` to the oldest, and from the highest id to the lowest
 /// where `since` is the same: the order of this type is the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

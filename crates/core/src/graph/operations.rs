@@ -4,6 +4,7 @@ use super::{
     Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, ListEntry, ListKey, Relationship,
     Side, WriteRequest,
 };
+use crate::suggest::SuggestSettings;
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, ListCursor, ListName, Position, Result, Token};
 
 /// The limits that a deployment sets.
@@ -19,6 +20,10 @@ pub struct GraphSettings {
     pub users_max: usize,
     /// The most commands in one write.
     pub commands_max: usize,
+    /// The most sets whose overlap is asked for.
+    pub sets_max: usize,
+    /// What is suggested to users.
+    pub suggest: SuggestSettings,
 }
 
 impl Default for GraphSettings {
@@ -29,6 +34,8 @@ impl Default for GraphSettings {
             check_pairs_max: 1_000,
             users_max: 100,
             commands_max: 10_000,
+            sets_max: 10,
+            suggest: SuggestSettings::default(),
         }
     }
 }
@@ -76,8 +83,8 @@ pub struct Written {
 #[derive(Debug)]
 pub struct Graph<S> {
     store: S,
-    keys: Keyring,
-    settings: GraphSettings,
+    pub(crate) keys: Keyring,
+    pub(crate) settings: GraphSettings,
 }
 
 impl<S: EdgeStore + ChangeLog> Graph<S> {
@@ -271,23 +278,23 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         Ok(ListPage { items, next })
     }
 
-    async fn await_freshness(&self, fresh: Freshness<'_>) -> Result<()> {
+    pub(crate) async fn await_freshness(&self, fresh: Freshness<'_>) -> Result<()> {
         let Some(text) = fresh else { return Ok(()) };
         let asked = Token::decode(text, &self.keys)?.position_in(self.store.epoch())?;
         self.store.visible(asked).await
     }
 
-    fn require_ids(&self, ids: &[Id]) -> Result<()> {
+    pub(crate) fn require_ids(&self, ids: &[Id]) -> Result<()> {
         let kind = self.store.id_kind();
         ids.iter().try_for_each(|&id| kind.require(id))
     }
 
-    fn require_limit(&self, given: usize) -> Result<()> {
+    pub(crate) fn require_limit(&self, given: usize) -> Result<()> {
         let max = self.settings.page_limit_max;
         if (1..=max).contains(&given) { Ok(()) } else { Err(Error::LimitOutOfRange { given, max }) }
     }
 
-    fn require_at_most(&self, what: &'static str, given: usize, max: usize) -> Result<()> {
+    pub(crate) fn require_at_most(&self, what: &'static str, given: usize, max: usize) -> Result<()> {
         if given <= max { Ok(()) } else { Err(Error::TooMany { what, given, max }) }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{Change, Counts, Edge, EdgeCommand, ListEntry, ListKey, Side};
+use super::{Change, Counts, Edge, EdgeCommand, ListEntry, ListKey, Overlap, Side, UserSet};
 use crate::{EdgeKind, Epoch, Id, IdKind, Position, Result, Timestamp};
 
 /// Commands that are applied together or not at all.
@@ -15,6 +15,9 @@ pub struct WriteRequest {
     /// How many edges one follower may have.
     pub following_limit: u32,
 }
+
+/// The most members of a set that is walked to compare it with others.
+pub const OVERLAP_WALK_MAX: usize = 1_000_000;
 
 /// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +96,19 @@ pub trait EdgeStore: Send + Sync + 'static {
         after: Option<ListKey>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
+
+    /// Those who are in all of the sets: how many, and up to `limit` of them by id, strictly after `after`.
+    ///
+    /// The count is exact and does not depend on `after` or `limit`. No sets have no members; a set that is named
+    /// twice counts once. The work is bounded by the smallest set, not by the largest; where even that has more than
+    /// [`OVERLAP_WALK_MAX`] members and has to be walked, [`crate::Error::TooMany`].
+    fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        after: Option<Id>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Overlap>> + Send;
 
     /// For each user, how many edges it has on each side. Unknown users have none.
     fn counts(&self, kind: EdgeKind, of: &[Id]) -> impl Future<Output = Result<Vec<Counts>>> + Send;

@@ -8,6 +8,8 @@
 //! crc32c u32 of all before
 //! ```
 //!
+//! Version 1 has the first six kinds, version 2 seven: a kind that a snapshot does not have had no edges then.
+//!
 //! Little-endian where nothing else is said. The lists come from a running store: they hold everything up to
 //! the position and perhaps some later changes, which replaying the log settles. Follower counts are not stored:
 //! they are counted while loading. A snapshot that is missing or damaged is not an error: the rows have it all.
@@ -22,7 +24,9 @@ use super::Index;
 use crate::files::{IoContext, remove_file, sync_folder};
 
 const MAGIC: &[u8; 8] = b"KINFOLKX";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// How many kinds a snapshot of version 1 has.
+const KINDS_OF_VERSION_1: usize = 6;
 const FILE_NAME: &str = "index.snapshot";
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -90,10 +94,10 @@ impl Source<'_> {
     }
 }
 
-fn header(ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
+fn header(version: u32, ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
     let mut header = [0; 32];
     header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[8..12].copy_from_slice(&version.to_le_bytes());
     header[12..16].copy_from_slice(&(if ids == IdKind::Integer { 1u32 } else { 2 }).to_le_bytes());
     header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
     header[24..].copy_from_slice(&position.0.to_le_bytes());
@@ -107,7 +111,7 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Position) -> R
     let write = || -> io::Result<()> {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?);
         let mut sink = Sink { out: &mut out, checksum: 0, written: 0, ids_start: 0 };
-        sink.bytes(&header(index.ids, epoch, position))?;
+        sink.bytes(&header(VERSION, index.ids, epoch, position))?;
         let mut places = Vec::new();
         for kind in EdgeKind::ALL {
             let lists = sink.written;
@@ -153,28 +157,28 @@ pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, P
 }
 
 fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Position)> {
-    const PLACES_LEN: u64 = EdgeKind::ALL.len() as u64 * 24;
     let invalid = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
     let length = file.metadata()?.len();
-    let places_at = length.checked_sub(PLACES_LEN + 4).ok_or_else(|| invalid("too short"))?;
     let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
-
-    input.seek(SeekFrom::Start(places_at))?;
-    let mut tail = vec![0; PLACES_LEN as usize + 4];
-    input.read_exact(&mut tail)?;
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|offset| tail[at + offset]));
-
-    input.seek(SeekFrom::Start(0))?;
     let mut start = [0; 32];
     input.read_exact(&mut start)?;
     let position = Position(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
-    if start != header(ids, epoch, position) {
-        return Err(invalid("it is of another store, epoch or version"));
-    }
+    let versions = [(VERSION, EdgeKind::ALL.len()), (1, KINDS_OF_VERSION_1)];
+    let (_, kinds) = versions
+        .into_iter()
+        .find(|&(version, _)| start == header(version, ids, epoch, position))
+        .ok_or_else(|| invalid("it is of another store, epoch or version"))?;
+
+    let places_len = kinds * 24;
+    let places_at = length.checked_sub(places_len as u64 + 4).ok_or_else(|| invalid("too short"))?;
+    input.seek(SeekFrom::Start(places_at))?;
+    let mut tail = vec![0; places_len + 4];
+    input.read_exact(&mut tail)?;
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|offset| tail[at + offset]));
 
     let mut index = Index::new(ids);
     let mut checksum = crc32c::crc32c(&start);
-    for (number, graph) in index.kinds.iter_mut().enumerate() {
+    for (number, graph) in index.kinds.iter_mut().take(kinds).enumerate() {
         let place = |which: usize| word(number * 24 + which * 8);
         let (lists, ids, end) = (place(0), place(1), place(2));
         if !(lists <= ids && ids <= end && end <= places_at) {
@@ -182,8 +186,8 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Position)> 
         }
         checksum = read_kind(&mut input, &mut **graph, (lists, ids, end), checksum)?;
     }
-    checksum = crc32c::crc32c_append(checksum, &tail[..PLACES_LEN as usize]);
-    if tail[PLACES_LEN as usize..] != checksum.to_le_bytes() {
+    checksum = crc32c::crc32c_append(checksum, &tail[..places_len]);
+    if tail[places_len..] != checksum.to_le_bytes() {
         return Err(invalid("its checksum is wrong"));
     }
     Ok((index, position))

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::Instant;
 
-use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore};
-use kinfolk_core::{EdgeKind, Error, Result};
+use kinfolk_core::graph::EdgeCommand;
+use kinfolk_core::{EdgeKind, Error, Result, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Arguments, Batch, Ending};
@@ -63,7 +63,7 @@ impl<'a> Work<'a> {
     }
 }
 
-impl<T: Socket, S: EdgeStore + ChangeLog> Connection<T, S> {
+impl<T: Socket, S: Store> Connection<T, S> {
     pub fn new(socket: T, session: Session<S>) -> Self {
         Self { socket, session, tally: Tally::default(), turn: 0 }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore};
+use kinfolk_core::Store;
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio_rustls::rustls::ServerConfig;
@@ -32,7 +32,7 @@ type Accepted = (std::net::TcpStream, SocketAddr);
 ///
 /// # Errors
 /// If the listener or the threads can't be set up.
-pub async fn run<S: EdgeStore + ChangeLog>(
+pub async fn run<S: Store>(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     service: Arc<Service<S>>,
@@ -88,7 +88,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn start<S: EdgeStore + ChangeLog>(
+    fn start<S: Store>(
         number: usize,
         shared: Arc<Shared<S>>,
         tls: Option<TlsAcceptor>,
@@ -109,7 +109,7 @@ impl Worker {
     }
 }
 
-async fn work<S: EdgeStore + ChangeLog>(
+async fn work<S: Store>(
     mut accepted: mpsc::Receiver<Accepted>,
     shared: &Arc<Shared<S>>,
     tls: Option<&TlsAcceptor>,
@@ -151,7 +151,7 @@ impl<S> Drop for Counted<S> {
 }
 
 /// Takes a connection in, unless there are too many.
-fn open<S: EdgeStore + ChangeLog>(
+fn open<S: Store>(
     shared: Arc<Shared<S>>,
     (mut stream, peer): Accepted,
 ) -> Option<(TcpStream, Session<S>, Counted<S>)> {
@@ -166,7 +166,7 @@ fn open<S: EdgeStore + ChangeLog>(
     Some((stream, Session::new(shared, peer), counted))
 }
 
-async fn serve_tls<S: EdgeStore + ChangeLog>(
+async fn serve_tls<S: Store>(
     handshake: Accept<TcpStream>,
     session: Session<S>,
     stop: CancellationToken,

@@ -7,8 +7,8 @@
 
 use std::ops::Range;
 
-use kinfolk_core::graph::{ChangeLog, EdgeCommand, EdgeStore, Written};
-use kinfolk_core::{EdgeKind, Error, ErrorCode};
+use kinfolk_core::graph::{EdgeCommand, Written};
+use kinfolk_core::{EdgeKind, Error, ErrorCode, Store};
 
 use super::reply::Output;
 use crate::inner;
@@ -71,11 +71,7 @@ impl Writes {
     }
 
     /// Commits everything and answers each, in order. Returns the token of the last commit.
-    pub async fn commit<S: EdgeStore + ChangeLog>(
-        &mut self,
-        service: &Service<S>,
-        out: &mut Output,
-    ) -> Option<String> {
+    pub async fn commit<S: Store>(&mut self, service: &Service<S>, out: &mut Output) -> Option<String> {
         let mut token = None;
         // A stack: the left half of what is split is on top of the right one.
         #[expect(clippy::single_range_in_vec_init, reason = "it is a stack of ranges")]

@@ -30,7 +30,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use kinfolk_core::graph::{ChangeLog, EdgeStore};
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -40,10 +39,7 @@ use crate::service::Door;
 /// How many imports, exports, verifications and backups may run at once: each takes a thread and much of the disk.
 const JOBS_MAX: usize = 4;
 
-/// A store that REST can serve.
-pub trait Store: EdgeStore + ChangeLog {}
-
-impl<S: EdgeStore + ChangeLog> Store for S {}
+pub use kinfolk_core::Store;
 
 /// What a deployment may set about REST.
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! `FOLLOW`, `UNFOLLOW`, `SADD`, `SREM`: changes of whom a user follows. Only parses and allows them; they are
 //! committed together with their neighbours, see [`super::super::writes`].
 
-use kinfolk_core::graph::{ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, Side};
-use kinfolk_core::{Error, Id, IdKind, Result};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side};
+use kinfolk_core::{Error, Id, IdKind, Result, Store};
 
 use super::super::batch::Arguments;
 use super::super::keys::Key;
@@ -32,7 +32,7 @@ pub fn authorize(who: Who, caller: &Caller, kind: IdKind, arguments: Arguments<'
 }
 
 /// The edges that a write of `actor` is about, and what to answer.
-pub fn parse<S: EdgeStore + ChangeLog>(
+pub fn parse<S: Store>(
     verb: Write,
     actor: Option<Id>,
     service: &Service<S>,

@@ -1,7 +1,6 @@
 //! Commands about the connection itself: `PING ECHO HELLO AUTH SELECT QUIT RESET AFTER`. None asks the graph.
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore};
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Error, Result, Store};
 
 use super::super::batch::Arguments;
 use super::super::reply::{Output, Version};
@@ -13,7 +12,7 @@ use super::{client, describe, invalid, is, number, server, syntax_error, text};
 const TOKEN_BYTES_MAX: usize = 200;
 
 /// Runs one of them.
-pub fn run<S: EdgeStore + ChangeLog>(
+pub fn run<S: Store>(
     verb: Connection,
     session: &mut Session<S>,
     arguments: Arguments<'_>,

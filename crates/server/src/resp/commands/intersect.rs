@@ -1,7 +1,7 @@
 //! `SINTER`, `SINTERCARD`, `COMMON`: who is in all of some sets. Walks the smallest and checks the others.
 
-use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, Side};
-use kinfolk_core::{EdgeKind, Id, Result};
+use kinfolk_core::graph::{Edge, Side};
+use kinfolk_core::{EdgeKind, Id, Result, Store};
 
 use super::super::keys::Key;
 use super::super::reply::Output;
@@ -14,17 +14,14 @@ const SETS_MAX: usize = 10;
 const WALK_MAX: u64 = 1_000_000;
 
 /// `SINTER key [key …]`, by id.
-pub async fn intersection<S: EdgeStore + ChangeLog>(
-    request: &Request<'_, S>,
-    out: &mut Output,
-) -> Result<()> {
+pub async fn intersection<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let keys = request.keys(1).collect::<Result<Vec<_>>>()?;
     out.ids(&collect(request, &keys).await?);
     Ok(())
 }
 
 /// `COMMON user user [user …]`: whom all of them follow, by id.
-pub async fn common<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub async fn common<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = |of: Result<Id>| Ok(Key { side: Side::Following, of: of? });
     let keys = request.ids(1).map(key).collect::<Result<Vec<_>>>()?;
     let common = collect(request, &keys).await?;
@@ -35,7 +32,7 @@ pub async fn common<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mu
 }
 
 /// `SINTERCARD numkeys key [key …] [LIMIT limit]`.
-pub async fn cardinality<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub async fn cardinality<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let count: usize = number(request.argument(1)?)?;
     let given = request.arguments.len() - 2;
     if count == 0 || count > given {
@@ -62,7 +59,7 @@ pub async fn cardinality<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out
     Ok(())
 }
 
-async fn collect<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, keys: &[Key]) -> Result<Vec<Id>> {
+async fn collect<S: Store>(request: &Request<'_, S>, keys: &[Key]) -> Result<Vec<Id>> {
     let mut all = Vec::new();
     intersect(request, keys, |ids| {
         all.extend_from_slice(ids);
@@ -79,7 +76,7 @@ async fn collect<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, keys: &[Key
 }
 
 /// Passes those who are in all sets to `found`, some at a time, until it says that it has enough.
-async fn intersect<S: EdgeStore + ChangeLog>(
+async fn intersect<S: Store>(
     request: &Request<'_, S>,
     keys: &[Key],
     mut found: impl FnMut(&[Id]) -> Result<bool>,

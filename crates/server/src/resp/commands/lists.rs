@@ -1,7 +1,7 @@
 //! `FOLLOWING`, `FOLLOWERS`, `FRIENDS`: pages of lists, with the graph's own cursors.
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore, PageRequest};
-use kinfolk_core::{EdgeKind, Result};
+use kinfolk_core::graph::PageRequest;
+use kinfolk_core::{EdgeKind, Result, Store};
 
 use super::super::reply::Output;
 use super::super::table::Read;
@@ -11,11 +11,7 @@ const LIMIT_DEFAULT: usize = 50;
 
 /// `FOLLOWING user [LIMIT n] [CURSOR c]` and the like: an array of entries, each an id and milliseconds since 1970;
 /// then the cursor of the next page, or null at the end.
-pub async fn page<S: EdgeStore + ChangeLog>(
-    list: Read,
-    request: &Request<'_, S>,
-    out: &mut Output,
-) -> Result<()> {
+pub async fn page<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let of = request.id(1)?;
     let mut page = PageRequest { limit: LIMIT_DEFAULT, cursor: None };
     for option in request.options(2) {

@@ -1,7 +1,7 @@
 //! `SMEMBERS`: all of a set, if it is small enough for one answer.
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
-use kinfolk_core::{EdgeKind, Error, Result};
+use kinfolk_core::graph::{ListEntry, ListKey};
+use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::super::keys::Key;
 use super::super::reply::Output;
@@ -13,7 +13,7 @@ pub const MEMBERS_MAX: usize = 10_000;
 const PAGE: usize = 1_000;
 
 /// `SMEMBERS key`.
-pub async fn members<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub async fn members<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = request.key(1)?;
     let size = counts::sizes(request, &[key]).await?.into_iter().sum::<u64>();
     if size > MEMBERS_MAX as u64 {
@@ -49,10 +49,7 @@ impl Walk {
     }
 
     /// The next members, unless there are no more.
-    pub async fn next<S: EdgeStore + ChangeLog>(
-        &mut self,
-        request: &Request<'_, S>,
-    ) -> Result<Option<Vec<ListEntry>>> {
+    pub async fn next<S: Store>(&mut self, request: &Request<'_, S>) -> Result<Option<Vec<ListEntry>>> {
         if self.ended {
             return Ok(None);
         }

@@ -14,8 +14,8 @@ mod members;
 mod scan;
 mod server;
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore, Freshness};
-use kinfolk_core::{Error, Id, Result};
+use kinfolk_core::graph::Freshness;
+use kinfolk_core::{Error, Id, Result, Store};
 
 use super::batch::Arguments;
 use super::keys::Key;
@@ -54,7 +54,7 @@ impl Toll {
     }
 }
 
-impl<'a, S: EdgeStore + ChangeLog> Request<'a, S> {
+impl<'a, S: Store> Request<'a, S> {
     fn argument(&self, number: usize) -> Result<&'a [u8]> {
         self.arguments.get(number).ok_or_else(syntax_error)
     }
@@ -90,11 +90,7 @@ impl<'a, S: EdgeStore + ChangeLog> Request<'a, S> {
 }
 
 /// Runs a read.
-pub(super) async fn read<S: EdgeStore + ChangeLog>(
-    verb: Read,
-    request: Request<'_, S>,
-    out: &mut Output,
-) -> Result<()> {
+pub(super) async fn read<S: Store>(verb: Read, request: Request<'_, S>, out: &mut Output) -> Result<()> {
     match verb {
         Read::IsMember => check::is_member(&request, out).await,
         Read::AreMembers => check::are_members(&request, out).await,

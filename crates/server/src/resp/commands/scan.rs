@@ -14,8 +14,8 @@
 
 use std::io::Write;
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore, ListEntry, ListKey};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
+use kinfolk_core::graph::{ListEntry, ListKey};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Store, Timestamp};
 
 use super::super::glob::Pattern;
 use super::super::reply::Output;
@@ -29,7 +29,7 @@ const STEP_MAX: usize = 10_000;
 const MATCH_PART: usize = 250;
 
 /// `SSCAN key cursor [MATCH pattern] [COUNT count]`.
-pub async fn scan<S: EdgeStore + ChangeLog>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = request.key(1)?;
     let cursor = number(request.argument(2)?).map_err(|_| Error::InvalidCursor)?;
     let mut after = Place::decode(cursor)?.before(key.of.kind());

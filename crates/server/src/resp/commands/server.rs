@@ -3,8 +3,7 @@
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
-use kinfolk_core::graph::{ChangeLog, EdgeStore};
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Error, Result, Store};
 
 use super::super::batch::Arguments;
 use super::super::glob::Pattern;
@@ -18,7 +17,7 @@ pub const REDIS_VERSION: &str = "7.2.0";
 const PATTERNS_MAX: usize = 16;
 
 /// `INFO [section …]`: always everything.
-pub fn info<S: EdgeStore + ChangeLog>(session: &Session<S>, out: &mut Output) {
+pub fn info<S: Store>(session: &Session<S>, out: &mut Output) {
     let mut text = String::new();
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ = write!(text, "{name}:{value}\r\n");

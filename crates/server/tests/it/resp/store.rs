@@ -2,10 +2,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+};
+use kinfolk_core::graph::{Overlap, UserSet};
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
 use tokio::sync::Semaphore;
@@ -112,9 +117,37 @@ impl EdgeStore for WatchedStore {
         self.model.friends(kind, of, after, limit).await
     }
 
+    async fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        after: Option<Id>,
+        limit: usize,
+    ) -> Result<Overlap> {
+        self.model.overlap(kind, sets, after, limit).await
+    }
+
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
         self.require_whole()?;
         self.model.counts(kind, of).await
+    }
+}
+
+impl SuggestionStore for WatchedStore {
+    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+        self.model.candidates(of, bounds).await
+    }
+
+    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
+        self.model.stored_suggestions(of, max_age).await
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        request: EveryoneRequest,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        self.model.suggest_for_everyone(request, watch)
     }
 }
 

@@ -1,0 +1,84 @@
+//! Who is in all of some sets: whom users follow in common, and which of a viewer's followees follow somebody.
+
+use super::{ChangeLog, EdgeStore, Freshness, Graph, Overlap, PageRequest, Side, UserSet};
+use crate::{EdgeKind, Error, Id, OverlapCursor, Result};
+
+/// A page of those who are in all of some sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverlapPage {
+    /// How many there are in all.
+    pub count: u64,
+    /// Some of them, by id.
+    pub items: Vec<Id>,
+    /// The cursor of the next page, unless this is the last.
+    pub next: Option<String>,
+}
+
+impl<S: EdgeStore + ChangeLog> Graph<S> {
+    /// A page of those whom all of `of` follow. One user's are simply those whom it follows, by id.
+    pub async fn common(
+        &self,
+        kind: EdgeKind,
+        of: &[Id],
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<OverlapPage> {
+        let sets: Vec<UserSet> = of.iter().map(|&of| UserSet { side: Side::Following, of }).collect();
+        self.overlap_page(kind, &sets, page, fresh).await
+    }
+
+    /// A page of those whom `viewer` follows and who follow `of`.
+    pub async fn known_followers(
+        &self,
+        kind: EdgeKind,
+        viewer: Id,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<OverlapPage> {
+        let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
+        self.overlap_page(kind, &sets, page, fresh).await
+    }
+
+    /// How many are in all of the sets, and up to `limit` of them by id after a place, for callers that have no
+    /// cursors or cursors of their own.
+    pub async fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        (after, limit): (Option<Id>, usize),
+        fresh: Freshness<'_>,
+    ) -> Result<Overlap> {
+        self.require_sets(sets)?;
+        self.await_freshness(fresh).await?;
+        self.store().overlap(kind, sets, after, limit).await
+    }
+
+    async fn overlap_page(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<OverlapPage> {
+        self.require_sets(sets)?;
+        self.require_limit(page.limit)?;
+        let cursor = OverlapCursor { kind, sets };
+        let after = page.cursor.map(|text| cursor.decode(text, &self.keys)).transpose()?;
+        // One more than asked tells whether there is a next page.
+        let found = self.overlap(kind, sets, (after, page.limit + 1), fresh).await?;
+        let Overlap { count, ids: mut items } = found;
+        let more = items.len() > page.limit;
+        items.truncate(page.limit);
+        let next = items.last().filter(|_| more).map(|&last| cursor.encode(last, &self.keys));
+        Ok(OverlapPage { count, items, next })
+    }
+
+    fn require_sets(&self, sets: &[UserSet]) -> Result<()> {
+        if sets.is_empty() {
+            return Err(Error::InvalidRequest { detail: "name at least one user".into() });
+        }
+        self.require_at_most("sets", sets.len(), self.settings.sets_max)?;
+        sets.iter().try_for_each(|set| self.require_ids(&[set.of]))
+    }
+}

@@ -1,0 +1,14 @@
+//! People you may know: what a suggestion is, how suggestions are scored and ranked, the port that finds and keeps
+//! them, and the operations on it.
+
+mod model;
+mod operations;
+mod ports;
+mod score;
+
+pub use model::{
+    EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, SuggestSettings, Suggestion, Suggestions,
+    WalkBounds,
+};
+pub use ports::SuggestionStore;
+pub use score::{Score, jaccard, weight};
