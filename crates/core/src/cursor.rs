@@ -12,6 +12,10 @@ pub enum ListName {
     Followers,
     /// Who follows the user and is followed back.
     Friends,
+    /// What the user has posted.
+    Posts,
+    /// What those have posted whom the user follows.
+    Feed,
 }
 
 /// A place in one user's list, bound to it: it is refused for any other list.
@@ -33,6 +37,8 @@ impl ListCursor {
             ListName::Following => b'g',
             ListName::Followers => b'r',
             ListName::Friends => b'f',
+            ListName::Posts => b'p',
+            ListName::Feed => b'h',
         });
         context.push(self.kind.number());
         push_id(&mut context, self.of);
@@ -132,6 +138,8 @@ mod tests {
             let others = [
                 ListCursor { list: ListName::Following, ..list },
                 ListCursor { list: ListName::Friends, ..list },
+                ListCursor { list: ListName::Posts, ..list },
+                ListCursor { list: ListName::Feed, ..list },
                 ListCursor { kind: EdgeKind::Block, ..list },
                 ListCursor { of: Id::Integer(6), ..list },
                 ListCursor { of: Id::Uuid(6), ..list },

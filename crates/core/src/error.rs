@@ -27,6 +27,30 @@ pub enum Error {
         /// What was given.
         given: String,
     },
+    /// A post with this id, or under this idempotency key, has another content.
+    #[error("post {id} is registered with another content")]
+    PostConflict {
+        /// Which post.
+        id: String,
+    },
+    /// The post was deleted; its id is not used again.
+    #[error("post {id} was deleted, and its id is not used again")]
+    PostDeleted {
+        /// Which post.
+        id: String,
+    },
+    /// A post from the future.
+    #[error("a post can be made at most 5 minutes ahead of the store's clock, not at {given}")]
+    PostInFuture {
+        /// The time that was given.
+        given: crate::Timestamp,
+    },
+    /// A payload that is longer than is allowed.
+    #[error("the payload of a post has at most {max} bytes")]
+    PayloadTooLarge {
+        /// The most that is allowed.
+        max: usize,
+    },
     /// A user can't follow itself.
     #[error("a user cannot follow itself")]
     SelfFollow,
@@ -210,6 +234,10 @@ pub enum Error {
 pub enum ErrorCode {
     InvalidId,
     SelfFollow,
+    PostConflict,
+    PostDeleted,
+    PostInFuture,
+    PayloadTooLarge,
     FollowingLimit,
     LimitOutOfRange,
     TooMany,
@@ -252,7 +280,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 32] = {
+const PRESENTATIONS: [Presentation; 36] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -265,6 +293,10 @@ const PRESENTATIONS: [Presentation; 32] = {
     [
         row(ErrorCode::InvalidId, "invalid_id", 400, "ERR", 2),
         row(ErrorCode::SelfFollow, "self_follow", 422, "ERR", 1),
+        row(ErrorCode::PostConflict, "post_conflict", 409, "ERR", 1),
+        row(ErrorCode::PostDeleted, "post_deleted", 409, "ERR", 1),
+        row(ErrorCode::PostInFuture, "post_in_future", 422, "ERR", 1),
+        row(ErrorCode::PayloadTooLarge, "payload_too_large", 422, "ERR", 2),
         row(ErrorCode::FollowingLimit, "following_limit", 422, "LIMIT", 1),
         row(ErrorCode::LimitOutOfRange, "limit_out_of_range", 400, "ERR", 2),
         row(ErrorCode::TooMany, "too_many", 400, "ERR", 2),
@@ -341,6 +373,10 @@ impl Error {
         match self {
             Self::InvalidId { .. } | Self::IdKindMismatch { .. } => ErrorCode::InvalidId,
             Self::SelfFollow => ErrorCode::SelfFollow,
+            Self::PostConflict { .. } => ErrorCode::PostConflict,
+            Self::PostDeleted { .. } => ErrorCode::PostDeleted,
+            Self::PostInFuture { .. } => ErrorCode::PostInFuture,
+            Self::PayloadTooLarge { .. } => ErrorCode::PayloadTooLarge,
             Self::FollowingLimit { .. } => ErrorCode::FollowingLimit,
             Self::LimitOutOfRange { .. } => ErrorCode::LimitOutOfRange,
             Self::TooMany { .. } => ErrorCode::TooMany,

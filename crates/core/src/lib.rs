@@ -6,6 +6,7 @@
 mod clock;
 mod cursor;
 mod error;
+pub mod feed;
 pub mod graph;
 mod id;
 mod kind;
@@ -26,6 +27,6 @@ pub use timestamp::Timestamp;
 pub use token::Token;
 
 /// A store with all ports: what a profile offers.
-pub trait Store: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore {}
+pub trait Store: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore {}
 
-impl<S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore> Store for S {}
+impl<S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore> Store for S {}

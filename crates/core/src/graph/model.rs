@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::feed::{Delivery, Post};
 use crate::{EdgeKind, Id, Position, Timestamp};
 
 /// A directed edge between two users.
@@ -161,6 +162,22 @@ pub enum ChangeBody {
         kind: EdgeKind,
         /// How many edges were added.
         edges: u64,
+    },
+    /// A post was registered.
+    Posted {
+        /// The post.
+        post: Post,
+        /// How it reaches those who follow its author.
+        delivery: Delivery,
+    },
+    /// A post was deleted.
+    PostDeleted {
+        /// Its id.
+        id: Id,
+        /// Who had made it.
+        author: Id,
+        /// When it had been made.
+        created_at: Timestamp,
     },
 }
 

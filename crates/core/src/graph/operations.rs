@@ -4,6 +4,7 @@ use super::{
     Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, ListEntry, ListKey, Relationship,
     Side, WriteRequest,
 };
+use crate::feed::FeedSettings;
 use crate::suggest::SuggestSettings;
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, ListCursor, ListName, Position, Result, Token};
 
@@ -24,6 +25,8 @@ pub struct GraphSettings {
     pub sets_max: usize,
     /// What is suggested to users.
     pub suggest: SuggestSettings,
+    /// What may be posted.
+    pub feed: FeedSettings,
 }
 
 impl Default for GraphSettings {
@@ -36,6 +39,7 @@ impl Default for GraphSettings {
             commands_max: 10_000,
             sets_max: 10,
             suggest: SuggestSettings::default(),
+            feed: FeedSettings::default(),
         }
     }
 }
@@ -271,6 +275,7 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
                 self.store.list(list.kind, Side::Followers, list.of, after, wanted).await?
             }
             ListName::Friends => self.store.friends(list.kind, list.of, after, wanted).await?,
+            ListName::Posts | ListName::Feed => unreachable!("lists of posts have pages of their own"),
         };
         let more = items.len() > page.limit;
         items.truncate(page.limit);

@@ -1,0 +1,9 @@
+//! Posts and home feeds: what they are, the ports that keep them, and the operations on them.
+
+mod model;
+mod operations;
+mod ports;
+
+pub use model::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
+pub use operations::{FeedSettings, PostPage, WrittenPost};
+pub use ports::{FeedStore, PostStore};

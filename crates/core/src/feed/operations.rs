@@ -1,0 +1,128 @@
+//! The operations on posts and feeds: the rules that hold whatever store is below and whatever protocol is above.
+
+use super::{FeedStore, NewPost, Post, PostState};
+use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
+use crate::{EdgeKind, Error, Id, ListCursor, ListName, Result};
+
+/// What a deployment sets about posts.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedSettings {
+    /// The longest payload, in bytes.
+    pub payload_bytes_max: usize,
+    /// The longest idempotency key, in bytes.
+    pub key_bytes_max: usize,
+}
+
+impl Default for FeedSettings {
+    fn default() -> Self {
+        Self { payload_bytes_max: 4_096, key_bytes_max: 255 }
+    }
+}
+
+/// A page of posts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostPage {
+    /// The posts.
+    pub items: Vec<Post>,
+    /// The cursor of the next page, unless this is the last.
+    pub next: Option<String>,
+}
+
+/// The answer to registering a post.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenPost {
+    /// The token of the position at which the post is visible.
+    pub token: String,
+    /// The post, as it is stored.
+    pub post: Post,
+    /// Whether it is new, and not a repetition.
+    pub is_new: bool,
+}
+
+impl<S: FeedStore + ChangeLog> Graph<S> {
+    /// Registers a post.
+    pub async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+        self.require_ids(&[post.author])?;
+        self.require_ids(post.id.as_slice())?;
+        let FeedSettings { payload_bytes_max, key_bytes_max } = self.settings.feed;
+        if post.payload.as_ref().is_some_and(|payload| payload.len() > payload_bytes_max) {
+            return Err(Error::PayloadTooLarge { max: payload_bytes_max });
+        }
+        if post.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > key_bytes_max) {
+            let detail = format!("an idempotency key has 1 to {key_bytes_max} bytes");
+            return Err(Error::InvalidRequest { detail });
+        }
+        let posted = self.store().register(post).await?;
+        Ok(WrittenPost { token: self.token(posted.position), post: posted.post, is_new: posted.is_new })
+    }
+
+    /// A post, if it is there.
+    pub async fn post(&self, id: Id, fresh: Freshness<'_>) -> Result<Post> {
+        self.require_ids(&[id])?;
+        self.await_freshness(fresh).await?;
+        match self.store().posts(&[id]).await?.into_iter().next().flatten() {
+            Some(PostState::Present(post, _)) => Ok(post),
+            _ => Err(no_post(id)),
+        }
+    }
+
+    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Returns the token
+    /// of the position at which the post is gone, and whether it was there.
+    pub async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<(String, bool)> {
+        self.require_ids(&[id])?;
+        let state =
+            self.store().posts(&[id]).await?.into_iter().next().flatten().ok_or_else(|| no_post(id))?;
+        let author = match state {
+            PostState::Present(post, _) => post.author,
+            PostState::Deleted { author } => author,
+        };
+        if actor.is_some_and(|actor| actor != author) {
+            return Err(Error::Forbidden { detail: "only its author may delete a post".into() });
+        }
+        let removed = self.store().delete_post(id).await?;
+        Ok((self.token(removed.position), removed.changed))
+    }
+
+    /// A page of an author's posts, newest first.
+    pub async fn posts_by(
+        &self,
+        author: Id,
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<PostPage> {
+        self.post_page(ListName::Posts, author, page, fresh).await
+    }
+
+    /// A page of a user's home feed, newest first.
+    pub async fn feed(&self, of: Id, page: PageRequest<'_>, fresh: Freshness<'_>) -> Result<PostPage> {
+        self.post_page(ListName::Feed, of, page, fresh).await
+    }
+
+    async fn post_page(
+        &self,
+        list: ListName,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<PostPage> {
+        self.require_ids(&[of])?;
+        self.require_limit(page.limit)?;
+        let cursor = ListCursor { list, kind: EdgeKind::Follow, of };
+        let after = page.cursor.map(|text| cursor.decode(text, &self.keys)).transpose()?;
+        self.await_freshness(fresh).await?;
+        // One more than asked tells whether there is a next page.
+        let wanted = page.limit + 1;
+        let mut items = match list {
+            ListName::Feed => self.store().feed(of, after, wanted).await?,
+            _ => self.store().posts_by(of, after, wanted).await?,
+        };
+        let more = items.len() > page.limit;
+        items.truncate(page.limit);
+        let next = items.last().filter(|_| more).map(|last| cursor.encode(last.key(), &self.keys));
+        Ok(PostPage { items, next })
+    }
+}
+
+fn no_post(id: Id) -> Error {
+    Error::NotFound { detail: format!("there is no post {id}") }
+}

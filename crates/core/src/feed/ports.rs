@@ -1,0 +1,68 @@
+//! The ports of posts and feeds. Their documentation is the contract; `kinfolk-conformance` tests every sentence.
+
+use std::future::Future;
+
+use super::{NewPost, Post, PostKey, PostState, Posted, Removed};
+use crate::graph::EdgeStore;
+use crate::{Id, Result};
+
+/// Keeps posts.
+///
+/// Ids of the wrong kind and payloads that are too long do not reach a store: [`crate::graph::Graph`] refuses them.
+///
+/// # Contract
+/// - **Durable, ordered, visible**: registering and deleting are writes like those of [`EdgeStore`]: an event each in the
+///   same change log, with positions in the same order; nothing that changed nothing is in it. A change's `at` follows
+///   the same rules; it is not the post's `created_at`, which may be older.
+/// - **Registered once**: the same wish again, by id or by the author's idempotency key, is a success that answers with
+///   the first post and changes nothing. It is the same if author and payload are, and the time where both name one. With
+///   another content: [`crate::Error::PostConflict`]. With the id of a deleted post, or the key of one:
+///   [`crate::Error::PostDeleted`]. Keys are remembered for 7 days at least, and belong to their author. Of concurrent
+///   wishes one is first, and the others repeat it.
+/// - **Time**: without one, a post is made at its event's `at`. One that is over 5 minutes ahead of the store's clock is
+///   refused with [`crate::Error::PostInFuture`]. Any older time is accepted.
+/// - **Ids that the store makes** rise with every post that gets one, also across restarts.
+/// - **Delivery** is decided when a post is registered: `Pull` if its author has at least the threshold's followers then,
+///   otherwise `Push`; it never changes.
+/// - **Deleting** an id that was never registered is [`crate::Error::NotFound`]; deleting again changes nothing.
+pub trait PostStore: EdgeStore {
+    /// Registers a post.
+    fn register(&self, post: NewPost) -> impl Future<Output = Result<Posted>> + Send;
+
+    /// Deletes a post.
+    fn delete_post(&self, id: Id) -> impl Future<Output = Result<Removed>> + Send;
+
+    /// For each id, what is known of it.
+    fn posts(&self, ids: &[Id]) -> impl Future<Output = Result<Vec<Option<PostState>>>> + Send;
+
+    /// Up to `limit` posts of an author in the order of [`PostKey`], strictly after `after`, without deleted ones. Fewer
+    /// mean that the list ends there. A walk meets every post that is there all the time exactly once.
+    fn posts_by(
+        &self,
+        author: Id,
+        after: Option<PostKey>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Post>>> + Send;
+}
+
+/// Builds home feeds.
+///
+/// # Contract
+/// - **Whole**: a feed is all posts of all whom a user follows (edges of the kind [`crate::EdgeKind::Follow`]), in the
+///   order of [`PostKey`]. A walk that passes the last key of a page to the next call meets every post exactly once that
+///   is there, of an author who is followed, during the whole walk: whatever is posted, deleted, followed or unfollowed
+///   meanwhile, however posts are delivered, whether or not the author crosses the threshold, and however far
+///   deliveries have come.
+/// - **Nothing else**: no deleted post, nobody who is not followed.
+/// - **At once**: what is visible counts in every page that is read later: posts, deletions, follows and unfollows. How far
+///   deliveries have come shows in how long a page takes, not in what it says.
+/// - **Deliveries** are done in the background, and may be done again after a crash: that changes no page.
+pub trait FeedStore: PostStore {
+    /// Up to `limit` posts of a user's feed, strictly after `after`. Fewer mean that the feed ends there.
+    fn feed(
+        &self,
+        of: Id,
+        after: Option<PostKey>,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<Post>>> + Send;
+}
