@@ -1,12 +1,14 @@
 //! Compares all that a quiet store answers about some users with the model. Says what differs; never panics.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
 use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
-use kinfolk_core::{EdgeKind, Id, Position, Result, Store};
+use kinfolk_core::{EdgeKind, Id, Position, Result, Store, Timestamp};
 
 use crate::model::Model;
+use crate::suggestions::Kept;
 use crate::threads::block_on;
 
 /// Ok, or what is wrong.
@@ -147,6 +149,23 @@ pub(crate) fn compare_candidates<S: SuggestionStore>(store: &S, model: &Model, u
                     equal(what, &found, &model.candidates(of, bounds))?;
                 }
             }
+        }
+    }
+    Ok(())
+}
+
+/// What is stored for each user, of any age and of a day at most.
+pub(crate) fn compare_stored<S: SuggestionStore>(
+    store: &S,
+    kept: &Kept,
+    users: &[Id],
+    now: Timestamp,
+) -> Verdict {
+    for &of in users {
+        for max_age in [Duration::MAX, Duration::from_secs(24 * 60 * 60)] {
+            let found = answer("stored_suggestions", store.stored_suggestions(of, max_age))?;
+            let what = || format!("stored suggestions of {of}, at most {max_age:?} old");
+            equal(what, &found, &kept.stored(of, max_age, now))?;
         }
     }
     Ok(())

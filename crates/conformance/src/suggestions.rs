@@ -81,16 +81,16 @@ impl Model {
 /// by itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
-    stored: BTreeMap<Id, StoredSuggestions>,
-    stopped: Option<Run>,
+    pub stored: BTreeMap<Id, StoredSuggestions>,
+    pub stopped: Option<Run>,
 }
 
 /// A run for everyone that is not complete.
 #[derive(Clone, Debug)]
-struct Run {
-    bounds: WalkBounds,
-    began: Timestamp,
-    done: BTreeSet<Id>,
+pub(crate) struct Run {
+    pub bounds: WalkBounds,
+    pub began: Timestamp,
+    pub done: BTreeSet<Id>,
 }
 
 impl Kept {
@@ -158,7 +158,7 @@ impl Everyone<'_> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no call panics inside the model")
 }
 
