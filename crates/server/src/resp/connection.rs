@@ -265,7 +265,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             Verb::Transaction(verb) => self.change_transaction(verb, work.out),
             // What is missing is refused to those who will not be allowed to have it, too.
             Verb::Missing(what) => {
-                speaks_for(&self.session, command, arguments).and_then(|_| Err(Error::NotAvailable { what }))
+                speaks_for(&self.session, command, arguments).and(Err(Error::NotAvailable { what }))
             }
             Verb::Write(_) => Ok(()),
         };
