@@ -16,8 +16,9 @@ use crate::place::{Suggested, SuggestedUser};
 /// What `suggestions` is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk suggestions 1 --limit 5\n\n\
-    Those whom the most of user 1's followees follow come first: how many they are (mutual), the Adamic-Adar score, and\n\
-    up to three of them (via). Without what 'kinfolk suggest' has computed, the graph is walked at once, within bounds.")]
+    Those whom the most of user 1's followees follow come first: how many they are (mutual), the Adamic-Adar score,\n\
+    their share of all neighbours (Jaccard), and up to three of them (via). Without what 'kinfolk suggest' has\n\
+    computed, the graph is walked at once, within bounds.")]
 pub struct Arguments {
     /// To whom
     #[arg(value_name = "ID", value_parser = parse_id)]
@@ -75,6 +76,7 @@ struct Item {
     id: Id,
     mutual_count: u32,
     score: f64,
+    jaccard: f64,
     #[serde(serialize_with = "as_texts")]
     via: Vec<Id>,
 }
@@ -85,18 +87,35 @@ fn as_texts<S: Serializer>(ids: &[Id], to: S) -> Result<S::Ok, S::Error> {
 
 impl From<Suggested> for Answered {
     fn from(Suggested { items, computed_at }: Suggested) -> Self {
-        let item = |SuggestedUser { id, mutual_count, score, via }| Item { id, mutual_count, score, via };
+        let item = |SuggestedUser { id, mutual_count, score, jaccard, via }| Item {
+            id,
+            mutual_count,
+            score,
+            jaccard,
+            via,
+        };
         Self { items: items.into_iter().map(item).collect(), computed_at }
     }
 }
 
 impl Answer for Answered {
     fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let columns =
-            [("id", Align::Left), ("mutual", Align::Right), ("score", Align::Right), ("via", Align::Left)];
+        let columns = [
+            ("id", Align::Left),
+            ("mutual", Align::Right),
+            ("score", Align::Right),
+            ("jaccard", Align::Right),
+            ("via", Align::Left),
+        ];
         let rows = self.items.iter().map(|item| {
             let via: Vec<String> = item.via.iter().map(Id::to_string).collect();
-            [item.id.to_string(), item.mutual_count.to_string(), format!("{:.3}", item.score), via.join(" ")]
+            [
+                item.id.to_string(),
+                item.mutual_count.to_string(),
+                format!("{:.3}", item.score),
+                format!("{:.3}", item.jaccard),
+                via.join(" "),
+            ]
         });
         if self.items.is_empty() {
             writeln!(out, "nobody")?;
@@ -120,6 +139,7 @@ mod tests {
             id: Id::Integer(id),
             mutual_count,
             score,
+            jaccard: score / 100.0,
             via: via.iter().map(|&id| Id::Integer(id)).collect(),
         };
         let items = vec![item(7, 12, 10.25, &[2, 3, 4]), item(1_000, 1, 0.5, &[2])];
@@ -127,11 +147,11 @@ mod tests {
         let mut out = Vec::new();
         answered.write_plain(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
-        id    mutual   score  via
-        7         12  10.250  2 3 4
-        1000       1   0.500  2
+        id    mutual   score  jaccard  via
+        7         12  10.250    0.102  2 3 4
+        1000       1   0.500    0.005  2
         computed at 1970-01-01T00:00:00.000Z
         ");
-        insta::assert_snapshot!(serde_json::to_string(&answered).unwrap(), @r#"{"items":[{"id":"7","mutual_count":12,"score":10.25,"via":["2","3","4"]},{"id":"1000","mutual_count":1,"score":0.5,"via":["2"]}],"computed_at":"1970-01-01T00:00:00.000Z"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&answered).unwrap(), @r#"{"items":[{"id":"7","mutual_count":12,"score":10.25,"jaccard":0.1025,"via":["2","3","4"]},{"id":"1000","mutual_count":1,"score":0.5,"jaccard":0.005,"via":["2"]}],"computed_at":"1970-01-01T00:00:00.000Z"}"#);
     }
 }

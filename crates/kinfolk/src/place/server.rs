@@ -430,15 +430,17 @@ struct SuggestionItem {
     id: AnsweredId,
     mutual_count: u32,
     score: f64,
+    jaccard: f64,
     via: Vec<AnsweredId>,
 }
 
 impl From<SuggestionsAnswer> for Suggested {
     fn from(SuggestionsAnswer { items, computed_at }: SuggestionsAnswer) -> Self {
-        let item = |SuggestionItem { id, mutual_count, score, via }| SuggestedUser {
+        let item = |SuggestionItem { id, mutual_count, score, jaccard, via }| SuggestedUser {
             id: id.0,
             mutual_count,
             score,
+            jaccard,
             via: via.into_iter().map(|id| id.0).collect(),
         };
         Self { items: items.into_iter().map(item).collect(), computed_at: computed_at.map(|at| at.0) }

@@ -23,6 +23,8 @@ pub struct SuggestedUser {
     pub mutual_count: u32,
     /// The Adamic-Adar score.
     pub score: f64,
+    /// Their share of all neighbours.
+    pub jaccard: f64,
     /// Some of those in between.
     pub via: Vec<Id>,
 }
@@ -34,8 +36,8 @@ impl From<Suggestions> for Suggested {
 }
 
 impl From<Suggestion> for SuggestedUser {
-    fn from(Suggestion { id, mutual_count, score, via, .. }: Suggestion) -> Self {
-        Self { id, mutual_count, score: score.value(), via }
+    fn from(Suggestion { id, mutual_count, score, jaccard, via }: Suggestion) -> Self {
+        Self { id, mutual_count, score: score.value(), jaccard, via }
     }
 }
 
@@ -74,7 +76,7 @@ impl SuggestWish {
         let parameter = |name: &str, value: Option<String>| value.map(|value| format!("{name}={value}"));
         let parameters = [
             parameter("ranking", self.ranking.map(|ranking| ranking.name().to_owned())),
-            parameter("per_node", self.per_node.map(|count| count.to_string())),
+            parameter("per_node", self.per_node.and_then(bound).map(|count| count.to_string())),
             parameter("keep", self.keep.map(|count| count.to_string())),
             parameter("threads", self.threads.map(|count| count.to_string())),
             parameter("afresh", self.afresh.then(|| "true".to_owned())),
@@ -99,6 +101,6 @@ mod tests {
         let all = SuggestWish { ranking, per_node: Some(0), keep: Some(9), threads: Some(2), afresh: true };
         let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::AdamicAdar };
         assert_eq!(all.request(settings), EveryoneRequest { bounds, threads: 2, afresh: true });
-        assert_eq!(all.query(), "ranking=adamic-adar&per_node=0&keep=9&threads=2&afresh=true");
+        assert_eq!(all.query(), "ranking=adamic-adar&keep=9&threads=2&afresh=true");
     }
 }
