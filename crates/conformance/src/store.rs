@@ -4,9 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    WriteRequest,
 };
-use kinfolk_core::graph::{Overlap, UserSet};
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
@@ -14,6 +14,7 @@ use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, 
 
 use crate::model::Model;
 use crate::planted::{Fault, Planted};
+use crate::suggestions::{Everyone, Kept};
 
 /// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
 const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
@@ -23,6 +24,7 @@ pub struct ModelStore {
     id_kind: IdKind,
     clock: Arc<dyn Clock>,
     model: Mutex<Model>,
+    kept: Mutex<Kept>,
     written: Condvar,
     planted: Option<Planted>,
 }
@@ -30,7 +32,14 @@ pub struct ModelStore {
 impl ModelStore {
     /// An empty store without a fault.
     pub fn new(id_kind: IdKind, clock: Arc<dyn Clock>) -> Self {
-        Self { id_kind, clock, model: Mutex::default(), written: Condvar::new(), planted: None }
+        Self {
+            id_kind,
+            clock,
+            model: Mutex::default(),
+            kept: Mutex::default(),
+            written: Condvar::new(),
+            planted: None,
+        }
     }
 
     /// An empty store that makes one mistake.
@@ -38,13 +47,13 @@ impl ModelStore {
         Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
     }
 
-    /// The store after a restart: everything is rebuilt from the change log.
+    /// The store after a restart: everything is rebuilt from the change log, but for the suggestions that were stored.
     #[must_use]
     pub fn reopen(self) -> Self {
         let old = self.model.into_inner().expect("no call panicked inside the model");
         let mut model = Model::replay(old.changes(Position::START, usize::MAX));
         let planted = self.planted.map(|planted| planted.reopen(&mut model));
-        Self { model: Mutex::new(model), planted, ..Self::new(self.id_kind, self.clock) }
+        Self { model: Mutex::new(model), kept: self.kept, planted, ..Self::new(self.id_kind, self.clock) }
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
@@ -152,13 +161,12 @@ impl EdgeStore for ModelStore {
 
 impl SuggestionStore for ModelStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        let _ = (of, bounds);
-        Err(Error::NotAvailable { what: "suggestions" })
+        Ok(self.model().candidates(of, bounds))
     }
 
     async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        let _ = (of, max_age);
-        Ok(None)
+        let kept = self.kept.lock().expect("no call panics inside the model");
+        Ok(kept.stored(of, max_age, self.clock.now()))
     }
 
     fn suggest_for_everyone(
@@ -166,8 +174,8 @@ impl SuggestionStore for ModelStore {
         request: EveryoneRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
-        let _ = (request, watch);
-        Err(Error::NotAvailable { what: "suggestions" })
+        let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
+        Ok(everyone.run(request, watch))
     }
 }
 
