@@ -5,10 +5,10 @@ use std::fs;
 
 use clap::Parser;
 use kinfolk_core::IdKind;
-use kinfolk_embedded::{Embedded, ImportOptions, Settings};
+use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
 
-use crate::dataset::{KIND, edge};
+use crate::dataset::add_edges;
 use crate::measurement::Results;
 use crate::options::Options;
 use crate::random::Random;
@@ -31,11 +31,7 @@ fn prepared() -> (TempDir, Options) {
     fs::write(&csv, lines.concat()).unwrap();
     Survey::of(&csv, |_| Ok(())).unwrap().write(&graph.join("survey.json")).unwrap();
     let store = Embedded::create(&graph.join("store"), IdKind::Integer, Settings::default()).unwrap();
-    let fingerprint = "smoke".to_owned();
-    let options = ImportOptions { kind: KIND, following_limit: None, fingerprint, sort_memory: 1 << 20 };
-    let mut import = store.import(&options).unwrap();
-    pairs.iter().for_each(|&pair| import.push(edge(pair), None).unwrap());
-    import.finish(&|_| {}).unwrap();
+    add_edges(&store, "smoke", |add| pairs.iter().try_for_each(|&pair| add(pair, None))).unwrap();
     store.close().unwrap();
 
     let results = folder.path().join("results");
