@@ -276,7 +276,7 @@ const PRESENTATIONS: [Presentation; 32] = {
         row(ErrorCode::StorageFull, "storage_full", 507, "ERR", 1),
         row(ErrorCode::ReadOnly, "read_only", 503, "ERR", 1),
         row(ErrorCode::Corrupt, "corrupt", 500, "ERR", 1),
-        row(ErrorCode::InUse, "in_use", 500, "ERR", 1),
+        row(ErrorCode::InUse, "in_use", 409, "ERR", 1),
         row(ErrorCode::InvalidStore, "invalid_store", 500, "ERR", 1),
         row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
         row(ErrorCode::Internal, "internal", 500, "ERR", 1),

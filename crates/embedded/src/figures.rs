@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::Position;
+use kinfolk_core::{Position, Timestamp};
 
 /// The state of a store at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,27 @@ pub struct Figures {
     pub reconciled_rows: u64,
     /// Differences that were found by that and repaired.
     pub repaired: u64,
+    /// Walks and large overlaps that are under way.
+    pub walks_running: u64,
+    /// Those that wait for their turn.
+    pub walks_waiting: u64,
+    /// Those that have ended.
+    pub walks: u64,
+    /// Those of them whose caller had gone.
+    pub walks_given_up: u64,
+    /// Users that the newest run of suggestions for everyone has looked at…
+    pub suggest_users_done: u64,
+    /// …of so many.
+    pub suggest_users_total: u64,
+}
+
+/// The newest run that computed suggestions for everyone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuggestionRun {
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it ended, unless it was stopped or goes on.
+    pub finished_at: Option<Timestamp>,
 }
 
 /// What is counted while a store is open.

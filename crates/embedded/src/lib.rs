@@ -11,14 +11,18 @@ mod index;
 mod log;
 mod maintenance;
 mod merging;
+mod newest;
+mod overlap;
 mod raw;
 mod recent;
 mod reconcile;
 mod rows;
 mod settings;
 mod store;
+mod suggestions;
 mod verify;
 mod visibility;
+mod walkers;
 mod writer;
 
 use std::path::Path;
@@ -42,12 +46,14 @@ use tokio::sync::{mpsc, oneshot};
 
 pub use bulk::backup::BackupReport;
 pub use bulk::import::{Import, ImportOptions, ImportReport};
-pub use figures::Figures;
+pub use figures::{Figures, SuggestionRun};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
 use crate::format::Identity;
+use crate::index::Scratch;
 use crate::log::EventBody;
+use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
 use crate::verify::Difference;
@@ -85,7 +91,7 @@ struct Threads {
 
 struct Running {
     writer: JoinHandle<Writer>,
-    background: [JoinHandle<()>; 2],
+    background: Vec<JoinHandle<()>>,
 }
 
 impl Threads {
@@ -94,7 +100,8 @@ impl Threads {
         let writer = writer.join();
         self.store.signal.stop();
         self.store.merging.stop();
-        let ended = background.map(JoinHandle::join);
+        self.store.walkers.stop();
+        let ended: Vec<_> = background.into_iter().map(JoinHandle::join).collect();
         let died = |_| Error::Storage { detail: "a thread of the store has died".into() };
         let mut writer = writer.map_err(died)?;
         ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
@@ -162,7 +169,9 @@ impl Embedded {
         let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
         let (merged, repair) = (Arc::clone(&store), commands.downgrade());
         let merging = spawn("kinfolk-merging", move || merging::run(&merged, &repair))?;
-        let running = Mutex::new(Some(Running { writer, background: [maintenance, merging] }));
+        let mut background = store.walkers.start()?;
+        background.extend([maintenance, merging]);
+        let running = Mutex::new(Some(Running { writer, background }));
         let threads = Threads { store: Arc::clone(&store), running };
         Ok(Self { commands, store, clock, threads: Arc::new(threads) })
     }
@@ -260,6 +269,7 @@ impl Embedded {
         let store = &self.store;
         let (sealed_layers, runs) = store.rows.backlog();
         let LogSpan { trimmed, newest, .. } = self.span();
+        let walkers = store.walkers.figures();
         let position = |at: &std::sync::atomic::AtomicU64| Position(at.load(Ordering::Acquire));
         Figures {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
@@ -276,8 +286,20 @@ impl Embedded {
             flushed: position(&store.flushed),
             snapshotted: position(&store.snapshotted),
             read_only: store.failure().is_some(),
+            walks_running: walkers.running,
+            walks_waiting: walkers.waiting,
+            walks: walkers.done,
+            walks_given_up: walkers.given_up,
+            suggest_users_done: store.suggested.done.load(Ordering::Relaxed),
+            suggest_users_total: store.suggested.total.load(Ordering::Relaxed),
             ..store.counters.figures()
         }
+    }
+
+    /// The newest run that computed suggestions for everyone, if there ever was one.
+    pub fn suggestion_run(&self) -> Option<SuggestionRun> {
+        let run = self.store.suggested.newest()?;
+        Some(SuggestionRun { started_at: run.started_at, finished_at: run.finished_at })
     }
 
     /// Starts an import, or continues one with the same options that was stopped.
@@ -425,12 +447,20 @@ impl EdgeStore for Embedded {
 
     async fn overlap(
         &self,
-        _kind: EdgeKind,
-        _sets: &[UserSet],
-        _after: Option<Id>,
-        _limit: usize,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        after: Option<Id>,
+        limit: usize,
     ) -> Result<Overlap> {
-        Err(Error::NotAvailable { what: "overlaps" })
+        let Some(plan) = Plan::new(&self.store, kind, sets) else { return Ok(Overlap::default()) };
+        if plan.is_short() {
+            return plan.run(&self.store, (after, limit), &|| false);
+        }
+        let store = Arc::clone(&self.store);
+        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            plan.run(&store, (after, limit), is_given_up)
+        };
+        self.store.walkers.run(work).await
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
@@ -439,20 +469,26 @@ impl EdgeStore for Embedded {
 }
 
 impl SuggestionStore for Embedded {
-    async fn candidates(&self, _of: Id, _bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        Err(Error::NotAvailable { what: "suggestions" })
+    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+        let store = Arc::clone(&self.store);
+        let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            store.candidates(of, bounds, scratch, is_given_up)
+        };
+        self.store.walkers.run(work).await
     }
 
-    async fn stored_suggestions(&self, _of: Id, _max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        Ok(None)
+    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
+        let age =
+            |at: Timestamp| Duration::from_millis(self.clock.now().millis().saturating_sub(at.millis()));
+        Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
     }
 
     fn suggest_for_everyone(
         &self,
-        _request: EveryoneRequest,
-        _watch: &(dyn Fn(u64, u64) -> bool + Sync),
+        request: EveryoneRequest,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
-        Err(Error::NotAvailable { what: "suggestions" })
+        suggestions::compute(&self.store, &*self.clock, request, watch)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::suggest::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
@@ -12,12 +13,15 @@ use crate::bulk::import;
 use crate::checkpoint::Checkpoint;
 use crate::figures::Counters;
 use crate::format::{self, FolderLock, Identity};
-use crate::index::{self, Index};
+use crate::index::{self, Index, Scratch, Walk};
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
 use crate::maintenance::{self, Signal};
+use crate::newest::Newest;
 use crate::rows::{Rows, Tree};
 use crate::settings::Settings;
+use crate::suggestions::Suggested;
 use crate::visibility::Visibility;
+use crate::walkers::Walkers;
 
 /// What an open store shares between its writer, its maintenance and its readers.
 pub struct Store {
@@ -52,6 +56,12 @@ pub struct Store {
     /// The index was repaired, which the log does not tell: a snapshot has to.
     pub index_repaired: AtomicBool,
     pub counters: Counters,
+    /// The newest followees of users who follow many.
+    pub newest: Newest,
+    /// What was computed for everyone.
+    pub suggested: Suggested,
+    /// Threads for long work in requests.
+    pub walkers: Arc<Walkers>,
     /// Why writes are refused until the store is opened again.
     failure: Mutex<Option<String>>,
     _lock: FolderLock,
@@ -132,6 +142,9 @@ impl Store {
             unmerged: Mutex::new(None),
             index_repaired: AtomicBool::new(false),
             counters: Counters::default(),
+            newest: Newest::new(),
+            suggested: Suggested::open(folder, identity.ids)?,
+            walkers: Walkers::new(),
             failure: Mutex::new(None),
             settings,
             _lock: lock,
@@ -148,8 +161,21 @@ impl Store {
         self.rows.apply(events, [Position::START; 3]);
         for event in events {
             apply_to_index(&self.index, event);
+            self.forget_newest(event);
         }
         self.visibility.publish(last.position);
+    }
+
+    /// What is kept of lists that an event changes is not true any more.
+    pub fn forget_newest(&self, event: &Event) {
+        match event.body {
+            EventBody::Followed(edge) | EventBody::Unfollowed(edge, _) => {
+                if event.kind == EdgeKind::Follow {
+                    self.newest.changed(edge.follower);
+                }
+            }
+            EventBody::Imported { .. } => self.newest.all_changed(),
+        }
     }
 
     /// The newest position that every read sees.
@@ -208,6 +234,27 @@ impl Store {
                 edge.follower, edge.followee
             ),
         })
+    }
+
+    /// Whom a user may know, by a walk of two steps.
+    pub fn candidates(
+        &self,
+        of: Id,
+        bounds: WalkBounds,
+        scratch: &mut Scratch,
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<Vec<Suggestion>> {
+        let most = bounds.per_node.unwrap_or(usize::MAX);
+        let newest = |of: Id| self.newest.get(of, most, || self.read_newest(of, most));
+        let dismissed = self.index.followees(EdgeKind::Dismissal, of);
+        let walk = Walk { bounds, dismissed: &dismissed, newest: &newest, is_given_up };
+        self.index.walk(EdgeKind::Follow, of, &walk, scratch)
+    }
+
+    fn read_newest(&self, of: Id, most: usize) -> Result<Vec<u32>> {
+        let rows = self.rows.list_rows((EdgeKind::Follow, Side::Following, of), None);
+        let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
+        Ok(self.index.numbers(EdgeKind::Follow, &ids))
     }
 
     /// A page of those who follow `of` and are followed back.

@@ -295,6 +295,7 @@ fn mend(store: &Store, difference: &Difference) -> Result<()> {
     match *difference {
         Difference::Row { tree, kind, edge, since, missing } => {
             store.rows.repair(tree, (kind, edge, since), missing);
+            store.newest.changed(edge.follower);
         }
         Difference::Followees { kind, follower } => {
             let followees: Vec<Id> = store.rows.followees(kind, follower).collect::<Result<_>>()?;

@@ -336,6 +336,7 @@ fn commit(
         (&store.settings, &report),
     )
     .and_then(|loaded| {
+        store.forget_newest(&event);
         store.visibility.publish(event.position);
         store.sealed.store(event.position.0, Ordering::Release);
         maintenance::record_flushed(&store, event.position)?;

@@ -10,17 +10,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use foldhash::quality::RandomState;
-use kinfolk_core::Id;
 use kinfolk_core::graph::{Counts, Edge};
+use kinfolk_core::suggest::Suggestion;
+use kinfolk_core::{Id, Result};
 use parking_lot::RwLock;
 
-use super::AnyGraph;
 use super::snapshot::{Sink, Source};
 use super::table::{Table, User};
+use super::walk::{Scratch, Walk};
+use super::{AnyGraph, UsersById};
 use crate::raw::RawId;
 
 /// More shards make waiting for a writer rarer; each costs a cache line and some slack.
-const SHARDS: usize = 256;
+pub(super) const SHARDS: usize = 256;
 
 /// A shard on cache lines of its own, so that locks of neighbours don't disturb each other.
 #[repr(align(64))]
@@ -30,7 +32,7 @@ struct Shard<K>(RwLock<Table<K>>);
 pub struct KindGraph<K> {
     shards: Box<[Shard<K>]>,
     /// The id behind each number. Only the writer adds to it.
-    ids: RwLock<Vec<K>>,
+    pub(super) ids: RwLock<Vec<K>>,
     edges: AtomicU64,
     hasher: RandomState,
 }
@@ -44,17 +46,29 @@ impl<K: RawId> KindGraph<K> {
     }
 
     #[inline]
-    fn locate(&self, id: K) -> (&RwLock<Table<K>>, u32) {
+    pub(super) fn locate(&self, id: K) -> (&RwLock<Table<K>>, u32) {
+        let (shard, hash) = self.place(id);
+        (self.shard(shard), hash)
+    }
+
+    /// The number of a user's shard, and the hash within it.
+    #[inline]
+    pub(super) fn place(&self, id: K) -> (usize, u32) {
         let hash = self.hasher.hash_one(id);
         // The shard comes from other bits than the slot.
-        (&self.shards[(hash >> 56) as usize % SHARDS].0, hash as u32)
+        ((hash >> 56) as usize % SHARDS, hash as u32)
+    }
+
+    #[inline]
+    pub(super) fn shard(&self, number: usize) -> &RwLock<Table<K>> {
+        &self.shards[number].0
     }
 
     fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
         |id| self.hasher.hash_one(id) as u32
     }
 
-    fn number(&self, id: K) -> Option<u32> {
+    pub(super) fn number(&self, id: K) -> Option<u32> {
         let (shard, hash) = self.locate(id);
         shard.read().find(id, hash).map(|user| user.number)
     }
@@ -244,6 +258,26 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         followees.into_iter().map(K::to_id).collect()
     }
 
+    fn followee_numbers(&self, of: Id) -> Vec<u32> {
+        self.followee_numbers_of(K::from_id(of))
+    }
+
+    fn numbers(&self, ids: &[Id]) -> Vec<u32> {
+        ids.iter().filter_map(|&id| self.number(K::from_id(id))).collect()
+    }
+
+    fn retain_followers(&self, numbers: &mut Vec<u32>, of: Id) {
+        self.retain_followers_of(numbers, K::from_id(of));
+    }
+
+    fn page(&self, numbers: &[u32], after: Option<Id>, limit: usize) -> Vec<Id> {
+        self.page_of(numbers, after.map(K::from_id), limit)
+    }
+
+    fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>> {
+        self.walk_from(K::from_id(of), walk, scratch)
+    }
+
     fn visit(&self, visitor: &mut dyn FnMut(Id, Counts)) {
         for shard in &self.shards {
             let seen: Vec<(K, Counts)> =
@@ -262,6 +296,14 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
 
     fn users_from(&self, number: u32, limit: usize) -> Vec<Id> {
         self.ids.read().iter().skip(number as usize).take(limit).map(|id| id.to_id()).collect()
+    }
+
+    fn users_by_id(&self, after: Option<Id>) -> UsersById {
+        let after = after.map(K::from_id);
+        let mut ids = self.ids.read().clone();
+        ids.retain(|&id| after.is_none_or(|after| id > after));
+        ids.sort_unstable();
+        UsersById { len: ids.len(), get: Box::new(move |place| ids[place].to_id()) }
     }
 
     fn memory(&self) -> u64 {
@@ -339,7 +381,7 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
 impl<K: RawId> KindGraph<K> {
     /// Gives the users of a snapshot their places, on two threads: each takes every other shard.
     fn load_users(&self, ids: &[K]) {
-        let shard_of = |id: K| (self.hasher.hash_one(id) >> 56) as usize % SHARDS;
+        let shard_of = |id: K| self.place(id).0;
         let load_half = |half: usize| {
             let mut shard_sizes = vec![0; SHARDS];
             ids.iter().for_each(|&id| shard_sizes[shard_of(id)] += 1);

@@ -4,19 +4,43 @@
 //! counts without touching a disk, and tells the writer what would change.
 
 mod graph;
+mod overlap;
 mod snapshot;
 mod table;
+mod tally;
+mod walk;
 
 use kinfolk_core::graph::{Counts, Edge};
-use kinfolk_core::{EdgeKind, Id, IdKind};
+use kinfolk_core::suggest::Suggestion;
+use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 
 use graph::KindGraph;
+pub use overlap::retain_common;
 pub use snapshot::{is_saved, load, save};
+pub use walk::{Scratch, Walk};
 
 /// The edges of all kinds.
 pub struct Index {
     ids: IdKind,
     kinds: Vec<Box<dyn AnyGraph>>,
+}
+
+/// Users in the order of their ids, as compact as the ids are.
+pub struct UsersById {
+    len: usize,
+    get: Box<dyn Fn(usize) -> Id + Send + Sync>,
+}
+
+impl UsersById {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The user at a place below [`UsersById::len`].
+    pub fn get(&self, place: usize) -> Id {
+        (self.get)(place)
+    }
 }
 
 /// The edges of one kind, with the type of id hidden.
@@ -29,10 +53,16 @@ trait AnyGraph: Send + Sync {
     fn extend(&self, follower: Id, followees: &[Id]);
     fn counts(&self, of: Id) -> Counts;
     fn followees(&self, of: Id) -> Vec<Id>;
+    fn followee_numbers(&self, of: Id) -> Vec<u32>;
+    fn numbers(&self, ids: &[Id]) -> Vec<u32>;
+    fn retain_followers(&self, numbers: &mut Vec<u32>, of: Id);
+    fn page(&self, numbers: &[u32], after: Option<Id>, limit: usize) -> Vec<Id>;
+    fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>>;
     fn visit(&self, visitor: &mut dyn FnMut(Id, Counts));
     fn edge_count(&self) -> u64;
     fn user_count(&self) -> u64;
     fn users_from(&self, number: u32, limit: usize) -> Vec<Id>;
+    fn users_by_id(&self, after: Option<Id>) -> UsersById;
     fn memory(&self) -> u64;
     fn set_follower_count(&self, of: Id, count: u32);
     fn replace_followees(&self, of: Id, followees: &[Id]);
@@ -100,6 +130,37 @@ impl Index {
         self.kind(kind).followees(of)
     }
 
+    /// The numbers of those whom a user follows, ascending.
+    pub fn followee_numbers(&self, kind: EdgeKind, of: Id) -> Vec<u32> {
+        self.kind(kind).followee_numbers(of)
+    }
+
+    /// The numbers of users, in the same order, without those that have none.
+    pub fn numbers(&self, kind: EdgeKind, ids: &[Id]) -> Vec<u32> {
+        self.kind(kind).numbers(ids)
+    }
+
+    /// Keeps the numbers of those who follow a user; ascending afterwards.
+    pub fn retain_followers(&self, kind: EdgeKind, numbers: &mut Vec<u32>, of: Id) {
+        self.kind(kind).retain_followers(numbers, of);
+    }
+
+    /// Up to `limit` of the users with these numbers by id, after one if it is given.
+    pub fn page(&self, kind: EdgeKind, numbers: &[u32], after: Option<Id>, limit: usize) -> Vec<Id> {
+        self.kind(kind).page(numbers, after, limit)
+    }
+
+    /// The best candidates of a user, by a walk of two steps.
+    pub fn walk(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        walk: &Walk<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Suggestion>> {
+        self.kind(kind).walk(of, walk, scratch)
+    }
+
     /// Shows every user with its counts, in no order.
     pub fn visit(&self, kind: EdgeKind, visitor: &mut dyn FnMut(Id, Counts)) {
         self.kind(kind).visit(visitor);
@@ -118,6 +179,11 @@ impl Index {
     /// Up to `limit` users by number, from one on.
     pub fn users_from(&self, kind: EdgeKind, number: u32, limit: usize) -> Vec<Id> {
         self.kind(kind).users_from(number, limit)
+    }
+
+    /// All users by id, after one if it is given, as of now.
+    pub fn users_by_id(&self, kind: EdgeKind, after: Option<Id>) -> UsersById {
+        self.kind(kind).users_by_id(after)
     }
 
     /// How many bytes all of it takes in memory, without what the allocator adds.

@@ -1,0 +1,130 @@
+//! The newest followees of users who follow many, by number: read from the rows once, then kept until they change.
+//!
+//! A cache that is never wrong: a change takes a list out before it becomes visible, and a list that was read while its
+//! user changed is not put in.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use kinfolk_core::{Id, Result};
+use parking_lot::Mutex;
+
+use std::hash::BuildHasher;
+
+const SHARDS: usize = 64;
+/// How many lists are kept in all. One of 500 takes 2 KB.
+const LISTS_MAX: usize = 16 << 10;
+
+/// The cache.
+#[derive(Debug)]
+pub struct Newest {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Shard {
+    /// How often a user of this shard has changed.
+    changes: u64,
+    lists: HashMap<Id, List, RandomState>,
+}
+
+#[derive(Clone, Debug)]
+struct List {
+    /// How many were asked for: there are no more where the list is shorter.
+    asked: usize,
+    numbers: Arc<[u32]>,
+}
+
+impl Newest {
+    /// Nothing kept yet.
+    pub fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        Self { shards, hasher: RandomState::default() }
+    }
+
+    fn shard(&self, of: Id) -> &Mutex<Shard> {
+        &self.shards[self.hasher.hash_one(of) as usize % SHARDS]
+    }
+
+    /// The numbers of the `most` newest followees of a user, read by `load` unless they are kept.
+    pub fn get(&self, of: Id, most: usize, load: impl FnOnce() -> Result<Vec<u32>>) -> Result<Arc<[u32]>> {
+        let shard = self.shard(of);
+        let changes = {
+            let shard = shard.lock();
+            if let Some(list) = shard.lists.get(&of).filter(|list| list.asked == most) {
+                return Ok(Arc::clone(&list.numbers));
+            }
+            shard.changes
+        };
+        let numbers: Arc<[u32]> = load()?.into();
+        let mut shard = shard.lock();
+        if shard.changes == changes {
+            if shard.lists.len() >= LISTS_MAX / SHARDS
+                && let Some(&other) = shard.lists.keys().next()
+            {
+                shard.lists.remove(&other);
+            }
+            shard.lists.insert(of, List { asked: most, numbers: Arc::clone(&numbers) });
+        }
+        Ok(numbers)
+    }
+
+    /// Whom a user follows has changed. Called when the rows have it, before it is visible.
+    pub fn changed(&self, of: Id) {
+        let mut shard = self.shard(of).lock();
+        shard.changes += 1;
+        shard.lists.remove(&of);
+    }
+
+    /// Anybody may have changed.
+    pub fn all_changed(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            shard.changes += 1;
+            shard.lists.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Id = Id::Integer(1);
+
+    #[test]
+    fn a_change_takes_the_list_out() {
+        let newest = Newest::new();
+        let read = |numbers: &[u32], most| newest.get(A, most, || Ok(numbers.to_vec())).unwrap().to_vec();
+        assert_eq!(read(&[1, 2], 2), [1, 2]);
+        assert_eq!(read(&[3, 4], 2), [1, 2]);
+        assert_eq!(read(&[3, 4, 5], 3), [3, 4, 5]);
+        newest.changed(A);
+        assert_eq!(read(&[5, 6, 7], 3), [5, 6, 7]);
+        newest.all_changed();
+        assert_eq!(read(&[8], 3), [8]);
+    }
+
+    #[test]
+    fn a_list_that_changed_while_it_was_read_is_not_kept() {
+        let newest = Newest::new();
+        let stale = newest.get(A, 1, || {
+            newest.changed(A);
+            Ok(vec![1])
+        });
+        assert_eq!(*stale.unwrap(), [1]);
+        assert_eq!(*newest.get(A, 1, || Ok(vec![2])).unwrap(), [2]);
+    }
+
+    #[test]
+    fn it_stays_within_its_size() {
+        let newest = Newest::new();
+        for id in 0..LISTS_MAX as u64 * 2 {
+            newest.get(Id::Integer(id), 1, || Ok(vec![1])).unwrap();
+        }
+        let kept: usize = newest.shards.iter().map(|shard| shard.lock().lists.len()).sum();
+        assert!(kept <= LISTS_MAX);
+    }
+}

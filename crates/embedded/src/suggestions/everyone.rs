@@ -1,0 +1,232 @@
+//! Suggestions for everyone: users by id, shared out in small groups to threads, results written in order, part by part.
+//!
+//! Memory is bounded: the ids of all users, one table of counts a thread, a window of groups whose results wait for
+//! an earlier one, and one part of the tree that is being written.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
+use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
+use parking_lot::{Condvar, Mutex};
+
+use super::{Run, Suggested, record};
+use crate::index::{Scratch, UsersById};
+use crate::maintenance;
+use crate::raw;
+use crate::rows::tree_error;
+use crate::store::Store;
+
+/// How many users a thread takes at a time.
+const GROUP_USERS: usize = 64;
+/// How many groups threads may be ahead of the first that is not finished.
+const WINDOW_GROUPS: usize = 256;
+/// What is written at a time; a run that is killed repeats at most this.
+const PART_BYTES: usize = 32 << 20;
+const THREADS_MAX: usize = 256;
+
+/// A user, and its record if there is something to suggest.
+type Record = (Id, Option<Vec<u8>>);
+
+/// Computes suggestions for all users and stores them, or goes on where a run was stopped.
+pub fn compute(
+    store: &Store,
+    clock: &dyn Clock,
+    request: EveryoneRequest,
+    watch: &(dyn Fn(u64, u64) -> bool + Sync),
+) -> Result<EveryoneReport> {
+    let suggested = &store.suggested;
+    let Some(_alone) = suggested.running.try_lock() else {
+        return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
+    };
+    let tree = suggested.open_tree()?;
+    let resumable = suggested.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));
+    let run = resumable.filter(|_| !request.afresh).unwrap_or_else(|| Run::new(request.bounds, clock.now()));
+    let resumed = run.users;
+    suggested.keep_run(&run)?;
+    let users = store.index.users_by_id(EdgeKind::Follow, run.done);
+    let work = Work {
+        store,
+        clock,
+        request,
+        users: &users,
+        next: AtomicUsize::new(0),
+        is_over: AtomicBool::new(false),
+        written: Mutex::new(0),
+        advanced: Condvar::new(),
+    };
+    let run = work.run(&tree, run, watch)?;
+    Ok(EveryoneReport {
+        users: run.users - resumed,
+        suggested: run.suggested,
+        resumed,
+        complete: run.finished_at.is_some(),
+    })
+}
+
+/// What the threads of a run share.
+struct Work<'a> {
+    store: &'a Store,
+    clock: &'a dyn Clock,
+    request: EveryoneRequest,
+    users: &'a UsersById,
+    /// The next group that nobody has taken.
+    next: AtomicUsize,
+    is_over: AtomicBool,
+    /// How many groups are written: all before the first that is not finished.
+    written: Mutex<usize>,
+    advanced: Condvar,
+}
+
+impl Work<'_> {
+    fn run(&self, tree: &AnyTree, run: Run, watch: &(dyn Fn(u64, u64) -> bool + Sync)) -> Result<Run> {
+        let threads = self.request.threads.clamp(1, THREADS_MAX);
+        let (send, results) = sync_channel(threads * 2);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let send = send.clone();
+                scope.spawn(move || self.walk_groups(&send));
+            }
+            drop(send);
+            let total = run.users + self.users.len() as u64;
+            let mut output =
+                Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0 };
+            let ended = self.write_groups(results, &mut output, total, watch);
+            self.end();
+            let is_complete = ended?;
+            output.finish_part()?;
+            if is_complete {
+                output.finish(self.clock)?;
+            }
+            Ok(output.run)
+        })
+    }
+
+    /// Nobody should begin anything more.
+    fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+        let _written = self.written.lock();
+        self.advanced.notify_all();
+    }
+
+    /// A thread: takes groups and walks for each user in them.
+    fn walk_groups(&self, results: &SyncSender<(usize, Result<Vec<Record>>)>) {
+        maintenance::yield_to_others();
+        let mut scratch = Scratch::default();
+        loop {
+            let group = self.next.fetch_add(1, Ordering::Relaxed);
+            let from = group * GROUP_USERS;
+            if from >= self.users.len() || !self.wait_for_window(group) {
+                return;
+            }
+            let users = from..self.users.len().min(from + GROUP_USERS);
+            let records: Result<Vec<Record>> =
+                users.map(|place| self.walk_one(self.users.get(place), &mut scratch)).collect();
+            if results.send((group, records)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until a group is not too far ahead; false where it is over.
+    fn wait_for_window(&self, group: usize) -> bool {
+        let mut written = self.written.lock();
+        while group >= *written + WINDOW_GROUPS && !self.is_over.load(Ordering::Acquire) {
+            self.advanced.wait(&mut written);
+        }
+        !self.is_over.load(Ordering::Acquire)
+    }
+
+    fn walk_one(&self, of: Id, scratch: &mut Scratch) -> Result<Record> {
+        let is_over = || self.is_over.load(Ordering::Relaxed);
+        let items = self.store.candidates(of, self.request.bounds, scratch, &is_over)?;
+        let bytes = (!items.is_empty()).then(|| record::encode(self.clock.now(), &items));
+        Ok((of, bytes))
+    }
+
+    /// Writes results in the order of users; tells whether all of them came.
+    fn write_groups(
+        &self,
+        results: Receiver<(usize, Result<Vec<Record>>)>,
+        output: &mut Output<'_>,
+        total: u64,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<bool> {
+        let mut early = BTreeMap::new();
+        let mut expected = 0;
+        for (group, records) in results {
+            early.insert(group, records?);
+            while let Some(records) = early.remove(&expected) {
+                output.push(&records)?;
+                expected += 1;
+                *self.written.lock() = expected;
+                self.advanced.notify_all();
+                output.suggested.report(output.run.users, total);
+                if !watch(output.run.users, total) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Where results go.
+struct Output<'a> {
+    suggested: &'a Suggested,
+    tree: &'a AnyTree,
+    run: Run,
+    /// The part that is being written.
+    ingestion: Option<AnyIngestion<'a>>,
+    bytes: usize,
+}
+
+impl<'a> Output<'a> {
+    fn push(&mut self, records: &[Record]) -> Result<()> {
+        for (of, record) in records {
+            let mut key = Vec::with_capacity(16);
+            raw::push_id(&mut key, *of);
+            match record {
+                Some(record) => {
+                    self.bytes += key.len() + record.len();
+                    self.part()?.write(key, record).map_err(tree_error)?;
+                    self.run.suggested += 1;
+                }
+                None if self.tree.contains_key(&key, SeqNo::MAX).map_err(tree_error)? => {
+                    self.part()?.write_tombstone(key).map_err(tree_error)?;
+                }
+                None => {}
+            }
+            self.run.users += 1;
+            self.run.done = Some(*of);
+        }
+        if self.bytes >= PART_BYTES { self.finish_part() } else { Ok(()) }
+    }
+
+    fn part(&mut self) -> Result<&mut AnyIngestion<'a>> {
+        if self.ingestion.is_none() {
+            self.ingestion = Some(self.tree.ingestion().map_err(tree_error)?);
+        }
+        Ok(self.ingestion.as_mut().expect("it was put there"))
+    }
+
+    /// Makes what was written durable, and then that it need not be computed again.
+    fn finish_part(&mut self) -> Result<()> {
+        if let Some(part) = self.ingestion.take() {
+            part.finish().map_err(tree_error)?;
+        }
+        self.bytes = 0;
+        self.suggested.keep_run(&self.run)
+    }
+
+    /// All users were looked at: what runs before have stored is overwritten, so the files can be merged.
+    fn finish(&mut self, clock: &dyn Clock) -> Result<()> {
+        const FILE_BYTES: u64 = 64 << 20;
+        self.run.finished_at = Some(clock.now());
+        self.suggested.keep_run(&self.run)?;
+        self.tree.major_compact(FILE_BYTES, self.suggested.sequence.get()).map_err(tree_error)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! Suggestions that were computed for everyone, kept on disk: a projection that can be dropped and computed again.
+//!
+//! One tree, apart from the rows: user id, big-endian, to a record (see `record`). What is damaged here is never an
+//! error for a reader: there is then nothing stored, and a walk finds what it would have said.
+
+mod everyone;
+mod record;
+mod run;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kinfolk_core::suggest::StoredSuggestions;
+use kinfolk_core::{Id, IdKind, Result};
+use lsm_tree::{AbstractTree, AnyTree, Cache, Config, SeqNo, SequenceNumberCounter};
+use parking_lot::{Mutex, RwLock};
+
+pub use everyone::compute;
+pub use run::Run;
+
+use crate::files::{self, IoContext};
+use crate::raw;
+use crate::rows::tree_error;
+
+const FOLDER: &str = "suggestions";
+const CACHE_BYTES: u64 = 8 << 20;
+
+/// What is stored, and the state of the run that stores more.
+pub struct Suggested {
+    folder: PathBuf,
+    ids: IdKind,
+    sequence: SequenceNumberCounter,
+    tree: RwLock<Option<AnyTree>>,
+    /// Held by the run that is under way.
+    running: Mutex<()>,
+    /// The newest run.
+    newest: Mutex<Option<Run>>,
+    /// How many users the run that is under way has looked at, of how many.
+    pub done: AtomicU64,
+    pub total: AtomicU64,
+}
+
+impl Suggested {
+    /// What is stored in a store's folder.
+    pub fn open(store_folder: &Path, ids: IdKind) -> Result<Self> {
+        let folder = store_folder.join(FOLDER);
+        let suggested = Self {
+            newest: Mutex::new(Run::read(&folder)),
+            ids,
+            sequence: SequenceNumberCounter::default(),
+            tree: RwLock::default(),
+            running: Mutex::new(()),
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            folder,
+        };
+        if suggested.folder.exists()
+            && let Err(error) = suggested.open_tree()
+        {
+            tracing::warn!(%error, "stored suggestions are damaged and dropped; the next run computes them again");
+            suggested.drop_all()?;
+        }
+        Ok(suggested)
+    }
+
+    /// The tree, made if there is none yet.
+    fn open_tree(&self) -> Result<AnyTree> {
+        let mut open = self.tree.write();
+        if let Some(tree) = &*open {
+            return Ok(tree.clone());
+        }
+        files::create_folder(&self.folder)?;
+        let visible = SequenceNumberCounter::default();
+        let tree = Config::new(self.folder.join("tree"), self.sequence.clone(), visible.clone())
+            .use_cache(Arc::new(Cache::with_capacity_bytes(CACHE_BYTES)))
+            .open()
+            .map_err(tree_error)?;
+        let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
+        self.sequence.fetch_max(next);
+        visible.fetch_max(next);
+        files::sync_folder(&self.folder)?;
+        *open = Some(tree.clone());
+        Ok(tree)
+    }
+
+    fn drop_all(&self) -> Result<()> {
+        *self.tree.write() = None;
+        *self.newest.lock() = None;
+        fs::remove_dir_all(&self.folder).during("removing", &self.folder)
+    }
+
+    /// What is stored for a user.
+    pub fn get(&self, of: Id) -> Option<StoredSuggestions> {
+        let tree = self.tree.read().clone()?;
+        let mut key = Vec::with_capacity(16);
+        raw::push_id(&mut key, of);
+        let stored = tree.get(&key, SeqNo::MAX).map_err(tree_error);
+        let value = stored.inspect_err(|error| {
+            tracing::warn!(%error, "stored suggestions can't be read; a walk takes their place");
+        });
+        record::decode(self.ids, &value.ok()??)
+    }
+
+    /// The newest run, finished or not.
+    pub fn newest(&self) -> Option<Run> {
+        self.newest.lock().clone()
+    }
+
+    fn keep_run(&self, run: &Run) -> Result<()> {
+        run.write(&self.folder)?;
+        *self.newest.lock() = Some(run.clone());
+        Ok(())
+    }
+
+    fn report(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,139 @@
+//! What is stored for a user, as bytes.
+//!
+//! ```text
+//! version u8 = 1 | computed at u48 | number of users in `via`, each once: their ids
+//! then for each suggestion, the best first:
+//!     id | mutual count | score in steps of 2^-32 | neighbours on both sides | how many in `via` | their places in the list above
+//! ```
+//!
+//! Ids and the time are big-endian; all other numbers have seven bits a byte, the lowest first. The Jaccard share is the mutual
+//! count divided by the neighbours. The tree that holds records checks them for damage.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use kinfolk_core::suggest::{Score, StoredSuggestions, Suggestion};
+use kinfolk_core::{Id, IdKind, Timestamp};
+
+use crate::raw;
+
+const VERSION: u8 = 1;
+
+/// The bytes of what is stored for a user.
+pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
+    let mut places: HashMap<Id, u64, RandomState> = HashMap::default();
+    let mut between = Vec::new();
+    for &id in items.iter().flat_map(|item| &item.via) {
+        places.entry(id).or_insert_with(|| {
+            between.push(id);
+            between.len() as u64 - 1
+        });
+    }
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&computed_at.millis().to_be_bytes()[2..]);
+    push_number(&mut bytes, between.len() as u64);
+    between.iter().for_each(|&id| raw::push_id(&mut bytes, id));
+    for item in items {
+        raw::push_id(&mut bytes, item.id);
+        push_number(&mut bytes, u64::from(item.mutual_count));
+        push_number(&mut bytes, item.score.0);
+        push_number(&mut bytes, (f64::from(item.mutual_count) / item.jaccard).round() as u64);
+        push_number(&mut bytes, item.via.len() as u64);
+        item.via.iter().for_each(|id| push_number(&mut bytes, places[id]));
+    }
+    bytes
+}
+
+/// What the bytes say; `None` if this is not a record.
+pub fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
+    let mut input = Input { ids, bytes };
+    (input.take(1)? == [VERSION]).then_some(())?;
+    let time = input.take(6)?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
+    let computed_at = Timestamp::from_millis(time);
+    let between = (0..input.number()?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
+    let mut items = Vec::new();
+    while !input.bytes.is_empty() {
+        let id = input.id()?;
+        let mutual_count = u32::try_from(input.number()?).ok()?;
+        let score = Score(input.number()?);
+        let jaccard = f64::from(mutual_count) / input.number()?.max(1) as f64;
+        let place = |place: u64| between.get(usize::try_from(place).ok()?).copied();
+        let via = (0..input.number()?).map(|_| place(input.number()?)).collect::<Option<Vec<Id>>>()?;
+        items.push(Suggestion { id, mutual_count, score, jaccard, via });
+    }
+    Some(StoredSuggestions { computed_at, items })
+}
+
+fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+struct Input<'a> {
+    ids: IdKind,
+    bytes: &'a [u8],
+}
+
+impl<'a> Input<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        Some(taken)
+    }
+
+    fn id(&mut self) -> Option<Id> {
+        let bytes = self.take(raw::id_len(self.ids))?;
+        raw::read_id(self.ids, bytes)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = *self.take(1)?.first()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::suggest::{jaccard, weight};
+
+    use super::*;
+
+    fn items(id: impl Fn(u64) -> Id) -> Vec<Suggestion> {
+        let item = |number: u64| Suggestion {
+            id: id(number),
+            mutual_count: number as u32 * 300,
+            score: Score(weight(7).0 * number),
+            jaccard: jaccard(number * 300, 10_000, 200_000_000),
+            via: (0..number.min(3)).map(|other| id(other * 1_000 + 5)).collect(),
+        };
+        vec![item(4), item(3), item(1), Suggestion { jaccard: 1.0, ..item(2) }]
+    }
+
+    #[test]
+    fn round_trip_for_both_id_kinds() {
+        let at = Timestamp::from_millis(1_790_000_000_123);
+        for (ids, items) in [
+            (IdKind::Integer, items(|id| Id::Integer(u64::MAX / 2 - id))),
+            (IdKind::Uuid, items(|id| Id::Uuid(u128::MAX - u128::from(id)))),
+        ] {
+            let bytes = encode(at, &items);
+            assert_eq!(decode(ids, &bytes), Some(StoredSuggestions { computed_at: at, items }));
+            for cut in 0..bytes.len() {
+                // Cut between two suggestions it is a shorter record; anywhere else it is none. Never a panic.
+                let shorter = decode(ids, &bytes[..cut]);
+                assert!(shorter.is_none_or(|shorter| shorter.items.len() < 4));
+            }
+        }
+        assert_eq!(decode(IdKind::Integer, &[2]), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! Threads for work in a request that takes longer than a protocol's thread may wait: walks and large overlaps.
+//!
+//! There are as many as the machine has cores, and each does one thing at a time: whoever asks meanwhile waits in
+//! order of asking, without a thread. They run at a low priority, so that checks and writes come first.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use kinfolk_core::{Error, Result};
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::index::Scratch;
+use crate::maintenance;
+
+type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
+
+/// The threads, and what they are to do.
+pub struct Walkers {
+    /// As many as there are threads: so many jobs are under way.
+    turns: Arc<Semaphore>,
+    threads: usize,
+    jobs: Mutex<Jobs>,
+    added: Condvar,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    stopping: bool,
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+struct Counters {
+    waiting: AtomicU64,
+    done: AtomicU64,
+    given_up: AtomicU64,
+}
+
+/// The state of the walkers at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkerFigures {
+    pub running: u64,
+    pub waiting: u64,
+    pub done: u64,
+    pub given_up: u64,
+}
+
+impl Walkers {
+    /// Walkers without their threads.
+    pub fn new() -> Arc<Self> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Arc::new(Self {
+            turns: Arc::new(Semaphore::new(threads)),
+            threads,
+            jobs: Mutex::default(),
+            added: Condvar::new(),
+            counters: Counters::default(),
+        })
+    }
+
+    /// Starts the threads.
+    pub fn start(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
+        let start = |_| {
+            let walkers = Arc::clone(self);
+            crate::spawn("kinfolk-walker", move || walkers.work())
+        };
+        (0..self.threads).map(start).collect()
+    }
+
+    /// Ends the threads once they have done what they are at.
+    pub fn stop(&self) {
+        self.turns.close();
+        let mut jobs = self.jobs.lock();
+        jobs.stopping = true;
+        jobs.waiting.clear();
+        self.added.notify_all();
+    }
+
+    /// The state now.
+    pub fn figures(&self) -> WalkerFigures {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WalkerFigures {
+            running: (self.threads - self.turns.available_permits().min(self.threads)) as u64,
+            waiting: of(&self.counters.waiting),
+            done: of(&self.counters.done),
+            given_up: of(&self.counters.given_up),
+        }
+    }
+
+    /// Does something on a walker's thread. The work is told how to see whether the caller has gone.
+    pub async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Scratch, &dyn Fn() -> bool) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let waiting = Waiting::new(self);
+        let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)?;
+        drop(waiting);
+        let (reply, answer) = oneshot::channel();
+        let walkers = Arc::clone(self);
+        let job = move |scratch: &mut Scratch| {
+            let result = work(scratch, &|| reply.is_closed());
+            // Before the answer: whoever gets it may look at the figures.
+            drop(turn);
+            let counters = &walkers.counters;
+            counters.done.fetch_add(1, Ordering::Relaxed);
+            if reply.send(result).is_err() {
+                counters.given_up.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        self.add(Box::new(job));
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Hands a job to a thread; where the threads are about to end it is dropped, which its caller notices.
+    fn add(&self, job: Job) {
+        let mut jobs = self.jobs.lock();
+        if !jobs.stopping {
+            jobs.waiting.push_back(job);
+            self.added.notify_one();
+        }
+    }
+
+    fn work(&self) {
+        maintenance::yield_to_others();
+        let mut scratch = Scratch::default();
+        loop {
+            let mut jobs = self.jobs.lock();
+            while jobs.waiting.is_empty() && !jobs.stopping {
+                self.added.wait(&mut jobs);
+            }
+            let Some(job) = jobs.waiting.pop_front() else { return };
+            drop(jobs);
+            job(&mut scratch);
+        }
+    }
+}
+
+/// Counts a caller as long as it waits for its turn, also one that stops waiting.
+struct Waiting<'a>(&'a Walkers);
+
+impl<'a> Waiting<'a> {
+    fn new(walkers: &'a Walkers) -> Self {
+        walkers.counters.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(walkers)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.counters.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use kinfolk_conformance::block_on;
+
+    use super::*;
+
+    #[test]
+    fn work_is_done_elsewhere_and_answered() {
+        let walkers = Walkers::new();
+        let threads = walkers.start().unwrap();
+        let name =
+            block_on(walkers.run(|_, _| Ok(std::thread::current().name().map(str::to_owned)))).unwrap();
+        assert_eq!(name.as_deref(), Some("kinfolk-walker"));
+        walkers.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(matches!(block_on(walkers.run(|_, _| Ok(()))), Err(Error::Closed)));
+        assert_eq!((walkers.figures().done, walkers.figures().waiting), (1, 0));
+    }
+
+    #[test]
+    fn work_sees_that_its_caller_has_gone() {
+        let walkers = Walkers::new();
+        let threads = walkers.start().unwrap();
+        let (started, has_started) = mpsc::channel();
+        let (seen, was_seen) = mpsc::channel();
+        let mut call = Box::pin(walkers.run(move |_, is_given_up| {
+            started.send(()).unwrap();
+            while !is_given_up() {
+                std::thread::yield_now();
+            }
+            seen.send(()).unwrap();
+            Ok(())
+        }));
+        let waker = std::task::Waker::noop();
+        assert!(call.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+        has_started.recv().unwrap();
+        drop(call);
+        was_seen.recv().unwrap();
+        walkers.stop();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(walkers.figures().given_up, 1);
+    }
+}
