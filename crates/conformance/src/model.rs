@@ -68,13 +68,16 @@ impl Model {
     /// Applies a change that is known to have happened.
     pub fn apply(&mut self, change: Change) {
         self.floor = self.floor.max(change.at);
-        match change.body {
+        match change.body.clone() {
             ChangeBody::Followed { kind, edge } => {
                 self.edges.insert((kind, edge), change.at);
             }
             ChangeBody::Unfollowed { kind, edge, since } => {
                 self.edges.remove(&(kind, edge));
                 self.floor = self.floor.max(since.plus_millis(1));
+            }
+            ChangeBody::Posted { .. } | ChangeBody::PostDeleted { .. } => {
+                unimplemented!("posts are not in the model yet")
             }
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
@@ -194,6 +195,35 @@ impl SuggestionStore for ModelStore {
             None => Ok(everyone.run(request, watch)),
             Some(planted) => Ok(planted.everyone(&everyone, request, watch)),
         }
+    }
+}
+
+impl PostStore for ModelStore {
+    async fn register(&self, post: NewPost) -> Result<Posted> {
+        let _ = post;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn delete_post(&self, id: Id) -> Result<Removed> {
+        let _ = id;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
+        let _ = ids;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        let _ = (author, after, limit);
+        Err(Error::NotAvailable { what: "posts" })
+    }
+}
+
+impl FeedStore for ModelStore {
+    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        let _ = (of, after, limit);
+        Err(Error::NotAvailable { what: "posts" })
     }
 }
 

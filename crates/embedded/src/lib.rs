@@ -31,6 +31,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
     Change, ChangeBody, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt,
     Side, UserSet, WriteRequest,
@@ -489,6 +490,35 @@ impl SuggestionStore for Embedded {
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
         suggestions::compute(&self.store, &*self.clock, request, watch)
+    }
+}
+
+impl PostStore for Embedded {
+    async fn register(&self, post: NewPost) -> Result<Posted> {
+        let _ = post;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn delete_post(&self, id: Id) -> Result<Removed> {
+        let _ = id;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
+        let _ = ids;
+        Err(Error::NotAvailable { what: "posts" })
+    }
+
+    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        let _ = (author, after, limit);
+        Err(Error::NotAvailable { what: "posts" })
+    }
+}
+
+impl FeedStore for Embedded {
+    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        let _ = (of, after, limit);
+        Err(Error::NotAvailable { what: "posts" })
     }
 }
 

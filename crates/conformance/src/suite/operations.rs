@@ -43,6 +43,7 @@ fn read_list<S: Store>(
         ListName::Following => block_on(graph.following(kind, of, page, None)),
         ListName::Followers => block_on(graph.followers(kind, of, page, None)),
         ListName::Friends => block_on(graph.friends(kind, of, page, None)),
+        ListName::Posts | ListName::Feed => unreachable!("lists of posts have cases of their own"),
     }
 }
 

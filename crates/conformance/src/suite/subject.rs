@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kinfolk_core::feed::FeedSettings;
 use kinfolk_core::graph::{
     Change, Counts, Edge, EdgeAction, EdgeCommand, Graph, GraphSettings, ListEntry, ListKey, Receipt, Side,
     WriteRequest,
@@ -36,6 +37,7 @@ pub(super) const SETTINGS: GraphSettings = GraphSettings {
         fresh_for: Duration::from_secs(24 * 60 * 60),
         dismissed_max: 5,
     },
+    feed: FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 },
 };
 
 /// A store under test.

@@ -85,6 +85,8 @@ impl From<Change> for Item {
                 Fields::Edge { follower: edge.follower, followee: edge.followee, since: Some(since) },
             ),
             ChangeBody::Imported { edges, .. } => ("imported".to_owned(), Fields::Imported { edges }),
+            ChangeBody::Posted { .. } => ("post".to_owned(), Fields::Imported { edges: 0 }),
+            ChangeBody::PostDeleted { .. } => ("post_deleted".to_owned(), Fields::Imported { edges: 0 }),
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }

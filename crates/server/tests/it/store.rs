@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
+use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
@@ -211,6 +212,30 @@ impl SuggestionStore for WatchedStore {
             return Ok(EveryoneReport { users: 1, ..EveryoneReport::default() });
         }
         self.model.suggest_for_everyone(request, watch)
+    }
+}
+
+impl PostStore for WatchedStore {
+    async fn register(&self, post: NewPost) -> Result<Posted> {
+        self.model.register(post).await
+    }
+
+    async fn delete_post(&self, id: Id) -> Result<Removed> {
+        self.model.delete_post(id).await
+    }
+
+    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
+        self.model.posts(ids).await
+    }
+
+    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        self.model.posts_by(author, after, limit).await
+    }
+}
+
+impl FeedStore for WatchedStore {
+    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        self.model.feed(of, after, limit).await
     }
 }
 
