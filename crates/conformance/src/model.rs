@@ -77,7 +77,7 @@ impl Model {
                 self.floor = self.floor.max(since.plus_millis(1));
             }
             ChangeBody::Posted { .. } | ChangeBody::PostDeleted { .. } => {
-                unimplemented!("posts are not in the model yet")
+                panic!("posts are not in the model yet")
             }
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
