@@ -1,11 +1,12 @@
 //! Overlaps and suggestions of a graph in memory, from their definitions alone: it shares no arithmetic and no order
 //! with the code under test.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use kinfolk_core::suggest::{Ranking, Suggestion, WalkBounds};
-use kinfolk_core::{Id, graph};
+use kinfolk_core::Id;
+use kinfolk_core::graph::{Side, UserSet};
+use kinfolk_core::suggest::{Ranking, Score, Suggestion};
 
 /// A graph as its edges say it.
 #[derive(Default)]
@@ -60,12 +61,12 @@ impl Brute {
     }
 
     /// Those who are in all of the sets, by id.
-    pub fn overlap(&self, sets: &[graph::UserSet]) -> Vec<u64> {
-        let members = |set: &graph::UserSet| -> BTreeSet<u64> {
+    pub fn overlap(&self, sets: &[UserSet]) -> Vec<u64> {
+        let members = |set: &UserSet| -> BTreeSet<u64> {
             let of = integer(set.of);
             let list = match set.side {
-                graph::Side::Following => self.following(of),
-                graph::Side::Followers => self.followers(of),
+                Side::Following => self.following(of),
+                Side::Followers => self.followers(of),
             };
             list.iter().copied().collect()
         };
@@ -74,11 +75,11 @@ impl Brute {
         sets.fold(first, |all, set| all.intersection(&set).copied().collect()).into_iter().collect()
     }
 
-    /// The best of those whom the followees of `of` follow.
-    pub fn suggestions(&self, of: u64, bounds: WalkBounds) -> Vec<Suggestion> {
-        let per_node = bounds.per_node.unwrap_or(usize::MAX);
+    /// All whom the followees of `of` follow, in no order; of each only so many are looked at.
+    pub fn candidates(&self, of: u64, per_node: Option<usize>) -> Vec<Suggestion> {
+        let per_node = per_node.unwrap_or(usize::MAX);
         let known: HashSet<u64> = self.following(of).iter().copied().chain([of]).collect();
-        let mut found: BTreeMap<u64, Candidate> = BTreeMap::new();
+        let mut found: HashMap<u64, Candidate> = HashMap::new();
         for &followee in self.following(of).iter().take(per_node) {
             let edges = self.edges(followee);
             for &id in self.following(followee).iter().take(per_node) {
@@ -89,26 +90,29 @@ impl Brute {
                 }
             }
         }
-        let mut found: Vec<Suggestion> =
-            found.into_iter().map(|(id, candidate)| self.suggestion(of, id, candidate)).collect();
-        found.sort_by(|one, other| order(bounds.ranking, one, other));
-        found.truncate(bounds.results);
-        found
+        found.into_iter().map(|(id, candidate)| self.suggestion(of, id, candidate)).collect()
     }
 
     fn suggestion(&self, of: u64, id: u64, mut candidate: Candidate) -> Suggestion {
         let mutual = candidate.in_between.len();
         let all = self.following(of).len() + self.followers(id).len() - mutual;
         // The fewer edges, the more it says.
-        candidate.in_between.sort_unstable_by_key(|&(edges, id)| (std::cmp::Reverse(steps(edges)), id));
+        candidate.in_between.sort_unstable_by_key(|&(edges, id)| (Reverse(steps(edges)), id));
         Suggestion {
             id: Id::Integer(id),
             mutual_count: u32::try_from(mutual).unwrap(),
-            score: kinfolk_core::suggest::Score(candidate.steps),
+            score: Score(candidate.steps),
             jaccard: mutual as f64 / all as f64,
             via: candidate.in_between.iter().take(3).map(|&(_, id)| Id::Integer(id)).collect(),
         }
     }
+}
+
+/// The best candidates, the best first.
+pub fn best(mut candidates: Vec<Suggestion>, ranking: Ranking, results: usize) -> Vec<Suggestion> {
+    candidates.sort_by(|one, other| order(ranking, one, other));
+    candidates.truncate(results);
+    candidates
 }
 
 /// One over the logarithm, in steps of 2^-32.

@@ -10,7 +10,7 @@ use kinfolk_core::suggest::{EveryoneRequest, Ranking, StoredSuggestions, Suggest
 use kinfolk_core::{Clock, EdgeKind, Id, SystemClock};
 use kinfolk_embedded::{Embedded, Settings};
 
-use super::brute::Brute;
+use super::brute::{Brute, best, integer};
 use super::{KIND, graph_file, read_edges, walk};
 use crate::faults::random::Random;
 use crate::support::Sandbox;
@@ -66,29 +66,25 @@ impl Subject {
     /// they dismiss the best that they would get.
     fn change_some(&mut self) {
         let mut random = Random::new(SEED);
-        let bounds = WalkBounds { per_node: Some(PER_NODE), results: 20, ranking: Ranking::Count };
         for index in 0..self.sample.len() {
             let of = self.sample[index];
-            let followee = |brute: &Brute| {
-                let list = brute.following(of);
-                list[list.len() / 2]
-            };
-            // Whom it follows in the middle of its list becomes the most recent, and a followee's likewise.
-            let (again, through) = (followee(&self.brute), self.brute.following(of)[0]);
+            // Somebody from the middle of its list becomes the most recent, and the oldest of a followee's likewise.
+            let list = self.brute.following(of);
+            let (again, through) = (list[list.len() / 2], list[0]);
             self.unfollow(of, again);
             self.follow(of, again);
             if let Some(&oldest) = self.brute.following(through).last() {
                 self.unfollow(through, oldest);
                 self.follow(through, oldest);
             }
-            let suggested = self.brute.suggestions(of, bounds);
+            let suggested = best(self.brute.candidates(of, Some(PER_NODE)), Ranking::Count, 20);
             for one in suggested.iter().take(1 + random.below(3)) {
-                let target = super::brute::integer(one.id);
+                let target = integer(one.id);
                 self.write(EdgeKind::Dismissal, EdgeAction::Follow, (of, target));
                 self.brute.dismissed.insert((of, target));
             }
             if let Some(last) = suggested.last().filter(|_| suggested.len() > 5) {
-                self.follow(of, super::brute::integer(last.id));
+                self.follow(of, integer(last.id));
             }
         }
         for &of in &self.sample {
@@ -110,15 +106,21 @@ impl Subject {
 
     /// The walk in a request, and one so narrow that it leaves most out.
     fn check_walks(&self) {
-        for (per_node, results) in [(PER_NODE, 1_000), (20, 1_000), (PER_NODE, 7)] {
-            for ranking in Ranking::ALL {
-                let bounds = WalkBounds { per_node: Some(per_node), results, ranking };
-                for &of in &self.sample {
+        let whole = Ranking::ALL.map(|ranking| (ranking, 1_000));
+        let wanted = whole.into_iter().chain([(Ranking::Count, 7)]);
+        let mut found_by_brute = 0;
+        for per_node in [Some(PER_NODE), Some(20)] {
+            for &of in &self.sample {
+                let candidates = self.brute.candidates(of, per_node);
+                found_by_brute += candidates.len();
+                for (ranking, results) in wanted.clone() {
+                    let bounds = WalkBounds { per_node, results, ranking };
                     let found = block_on(self.store.candidates(Id::Integer(of), bounds)).unwrap();
-                    assert!(found == self.brute.suggestions(of, bounds), "of {of} with {bounds:?}");
+                    assert!(found == best(candidates.clone(), ranking, results), "of {of} with {bounds:?}");
                 }
             }
         }
+        assert!(found_by_brute > self.sample.len(), "there is somebody to suggest");
     }
 
     /// Every pair of the sample: whom both follow, whom one follows who follow the other, who follows both.
@@ -156,17 +158,19 @@ impl Subject {
 
     /// Everyone's best hundred, without a bound, in every ranking.
     fn check_everyone(&self) {
+        let candidates: Vec<_> =
+            self.sample.iter().map(|&of| (of, self.brute.candidates(of, None))).collect();
         for ranking in Ranking::ALL {
             let bounds = WalkBounds { per_node: None, results: 100, ranking };
             self.clock.advance(1_000);
             let request = EveryoneRequest { bounds, threads: 2, afresh: false };
             let report = self.store.suggest_for_everyone(request, &|_, _| true).unwrap();
             assert!(report.complete && report.users >= self.sample.len() as u64, "{report:?}");
-            for &of in &self.sample {
-                let items = self.brute.suggestions(of, bounds);
+            for (of, candidates) in &candidates {
+                let items = best(candidates.clone(), ranking, bounds.results);
                 let computed_at = self.clock.now();
                 let expected = (!items.is_empty()).then_some(StoredSuggestions { computed_at, items });
-                let stored = self.store.stored_suggestions(Id::Integer(of), Duration::from_secs(1));
+                let stored = self.store.stored_suggestions(Id::Integer(*of), Duration::from_secs(1));
                 assert!(block_on(stored).unwrap() == expected, "stored for {of} by {ranking:?}");
             }
         }
