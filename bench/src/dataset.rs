@@ -10,7 +10,7 @@ use std::{env, io};
 use anyhow::{Context, Result, bail};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Timestamp};
-use kinfolk_embedded::{Embedded, Settings};
+use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::options::Options;
 use crate::process::{Usage, run_measured};
@@ -99,6 +99,23 @@ impl Dataset {
         Ok(scratch)
     }
 
+    /// The folder of a copy of the store that has further edges, made if it is not there yet.
+    pub fn store_folder_with(&self, name: &str, more: impl FnOnce() -> Vec<Pair>) -> Result<PathBuf> {
+        let store = self.folder.join(name);
+        if !store.exists() {
+            let unfinished = Scratch::new(self.folder.join(format!("{name}-unfinished")))?;
+            copy_folder(&self.store_folder()?, unfinished.path())?;
+            let opened = Embedded::open(unfinished.path(), Settings::default())?;
+            let mut random = Random::new(SEED);
+            add_edges(&opened, name, |add| {
+                more().into_iter().try_for_each(|pair| add(pair, Some(random_time(&mut random))))
+            })?;
+            opened.close()?;
+            fs::rename(unfinished.path(), &store)?;
+        }
+        Ok(store)
+    }
+
     /// Runs `kinfolk import` on a file into a folder that is emptied first.
     pub fn import(&self, csv: &Path, store: &Path) -> Result<Usage> {
         eprintln!("importing {} edges", self.size);
@@ -138,6 +155,23 @@ pub const KIND: EdgeKind = EdgeKind::Follow;
 /// The edge of a pair.
 pub fn edge(pair: Pair) -> Edge {
     Edge { follower: Id::Integer(pair.follower), followee: Id::Integer(pair.followee) }
+}
+
+/// Imports edges into a store that is open here, with their times or that of the import. Counts those that are new.
+pub fn add_edges(
+    store: &Embedded,
+    name: &str,
+    edges: impl FnOnce(&mut dyn FnMut(Pair, Option<Timestamp>) -> Result<()>) -> Result<()>,
+) -> Result<u64> {
+    let (kind, fingerprint) = (KIND, name.to_owned());
+    let options = ImportOptions { kind, following_limit: None, fingerprint, sort_memory: 256 << 20 };
+    let mut import = store.import(&options)?;
+    edges(&mut |pair, since| Ok(import.push(edge(pair), since)?))?;
+    Ok(import.finish(&|_| {})?.added)
+}
+
+fn random_time(random: &mut Random) -> Timestamp {
+    Timestamp::from_millis(TIMES_FROM_MILLIS + random.below(TIMES_SPREAD_MILLIS))
 }
 
 /// The bytes that a folder takes on disk, in allocated blocks.
@@ -180,14 +214,14 @@ fn generate(kinfolk: &Path, size: Size, folder: &Path) -> Result<Survey> {
     let mut with_times = BufWriter::with_capacity(1 << 20, File::create(folder.join(CSV))?);
     let mut random = Random::new(SEED);
     let survey = Survey::of(&without_times, |pair| {
-        let since = Timestamp::from_millis(TIMES_FROM_MILLIS + random.below(TIMES_SPREAD_MILLIS));
-        Ok(writeln!(with_times, "{},{},{since}", pair.follower, pair.followee)?)
+        Ok(writeln!(with_times, "{},{},{}", pair.follower, pair.followee, random_time(&mut random))?)
     })?;
     with_times.into_inner()?.sync_all()?;
     Ok(survey)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+/// Copies a folder and all that is in it.
+pub fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -1,8 +1,12 @@
 //! Measures Kinfolk beside its peers, one subcommand a benchmark. The README of this folder says what and how.
 
 mod check;
+mod client;
+mod crowd;
 mod dataset;
 mod design;
+mod everyone;
+mod everyone_graph;
 mod follow;
 mod growth;
 mod histogram;
@@ -12,6 +16,7 @@ mod machine;
 mod measurement;
 mod mixed;
 mod options;
+mod overlap;
 mod pages;
 mod plain;
 mod postgres;
@@ -26,12 +31,15 @@ mod server;
 mod size;
 #[cfg(test)]
 mod smoke;
+mod spark;
 mod start;
+mod suggest;
 mod survey;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::everyone::{Everyone, EveryoneChild};
 use crate::options::Options;
 use crate::probe_check::ProbeCheck;
 use crate::start::StartChild;
@@ -62,6 +70,12 @@ enum Benchmark {
     Start(Options),
     /// List pages of the largest account and of small ones
     Pages(Options),
+    /// Whom users follow in common, and known followers, beside SINTER in Redis
+    Overlap(Options),
+    /// Suggestions in a request, and what others notice of them
+    Suggest(Options),
+    /// Suggestions for everyone, beside PySpark
+    Everyone(Everyone),
     /// Checks and durable follows over the Redis protocol, beside Redis and PostgreSQL
     Resp(Options),
     /// Checks over REST
@@ -79,6 +93,9 @@ enum Benchmark {
     /// The process that `start` starts
     #[command(hide = true)]
     StartChild(StartChild),
+    /// The process that `everyone` starts
+    #[command(hide = true)]
+    EveryoneChild(EveryoneChild),
 }
 
 fn main() -> Result<()> {
@@ -89,6 +106,9 @@ fn main() -> Result<()> {
         Benchmark::Import(options) => import::run(&options),
         Benchmark::Start(options) => start::run(&options),
         Benchmark::Pages(options) => pages::run(&options),
+        Benchmark::Overlap(options) => overlap::run(&options),
+        Benchmark::Suggest(options) => suggest::run(&options),
+        Benchmark::Everyone(everyone) => everyone.run(),
         Benchmark::Resp(options) => resp::run(&options),
         Benchmark::Rest(options) => rest::run(&options),
         Benchmark::Design(options) => design::run(&options),
@@ -97,13 +117,16 @@ fn main() -> Result<()> {
         Benchmark::Report(options) => report::run(&options.results),
         Benchmark::ProbeCheck(probe) => probe.run(),
         Benchmark::StartChild(child) => child.run(),
+        Benchmark::EveryoneChild(child) => child.run(),
     }
 }
 
 fn all(options: &Options) -> Result<()> {
-    let in_process = [import::run, check::run, pages::run, follow::run, mixed::run, start::run];
+    let graph = [import::run, check::run, pages::run, follow::run, mixed::run, start::run];
+    let walks = [overlap::run, suggest::run, everyone::run_both];
     let served = [resp::run, rest::run, design::run];
-    for run in in_process.into_iter().chain(served) {
+    let served = served.into_iter().filter(|_| !options.in_process);
+    for run in graph.into_iter().chain(walks).chain(served) {
         run(options)?;
     }
     Ok(())

@@ -34,6 +34,12 @@ pub struct Options {
     /// Leave Redis out
     #[arg(long)]
     pub without_redis: bool,
+    /// Leave PySpark out
+    #[arg(long)]
+    pub without_spark: bool,
+    /// Leave out what needs a server
+    #[arg(long)]
+    pub in_process: bool,
 }
 
 impl Options {

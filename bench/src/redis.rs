@@ -36,6 +36,16 @@ impl Redis {
 
     /// Adds every edge to the set of its follower, with names as `redis-benchmark` makes them up.
     pub fn load(&self, csv: &Path) -> Result<()> {
+        self.fill(|commands| {
+            for_each_edge(csv, |pair| {
+                let (follower, followee) = (pair.follower, pair.followee);
+                Ok(write!(commands, "SADD following:{follower:012} {followee:012}\r\n")?)
+            })
+        })
+    }
+
+    /// Sends commands that each add one member to a set.
+    pub fn fill(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         eprintln!("loading Redis");
         let mut replies = TcpStream::connect(self.address)?;
         let mut commands = BufWriter::with_capacity(1 << 20, replies.try_clone()?);
@@ -53,11 +63,7 @@ impl Redis {
                 }
             }
         });
-        for_each_edge(csv, |pair| {
-            let (follower, followee) = (pair.follower, pair.followee);
-            write!(commands, "SADD following:{follower:012} {followee:012}\r\n")?;
-            Ok(())
-        })?;
+        write(&mut commands)?;
         write!(commands, "SELECT 0\r\n")?;
         commands.flush()?;
         reader.join().map_err(|_| anyhow!("the reader panicked"))??;

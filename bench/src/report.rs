@@ -8,7 +8,19 @@ use anyhow::{Context, Result};
 use crate::measurement::{Results, markdown};
 
 /// The order of the table; results of other names come after these.
-const ORDER: &[&str] = &["check", "follow", "mixed", "import", "start", "pages", "growth"];
+const ORDER: &[&str] = &[
+    "check",
+    "follow",
+    "mixed",
+    "import",
+    "start",
+    "pages",
+    "overlap",
+    "suggest",
+    "everyone",
+    "everyone-twitter",
+    "growth",
+];
 
 /// Writes `README.md` into the folder of the JSON files, and prints it.
 pub fn run(folder: &Path) -> Result<()> {

@@ -5,15 +5,16 @@ use std::fs;
 
 use clap::Parser;
 use kinfolk_core::IdKind;
-use kinfolk_embedded::{Embedded, ImportOptions, Settings};
+use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
 
-use crate::dataset::{KIND, edge};
+use crate::dataset::add_edges;
+use crate::everyone_graph::Graph;
 use crate::measurement::Results;
 use crate::options::Options;
 use crate::random::Random;
 use crate::survey::{Pair, Survey, Users};
-use crate::{Arguments, Benchmark, check, follow, mixed, pages};
+use crate::{Arguments, Benchmark, check, everyone, follow, mixed, overlap, pages, suggest};
 
 /// Lays out what [`crate::dataset::Dataset::prepare`] would have generated, so that no kinfolk program is needed.
 fn prepared() -> (TempDir, Options) {
@@ -31,11 +32,7 @@ fn prepared() -> (TempDir, Options) {
     fs::write(&csv, lines.concat()).unwrap();
     Survey::of(&csv, |_| Ok(())).unwrap().write(&graph.join("survey.json")).unwrap();
     let store = Embedded::create(&graph.join("store"), IdKind::Integer, Settings::default()).unwrap();
-    let fingerprint = "smoke".to_owned();
-    let options = ImportOptions { kind: KIND, following_limit: None, fingerprint, sort_memory: 1 << 20 };
-    let mut import = store.import(&options).unwrap();
-    pairs.iter().for_each(|&pair| import.push(edge(pair), None).unwrap());
-    import.finish(&|_| {}).unwrap();
+    add_edges(&store, "smoke", |add| pairs.iter().try_for_each(|&pair| add(pair, None))).unwrap();
     store.close().unwrap();
 
     let results = folder.path().join("results");
@@ -47,6 +44,8 @@ fn prepared() -> (TempDir, Options) {
             "--rounds=1",
             "--seconds=1",
             "--without-postgres",
+            "--without-spark",
+            "--in-process",
             "--kinfolk=none",
         ]
         .map(Into::into)
@@ -88,4 +87,27 @@ fn mixed_and_pages_measure() {
     assert!(figures(&options, "mixed").contains(&"follow_p50".to_owned()));
     pages::run(&options).unwrap();
     assert!(figures(&options, "pages").contains(&"walk".to_owned()));
+}
+
+#[test]
+fn overlap_and_suggest_measure_without_a_server() {
+    let (_folder, options) = prepared();
+    overlap::run(&options).unwrap();
+    assert!(figures(&options, "overlap").contains(&"known_p99".to_owned()));
+    suggest::run(&options).unwrap();
+    assert!(figures(&options, "suggest").contains(&"many_cold_p99".to_owned()));
+}
+
+#[test]
+fn everyone_is_suggested_somebody() {
+    let (folder, options) = prepared();
+    // The file that PySpark would read.
+    let graph = folder.path().join("50k");
+    fs::copy(graph.join("edges.csv"), graph.join("edges-without-times.csv")).unwrap();
+    let graph = Graph::generated(&options).unwrap();
+    everyone::measure(&options, &graph, everyone::compute).unwrap();
+    assert!(figures(&options, "everyone").contains(&"paths".to_owned()));
+    everyone::compute(&graph.store).unwrap();
+    let (sums, sample) = everyone::stored(&graph.store, &graph).unwrap();
+    assert!(sums.rows > 0 && sample.values().any(|told| !told.is_empty()));
 }

@@ -140,7 +140,7 @@ impl Survey {
     }
 }
 
-/// Calls back for each `follower,followee[,since]` line of a file; a first line without numbers is a header.
+/// Calls back for each line of a file: `follower,followee[,since]`, or with tabs or spaces; a first line without numbers is a header.
 pub fn for_each_edge(csv: &Path, mut each: impl FnMut(Pair) -> Result<()>) -> Result<()> {
     let file = File::open(csv).with_context(|| format!("cannot read {}", csv.display()))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
@@ -159,7 +159,7 @@ pub fn for_each_edge(csv: &Path, mut each: impl FnMut(Pair) -> Result<()>) -> Re
 }
 
 fn parse(line: &[u8]) -> Option<Pair> {
-    let mut fields = line.trim_ascii_end().split(|&byte| byte == b',');
+    let mut fields = line.trim_ascii_end().split(|byte| b",\t ".contains(byte));
     let mut id = || {
         let digits = fields.next().filter(|digits| !digits.is_empty())?;
         digits.iter().try_fold(0_u64, |value, digit| {
@@ -208,6 +208,7 @@ mod tests {
     fn lines_are_read_strictly() {
         assert_eq!(parse(b"1,22\n"), Some(Pair { follower: 1, followee: 22 }));
         assert_eq!(parse(b"1,2,2024-01-01T00:00:00Z\r\n"), Some(Pair { follower: 1, followee: 2 }));
+        assert_eq!(parse(b"1\t22\n"), Some(Pair { follower: 1, followee: 22 }));
         for line in [&b"1\n"[..], b",2\n", b"a,b\n", b"\n"] {
             assert_eq!(parse(line), None);
         }

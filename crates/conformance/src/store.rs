@@ -14,7 +14,7 @@ use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, 
 
 use crate::model::Model;
 use crate::planted::{Fault, Planted};
-use crate::suggestions::{Everyone, Kept};
+use crate::suggestions::{Everyone, Kept, locked};
 
 /// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
 const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
@@ -52,12 +52,18 @@ impl ModelStore {
     pub fn reopen(self) -> Self {
         let old = self.model.into_inner().expect("no call panicked inside the model");
         let mut model = Model::replay(old.changes(Position::START, usize::MAX));
-        let planted = self.planted.map(|planted| planted.reopen(&mut model));
-        Self { model: Mutex::new(model), kept: self.kept, planted, ..Self::new(self.id_kind, self.clock) }
+        let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
+        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept));
+        Self {
+            model: Mutex::new(model),
+            kept: Mutex::new(kept),
+            planted,
+            ..Self::new(self.id_kind, self.clock)
+        }
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
-        self.model.lock().expect("no call panics inside the model")
+        locked(&self.model)
     }
 }
 
@@ -147,7 +153,10 @@ impl EdgeStore for ModelStore {
         after: Option<Id>,
         limit: usize,
     ) -> Result<Overlap> {
-        Ok(self.model().overlap(kind, sets, after, limit))
+        match &self.planted {
+            None => Ok(self.model().overlap(kind, sets, after, limit)),
+            Some(planted) => planted.overlap(&self.model(), kind, sets, (after, limit)),
+        }
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
@@ -161,12 +170,18 @@ impl EdgeStore for ModelStore {
 
 impl SuggestionStore for ModelStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        Ok(self.model().candidates(of, bounds))
+        match &self.planted {
+            None => Ok(self.model().candidates(of, bounds)),
+            Some(planted) => Ok(planted.candidates(&self.model(), of, bounds)),
+        }
     }
 
     async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        let kept = self.kept.lock().expect("no call panics inside the model");
-        Ok(kept.stored(of, max_age, self.clock.now()))
+        let (kept, now) = (locked(&self.kept), self.clock.now());
+        match &self.planted {
+            None => Ok(kept.stored(of, max_age, now)),
+            Some(planted) => Ok(planted.stored(&kept, of, max_age, now)),
+        }
     }
 
     fn suggest_for_everyone(
@@ -175,7 +190,10 @@ impl SuggestionStore for ModelStore {
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
         let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
-        Ok(everyone.run(request, watch))
+        match &self.planted {
+            None => Ok(everyone.run(request, watch)),
+            Some(planted) => Ok(planted.everyone(&everyone, request, watch)),
+        }
     }
 }
 

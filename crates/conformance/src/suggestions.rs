@@ -20,10 +20,11 @@ const CONTINUED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 impl Model {
     /// The best of those whom the followees of `of` follow.
     pub fn candidates(&self, of: Id, bounds: WalkBounds) -> Vec<Suggestion> {
-        let mut in_between: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
+        let mut in_between: BTreeMap<Id, Vec<(Id, Score)>> = BTreeMap::new();
         for followee in self.most_recent(of, bounds.per_node) {
+            let weight = self.weight_of(followee);
             for candidate in self.most_recent(followee, bounds.per_node) {
-                in_between.entry(candidate).or_default().push(followee);
+                in_between.entry(candidate).or_default().push((followee, weight));
             }
         }
         let mut found: Vec<Suggestion> = in_between
@@ -34,6 +35,12 @@ impl Model {
         found.sort_by(|one, other| bounds.ranking.compare(one, other));
         found.truncate(bounds.results);
         found
+    }
+
+    /// What a way through this one says, with all edges that it has.
+    pub(crate) fn weight_of(&self, id: Id) -> Score {
+        let counts = self.counts(EdgeKind::Follow, id);
+        weight(counts.following + counts.followers)
     }
 
     /// Those whom a user has followed last, or all of them.
@@ -48,25 +55,16 @@ impl Model {
         candidate != of && !known
     }
 
-    /// A candidate with its scores; `in_between` are all who lead to it.
-    pub(crate) fn suggestion(&self, of: Id, candidate: Id, mut in_between: Vec<Id>) -> Suggestion {
-        let weight_of = |id: Id| {
-            let counts = self.counts(EdgeKind::Follow, id);
-            weight(counts.following + counts.followers)
-        };
+    /// A candidate with its scores; `in_between` are all who lead to it, with their weights.
+    pub(crate) fn suggestion(&self, of: Id, id: Id, mut in_between: Vec<(Id, Score)>) -> Suggestion {
         let mutual_count = in_between.len() as u32;
-        let score: Score = in_between.iter().map(|&id| weight_of(id)).sum();
+        let score = in_between.iter().map(|&(_, weight)| weight).sum();
         let following = self.counts(EdgeKind::Follow, of).following;
-        let followers = self.counts(EdgeKind::Follow, candidate).followers;
-        in_between.sort_by_key(|&id| (Reverse(weight_of(id)), id));
-        in_between.truncate(Suggestion::VIA_MAX);
-        Suggestion {
-            id: candidate,
-            mutual_count,
-            score,
-            jaccard: jaccard(u64::from(mutual_count), following, followers),
-            via: in_between,
-        }
+        let followers = self.counts(EdgeKind::Follow, id).followers;
+        let jaccard = jaccard(u64::from(mutual_count), following, followers);
+        in_between.sort_by_key(|&(id, weight)| (Reverse(weight), id));
+        let via = in_between.into_iter().map(|(id, _)| id).take(Suggestion::VIA_MAX).collect();
+        Suggestion { id, mutual_count, score, jaccard, via }
     }
 
     /// Every user that has ever followed anyone.
@@ -83,16 +81,16 @@ impl Model {
 /// by itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
-    stored: BTreeMap<Id, StoredSuggestions>,
-    stopped: Option<Run>,
+    pub stored: BTreeMap<Id, StoredSuggestions>,
+    pub stopped: Option<Run>,
 }
 
 /// A run for everyone that is not complete.
 #[derive(Clone, Debug)]
-struct Run {
-    bounds: WalkBounds,
-    began: Timestamp,
-    done: BTreeSet<Id>,
+pub(crate) struct Run {
+    pub bounds: WalkBounds,
+    pub began: Timestamp,
+    pub done: BTreeSet<Id>,
 }
 
 impl Kept {
@@ -160,7 +158,7 @@ impl Everyone<'_> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("no call panics inside the model")
 }
 
