@@ -1,11 +1,14 @@
 //! Compares all that a quiet store answers about some users with the model. Says what differs; never panics.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
-use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Id, Position, Result, Store};
+use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
+use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::{EdgeKind, Id, Position, Result, Store, Timestamp};
 
 use crate::model::Model;
+use crate::suggestions::Kept;
 use crate::threads::block_on;
 
 /// Ok, or what is wrong.
@@ -17,17 +20,19 @@ pub(crate) const KINDS: [EdgeKind; 2] = [EdgeKind::Follow, EdgeKind::Block];
 /// More than any list or log in a test: a walk that gets so far goes in circles.
 pub(crate) const ENTRIES_MAX: usize = 20_000;
 
-/// Whether a store answers like the model: every check, list, page, count and change of these users.
+/// Whether a store answers like the model: every check, list, page, count and change of these users, what they have
+/// in common, and whom they may know.
 pub(crate) fn compare<S: Store>(store: &S, model: &Model, users: &[Id]) -> Verdict {
     compare_log(store, model)?;
-    for kind in KINDS {
+    for kind in KINDS.into_iter().chain([EdgeKind::Dismissal]) {
         compare_checks(store, model, kind, users)?;
         compare_counts(store, model, kind, users)?;
         for &of in users {
             compare_lists(store, model, kind, of)?;
         }
     }
-    Ok(())
+    compare_overlaps(store, model, KINDS[0], users)?;
+    compare_candidates(store, model, users)
 }
 
 /// Fails with both values if they differ.
@@ -103,6 +108,65 @@ fn compare_lists<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, of: Id)
             walk(page_limit, |after| answer("friends", store.friends(kind, of, after, page_limit)))?;
         let what = || format!("{kind:?} friends of {of} in pages of {page_limit}");
         equal(what, &friends, &model.friends(kind, of, None, usize::MAX))?;
+    }
+    Ok(())
+}
+
+/// Two sets, of every pair of users and of each alone, and with a third one.
+fn compare_overlaps<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+    let set = |side: Side| move |&of: &Id| UserSet { side, of };
+    let all: Vec<UserSet> =
+        users.iter().map(set(Side::Following)).chain(users.iter().map(set(Side::Followers))).collect();
+    for (index, &one) in all.iter().enumerate() {
+        for &other in &all[index..] {
+            for sets in [&[one, other][..], &[other, all[index / 2], one]] {
+                compare_overlap(store, model, kind, sets)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn compare_overlap<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, sets: &[UserSet]) -> Verdict {
+    let whole = model.overlap(kind, sets, None, usize::MAX);
+    for (after, limit) in [(None, ENTRIES_MAX), (whole.ids.first().copied(), 1), (sets[0].of.into(), 2)] {
+        let found = answer("overlap", store.overlap(kind, sets, after, limit))?;
+        let what = || format!("{kind:?} overlap of {sets:?}, {limit} after {after:?}");
+        equal(what, &found, &model.overlap(kind, sets, after, limit))?;
+    }
+    Ok(())
+}
+
+/// Every walk for suggestions of these users: with and without a bound, in every ranking, all of it and the best two.
+pub(crate) fn compare_candidates<S: SuggestionStore>(store: &S, model: &Model, users: &[Id]) -> Verdict {
+    for &of in users {
+        for per_node in [None, Some(1), Some(2), Some(4)] {
+            for ranking in Ranking::ALL {
+                for results in [2, ENTRIES_MAX] {
+                    let bounds = WalkBounds { per_node, results, ranking };
+                    let found = answer("candidates", store.candidates(of, bounds))?;
+                    let what = || format!("candidates of {of} with {bounds:?}");
+                    equal(what, &found, &model.candidates(of, bounds))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is stored for each user, of any age and of a day at most.
+pub(crate) fn compare_stored<S: SuggestionStore>(
+    store: &S,
+    kept: &Kept,
+    users: &[Id],
+    now: Timestamp,
+) -> Verdict {
+    for &of in users {
+        for max_age in [Duration::MAX, Duration::from_secs(24 * 60 * 60)] {
+            let found = answer("stored_suggestions", store.stored_suggestions(of, max_age))?;
+            let what = || format!("stored suggestions of {of}, at most {max_age:?} old");
+            equal(what, &found, &kept.stored(of, max_age, now))?;
+        }
     }
     Ok(())
 }

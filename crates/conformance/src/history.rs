@@ -1,8 +1,9 @@
 //! Random histories of one client, compared with the model after every step and shrunk when they differ.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, Receipt, WriteRequest};
+use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, WalkBounds};
 use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result, Store};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -10,8 +11,9 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::Make;
 use crate::clock::SimulatedClock;
-use crate::compare::{KINDS, Verdict, answer, compare, equal};
+use crate::compare::{KINDS, Verdict, answer, compare, compare_stored, equal};
 use crate::model::Model;
+use crate::suggestions::{Everyone, Kept, locked};
 use crate::threads::block_on;
 use crate::users::{edge, user};
 
@@ -31,6 +33,7 @@ enum Step {
     Write { kind: EdgeKind, commands: Vec<(EdgeAction, u64, u64)> },
     Advance(u64),
     TurnBack(u64),
+    SuggestForEveryone(WalkBounds),
     Restart,
 }
 
@@ -65,7 +68,11 @@ fn step() -> impl Strategy<Value = Step> {
     // The second user is drawn from the others, as self-follows do not reach a store.
     let command = (action, 0..USERS, 1..USERS)
         .prop_map(|(action, from, distance)| (action, from, (from + distance) % USERS));
-    let kind = || prop_oneof![4 => Just(KINDS[0]), 1 => Just(KINDS[1])];
+    let kind = || prop_oneof![8 => Just(KINDS[0]), 2 => Just(KINDS[1]), 1 => Just(EdgeKind::Dismissal)];
+    let bounds =
+        (prop_oneof![Just(None), Just(Some(1)), Just(Some(2))], 1..4_usize, 0..Ranking::ALL.len()).prop_map(
+            |(per_node, results, ranking)| WalkBounds { per_node, results, ranking: Ranking::ALL[ranking] },
+        );
     let write_one =
         (kind(), vec(command.clone(), 1)).prop_map(|(kind, commands)| Step::Write { kind, commands });
     let write_many = (kind(), vec(command, 0..6)).prop_map(|(kind, commands)| Step::Write { kind, commands });
@@ -75,6 +82,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1..3_u64).prop_map(Step::Advance),
         1 => (1..10_000_000_u64).prop_map(Step::Advance),
         2 => (1..10_000_000_u64).prop_map(Step::TurnBack),
+        2 => bounds.prop_map(Step::SuggestForEveryone),
         2 => Just(Step::Restart),
     ]
 }
@@ -88,6 +96,7 @@ fn run_history<S: Store>(
     let clock = Arc::new(SimulatedClock::default());
     let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
     let mut model = Model::default();
+    let kept = Mutex::new(Kept::default());
     let users: Vec<Id> = (0..USERS).map(|number| user(id_kind, number)).collect();
     for (step, number) in steps.iter().zip(1..) {
         let mut compare_all = number % STEPS_BETWEEN_COMPARISONS == 0;
@@ -98,6 +107,10 @@ fn run_history<S: Store>(
             }
             Step::Advance(millis) => clock.advance(*millis),
             Step::TurnBack(millis) => clock.turn_back(*millis),
+            Step::SuggestForEveryone(bounds) => {
+                suggest_for_everyone(&store, (&model, &kept), *bounds, &clock)?;
+                compare_all = true;
+            }
             Step::Restart => {
                 if let Some(reopen) = reopen {
                     store = reopen(store);
@@ -106,10 +119,30 @@ fn run_history<S: Store>(
             }
         }
         if compare_all {
-            compare(&store, &model, &users).map_err(|wrong| format!("after step {number}: {wrong}"))?;
+            let compared = compare(&store, &model, &users)
+                .and_then(|()| compare_stored(&store, &locked(&kept), &users, clock.now()));
+            compared.map_err(|wrong| format!("after step {number}: {wrong}"))?;
         }
     }
-    compare(&store, &model, &users)
+    compare(&store, &model, &users)?;
+    compare_stored(&store, &locked(&kept), &users, clock.now())
+}
+
+/// A whole run for everyone, of the store and of the model.
+fn suggest_for_everyone<S: Store>(
+    store: &S,
+    (model, kept): (&Model, &Mutex<Kept>),
+    bounds: WalkBounds,
+    clock: &SimulatedClock,
+) -> Verdict {
+    let request = EveryoneRequest { bounds, threads: 2, afresh: false };
+    let model = Mutex::new(model.clone());
+    let expected = Everyone { model: &model, kept, clock }.run(request, &|_, _| true);
+    let found = store.suggest_for_everyone(request, &|_, _| true);
+    let found = found.map_err(|error| format!("suggest_for_everyone failed: {error}"))?;
+    // Whoever follows nobody any more need not be looked at where nothing is stored.
+    let comparable = |report: EveryoneReport| (report.suggested, report.resumed, report.complete);
+    equal(|| format!("suggestions for everyone with {bounds:?}"), &comparable(found), &comparable(expected))
 }
 
 fn request(id_kind: IdKind, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)]) -> WriteRequest {

@@ -31,6 +31,7 @@ mod model;
 mod planted;
 mod random;
 mod store;
+mod suggestions;
 pub mod suite;
 mod threads;
 mod users;

@@ -118,16 +118,30 @@ impl Model {
 
     /// A user's list, from its beginning to its end.
     pub(crate) fn whole_list(&self, kind: EdgeKind, side: Side, of: Id) -> Vec<ListEntry> {
-        let entry = |(&(edge_kind, edge), &since): (&(EdgeKind, Edge), &Timestamp)| {
-            let (from, to) = match side {
-                Side::Following => (edge.follower, edge.followee),
-                Side::Followers => (edge.followee, edge.follower),
-            };
-            (edge_kind == kind && from == of).then_some(ListEntry { since, id: to })
+        let entry = |(edge, since): (Edge, Timestamp)| match side {
+            Side::Following => ListEntry { since, id: edge.followee },
+            Side::Followers => ListEntry { since, id: edge.follower },
         };
-        let mut entries: Vec<ListEntry> = self.edges.iter().filter_map(entry).collect();
+        let mut entries: Vec<ListEntry> = self.edges_of(kind, side, of).map(entry).collect();
         entries.sort();
         entries
+    }
+
+    /// All edges on one side of a user.
+    fn edges_of(&self, kind: EdgeKind, side: Side, of: Id) -> impl Iterator<Item = (Edge, Timestamp)> {
+        // Edges are sorted by follower, and no id is lower than this one.
+        let lowest = match side {
+            Side::Following => Edge { follower: of, followee: Id::Integer(0) },
+            Side::Followers => Edge { follower: Id::Integer(0), followee: Id::Integer(0) },
+        };
+        self.edges
+            .range((kind, lowest)..)
+            .map(|(&(edge_kind, edge), &since)| (edge_kind, edge, since))
+            .take_while(move |&(edge_kind, edge, _)| {
+                edge_kind == kind && (side == Side::Followers || edge.follower == of)
+            })
+            .filter(move |&(_, edge, _)| side == Side::Following || edge.followee == of)
+            .map(|(_, edge, since)| (edge, since))
     }
 
     /// Those who are in all of the sets, by id.
@@ -144,13 +158,8 @@ impl Model {
 
     /// How many edges a user has on each side.
     pub fn counts(&self, kind: EdgeKind, of: Id) -> Counts {
-        let count = |matches: &dyn Fn(&Edge) -> bool| {
-            self.edges.keys().filter(|(edge_kind, edge)| *edge_kind == kind && matches(edge)).count() as u64
-        };
-        Counts {
-            following: count(&|edge| edge.follower == of),
-            followers: count(&|edge| edge.followee == of),
-        }
+        let count = |side| self.edges_of(kind, side, of).count() as u64;
+        Counts { following: count(Side::Following), followers: count(Side::Followers) }
     }
 
     /// Up to `limit` changes after `after`, oldest first.

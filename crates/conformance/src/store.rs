@@ -4,9 +4,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    WriteRequest,
 };
-use kinfolk_core::graph::{Overlap, UserSet};
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
@@ -14,6 +14,7 @@ use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, 
 
 use crate::model::Model;
 use crate::planted::{Fault, Planted};
+use crate::suggestions::{Everyone, Kept, locked};
 
 /// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
 const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
@@ -23,6 +24,7 @@ pub struct ModelStore {
     id_kind: IdKind,
     clock: Arc<dyn Clock>,
     model: Mutex<Model>,
+    kept: Mutex<Kept>,
     written: Condvar,
     planted: Option<Planted>,
 }
@@ -30,7 +32,14 @@ pub struct ModelStore {
 impl ModelStore {
     /// An empty store without a fault.
     pub fn new(id_kind: IdKind, clock: Arc<dyn Clock>) -> Self {
-        Self { id_kind, clock, model: Mutex::default(), written: Condvar::new(), planted: None }
+        Self {
+            id_kind,
+            clock,
+            model: Mutex::default(),
+            kept: Mutex::default(),
+            written: Condvar::new(),
+            planted: None,
+        }
     }
 
     /// An empty store that makes one mistake.
@@ -38,17 +47,23 @@ impl ModelStore {
         Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
     }
 
-    /// The store after a restart: everything is rebuilt from the change log.
+    /// The store after a restart: everything is rebuilt from the change log, but for the suggestions that were stored.
     #[must_use]
     pub fn reopen(self) -> Self {
         let old = self.model.into_inner().expect("no call panicked inside the model");
         let mut model = Model::replay(old.changes(Position::START, usize::MAX));
-        let planted = self.planted.map(|planted| planted.reopen(&mut model));
-        Self { model: Mutex::new(model), planted, ..Self::new(self.id_kind, self.clock) }
+        let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
+        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept));
+        Self {
+            model: Mutex::new(model),
+            kept: Mutex::new(kept),
+            planted,
+            ..Self::new(self.id_kind, self.clock)
+        }
     }
 
     fn model(&self) -> MutexGuard<'_, Model> {
-        self.model.lock().expect("no call panics inside the model")
+        locked(&self.model)
     }
 }
 
@@ -138,7 +153,10 @@ impl EdgeStore for ModelStore {
         after: Option<Id>,
         limit: usize,
     ) -> Result<Overlap> {
-        Ok(self.model().overlap(kind, sets, after, limit))
+        match &self.planted {
+            None => Ok(self.model().overlap(kind, sets, after, limit)),
+            Some(planted) => planted.overlap(&self.model(), kind, sets, (after, limit)),
+        }
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
@@ -152,13 +170,18 @@ impl EdgeStore for ModelStore {
 
 impl SuggestionStore for ModelStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        let _ = (of, bounds);
-        Err(Error::NotAvailable { what: "suggestions" })
+        match &self.planted {
+            None => Ok(self.model().candidates(of, bounds)),
+            Some(planted) => Ok(planted.candidates(&self.model(), of, bounds)),
+        }
     }
 
     async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        let _ = (of, max_age);
-        Ok(None)
+        let (kept, now) = (locked(&self.kept), self.clock.now());
+        match &self.planted {
+            None => Ok(kept.stored(of, max_age, now)),
+            Some(planted) => Ok(planted.stored(&kept, of, max_age, now)),
+        }
     }
 
     fn suggest_for_everyone(
@@ -166,8 +189,11 @@ impl SuggestionStore for ModelStore {
         request: EveryoneRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
-        let _ = (request, watch);
-        Err(Error::NotAvailable { what: "suggestions" })
+        let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
+        match &self.planted {
+            None => Ok(everyone.run(request, watch)),
+            Some(planted) => Ok(planted.everyone(&everyone, request, watch)),
+        }
     }
 }
 

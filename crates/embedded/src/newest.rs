@@ -48,7 +48,7 @@ impl Newest {
         &self.shards[self.hasher.hash_one(of) as usize % SHARDS]
     }
 
-    /// The numbers of the `most` newest followees of a user, read by `load` unless they are kept.
+    /// The numbers of the `most` newest followees of a user, ascending, read by `load` unless they are kept.
     pub fn get(&self, of: Id, most: usize, load: impl FnOnce() -> Result<Vec<u32>>) -> Result<Arc<[u32]>> {
         let shard = self.shard(of);
         let changes = {

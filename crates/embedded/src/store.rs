@@ -254,7 +254,9 @@ impl Store {
     fn read_newest(&self, of: Id, most: usize) -> Result<Vec<u32>> {
         let rows = self.rows.list_rows((EdgeKind::Follow, Side::Following, of), None);
         let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
-        Ok(self.index.numbers(EdgeKind::Follow, &ids))
+        let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
+        numbers.sort_unstable();
+        Ok(numbers)
     }
 
     /// A page of those who follow `of` and are followed back.

@@ -66,6 +66,33 @@ pub fn write_figures(out: &mut dyn Write, figures: &[(&str, String)]) -> io::Res
     Ok(())
 }
 
+/// Where the texts of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    Right,
+}
+
+/// Rows under the names of their columns.
+pub fn write_table<const N: usize>(
+    out: &mut dyn Write,
+    columns: [(&str, Align); N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> io::Result<()> {
+    let names = columns.map(|(name, _)| name.to_owned());
+    let rows: Vec<[String; N]> = std::iter::once(names).chain(rows).collect();
+    let widths: [usize; N] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or_default());
+    for row in &rows {
+        let cells = row.iter().zip(widths).zip(columns).map(|((text, width), (_, align))| match align {
+            Align::Left => format!("{text:width$}"),
+            Align::Right => format!("{text:>width$}"),
+        });
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,8 @@ use kinfolk_embedded::Settings;
 
 use crate::answer::Outcome;
 use crate::commands::{
-    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, restore,
-    serve, verify, write,
+    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, overlap,
+    restore, serve, suggest, suggestions, verify, write,
 };
 use crate::context::Context;
 use crate::place::List;
@@ -20,6 +20,7 @@ Examples:
   kinfolk follow 1 2                     user 1 follows user 2
   kinfolk check 1 2                      yes or no; exit status 0 or 1
   kinfolk followers 2 --limit 10         who follows user 2, newest first
+  kinfolk suggestions 1                  whom user 1 may know
   kinfolk import follows.csv.zst         add the edges of a file
   kinfolk export - | head                all edges as CSV
   kinfolk counts 1 2 3 --json            answers as one JSON document
@@ -112,6 +113,16 @@ enum Command {
     Friends(list::Arguments),
     /// Count whom users follow and who follows them
     Counts(counts::Arguments),
+    /// List whom users follow in common, by id
+    Common(overlap::CommonArguments),
+    /// List those whom a viewer follows and who follow a user, by id
+    KnownFollowers(overlap::KnownFollowersArguments),
+    /// List whom a user may know, the best first
+    Suggestions(suggestions::Arguments),
+    /// Never suggest one user to another again
+    Dismiss(suggestions::DismissArguments),
+    /// Compute suggestions for everyone
+    Suggest(suggest::Arguments),
     /// List what has changed, oldest first
     Changes(changes::Arguments),
     /// Follow and unfollow by lines on standard input
@@ -158,6 +169,11 @@ impl Arguments {
             Command::Followers(command) => command.run(List::Followers, &context),
             Command::Friends(command) => command.run(List::Friends, &context),
             Command::Counts(command) => command.run(&context),
+            Command::Common(command) => command.run(&context),
+            Command::KnownFollowers(command) => command.run(&context),
+            Command::Suggestions(command) => command.run(&context),
+            Command::Dismiss(command) => command.run(&context),
+            Command::Suggest(command) => command.run(&context),
             Command::Changes(command) => command.run(&context),
             Command::Apply(command) => command.run(&context),
             Command::Import(command) => command.run(&context),

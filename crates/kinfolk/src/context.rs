@@ -44,8 +44,10 @@ impl Context {
             settings,
             graph: GraphSettings {
                 following_limit: configuration.graph.following_limit,
+                suggest: configuration.suggest.in_requests(),
                 ..GraphSettings::default()
             },
+            everyone: configuration.suggest.for_everyone(),
         };
         let client = &configuration.client;
         let reporter = if client.quiet { Reporter::silent() } else { Reporter::new(client.progress_every.0) };

@@ -12,6 +12,9 @@ use crate::answer::grouped;
 /// The stage in which an import reads its files. Its progress is in bytes.
 pub const READING: &str = "reading";
 
+/// The stage in which suggestions are computed. Its progress is in users.
+pub const SUGGESTING: &str = "suggesting";
+
 /// Tells how far work has come. Reporting is cheap enough for every few thousand edges.
 #[derive(Debug)]
 pub struct Reporter {

@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kinfolk_core::graph::Graph;
+use kinfolk_core::graph::{Freshness, Graph, Overlap, OverlapPage, PageRequest, Side, UserSet};
+use kinfolk_core::suggest::Suggestions;
+use kinfolk_core::{EdgeKind, Id, Result, Store};
 
 use crate::access::Access;
 use crate::administration::Administration;
-use crate::limits::Limits;
-use crate::metrics::Metrics;
+use crate::limits::{Budget, Limits, Toll};
+use crate::metrics::{Metrics, Source};
 
 /// The graph as a service. One for the life of a process, shared by all connections.
 pub struct Service<S> {
@@ -22,6 +24,73 @@ pub struct Service<S> {
     pub metrics: Metrics,
     /// What operators may ask of the store.
     pub administration: Arc<dyn Administration>,
+}
+
+impl<S: Store> Service<S> {
+    /// Whom a user may know. Counts where the answer comes from.
+    pub(crate) async fn suggestions(
+        &self,
+        of: Id,
+        limit: usize,
+        fresh: Freshness<'_>,
+    ) -> Result<Suggestions> {
+        let found = self.graph.suggestions(of, limit, fresh).await?;
+        let source = if found.computed_at.is_some() { Source::Stored } else { Source::Walk };
+        self.metrics.suggestions_served(source);
+        Ok(found)
+    }
+
+    /// A page of those whom all of `of` follow, charged for.
+    pub(crate) async fn common(
+        &self,
+        budget: Option<&Budget>,
+        of: &[Id],
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<OverlapPage> {
+        let sets: Vec<UserSet> = of.iter().map(|&of| UserSet { side: Side::Following, of }).collect();
+        self.charge_overlap(budget, &sets, fresh).await?;
+        self.graph.common(EdgeKind::Follow, of, page, fresh).await
+    }
+
+    /// A page of those whom `viewer` follows and who follow `of`, charged for.
+    pub(crate) async fn known_followers(
+        &self,
+        budget: Option<&Budget>,
+        (viewer, of): (Id, Id),
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<OverlapPage> {
+        let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
+        self.charge_overlap(budget, &sets, fresh).await?;
+        self.graph.known_followers(EdgeKind::Follow, viewer, of, page, fresh).await
+    }
+
+    /// How many are in all of the sets, and up to `limit` of them by id, charged for.
+    pub(crate) async fn overlap(
+        &self,
+        budget: Option<&Budget>,
+        sets: &[UserSet],
+        limit: usize,
+        fresh: Freshness<'_>,
+    ) -> Result<Overlap> {
+        self.charge_overlap(budget, sets, fresh).await?;
+        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), fresh).await
+    }
+
+    /// Charges for an overlap before it is looked for. For whoever has no limit, its cost is not even estimated.
+    async fn charge_overlap(
+        &self,
+        budget: Option<&Budget>,
+        sets: &[UserSet],
+        fresh: Freshness<'_>,
+    ) -> Result<()> {
+        if budget.is_none_or(|budget| budget.state().is_none()) {
+            return Ok(());
+        }
+        let rows = self.graph.overlap_rows(EdgeKind::Follow, sets, fresh).await?;
+        Toll::default().pay(budget, rows)
+    }
 }
 
 /// Where requests come in: open once the store is loaded, closing before the process ends.

@@ -122,6 +122,95 @@ faults! {
     /// Friends are looked for among the newest 100 followers only.
     FriendsScanIsBounded,
 
+    /// A user without edges is left out of an overlap, as if everyone were in its set.
+    OverlapUnknownIsEveryone,
+    /// An overlap looks at the first two sets only.
+    OverlapOfFirstTwo,
+    /// An overlap takes every set for whom a user follows.
+    OverlapIgnoresSide,
+    /// An overlap looks at the newest 1,000 members of each set, as a cache keeps them.
+    OverlapScanIsBounded,
+    /// A set that is named twice has nothing in common with itself.
+    OverlapOfRepeatedSetIsEmpty,
+    /// An overlap of no sets is an error.
+    OverlapOfNothingFails,
+    /// The members of an overlap come by time.
+    OverlapByTime,
+    /// The members of an overlap come in the order in which the store first heard of them.
+    OverlapInOrderOfArrival,
+    /// The count of an overlap is that of the page.
+    OverlapCountsPage,
+    /// The count of an overlap is that of what is left after the cursor.
+    OverlapCountsRest,
+    /// A page of an overlap begins with the member that the page before ended with.
+    OverlapCursorInclusive,
+    /// A page of an overlap goes on at the place of a member, and is empty if that is none any more.
+    OverlapCursorNeedsMember,
+
+    /// A user is suggested to itself.
+    SuggestsOneself,
+    /// Whom a user followed before those that are looked at is suggested.
+    SuggestsFollowedLongAgo,
+    /// The dismissed are suggested.
+    SuggestsDismissed,
+    /// The followed and the dismissed are left out after the best were chosen, so that places stay empty.
+    SuggestFiltersTheBest,
+    /// The lowest ids are looked at instead of the most recently followed.
+    SuggestIgnoresRecency,
+    /// Whoever was followed again counts as followed when that was for the first time.
+    SuggestForgetsRefollow,
+    /// The bound is kept for the followees, but not for whom these follow.
+    SuggestBoundsFirstStepOnly,
+    /// Followees are weighed by how many follow them, not by all their edges.
+    SuggestWeighsFollowersOnly,
+    /// Followees are weighed by those of their edges that are looked at.
+    SuggestWeighsWithinBounds,
+    /// The share of neighbours is taken of whom the candidate follows.
+    SuggestShareOfFollowees,
+    /// Candidates with as many in between come by id, whatever their scores.
+    SuggestTiesById,
+    /// Candidates that are equal come from the highest id to the lowest.
+    SuggestTiesFromHighIds,
+    /// Every ranking is that by count.
+    SuggestIgnoresRanking,
+    /// `via` names followers of the candidate whom the user does not follow.
+    SuggestViaStrangers,
+    /// `via` names the lowest ids.
+    SuggestViaById,
+    /// `via` names all who are in between.
+    SuggestViaAll,
+    /// Candidates are counted in an array indexed by the low bits of their ids.
+    SuggestCountsByLowBits,
+    /// Edges of every kind lead on.
+    SuggestMixesKinds,
+    /// A walk has not heard of the newest change.
+    SuggestLagsBehind,
+    /// A check of a dismissal says no, so that what was dismissed after a run is served.
+    CheckForgetsDismissals,
+
+    /// Stored suggestions are served whatever their age.
+    StoredServedWhenStale,
+    /// Stored suggestions are not served while the clock shows less than when they were computed.
+    StoredOfFutureIsStale,
+    /// Empty suggestions are stored for whom there are none.
+    StoredForNobody,
+    /// What was stored stays when there is nothing to suggest any more.
+    StoredOutlivesItsReason,
+    /// A run walks only for users whom somebody follows.
+    EveryoneMissesTheUnfollowed,
+    /// A run for everyone has the bound of a request.
+    EveryoneIsBounded,
+    /// A run does not heed that it is to stop.
+    EveryoneCannotBeStopped,
+    /// A stopped run is forgotten.
+    EveryoneForgetsStopped,
+    /// A run goes on with a stopped one even if it is to start afresh.
+    EveryoneNeverAfresh,
+    /// A run goes on with a stopped one that had other bounds.
+    EveryoneMixesBounds,
+    /// A run goes on with a stopped one however long ago that began.
+    EveryoneGoesOnForever,
+
     /// Every fifth event is lost between the commit and the log.
     LogLosesEvent,
     /// Every fifth event is in the log twice.
@@ -151,4 +240,8 @@ faults! {
     RestartRebuildMissesTail,
     /// After a restart a follow makes a set of one, which then denies what the user had followed before.
     RestartTrustsPartialSet,
+    /// Dismissals do not survive a restart.
+    RestartForgetsDismissals,
+    /// Suggestions that were stored for everyone do not survive a restart.
+    RestartForgetsStored,
 }

@@ -1,12 +1,14 @@
 //! Planted faults: mistakes of published designs, each switched on by itself in an otherwise right store, so
 //! that a test can show that the suite notices it.
 //!
-//! Writes are distorted here, reads in `reads.rs`. Every function falls through to the [`Model`] for the faults
+//! Writes are distorted here, reads in the files beside this one. Every function falls through to the [`Model`] for the faults
 //! that it does not know, so that a store makes exactly one mistake.
 
 mod fault;
 mod limit;
+mod overlap;
 mod reads;
+mod suggest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -19,6 +21,7 @@ use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Timestamp};
 pub use fault::Fault;
 
 use crate::model::Model;
+use crate::suggestions::Kept;
 
 /// A fault, and what a store that makes it keeps besides the truth.
 pub(crate) struct Planted {
@@ -58,7 +61,7 @@ impl Planted {
     }
 
     /// What the fault does to a restart.
-    pub(crate) fn reopen(self, model: &mut Model) -> Self {
+    pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept) -> Self {
         let known = model.changes.len();
         let mut aside = Aside::default();
         match self.fault {
@@ -70,6 +73,10 @@ impl Planted {
                 aside.copy = Model::replay(model.changes[..known.saturating_sub(1)].iter().cloned());
             }
             Fault::RestartTrustsPartialSet => {}
+            Fault::RestartForgetsDismissals => {
+                model.edges.retain(|(kind, _), _| *kind != EdgeKind::Dismissal);
+            }
+            Fault::RestartForgetsStored => *kept = Kept::default(),
             _ => aside = self.aside.into_inner().expect("no call panicked"),
         }
         Self { aside: Mutex::new(aside), ..Self::new(self.fault) }

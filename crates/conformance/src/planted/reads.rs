@@ -68,6 +68,7 @@ impl Planted {
                 if has_set { copy.contains(kind, edge) } else { model.contains(kind, edge) }
             }
             Fault::KindsShareEdges => EdgeKind::ALL.iter().any(|&kind| model.contains(kind, edge)),
+            Fault::CheckForgetsDismissals => kind != EdgeKind::Dismissal && model.contains(kind, edge),
             _ => model.contains(kind, edge),
         }
     }
@@ -278,7 +279,7 @@ fn is_known(model: &Model, id: Id) -> bool {
     model.edges.keys().any(|(_, edge)| edge.follower == id || edge.followee == id)
 }
 
-fn low_bits(id: Id) -> u32 {
+pub(super) fn low_bits(id: Id) -> u32 {
     match id {
         Id::Integer(value) => value as u32,
         Id::Uuid(value) => value as u32,

@@ -1,16 +1,21 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
-//! Each sentence of the contract in `kinfolk_core::graph`'s ports has a case. Every run of a case gets a fresh
-//! store, and waits with `visible` after a write before it reads.
+//! Each sentence of the contracts of the ports in `kinfolk_core::graph` and `kinfolk_core::suggest` has a case. Every
+//! run of a case gets a fresh store, and waits with `visible` after a write before it reads.
 
+mod candidates;
+mod common;
+mod everyone;
 mod friends;
 mod limit;
 mod lists;
 mod log;
 mod operations;
+mod overlap;
 mod races;
 mod reads;
 mod subject;
+mod suggest;
 mod times;
 mod walks;
 mod writes;
@@ -100,8 +105,13 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         lists::cases(),
         walks::cases(),
         friends::cases(),
+        overlap::cases(),
+        candidates::cases(),
+        everyone::cases(),
         log::cases(),
         operations::cases(),
+        common::cases(),
+        suggest::cases(),
         races::cases(),
     ]
     .concat()

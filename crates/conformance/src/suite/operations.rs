@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use kinfolk_core::graph::{Edge, Graph, ListEntry, ListPage, PageRequest, Relationship};
 use kinfolk_core::{
-    EdgeKind, Epoch, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Store, Token,
+    EdgeKind, Epoch, Error, ErrorCode, Keyring, ListCursor, ListName, Result, SigningKey, Store, Token,
 };
 
 use super::subject::{SETTINGS, Subject, assert_limit, follow, ids_of, keys};
@@ -25,7 +25,7 @@ super::list_cases![
 
 const LISTS: [ListName; 3] = [ListName::Following, ListName::Followers, ListName::Friends];
 
-fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
+pub(super) fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
     match result {
         Err(error) => assert_eq!(error.code(), code, "{error}"),
         Ok(answer) => panic!("expected {code:?}, not {answer:?}"),
@@ -69,11 +69,7 @@ fn ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow(1, 2);
     let before = subject.snapshot();
-    let ours = subject.id(1);
-    let foreign = match ours {
-        Id::Integer(value) => Id::Uuid(u128::from(value)),
-        Id::Uuid(_) => Id::Integer(1),
-    };
+    let (ours, foreign) = (subject.id(1), subject.foreign_id());
     let refused = ErrorCode::InvalidId;
     assert_code(block_on(graph.follow(kind, ours, foreign)), refused);
     assert_code(block_on(graph.follow(kind, foreign, ours)), refused);

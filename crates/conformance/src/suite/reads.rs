@@ -1,7 +1,7 @@
 //! Cases of checks and counts: many at once, unknown users, kinds, and ids at the ends of their range.
 
 use kinfolk_core::graph::{Counts, Edge, EdgeAction, EdgeCommand, Side};
-use kinfolk_core::{Id, IdKind, Store};
+use kinfolk_core::{Id, Store};
 
 use super::subject::{Command, NO_LIMIT, Subject, follow, ids_of, unfollow};
 use crate::compare::compare;
@@ -116,19 +116,7 @@ fn counts_equal_the_lists<S: Store>(subject: &Subject<S>) {
 }
 
 fn ids_may_be_extreme<S: Store>(subject: &Subject<S>) {
-    let ids: Vec<Id> = match subject.setting.id_kind {
-        IdKind::Integer => {
-            [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 62) + 1, i64::MAX as u64 - 1, i64::MAX as u64]
-                .map(Id::Integer)
-                .to_vec()
-        }
-        IdKind::Uuid => {
-            let top = 1 << 127;
-            [0, 1, u128::from(u64::MAX), 1 << 64, top - 1, top, u128::MAX - 1, u128::MAX]
-                .map(Id::Uuid)
-                .to_vec()
-        }
-    };
+    let ids = subject.extreme_ids();
     let others = |of: Id| ids.iter().rev().copied().filter(move |&id| id != of);
     let edge = |follower| move |followee| Edge { follower, followee };
     let edges: Vec<Edge> = ids.iter().flat_map(|&follower| others(follower).map(edge(follower))).collect();

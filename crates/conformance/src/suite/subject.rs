@@ -9,7 +9,7 @@ use kinfolk_core::graph::{
     WriteRequest,
 };
 use kinfolk_core::suggest::SuggestSettings;
-use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, SigningKey, Store, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Keyring, Position, Result, SigningKey, Store, Timestamp};
 
 use super::Setting;
 use crate::Make;
@@ -88,6 +88,31 @@ impl<S: Store> Subject<S> {
 
     pub(super) fn ids(&self, numbers: impl IntoIterator<Item = u64>) -> Vec<Id> {
         numbers.into_iter().map(|number| self.id(number)).collect()
+    }
+
+    /// Ids at the ends of their range and at the powers of two in it, from the lowest to the highest.
+    pub(super) fn extreme_ids(&self) -> Vec<Id> {
+        match self.setting.id_kind {
+            IdKind::Integer => {
+                [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 62) + 1, i64::MAX as u64 - 1, i64::MAX as u64]
+                    .map(Id::Integer)
+                    .to_vec()
+            }
+            IdKind::Uuid => {
+                let top = 1 << 127;
+                [0, 1, u128::from(u64::MAX), 1 << 64, top - 1, top, u128::MAX - 1, u128::MAX]
+                    .map(Id::Uuid)
+                    .to_vec()
+            }
+        }
+    }
+
+    /// An id that this deployment does not use.
+    pub(super) fn foreign_id(&self) -> Id {
+        match self.setting.id_kind {
+            IdKind::Integer => Id::Uuid(1),
+            IdKind::Uuid => Id::Integer(1),
+        }
     }
 
     pub(super) fn edge(&self, from: u64, to: u64) -> Edge {

@@ -102,6 +102,16 @@ pub struct Counts {
     pub followers: u64,
 }
 
+impl Counts {
+    /// How many edges there are on one side.
+    pub fn on(self, side: Side) -> u64 {
+        match side {
+            Side::Following => self.following,
+            Side::Followers => self.followers,
+        }
+    }
+}
+
 /// How one user stands to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relationship {

@@ -1,6 +1,6 @@
 //! Who is in all of some sets: whom users follow in common, and which of a viewer's followees follow somebody.
 
-use super::{ChangeLog, EdgeStore, Freshness, Graph, Overlap, PageRequest, Side, UserSet};
+use super::{ChangeLog, EdgeStore, Freshness, Graph, OVERLAP_WALK_MAX, Overlap, PageRequest, Side, UserSet};
 use crate::{EdgeKind, Error, Id, OverlapCursor, Result};
 
 /// A page of those who are in all of some sets.
@@ -52,6 +52,22 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         self.require_sets(sets)?;
         self.await_freshness(fresh).await?;
         self.store().overlap(kind, sets, after, limit).await
+    }
+
+    /// About how many rows an overlap makes the store look at: the smallest set, compared with each of the others. For
+    /// callers that are charged for work.
+    pub async fn overlap_rows(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        fresh: Freshness<'_>,
+    ) -> Result<usize> {
+        self.require_sets(sets)?;
+        let users: Vec<Id> = sets.iter().map(|set| set.of).collect();
+        let counts = self.counts(kind, &users, fresh).await?;
+        let sizes = sets.iter().zip(counts).map(|(set, counts)| counts.on(set.side));
+        let smallest = sizes.min().unwrap_or_default().min(OVERLAP_WALK_MAX as u64);
+        Ok(smallest as usize * sets.len())
     }
 
     async fn overlap_page(

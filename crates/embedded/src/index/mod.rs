@@ -7,7 +7,6 @@ mod graph;
 mod overlap;
 mod snapshot;
 mod table;
-mod tally;
 mod walk;
 
 use kinfolk_core::graph::{Counts, Edge};

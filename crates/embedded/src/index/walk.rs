@@ -1,14 +1,24 @@
 //! The walk of two steps: whom a user's followees follow, counted, weighed and ranked.
 //!
-//! It reads one list at a time and holds no lock while it counts. Where only the most recent followees count, they come
-//! from the rows, which know when; the lists here don't.
+//! Lists are copied first, so that no lock is held while they are counted. Counting goes through all lists together,
+//! one block of numbers after another: the counts of a block fit the processor's cache, however many users there
+//! are. Where only the most recent followees count, they come from the rows, which know when; the lists here don't.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{Error, Id, Result};
 
 use super::graph::KindGraph;
-use super::tally::{Tallied, Tally};
 use crate::raw::RawId;
+
+/// How many numbers are counted at a time.
+const BLOCK: usize = 1 << 14;
+/// How many numbers are copied at a time. A walk of more paths copies its lists in several parts.
+const COPIED_MAX: usize = 8 << 20;
+/// Candidates that can't be among the best are dropped when there are so many times more than are wanted.
+const SLACK: usize = 4;
 
 /// What a walk is given.
 pub struct Walk<'a> {
@@ -16,8 +26,8 @@ pub struct Walk<'a> {
     pub bounds: WalkBounds,
     /// Whom not to suggest, beside the user and those whom it follows.
     pub dismissed: &'a [Id],
-    /// The most recent followees of a user, as many as the bounds say, by number.
-    pub newest: &'a dyn Fn(Id) -> Result<std::sync::Arc<[u32]>>,
+    /// The most recent followees of a user, as many as the bounds say, as ascending numbers.
+    pub newest: &'a dyn Fn(Id) -> Result<Arc<[u32]>>,
     /// Whether nobody waits for the result any more.
     pub is_given_up: &'a dyn Fn() -> bool,
 }
@@ -26,29 +36,76 @@ pub struct Walk<'a> {
 struct Between<K> {
     id: K,
     weight: Score,
+    /// To how many candidates it leads.
+    leads_to: usize,
+    /// Where the copy of its list is, as far as it is not counted yet.
+    list: Range<usize>,
+}
+
+/// Those in between by whom somebody was met first, by their places. The last place takes all later ones.
+type Via = [u32; Suggestion::VIA_MAX + 1];
+
+/// How often a number was met, what that weighs, and by whom it was met first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    score: Score,
+    count: u32,
+    via: Via,
+}
+
+/// A candidate with what was counted.
+#[derive(Clone, Copy)]
+struct Counted {
+    number: u32,
+    tally: Tally,
 }
 
 /// A candidate with all that it is ranked by.
 struct Candidate<K> {
     id: K,
-    number: u32,
-    count: u32,
-    score: Score,
+    tally: Tally,
     jaccard: f64,
-    via: Vec<Id>,
 }
 
 impl<K: RawId> Candidate<K> {
     fn key(&self) -> (u32, Score, f64, K) {
-        (self.count, self.score, self.jaccard, self.id)
+        (self.tally.count, self.tally.score, self.jaccard, self.id)
+    }
+
+    fn suggestion(self, between: &[Between<K>]) -> Suggestion {
+        let Tally { score, count, via } = self.tally;
+        let via = via.iter().take(Suggestion::VIA_MAX.min(count as usize));
+        Suggestion {
+            id: self.id.to_id(),
+            mutual_count: count,
+            score,
+            jaccard: self.jaccard,
+            via: via.map(|&place| between[place as usize].id.to_id()).collect(),
+        }
     }
 }
 
 /// What a walk works in; kept for the next one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Scratch {
-    tally: Tally,
-    list: Vec<u32>,
+    /// The counts of one block. All zero between two blocks.
+    tallies: Box<[Tally; BLOCK]>,
+    /// Which of them are not zero; one more than there can be, since it is written to before it is known.
+    met: Box<[u32; BLOCK + 1]>,
+    /// Copies of lists, one after another.
+    numbers: Vec<u32>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        let tallies = vec![Tally::default(); BLOCK].into_boxed_slice();
+        let met = vec![0; BLOCK + 1].into_boxed_slice();
+        Self {
+            tallies: tallies.try_into().expect("it has the length of a block"),
+            met: met.try_into().expect("it has one more than a block"),
+            numbers: Vec::new(),
+        }
+    }
 }
 
 impl<K: RawId> KindGraph<K> {
@@ -58,108 +115,122 @@ impl<K: RawId> KindGraph<K> {
         if followed.is_empty() || walk.bounds.results == 0 {
             return Ok(Vec::new());
         }
-        let mut between = self.tally_paths(of, &followed, walk, scratch)?;
-        self.strike_out(of, &followed, walk.dismissed, &mut scratch.tally);
-        let mut best = self.best(&scratch.tally, walk.bounds, followed.len() as u64);
-        between.sort_unstable_by(|one, other| other.weight.cmp(&one.weight).then(one.id.cmp(&other.id)));
-        self.name_between(&between, &mut best, walk, scratch)?;
-        let suggestion = |candidate: Candidate<K>| Suggestion {
-            id: candidate.id.to_id(),
-            mutual_count: candidate.count,
-            score: candidate.score,
-            jaccard: candidate.jaccard,
-            via: candidate.via,
-        };
-        Ok(best.into_iter().map(suggestion).collect())
+        let excluded = self.excluded(of, &followed, walk.dismissed);
+        let (mut between, are_copied) = self.between(of, &followed, walk, &mut scratch.numbers)?;
+        let mut found = Found { bounds: walk.bounds, candidates: Vec::new(), count_min: 1 };
+        if are_copied {
+            scratch.count(&mut between, &excluded, &mut found);
+        } else {
+            for part in self.parts(&between) {
+                self.copy_part(&mut between, &part, walk, &mut scratch.numbers)?;
+                scratch.count(&mut between, &excluded, &mut found);
+            }
+        }
+        let best = self.best(found, followed.len() as u64);
+        Ok(best.into_iter().map(|candidate| candidate.suggestion(&between)).collect())
     }
 
-    /// Counts every path of two steps; returns those in between.
-    fn tally_paths(
+    /// Whom the user must never see, ascending.
+    fn excluded(&self, of: K, followed: &[u32], dismissed: &[Id]) -> Vec<u32> {
+        let others = dismissed.iter().map(|&id| K::from_id(id)).chain([of]);
+        let mut excluded: Vec<u32> = others.filter_map(|id| self.number(id)).collect();
+        excluded.extend_from_slice(followed);
+        excluded.sort_unstable();
+        excluded
+    }
+
+    /// Those in between, in the order in which a suggestion names them, with copies of their lists unless these are too
+    /// much at once; tells whether they are not.
+    fn between(
         &self,
         of: K,
         followed: &[u32],
         walk: &Walk<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Vec<Between<K>>> {
-        scratch.tally.clear();
-        let is_bounded = walk.bounds.per_node.is_some_and(|most| followed.len() > most);
-        let newest = if is_bounded { Some((walk.newest)(of.to_id())?) } else { None };
-        let numbers = newest.as_deref().unwrap_or(followed);
-        let mut between = Vec::with_capacity(numbers.len());
-        for id in self.ids_of(numbers) {
-            let edges = self.load_list(id, walk, &mut scratch.list)?;
-            let weight = weight(edges);
-            for &candidate in &scratch.list {
-                scratch.tally.add(candidate, weight);
-            }
-            between.push(Between { id, weight });
-        }
-        Ok(between)
-    }
-
-    fn ids_of(&self, numbers: &[u32]) -> Vec<K> {
+        numbers: &mut Vec<u32>,
+    ) -> Result<(Vec<Between<K>>, bool)> {
+        let newest = if followed.len() > walk.most() { Some((walk.newest)(of.to_id())?) } else { None };
+        let mut between = Vec::with_capacity(newest.as_deref().unwrap_or(followed).len());
         let ids = self.ids.read();
-        numbers.iter().map(|&number| ids[number as usize]).collect()
+        between.extend(newest.as_deref().unwrap_or(followed).iter().map(|&number| {
+            let id = ids[number as usize];
+            Between { id, weight: Score::default(), leads_to: 0, list: 0..0 }
+        }));
+        drop(ids);
+        numbers.clear();
+        let mut are_copied = true;
+        for one in &mut between {
+            walk.require_wanted()?;
+            self.with_list(one.id, walk, |edges, list| {
+                one.weight = weight(edges);
+                one.leads_to = list.len();
+                are_copied &= numbers.len() + list.len() <= COPIED_MAX;
+                if are_copied {
+                    one.list = append(numbers, list);
+                }
+            })?;
+        }
+        between.sort_unstable_by(|one, other| other.weight.cmp(&one.weight).then(one.id.cmp(&other.id)));
+        Ok((between, are_copied))
     }
 
-    /// Copies the list of one in between, within the bounds; returns how many edges it has on both sides.
-    fn load_list(&self, id: K, walk: &Walk<'_>, list: &mut Vec<u32>) -> Result<u64> {
-        if (walk.is_given_up)() {
-            return Err(Error::Closed);
-        }
-        list.clear();
+    /// Shows how many edges one in between has on both sides, and whom it follows within the bounds, ascending.
+    fn with_list(&self, id: K, walk: &Walk<'_>, show: impl FnOnce(u64, &[u32])) -> Result<()> {
         let (shard, hash) = self.locate(id);
         let table = shard.read();
-        let Some(user) = table.find(id, hash) else { return Ok(0) };
+        let Some(user) = table.find(id, hash) else { return Ok(()) };
         let edges = user.following.len() as u64 + u64::from(user.followers);
-        if walk.bounds.per_node.is_some_and(|most| user.following.len() > most) {
+        if user.following.len() > walk.most() {
             drop(table);
-            list.extend_from_slice(&(walk.newest)(id.to_id())?);
+            show(edges, &(walk.newest)(id.to_id())?);
         } else {
-            list.extend_from_slice(&user.following);
+            show(edges, &user.following);
         }
-        Ok(edges)
+        Ok(())
     }
 
-    /// Takes out whom the user must never see.
-    fn strike_out(&self, of: K, followed: &[u32], dismissed: &[Id], tally: &mut Tally) {
-        let others = dismissed.iter().map(|&id| K::from_id(id)).chain([of]);
-        let others: Vec<u32> = others.filter_map(|id| self.number(id)).collect();
-        for &number in followed.iter().chain(&others) {
-            if let Some(entry) = tally.get_mut(number) {
-                entry.count = 0;
-            }
-        }
+    /// Parts of all numbers, so that copies of the lists within one stay within bounds, roughly.
+    fn parts(&self, between: &[Between<K>]) -> Vec<Range<u32>> {
+        let paths: usize = between.iter().map(|one| one.leads_to).sum();
+        let count = paths.div_ceil(COPIED_MAX).clamp(1, BLOCK) as u32;
+        let width = (self.ids.read().len() as u32 / count).max(1);
+        let end = |part: u32| if part + 1 == count { u32::MAX } else { (part + 1) * width };
+        (0..count).map(|part| part * width..end(part)).collect()
     }
 
-    /// The best candidates, ranked. What ranks equal up to the id is told apart only near the end of the ranking.
-    fn best(&self, tally: &Tally, bounds: WalkBounds, following: u64) -> Vec<Candidate<K>> {
-        let candidates = tally.entries().iter().filter(|entry| entry.count > 0);
-        let mut found: Vec<Tallied> = candidates.copied().collect();
-        if bounds.ranking != Ranking::Jaccard && found.len() > bounds.results {
-            let rank = |one: &Tallied, other: &Tallied| {
-                let key = |of: &Tallied| (of.count, of.score, 0.0, 0);
-                bounds.ranking.compare_keys(key(one), key(other))
-            };
-            let (_, last, _) = found.select_nth_unstable_by(bounds.results - 1, rank);
-            let last = *last;
-            found.retain(|entry| rank(entry, &last).is_le());
+    /// Copies what is within a range of numbers from all lists.
+    fn copy_part(
+        &self,
+        between: &mut [Between<K>],
+        part: &Range<u32>,
+        walk: &Walk<'_>,
+        numbers: &mut Vec<u32>,
+    ) -> Result<()> {
+        numbers.clear();
+        for one in between {
+            walk.require_wanted()?;
+            one.list = 0..0;
+            self.with_list(one.id, walk, |_, list| {
+                let start = list.partition_point(|&number| number < part.start);
+                let end = list.partition_point(|&number| number < part.end);
+                one.list = append(numbers, &list[start..end]);
+            })?;
         }
-        let mut best: Vec<Candidate<K>> = Vec::with_capacity(found.len());
+        Ok(())
+    }
+
+    /// The best candidates, ranked.
+    fn best(&self, mut found: Found, following: u64) -> Vec<Candidate<K>> {
+        found.drop_hopeless();
+        let Found { bounds, candidates, .. } = found;
         let ids = self.ids.read();
-        best.extend(found.iter().map(|entry| Candidate {
-            id: ids[entry.number as usize],
-            number: entry.number,
-            count: entry.count,
-            score: entry.score,
-            jaccard: 0.0,
-            via: Vec::new(),
-        }));
+        let candidate =
+            |Counted { number, tally }| Candidate { id: ids[number as usize], tally, jaccard: 0.0 };
+        let mut best: Vec<Candidate<K>> = candidates.into_iter().map(candidate).collect();
         drop(ids);
         let share = |candidate: &mut Candidate<K>| {
             let (shard, hash) = self.locate(candidate.id);
             let followers = shard.read().find(candidate.id, hash).map_or(0, |user| user.followers);
-            candidate.jaccard = jaccard(u64::from(candidate.count), following, u64::from(followers));
+            candidate.jaccard = jaccard(u64::from(candidate.tally.count), following, u64::from(followers));
         };
         if bounds.ranking == Ranking::Jaccard {
             best.iter_mut().for_each(share);
@@ -176,38 +247,126 @@ impl<K: RawId> KindGraph<K> {
         }
         best
     }
+}
 
-    /// Says through whom each of the best is known, going once more through the lists until all are said.
-    fn name_between(
-        &self,
-        between: &[Between<K>],
-        best: &mut [Candidate<K>],
-        walk: &Walk<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<()> {
-        let mut missing: usize = best.iter().map(|one| Suggestion::VIA_MAX.min(one.count as usize)).sum();
-        // The places of the best, in the table that counted all candidates: it is not needed any more.
-        let Scratch { tally, list } = scratch;
-        tally.clear();
-        for candidate in best.iter() {
-            tally.add(candidate.number, Score::default());
+impl Walk<'_> {
+    fn most(&self) -> usize {
+        self.bounds.per_node.unwrap_or(usize::MAX)
+    }
+
+    fn require_wanted(&self) -> Result<()> {
+        if (self.is_given_up)() { Err(Error::Closed) } else { Ok(()) }
+    }
+}
+
+fn append(numbers: &mut Vec<u32>, list: &[u32]) -> Range<usize> {
+    let start = numbers.len();
+    numbers.extend_from_slice(list);
+    start..numbers.len()
+}
+
+/// The candidates so far that may be among the best.
+struct Found {
+    bounds: WalkBounds,
+    candidates: Vec<Counted>,
+    /// Those that were met less often than this can't be.
+    count_min: u32,
+}
+
+impl Found {
+    #[inline]
+    fn push(&mut self, number: u32, tally: Tally) {
+        if tally.count >= self.count_min {
+            self.candidates.push(Counted { number, tally });
         }
-        for one in between {
-            if missing == 0 {
-                break;
+    }
+
+    fn drop_hopeless_if_many(&mut self) {
+        if self.candidates.len() > self.bounds.results.saturating_mul(SLACK) {
+            self.drop_hopeless();
+        }
+    }
+
+    /// Drops candidates that can't be among the best. Those that rank equal to the last of the best up to the id stay.
+    fn drop_hopeless(&mut self) {
+        let Self { bounds, candidates, count_min } = self;
+        if bounds.ranking == Ranking::Jaccard || candidates.len() <= bounds.results {
+            return;
+        }
+        if bounds.ranking == Ranking::Count {
+            *count_min = count_of_last(candidates, bounds.results);
+            candidates.retain(|candidate| candidate.tally.count >= *count_min);
+        }
+        let key = |of: &Counted| (of.tally.count, of.tally.score, 0.0, 0);
+        let rank = |one: &Counted, other: &Counted| bounds.ranking.compare_keys(key(one), key(other));
+        let last = *candidates.select_nth_unstable_by(bounds.results - 1, rank).1;
+        candidates.retain(|candidate| rank(candidate, &last).is_le());
+    }
+}
+
+/// How often the last of the `most` that were met most often was met, or less where that is often. There are more than
+/// `most` candidates. Counting them is much faster than sorting.
+fn count_of_last(candidates: &[Counted], most: usize) -> u32 {
+    const OFTEN: usize = 256;
+    let mut frequencies = [0usize; OFTEN];
+    for candidate in candidates {
+        frequencies[(candidate.tally.count as usize).min(OFTEN - 1)] += 1;
+    }
+    let mut better = 0;
+    let is_last = |&count: &usize| {
+        better += frequencies[count];
+        better >= most
+    };
+    (0..OFTEN).rev().find(is_last).unwrap_or(0) as u32
+}
+
+impl Scratch {
+    /// Counts all numbers in the lists, block by block.
+    fn count<K>(&mut self, between: &mut [Between<K>], mut excluded: &[u32], found: &mut Found) {
+        while let Some(block) = self.next_block(between) {
+            let met = self.count_block(between, block);
+            excluded = self.strike_out(excluded, block);
+            for &place in &self.met[..met] {
+                found.push(block + place, std::mem::take(&mut self.tallies[place as usize % BLOCK]));
             }
-            self.load_list(one.id, walk, list)?;
-            for &number in list.iter() {
-                if let Some(place) = tally.place(number)
-                    && let Some(candidate) = best.get_mut(place)
-                    && candidate.via.len() < Suggestion::VIA_MAX
-                {
-                    debug_assert_eq!(candidate.number, number, "places are in the order of adding");
-                    candidate.via.push(one.id.to_id());
-                    missing = missing.saturating_sub(1);
-                }
+            found.drop_hopeless_if_many();
+        }
+    }
+
+    /// The first number of the first block that is not counted yet.
+    fn next_block<K>(&self, between: &[Between<K>]) -> Option<u32> {
+        let first = |one: &Between<K>| self.numbers[one.list.clone()].first().copied();
+        between.iter().filter_map(first).min().map(|first| first - first % BLOCK as u32)
+    }
+
+    /// Counts the numbers of a block; returns how many different ones there were.
+    fn count_block<K>(&mut self, between: &mut [Between<K>], block: u32) -> usize {
+        let mut met = 0;
+        for (place, one) in (0..).zip(between) {
+            let rest = &self.numbers[one.list.clone()];
+            let end = rest.partition_point(|&number| number - block < BLOCK as u32);
+            one.list.start += end;
+            for &number in &rest[..end] {
+                let within = (number - block) as usize % BLOCK;
+                let tally = &mut self.tallies[within];
+                // Written every time and kept the first times: branches would often be guessed wrongly.
+                self.met[met] = within as u32;
+                met += usize::from(tally.count == 0);
+                tally.via[Suggestion::VIA_MAX.min(tally.count as usize)] = place;
+                tally.count += 1;
+                tally.score += one.weight;
             }
         }
-        Ok(())
+        met
+    }
+
+    /// Takes those of the block out who are excluded; returns the excluded ones after it.
+    fn strike_out<'a>(&mut self, excluded: &'a [u32], block: u32) -> &'a [u32] {
+        let excluded = &excluded[excluded.partition_point(|&number| number < block)..];
+        let end = excluded.partition_point(|&number| number - block < BLOCK as u32);
+        for &number in &excluded[..end] {
+            self.tallies[(number - block) as usize % BLOCK].count = 0;
+        }
+        &excluded[end..]
     }
 }

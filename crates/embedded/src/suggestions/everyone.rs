@@ -42,6 +42,7 @@ pub fn compute(
         return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
     };
     let tree = suggested.open_tree()?;
+    let is_first = tree.table_count() == 0;
     let resumable = suggested.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));
     let run = resumable.filter(|_| !request.afresh).unwrap_or_else(|| Run::new(request.bounds, clock.now()));
     let resumed = run.users;
@@ -58,6 +59,9 @@ pub fn compute(
         advanced: Condvar::new(),
     };
     let run = work.run(&tree, run, watch)?;
+    if run.finished_at.is_some() && !is_first {
+        suggested.merge(&tree)?;
+    }
     Ok(EveryoneReport {
         users: run.users - resumed,
         suggested: run.suggested,
@@ -221,12 +225,9 @@ impl<'a> Output<'a> {
         self.suggested.keep_run(&self.run)
     }
 
-    /// All users were looked at: what runs before have stored is overwritten, so the files can be merged.
+    /// All users were looked at.
     fn finish(&mut self, clock: &dyn Clock) -> Result<()> {
-        const FILE_BYTES: u64 = 64 << 20;
         self.run.finished_at = Some(clock.now());
-        self.suggested.keep_run(&self.run)?;
-        self.tree.major_compact(FILE_BYTES, self.suggested.sequence.get()).map_err(tree_error)?;
-        Ok(())
+        self.suggested.keep_run(&self.run)
     }
 }

@@ -21,15 +21,17 @@ const VERSION: u8 = 1;
 
 /// The bytes of what is stored for a user.
 pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
-    let mut places: HashMap<Id, u64, RandomState> = HashMap::default();
-    let mut between = Vec::new();
+    let mut places: HashMap<Id, u64, RandomState> =
+        HashMap::with_capacity_and_hasher(64, RandomState::default());
+    let mut between = Vec::with_capacity(64);
     for &id in items.iter().flat_map(|item| &item.via) {
         places.entry(id).or_insert_with(|| {
             between.push(id);
             between.len() as u64 - 1
         });
     }
-    let mut bytes = vec![VERSION];
+    let mut bytes = Vec::with_capacity(64 + items.len() * 32);
+    bytes.push(VERSION);
     bytes.extend_from_slice(&computed_at.millis().to_be_bytes()[2..]);
     push_number(&mut bytes, between.len() as u64);
     between.iter().for_each(|&id| raw::push_id(&mut bytes, id));
@@ -37,7 +39,7 @@ pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
         raw::push_id(&mut bytes, item.id);
         push_number(&mut bytes, u64::from(item.mutual_count));
         push_number(&mut bytes, item.score.0);
-        push_number(&mut bytes, (f64::from(item.mutual_count) / item.jaccard).round() as u64);
+        push_number(&mut bytes, (f64::from(item.mutual_count) / item.jaccard + 0.5) as u64);
         push_number(&mut bytes, item.via.len() as u64);
         item.via.iter().for_each(|id| push_number(&mut bytes, places[id]));
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use kinfolk_core::Id;
 use serde::{Serialize, Serializer};
 
-use crate::answer::{Answer, Outcome, as_text};
+use crate::answer::{Align, Answer, Outcome, as_text, write_table};
 use crate::arguments::parse_id;
 use crate::context::Context;
 
@@ -67,18 +67,11 @@ impl Serialize for Counted {
 
 impl Answer for Counted {
     fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+        let columns = [("id", Align::Left), ("following", Align::Right), ("followers", Align::Right)];
         let rows = self
             .0
             .iter()
             .map(|item| [item.id.to_string(), item.following.to_string(), item.followers.to_string()]);
-        let rows: Vec<[String; 3]> =
-            std::iter::once(["id", "following", "followers"].map(str::to_owned)).chain(rows).collect();
-        let widths: [usize; 3] =
-            std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or_default());
-        for [id, following, followers] in &rows {
-            let [id_width, following_width, followers_width] = widths;
-            writeln!(out, "{id:id_width$}  {following:>following_width$}  {followers:>followers_width$}")?;
-        }
-        Ok(())
+        write_table(out, columns, rows)
     }
 }

@@ -123,7 +123,7 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::
     )?;
     writeln!(out, "  curl {http}/v1/users/{fan}/following/{star}")?;
     writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {star}' {http}/v1/users/{fan}/follow")?;
-    writeln!(out, "  curl '{http}/v1/users/{star}/friends?limit=3'\n")?;
+    writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'\n")?;
     writeln!(out, "or, with any Redis client or this program:\n")?;
     writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {star}")?;
     writeln!(out, "  {program} followers {star} --limit 3 --url {http}\n")?;

@@ -1,4 +1,4 @@
-//! One file a command: its arguments, its work, its answer.
+//! One file a command, or a few that answer alike: arguments, work, answer. How lists are printed is in `pages`.
 
 pub mod apply;
 pub mod backup;
@@ -12,8 +12,12 @@ pub mod generate;
 pub mod import;
 pub mod keys;
 pub mod list;
+pub mod overlap;
+mod pages;
 pub mod restore;
 pub mod serve;
+pub mod suggest;
+pub mod suggestions;
 pub mod verify;
 pub mod write;
 

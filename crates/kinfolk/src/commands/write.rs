@@ -60,32 +60,39 @@ fn run(action: EdgeAction, edge: &EdgeArguments, context: &Context) -> Result<Ou
         EdgeAction::Follow => context.place.open_to_add(&[edge.follower, edge.followee])?,
         EdgeAction::Unfollow => context.place.open()?,
     };
-    let WriteDone { changed, token } = target.write(EdgeCommand { action, edge })?;
+    let done = target.write(EdgeCommand { action, edge })?;
     target.close()?;
-    context.print(&Written { changed, token, edge, action })?;
+    let verb = match (action, done.changed) {
+        (EdgeAction::Follow, true) => "now follows",
+        (EdgeAction::Follow, false) => "already follows",
+        (EdgeAction::Unfollow, true) => "no longer follows",
+        (EdgeAction::Unfollow, false) => "did not follow",
+    };
+    let said = format!("{} {verb} {}", edge.follower, edge.followee);
+    context.print(&Written::new(done, said))?;
     Ok(Outcome::Done)
 }
 
+/// What a write did, as every command that writes one edge answers.
 #[derive(Serialize)]
-struct Written {
+pub struct Written {
     changed: bool,
     token: String,
+    /// The same in words.
     #[serde(skip)]
-    edge: Edge,
-    #[serde(skip)]
-    action: EdgeAction,
+    said: String,
+}
+
+impl Written {
+    /// An answer with what was done in words.
+    pub fn new(WriteDone { changed, token }: WriteDone, said: String) -> Self {
+        Self { changed, token, said }
+    }
 }
 
 impl Answer for Written {
     fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Edge { follower, followee } = self.edge;
-        let verb = match (self.action, self.changed) {
-            (EdgeAction::Follow, true) => "now follows",
-            (EdgeAction::Follow, false) => "already follows",
-            (EdgeAction::Unfollow, true) => "no longer follows",
-            (EdgeAction::Unfollow, false) => "did not follow",
-        };
-        writeln!(out, "{follower} {verb} {followee}")?;
+        writeln!(out, "{}", self.said)?;
         writeln!(out, "token {}", self.token)
     }
 }

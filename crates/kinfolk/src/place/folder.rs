@@ -3,19 +3,25 @@
 use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use kinfolk_core::graph::{
-    ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, PageRequest,
+    ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, OverlapPage,
+    PageRequest,
 };
+use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, SuggestionStore};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
-use kinfolk_embedded::{BackupReport, Embedded, Settings, VerifyReport};
+use kinfolk_embedded::{BackupReport, Embedded, Progress, Settings, VerifyReport};
+use tokio::sync::watch;
 
-use super::{ImportWish, Imported, List, Target, WriteDone};
+use super::{ImportWish, Imported, List, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
 use crate::output::{Columns, EdgeWriter};
-use crate::progress::Reporter;
+use crate::progress::{Reporter, SUGGESTING};
+use crate::serve::Signals;
 
 /// The kind of edge that commands work on.
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -31,6 +37,8 @@ pub struct Folder {
     pub settings: Settings,
     /// The rules of the graph.
     pub graph: GraphSettings,
+    /// How suggestions are computed for everyone.
+    pub everyone: EveryoneRequest,
 }
 
 impl Folder {
@@ -121,7 +129,7 @@ struct CreatedFolder {
 pub struct OpenGraph {
     graph: Graph<Embedded>,
     store: Embedded,
-    settings: (Settings, GraphSettings),
+    settings: (Settings, GraphSettings, EveryoneRequest),
     runtime: tokio::runtime::Runtime,
     created: Option<CreatedFolder>,
 }
@@ -130,7 +138,8 @@ impl OpenGraph {
     fn new(store: Embedded, folder: &Folder, created: Option<CreatedFolder>) -> Result<Self> {
         let graph = Graph::new(store.clone(), store.keyring(), folder.graph);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { graph, store, settings: (folder.settings.clone(), folder.graph), runtime, created })
+        let settings = (folder.settings.clone(), folder.graph, folder.everyone);
+        Ok(Self { graph, store, settings, runtime, created })
     }
 
     /// The graph.
@@ -187,8 +196,7 @@ fn remove_entry(path: &Path) -> io::Result<()> {
 impl Target for OpenGraph {
     fn write(&self, command: EdgeCommand) -> Result<WriteDone> {
         let written = self.run(self.graph.apply(KIND, vec![command]))?;
-        let changed = written.changed.first().copied().unwrap_or_default();
-        Ok(WriteDone { changed, token: written.token })
+        Ok(WriteDone::from(written))
     }
 
     fn since(&self, edge: Edge) -> Result<Option<Timestamp>> {
@@ -212,6 +220,22 @@ impl Target for OpenGraph {
         Ok(self.run(self.graph.counts(KIND, of, None))?)
     }
 
+    fn common(&self, of: &[Id], request: PageRequest<'_>) -> Result<OverlapPage> {
+        Ok(self.run(self.graph.common(KIND, of, request, None))?)
+    }
+
+    fn known_followers(&self, viewer: Id, of: Id, request: PageRequest<'_>) -> Result<OverlapPage> {
+        Ok(self.run(self.graph.known_followers(KIND, viewer, of, request, None))?)
+    }
+
+    fn suggestions(&self, of: Id, limit: usize) -> Result<Suggested> {
+        Ok(self.run(self.graph.suggestions(of, limit, None))?.into())
+    }
+
+    fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone> {
+        Ok(WriteDone::from(self.run(self.graph.dismiss(of, target))?))
+    }
+
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
         Ok(self.run(self.graph.changes(after, limit))?)
     }
@@ -222,7 +246,7 @@ impl Target for OpenGraph {
         wish: &ImportWish,
         reporter: &Reporter,
     ) -> Result<Imported> {
-        let (settings, graph) = &self.settings;
+        let (settings, graph, _) = &self.settings;
         let following_limit = (!wish.no_limit).then(|| wish.limit.unwrap_or(graph.following_limit));
         let choices = ImportChoices {
             skip_invalid: wish.skip_invalid,
@@ -265,6 +289,11 @@ impl Target for OpenGraph {
         Ok(self.store.verify(repair, &|progress| reporter.report(progress))?)
     }
 
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+        let request = wish.request(self.settings.2);
+        self.run(suggest(self.store.clone(), request, reporter))
+    }
+
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
         Ok(self.store.backup(file, &|progress| reporter.report(progress))?)
     }
@@ -289,6 +318,34 @@ impl OpenGraph {
             // more than what closing could add to it.
             Stop::Unreadable(error) => error,
             Stop::Refused(error) => error.into(),
+        }
+    }
+}
+
+/// Computes on a thread of its own, so that signals are heard: the first one stops it between two users.
+async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter) -> Result<EveryoneReport> {
+    let mut signals = Signals::new().context("signals can't be received")?;
+    let (sender, mut progress) = watch::channel(None);
+    let stop = Arc::new(AtomicBool::new(false));
+    let go_on = Arc::clone(&stop);
+    let mut work = tokio::task::spawn_blocking(move || {
+        store.suggest_for_everyone(request, &|done, total| {
+            sender.send_replace(Some((done, total)));
+            !go_on.load(Ordering::Relaxed)
+        })
+    });
+    loop {
+        tokio::select! {
+            report = &mut work => return Ok(report.context("the computation ended badly")??),
+            _ = signals.next(), if !stop.load(Ordering::Relaxed) => {
+                stop.store(true, Ordering::Relaxed);
+                Signals::end_at_once_on_the_next().context("no thread could be started")?;
+            }
+            Ok(()) = progress.changed() => {
+                if let Some((done, total)) = *progress.borrow_and_update() {
+                    reporter.report(Progress { stage: SUGGESTING, done, total: Some(total) });
+                }
+            }
         }
     }
 }

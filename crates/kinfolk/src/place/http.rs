@@ -17,7 +17,7 @@ use ureq::{Agent, AsSendBody, Body, SendBody};
 
 use super::ServerAddress;
 use crate::failure::Refusal;
-use crate::progress::{READING, Reporter};
+use crate::progress::{READING, Reporter, SUGGESTING};
 
 /// How long to wait for a connection.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -152,7 +152,7 @@ pub fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporte
 
 /// Stages are constants here; a newer server may have others.
 fn known_stage(stage: &str) -> &'static str {
-    const STAGES: [&str; 4] = [READING, "loading", "loading followers", "writing the index"];
+    const STAGES: [&str; 5] = [READING, SUGGESTING, "loading", "loading followers", "writing the index"];
     STAGES.into_iter().find(|known| *known == stage).unwrap_or("working")
 }
 

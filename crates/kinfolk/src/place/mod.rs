@@ -3,16 +3,21 @@
 mod folder;
 mod http;
 mod server;
+mod suggest;
 
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::graph::{ChangesPage, Counts, Edge, EdgeCommand, ListPage, PageRequest};
+use kinfolk_core::graph::{
+    ChangesPage, Counts, Edge, EdgeCommand, ListPage, OverlapPage, PageRequest, Written,
+};
+use kinfolk_core::suggest::EveryoneReport;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_embedded::{BackupReport, VerifyReport};
 
 pub use folder::{Folder, OpenGraph};
 pub use server::{Server, ServerAddress};
+pub use suggest::{SuggestWish, Suggested, SuggestedUser};
 
 use crate::input::Source;
 use crate::progress::Reporter;
@@ -31,6 +36,18 @@ pub trait Target {
     /// The counts of users, as many as one call may ask for.
     fn counts(&self, of: &[Id]) -> Result<Vec<Counts>>;
 
+    /// A page of those whom all of these users follow.
+    fn common(&self, of: &[Id], request: PageRequest<'_>) -> Result<OverlapPage>;
+
+    /// A page of those whom `viewer` follows and who follow `of`.
+    fn known_followers(&self, viewer: Id, of: Id, request: PageRequest<'_>) -> Result<OverlapPage>;
+
+    /// Whom a user may know, the best first.
+    fn suggestions(&self, of: Id, limit: usize) -> Result<Suggested>;
+
+    /// Takes note, durably, that `target` is not to be suggested to `of` again.
+    fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone>;
+
     /// Changes after a token, or from the oldest kept.
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage>;
 
@@ -47,6 +64,9 @@ pub trait Target {
 
     /// Compares everything derived with the edges.
     fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport>;
+
+    /// Computes suggestions for everyone, until it is done or a signal stops it.
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport>;
 
     /// Writes a backup to a file that does not exist yet.
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport>;
@@ -73,6 +93,12 @@ pub struct WriteDone {
     pub changed: bool,
     /// The token of the position at which it is visible.
     pub token: String,
+}
+
+impl From<Written> for WriteDone {
+    fn from(Written { token, changed }: Written) -> Self {
+        Self { changed: changed.contains(&true), token }
+    }
 }
 
 /// What to import and how.

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use kinfolk_core::graph::{
-    Change, ChangeBody, ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, PageRequest,
+    Change, ChangeBody, ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage,
+    PageRequest,
 };
+use kinfolk_core::suggest::EveryoneReport;
 use kinfolk_core::{EdgeKind, ErrorCode, Id, IdKind, Position, Timestamp};
 use kinfolk_embedded::{BackupReport, Embedded, Progress, VerifyReport};
 use kinfolk_server::FileFormat;
@@ -14,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 use ureq::http::Method;
 
 use super::http::{Call, HttpClient, header, last_line};
-use super::{ImportWish, Imported, List, Target, WriteDone};
+use super::{ImportWish, Imported, List, SuggestWish, Suggested, SuggestedUser, Target, WriteDone};
 use crate::arguments::parse_id;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
@@ -79,6 +81,24 @@ impl Server {
     }
 }
 
+impl Server {
+    /// A write on behalf of a user.
+    fn write_as(&self, actor: Id, method: Method, path: String) -> Result<WriteDone> {
+        let call = Call { actor: Some(actor.to_string()), ..Call::new(method, path) };
+        let answer = self.client.send(call)?;
+        let token = header(&answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
+        let changed = header(&answer, "Kinfolk-Changed").as_deref() != Some("false");
+        Ok(WriteDone { changed, token })
+    }
+
+    /// A page of an overlap; the path ends with a query that can be added to.
+    fn overlap(&self, path: String) -> Result<OverlapPage> {
+        let page: OverlapAnswer = self.client.get(path)?;
+        let items = page.items.into_iter().map(|item| item.id.0).collect();
+        Ok(OverlapPage { count: page.count, items, next: page.next })
+    }
+}
+
 impl Target for Server {
     fn write(&self, command: EdgeCommand) -> Result<WriteDone> {
         let Edge { follower, followee } = command.edge;
@@ -86,11 +106,7 @@ impl Target for Server {
             EdgeAction::Follow => Method::POST,
             EdgeAction::Unfollow => Method::DELETE,
         };
-        let call = Call::new(method, format!("/v1/users/{followee}/follow"));
-        let answer = self.client.send(Call { actor: Some(follower.to_string()), ..call })?;
-        let token = header(&answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
-        let changed = header(&answer, "Kinfolk-Changed").as_deref() != Some("false");
-        Ok(WriteDone { changed, token })
+        self.write_as(follower, method, format!("/v1/users/{followee}/follow"))
     }
 
     fn since(&self, edge: Edge) -> Result<Option<Timestamp>> {
@@ -108,21 +124,34 @@ impl Target for Server {
             List::Followers => "followers",
             List::Friends => "friends",
         };
-        let mut path = format!("/v1/users/{of}/{list}?limit={}", request.limit);
-        if let Some(cursor) = request.cursor {
-            path.push_str(&format!("&cursor={}", escaped(cursor)));
-        }
-        let page: Page<Entry> = self.client.get(path)?;
+        let page: Page<Entry> = self.client.get(format!("/v1/users/{of}/{list}?{}", page_query(request)))?;
         let entries = page.items.into_iter().map(|entry| ListEntry { since: entry.since.0, id: entry.id.0 });
         Ok(ListPage { items: entries.collect(), next: page.next })
     }
 
     fn counts(&self, of: &[Id]) -> Result<Vec<Counts>> {
-        let ids: Vec<String> = of.iter().map(|id| format!("id={id}")).collect();
-        let page: Page<CountsItem> = self.client.get(format!("/v1/counts?{}", ids.join("&")))?;
+        let page: Page<CountsItem> = self.client.get(format!("/v1/counts?{}", ids_query(of)))?;
         let counts =
             page.items.iter().map(|item| Counts { following: item.following, followers: item.followers });
         Ok(counts.collect())
+    }
+
+    fn common(&self, of: &[Id], request: PageRequest<'_>) -> Result<OverlapPage> {
+        self.overlap(format!("/v1/common?{}&{}", ids_query(of), page_query(request)))
+    }
+
+    fn known_followers(&self, viewer: Id, of: Id, request: PageRequest<'_>) -> Result<OverlapPage> {
+        self.overlap(format!("/v1/users/{of}/known-followers?viewer={viewer}&{}", page_query(request)))
+    }
+
+    fn suggestions(&self, of: Id, limit: usize) -> Result<Suggested> {
+        let answer: SuggestionsAnswer =
+            self.client.get(format!("/v1/users/{of}/suggestions?limit={limit}"))?;
+        Ok(answer.into())
+    }
+
+    fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone> {
+        self.write_as(of, Method::DELETE, format!("/v1/users/{of}/suggestions/{target}"))
     }
 
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
@@ -196,6 +225,13 @@ impl Target for Server {
         })
     }
 
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+        let call = Call::new(Method::POST, format!("/v1/admin/suggest?{}", wish.query()));
+        let answer: SuggestAnswer = last_line(self.client.send(Call { is_bulk: true, ..call })?, reporter)?;
+        let SuggestAnswer { users, suggested, resumed, complete } = answer;
+        Ok(EveryoneReport { users, suggested, resumed, complete })
+    }
+
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
         // Also a pipe or device: what is sent must be looked at before it counts.
         if file.exists() {
@@ -261,6 +297,17 @@ fn read_fully(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
         }
     }
     Ok(filled)
+}
+
+/// The part of a query that says which page.
+fn page_query(request: PageRequest<'_>) -> String {
+    let cursor = request.cursor.map(|cursor| format!("&cursor={}", escaped(cursor)));
+    format!("limit={}{}", request.limit, cursor.unwrap_or_default())
+}
+
+/// The part of a query that says which users.
+fn ids_query(of: &[Id]) -> String {
+    of.iter().map(|id| format!("id={id}")).collect::<Vec<_>>().join("&")
 }
 
 /// Text for a query: anything but letters, digits and a few signs is escaped.
@@ -361,6 +408,54 @@ struct CountsItem {
 }
 
 #[derive(Deserialize)]
+struct OverlapAnswer {
+    count: u64,
+    items: Vec<OverlapItem>,
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct OverlapItem {
+    id: AnsweredId,
+}
+
+#[derive(Deserialize)]
+struct SuggestionsAnswer {
+    items: Vec<SuggestionItem>,
+    computed_at: Option<AnsweredTime>,
+}
+
+#[derive(Deserialize)]
+struct SuggestionItem {
+    id: AnsweredId,
+    mutual_count: u32,
+    score: f64,
+    jaccard: f64,
+    via: Vec<AnsweredId>,
+}
+
+impl From<SuggestionsAnswer> for Suggested {
+    fn from(SuggestionsAnswer { items, computed_at }: SuggestionsAnswer) -> Self {
+        let item = |SuggestionItem { id, mutual_count, score, jaccard, via }| SuggestedUser {
+            id: id.0,
+            mutual_count,
+            score,
+            jaccard,
+            via: via.into_iter().map(|id| id.0).collect(),
+        };
+        Self { items: items.into_iter().map(item).collect(), computed_at: computed_at.map(|at| at.0) }
+    }
+}
+
+#[derive(Deserialize)]
+struct SuggestAnswer {
+    users: u64,
+    suggested: u64,
+    resumed: u64,
+    complete: bool,
+}
+
+#[derive(Deserialize)]
 struct ImportAnswer {
     added: u64,
     duplicates: u64,
@@ -392,14 +487,19 @@ struct ChangeItem {
 
 impl ChangeItem {
     fn into_change(self) -> Result<Change> {
-        let kind = EdgeKind::Follow;
         let edge =
             self.follower.zip(self.followee).map(|(one, other)| Edge { follower: one.0, followee: other.0 });
-        let body = match (self.r#type.as_str(), edge, self.since, self.edges) {
-            ("follow", Some(edge), ..) => ChangeBody::Followed { kind, edge },
-            ("unfollow", Some(edge), Some(since), _) => ChangeBody::Unfollowed { kind, edge, since: since.0 },
-            ("imported", _, _, Some(edges)) => ChangeBody::Imported { kind, edges },
-            (other, ..) => return Err(anyhow!("this version does not know changes of the type {other}")),
+        let made = EdgeKind::from_name(&self.r#type);
+        let removed = self.r#type.strip_prefix("un").and_then(EdgeKind::from_name);
+        let body = match (made, removed, edge, self.since, self.edges) {
+            (Some(kind), _, Some(edge), ..) => ChangeBody::Followed { kind, edge },
+            (_, Some(kind), Some(edge), Some(since), _) => {
+                ChangeBody::Unfollowed { kind, edge, since: since.0 }
+            }
+            (.., Some(edges)) if self.r#type == "imported" => {
+                ChangeBody::Imported { kind: EdgeKind::Follow, edges }
+            }
+            _ => return Err(anyhow!("this version does not know changes of the type {}", self.r#type)),
         };
         Ok(Change { position: Position(self.position), at: self.at.0, body })
     }

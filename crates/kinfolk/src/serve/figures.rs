@@ -1,6 +1,7 @@
 //! The state of the embedded store as figures for Prometheus. What the server itself counts is not here.
 
-use kinfolk_embedded::{Embedded, Figures};
+use kinfolk_core::Timestamp;
+use kinfolk_embedded::{Embedded, Figures, SuggestionRun};
 use kinfolk_server::{Figure, FigureKind};
 
 /// All figures of the store. Cheap: it reads counters.
@@ -8,6 +9,7 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
+    all.extend(suggestions(&figures, store.suggestion_run()));
     all
 }
 
@@ -58,6 +60,40 @@ fn counters(figures: &Figures) -> Vec<Figure> {
         ("kinfolk_repaired_total", "Differences found by that and repaired.", figures.repaired as f64),
     ]
     .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
+    .to_vec()
+}
+
+fn suggestions(figures: &Figures, run: Option<SuggestionRun>) -> Vec<Figure> {
+    use FigureKind::{Counter, Gauge};
+    let seconds = |at: Option<Timestamp>| at.map_or(0.0, |at| at.millis() as f64 / 1_000.0);
+    let started = seconds(run.map(|run| run.started_at));
+    let finished = seconds(run.and_then(|run| run.finished_at));
+    [
+        ("kinfolk_walks_running", "Walks and large overlaps under way.", Gauge, figures.walks_running as f64),
+        ("kinfolk_walks_waiting", "Those that wait for their turn.", Gauge, figures.walks_waiting as f64),
+        ("kinfolk_walks_total", "Those that have ended.", Counter, figures.walks as f64),
+        (
+            "kinfolk_walks_given_up_total",
+            "Those of them whose caller had gone.",
+            Counter,
+            figures.walks_given_up as f64,
+        ),
+        (
+            "kinfolk_suggest_users_done",
+            "Users that the newest run of suggestions has looked at since the start.",
+            Gauge,
+            figures.suggest_users_done as f64,
+        ),
+        ("kinfolk_suggest_users", "Users that it has to look at.", Gauge, figures.suggest_users_total as f64),
+        (
+            "kinfolk_suggest_started_timestamp_seconds",
+            "When the newest run of suggestions for everyone began; 0 if there was none.",
+            Gauge,
+            started,
+        ),
+        ("kinfolk_suggest_finished_timestamp_seconds", "When it ended; 0 if it has not.", Gauge, finished),
+    ]
+    .map(|(name, help, kind, value)| Figure { name, help, kind, value })
     .to_vec()
 }
 

@@ -9,6 +9,7 @@ mod logging;
 mod otlp;
 mod protocols;
 mod signals;
+mod suggest;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,13 +24,15 @@ use tokio::time::MissedTickBehavior;
 pub use administration::IMPORTED_FILE;
 pub use listeners::Listeners;
 pub use logging::Logging;
+pub use signals::Signals;
 
 use crate::answer::grouped;
 use crate::place::Folder;
 use crate::settings::{Configuration, Role};
 use administration::EmbeddedAdministration;
 use protocols::Protocols;
-use signals::{Signals, Wish};
+use signals::Wish;
+use suggest::Schedule;
 
 /// How often files of keys and certificates are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -136,11 +139,15 @@ impl Server {
         protocols.start_resp(&configuration, resp_listener, Arc::clone(&service))?;
         let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
         announce(&Ready { http, redis, edges, loaded_in, is_open });
+        let schedule = Schedule::start(store.clone(), folder.everyone, configuration.suggest.every.0)?;
 
         watch(&mut signals, &service, &protocols).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
         door.close();
         tracing::info!("stopping");
+        if let Some(schedule) = schedule {
+            schedule.stop().await?;
+        }
         tokio::time::sleep(configuration.server.drain.0).await;
         protocols.stop().await?;
         Ok(Some(store))

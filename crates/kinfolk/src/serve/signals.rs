@@ -1,4 +1,5 @@
-//! The signals that a server knows: SIGTERM and SIGINT end it, SIGHUP makes it read its files again.
+//! The signals that a server knows: SIGTERM and SIGINT end it, SIGHUP makes it read its files again. Long work on a
+//! folder ends on all of them.
 
 use std::io::{self, Write};
 

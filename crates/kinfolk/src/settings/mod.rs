@@ -5,6 +5,7 @@
 
 mod file;
 mod print;
+mod suggest;
 mod table;
 mod value;
 
@@ -17,8 +18,9 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 pub use print::{effective, reference};
-pub use table::{Configuration, SETTINGS, TlsFiles, Tracing};
-pub use value::{LogFormat, Role};
+pub use suggest::bound;
+pub use table::{Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub use value::{LogFormat, Role, Value};
 
 use crate::failure::UsageError;
 

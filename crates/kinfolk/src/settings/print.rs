@@ -18,6 +18,7 @@ fn introduction(section: &str) -> &'static str {
         }
         "limits" => "How often. Without authentication there are no rate limits.",
         "graph" => "The rules of the graph.",
+        "suggest" => "People whom users may know: [how they are computed](README.md#suggestions).",
         "log" => "How much of the change log is kept.",
         "cache" => "Memory.",
         "logging" => "What goes to standard error.",

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use kinfolk_core::IdKind;
+use kinfolk_core::suggest::Ranking;
 
 use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Words};
 use super::{Reach, Setting, Texts};
@@ -85,7 +86,7 @@ settings! {
         threads: Count = "2", "http-threads", "N", Server;
         /// How many connections may be open at once; further ones wait
         connections: Count = "20000", "http-connections", "N", Server;
-        /// How long a request may take; streams, imports, exports, backups and verifications take as long as they take
+        /// How long a request may take; streams and bulk work take as long as they take
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
         /// Web pages of which origins may call, such as https://example.org; none without it
         origins: Words = "", "http-origins", "WORDS", Server;
@@ -158,6 +159,23 @@ settings! {
         keep: Span = "7 d", "log-keep", "TIME", Server;
         /// …and no more of them than this; never less than a start needs
         keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
+    }
+    /// Suggestions: people whom users may know.
+    suggest: Suggest {
+        /// How long after the begin of one computation for everyone the next begins; 0 for never
+        every: Span = "12 h", "suggest-every", "TIME", Server;
+        /// How long what was computed is served; after that, and for whom there is nothing, a request walks the graph
+        fresh: Span = "24 h", "suggest-fresh", "TIME", Server;
+        /// How many of those whom a user follows such a walk looks at, the most recent ones
+        per_node: Count = "500", "suggest-per-node", "N", Server;
+        /// The same for the computation for everyone; 0 for all of them
+        batch_per_node: u32 = "0", "suggest-batch-per-node", "N", Server;
+        /// What decides which suggestions are stored, and their order: count, jaccard or adamic-adar
+        ranking: Ranking = "count", "suggest-ranking", "RANKING", Server;
+        /// How many suggestions are stored for each user
+        keep: Count = "100", "suggest-keep", "N", Server;
+        /// Threads that compute for everyone [default: one a core]
+        threads: Option<Count> = "", "suggest-threads", "N", Server;
     }
     /// Memory.
     cache: Cache {

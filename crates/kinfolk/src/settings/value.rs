@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use kinfolk_core::IdKind;
+use kinfolk_core::suggest::Ranking;
 use kinfolk_server::Rate;
 
 /// A value that a setting can have.
@@ -86,6 +87,17 @@ impl Value for bool {
 impl Value for IdKind {
     fn parse(text: &str) -> Result<Self, String> {
         Self::from_name(text).ok_or_else(|| "the kinds are integer and uuid".to_owned())
+    }
+
+    fn text(&self) -> String {
+        self.name().to_owned()
+    }
+}
+
+impl Value for Ranking {
+    fn parse(text: &str) -> Result<Self, String> {
+        let names = || Self::ALL.map(Self::name).join(", ");
+        Self::from_name(text).ok_or_else(|| format!("expected one of {}", names()))
     }
 
     fn text(&self) -> String {
@@ -306,6 +318,7 @@ mod tests {
         assert_eq!(canonical::<bool>("1"), Ok("true".to_owned()));
         assert_eq!(canonical::<u32>("10_000"), Ok("10000".to_owned()));
         assert_eq!(canonical::<Option<PathBuf>>(""), Ok(String::new()));
+        assert_eq!(canonical::<Ranking>("adamic-adar"), Ok("adamic-adar".to_owned()));
         assert_eq!(canonical::<Role>("fan-out"), Ok("fan-out".to_owned()));
     }
 
@@ -315,6 +328,7 @@ mod tests {
         assert!(canonical::<Bytes>("99999999 TiB").unwrap_err().contains("a size"));
         assert!(canonical::<SocketAddr>("localhost").unwrap_err().contains("an address"));
         assert!(canonical::<LogFormat>("xml").unwrap_err().contains("text, json"));
+        assert!(canonical::<Ranking>("fame").unwrap_err().contains("count, jaccard, adamic-adar"));
         assert!(canonical::<Count>("0").unwrap_err().contains("from 1"));
         assert!(canonical::<bool>("maybe").is_err());
     }

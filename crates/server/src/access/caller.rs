@@ -94,6 +94,20 @@ impl Caller {
         }
     }
 
+    /// Who views: an end user is itself; a service names for whom it asks.
+    pub fn viewer(&self, named: Option<Id>) -> Result<Id> {
+        match (&self.identity, named) {
+            (_, Some(named)) => self.require_viewer(named).map(|()| named),
+            (Identity::User(user), None) => Ok(*user),
+            (_, None) => Err(Error::InvalidRequest {
+                detail:
+                    "the answer depends on who views: name the viewer in the parameter viewer or the header \
+                         Kinfolk-Actor, or use a user's token"
+                        .to_owned(),
+            }),
+        }
+    }
+
     /// Refuses end users.
     pub fn require_service(&self) -> Result<()> {
         match self.identity {
@@ -178,6 +192,8 @@ mod tests {
         assert_eq!(user.actor(Some(one)).unwrap(), one);
         assert_eq!(user.actor(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
         assert!(user.require_viewer(one).is_ok() && user.require_viewer(two).is_err());
+        assert_eq!([user.viewer(None).unwrap(), user.viewer(Some(one)).unwrap()], [one; 2]);
+        assert_eq!(user.viewer(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
         assert!(user.require_service().is_err());
 
         for identity in [Identity::Anyone, Identity::Service("feed".into())] {
@@ -185,6 +201,8 @@ mod tests {
             assert_eq!(service.actor(Some(two)).unwrap(), two);
             assert_eq!(service.actor(None).unwrap_err().code(), ErrorCode::ActorRequired);
             assert!(service.require_viewer(two).is_ok() && service.require_service().is_ok());
+            assert_eq!(service.viewer(Some(two)).unwrap(), two);
+            assert_eq!(service.viewer(None).unwrap_err().code(), ErrorCode::InvalidRequest);
         }
     }
 

@@ -8,11 +8,13 @@
 mod budget;
 mod budgets;
 mod rate;
+mod toll;
 
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
+pub(crate) use toll::Toll;
 
 /// How much is allowed. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use crate::administration::FigureKind;
 
 /// The names and kinds of the figures that [`crate::Administration::figures`] has at least.
-pub const STORE_FIGURES: [(&str, FigureKind); 17] = [
+pub const STORE_FIGURES: [(&str, FigureKind); 25] = [
     ("kinfolk_edges", FigureKind::Gauge),
     ("kinfolk_index_users", FigureKind::Gauge),
     ("kinfolk_index_bytes", FigureKind::Gauge),
@@ -21,4 +21,12 @@ pub const STORE_FIGURES: [(&str, FigureKind); 17] = [
     ("kinfolk_writer_events_total", FigureKind::Counter),
     ("kinfolk_writer_syncs_total", FigureKind::Counter),
     ("kinfolk_writer_sync_seconds_total", FigureKind::Counter),
+    ("kinfolk_walks_running", FigureKind::Gauge),
+    ("kinfolk_walks_waiting", FigureKind::Gauge),
+    ("kinfolk_walks_total", FigureKind::Counter),
+    ("kinfolk_walks_given_up_total", FigureKind::Counter),
+    ("kinfolk_suggest_users", FigureKind::Gauge),
+    ("kinfolk_suggest_users_done", FigureKind::Gauge),
+    ("kinfolk_suggest_started_timestamp_seconds", FigureKind::Gauge),
+    ("kinfolk_suggest_finished_timestamp_seconds", FigureKind::Gauge),
 ];

@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use figures::STORE_FIGURES;
 use histogram::{Histogram, Snapshot};
 use kinfolk_core::ErrorCode;
-pub use names::{Operation, Protocol};
+pub use names::{Operation, Protocol, Source};
 use stripes::Striped;
 
 use crate::administration::Figure;
@@ -36,6 +36,7 @@ pub struct Metrics {
     failures: Failures,
     opened: PerProtocol,
     closed: PerProtocol,
+    suggestions_served: [AtomicU64; Source::ALL.len()],
 }
 
 /// A histogram for each protocol and operation.
@@ -90,6 +91,11 @@ impl Metrics {
     /// A connection has ended.
     pub fn disconnected(&self, protocol: Protocol) {
         self.closed[protocol as usize].0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Suggestions were answered.
+    pub fn suggestions_served(&self, source: Source) {
+        self.suggestions_served[source as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Everything, in the text format of Prometheus.

@@ -22,6 +22,28 @@ impl Protocol {
     }
 }
 
+/// Where suggestions come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// They were computed for everyone, and are fresh.
+    Stored,
+    /// They were found by a walk.
+    Walk,
+}
+
+impl Source {
+    /// All sources, in the order of their numbers.
+    pub const ALL: [Self; 2] = [Self::Stored, Self::Walk];
+
+    /// The name in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Walk => "walk",
+        }
+    }
+}
+
 /// Declares operations once, with their names in metrics.
 macro_rules! operations {
     ($($(#[$doc:meta])* $operation:ident = $name:literal,)+) => {
@@ -57,12 +79,18 @@ operations! {
     Followers = "followers",
     Friends = "friends",
     Counts = "counts",
+    Common = "common",
+    KnownFollowers = "known_followers",
+    Suggestions = "suggestions",
+    Dismiss = "dismiss",
     Changes = "changes",
     ChangesStream = "changes_stream",
     Import = "import",
     Export = "export",
     Verify = "verify",
     Backup = "backup",
+    /// Suggestions for everyone.
+    Suggest = "suggest",
     /// Anything about the connection or the server itself.
     Other = "other",
 }
@@ -75,6 +103,9 @@ mod tests {
     fn numbers_are_places() {
         for (at, operation) in Operation::ALL.iter().enumerate() {
             assert_eq!(*operation as usize, at);
+        }
+        for (at, source) in Source::ALL.iter().enumerate() {
+            assert_eq!(*source as usize, at);
         }
         for (at, protocol) in Protocol::ALL.iter().enumerate() {
             assert_eq!(*protocol as usize, at);

@@ -1,11 +1,12 @@
 //! Metrics as text in the exposition format of Prometheus, version 0.0.4.
 
 use std::fmt::{self, Display, Write};
+use std::sync::atomic::Ordering;
 
 use kinfolk_core::ErrorCode;
 
 use super::histogram::{BOUNDS_NANOS, Snapshot};
-use super::{Metrics, Operation, Protocol, process};
+use super::{Metrics, Operation, Protocol, Source, process};
 use crate::administration::{Figure, FigureKind};
 
 pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
@@ -15,6 +16,7 @@ pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
     render_durations(&mut text, metrics);
     render_failures(&mut text, metrics);
     render_connections(&mut text, metrics);
+    render_suggestions(&mut text, metrics);
     for figure in figures.iter().chain(&process::figures()) {
         let kind = match figure.kind {
             FigureKind::Gauge => "gauge",
@@ -99,6 +101,15 @@ fn render_connections(text: &mut Text, metrics: &Metrics) {
     text.family("kinfolk_connections_opened_total", "counter", "Connections that were opened.");
     for ((protocol, opened), _) in rows() {
         text.sample("kinfolk_connections_opened_total", &[("protocol", protocol.name())], opened);
+    }
+}
+
+fn render_suggestions(text: &mut Text, metrics: &Metrics) {
+    const NAME: &str = "kinfolk_suggestions_served_total";
+    text.family(NAME, "counter", "Answers with suggestions, by where these come from.");
+    for source in Source::ALL {
+        let count = metrics.suggestions_served[source as usize].load(Ordering::Relaxed);
+        text.sample(NAME, &[("source", source.name())], count);
     }
 }
 

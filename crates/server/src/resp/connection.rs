@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use kinfolk_core::graph::EdgeCommand;
-use kinfolk_core::{EdgeKind, Error, Result, Store};
+use kinfolk_core::{EdgeKind, Error, Id, Result, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Arguments, Batch, Ending};
@@ -243,14 +243,30 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 let service = &*self.session.shared.service;
                 check::is_member(&Request { service, arguments, fresh: None, budget: None }, work.out).await
             }
-            Verb::Read(verb) => Box::pin(self.read(verb, arguments, work.out)).await,
+            Verb::Read(Read::Suggestions) if !work.is_transaction => {
+                let walk = Box::pin(read(&mut self.session, command, Read::Suggestions, arguments, work.out));
+                tokio::select! {
+                    biased;
+                    result = walk => result,
+                    () = self.socket.peer_left() => {
+                        // Nobody waits for the answer, so the walk has ended here. What was answered before it goes out.
+                        self.session.closing = true;
+                        Ok(())
+                    }
+                }
+            }
+            Verb::Read(verb) => Box::pin(read(&mut self.session, command, verb, arguments, work.out)).await,
+            Verb::Dismiss => Box::pin(dismiss(&mut self.session, command, arguments, work.out)).await,
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
             Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
                 Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
                 Err(error) => Err(error),
             },
             Verb::Transaction(verb) => self.change_transaction(verb, work.out),
-            Verb::Missing(what) => self.missing(command, arguments, what),
+            // What is missing is refused to those who will not be allowed to have it, too.
+            Verb::Missing(what) => {
+                speaks_for(&self.session, command, arguments).and(Err(Error::NotAvailable { what }))
+            }
             Verb::Write(_) => Ok(()),
         };
         if let Err(error) = result {
@@ -259,43 +275,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
         Ok(())
     }
 
-    /// Runs a read that sees what the client has written and what it has asked to see.
-    async fn read(&mut self, verb: Read, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
-        let (fresh, written) = (self.session.after.take(), self.session.written.take());
-        let service = &*self.session.shared.service;
-        let budget = self.session.caller.as_ref().map(|caller| &*caller.budget);
-        let read = async {
-            if let Some(written) = &written {
-                // A check of nothing: it waits until the write is visible.
-                service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
-            }
-            let request = Request { service, arguments, fresh: fresh.as_deref(), budget };
-            commands::read(verb, request, out).await
-        };
-        let result = read.await;
-        if let Err(Error::NotYetVisible { .. }) = result {
-            // The client will try again, and means the same by it.
-            (self.session.after, self.session.written) = (fresh, written);
-        }
-        result
-    }
-
     fn parse_write(&self, command: &Command, arguments: Arguments<'_>) -> Result<(Answer, Vec<EdgeCommand>)> {
-        let service = &*self.session.shared.service;
-        let (Verb::Write(verb), Some(caller)) = (command.verb, &self.session.caller) else {
-            return Err(Error::Unauthenticated { detail: "authentication required" });
-        };
-        let actor = change::authorize(command.who, caller, service.graph.id_kind(), arguments)?;
-        change::parse(verb, actor, service, arguments)
-    }
-
-    /// What is missing is refused to those who will not be allowed to have it, too.
-    fn missing(&self, command: &Command, arguments: Arguments<'_>, what: &'static str) -> Result<()> {
-        if let Some(caller) = &self.session.caller {
-            let kind = self.session.shared.service.graph.id_kind();
-            change::authorize(command.who, caller, kind, arguments)?;
-        }
-        Err(Error::NotAvailable { what })
+        let actor = speaks_for(&self.session, command, arguments)?;
+        let Verb::Write(verb) = command.verb else { return Ok((Answer::Count, Vec::new())) };
+        change::parse(verb, actor, &self.session.shared.service, arguments)
     }
 
     fn enqueue(&mut self, command: &Command, arguments: Arguments<'_>, work: &mut Work<'_>) {
@@ -400,6 +383,60 @@ impl<T: Socket, S: Store> Connection<T, S> {
         self.turn = 0;
         tokio::task::yield_now().await;
     }
+}
+
+/// Runs a read that sees what the client has written and what it has asked to see.
+async fn read<S: Store>(
+    session: &mut Session<S>,
+    command: &Command,
+    verb: Read,
+    arguments: Arguments<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    speaks_for(session, command, arguments)?;
+    let (fresh, written) = (session.after.take(), session.written.take());
+    let service = &*session.shared.service;
+    let budget = session.caller.as_ref().map(|caller| &*caller.budget);
+    let read = async {
+        if let Some(written) = &written {
+            // A check of nothing: it waits until the write is visible.
+            service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
+        }
+        let request = Request { service, arguments, fresh: fresh.as_deref(), budget };
+        commands::read(verb, request, out).await
+    };
+    let result = read.await;
+    if let Err(Error::NotYetVisible { .. }) = result {
+        // The client will try again, and means the same by it.
+        (session.after, session.written) = (fresh, written);
+    }
+    result
+}
+
+/// Runs `DISMISS`. It is a commit of its own: what users follow and what they dismiss are not written together.
+async fn dismiss<S: Store>(
+    session: &mut Session<S>,
+    command: &Command,
+    arguments: Arguments<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let actor = speaks_for(session, command, arguments)?;
+    let token = change::dismiss(actor, &session.shared.service, arguments).await?;
+    out.bulk(&token);
+    session.written = Some(token);
+    Ok(())
+}
+
+/// For whom the caller speaks with a command, if it may.
+fn speaks_for<S: Store>(
+    session: &Session<S>,
+    command: &Command,
+    arguments: Arguments<'_>,
+) -> Result<Option<Id>> {
+    let Some(caller) = &session.caller else {
+        return Err(Error::Unauthenticated { detail: "authentication required" });
+    };
+    change::authorize(command.who, caller, session.shared.service.graph.id_kind(), arguments)
 }
 
 /// Until when a connection may be silent. A stranger has one deadline, whatever it sends until then.

@@ -130,6 +130,29 @@ impl Output {
         }
     }
 
+    /// A whole array of ids, in their order.
+    pub fn id_list(&mut self, ids: &[Id]) {
+        self.array(ids.len());
+        ids.iter().for_each(|&id| self.id(id));
+    }
+
+    /// A number that is not whole.
+    pub fn double(&mut self, value: f64) {
+        let text = value.to_string();
+        match self.version {
+            Version::Two => self.bulk(text),
+            Version::Three => self.line(b',', text.as_bytes()),
+        }
+    }
+
+    /// A text that may be missing.
+    pub fn bulk_or_null(&mut self, value: Option<impl AsRef<[u8]>>) {
+        match value {
+            Some(value) => self.bulk(value),
+            None => self.null(),
+        }
+    }
+
     /// A whole set of ids.
     pub fn ids(&mut self, ids: &[Id]) {
         self.set(ids.len());

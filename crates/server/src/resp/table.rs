@@ -11,6 +11,8 @@ pub(super) enum Verb {
     Transaction(Transaction),
     Read(Read),
     Write(Write),
+    /// A write that is committed by itself.
+    Dismiss,
     /// Not in the engine yet; the name is that of the thing that is missing.
     Missing(&'static str),
 }
@@ -55,6 +57,8 @@ pub(super) enum Read {
     Friends,
     Counts,
     Common,
+    Known,
+    Suggestions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,9 +207,12 @@ pub static COMMANDS: &[Command] = &[
     connection("echo", Connection::Echo, 2, &["hello"], "answers what it was given"),
     read(("sscan", Read::Scan, Operation::Following), -3, ONE_KEY, &["following:7", "0"], "walks a set of any size"),
     read(("smembers", Read::Members, Operation::Following), 2, ONE_KEY, &["following:7"], "all users of a set of up to 10,000"),
-    read(("sinter", Read::Intersection, Operation::Other), -2, ALL_KEYS, &["following:7", "following:8"], "the users that are in all sets, up to 10,000"),
-    read(("sintercard", Read::IntersectionCardinality, Operation::Other), -3, NO_KEYS, &["1", "following:7"], "how many users are in all sets"),
-    read(("common", Read::Common, Operation::Other), -3, NO_KEYS, &["7", "8"], "whom all of some users follow, by id"),
+    read(("sinter", Read::Intersection, Operation::Common), -2, ALL_KEYS, &["following:7", "following:8"], "the users that are in all sets, up to 10,000"),
+    read(("sintercard", Read::IntersectionCardinality, Operation::Common), -3, NO_KEYS, &["1", "following:7"], "how many users are in all sets"),
+    read(("common", Read::Common, Operation::Common), -3, NO_KEYS, &["7", "8"], "whom all of some users follow, by id"),
+    Command { who: Who::Viewer, ..read(("known", Read::Known, Operation::KnownFollowers), -3, NO_KEYS, &["7", "8"], "which of those whom a viewer follows follow a user, by id") },
+    Command { who: Who::Viewer, ..read(("suggest", Read::Suggestions, Operation::Suggestions), -2, NO_KEYS, &["7"], "whom a user may know, the best first") },
+    Command { verb: Verb::Dismiss, ..write(("dismiss", Write::Follow, Operation::Dismiss), 3, Who::Actor, &["7", "8"], "does not suggest a user to another again; answers the consistency token") },
     read(("exists", Read::Exists, Operation::Counts), -2, ALL_KEYS, &["following:7"], "how many of some sets are not empty"),
     read(("type", Read::Type, Operation::Counts), 2, ONE_KEY, &["following:7"], "set, or none if it is empty"),
     connection("hello", Connection::Hello, -1, &[], "agrees on the version of the protocol"),
@@ -217,8 +224,6 @@ pub static COMMANDS: &[Command] = &[
     connection("info", Connection::Info, -1, &[], "about the server"),
     connection("quit", Connection::Quit, -1, &[], "ends the connection"),
     connection("reset", Connection::Reset, 1, &[], "brings the connection back to its start"),
-    missing("known", 3, Scope::Read, Who::Viewer, &["7", "8"], "KNOWN"),
-    missing("suggest", -2, Scope::Read, Who::Viewer, &["7"], "SUGGEST"),
     missing("feed", -2, Scope::Read, Who::Viewer, &["7"], "FEED"),
     missing("post", -2, Scope::Write, Who::Actor, &["7"], "POST"),
     missing("watch", -2, Scope::Read, Who::Anyone, &["following:7"], "WATCH"),
@@ -245,7 +250,7 @@ impl Command {
     /// What `COMMAND` calls its flags.
     pub(super) fn flags(&self) -> &'static [&'static str] {
         match self.verb {
-            Verb::Write(_) => &["write", "denyoom"],
+            Verb::Write(_) | Verb::Dismiss => &["write", "denyoom"],
             Verb::Read(Read::IsMember | Read::Cardinality | Read::AreMembers | Read::Follows) => {
                 &["readonly", "fast"]
             }
@@ -298,7 +303,7 @@ mod tests {
         for command in COMMANDS {
             let free = matches!(command.verb, Verb::Connection(_) | Verb::Transaction(_));
             assert_eq!(command.scope.is_none(), free, "{}", command.name);
-            let writes = matches!(command.verb, Verb::Write(_)) || command.name == "post";
+            let writes = matches!(command.verb, Verb::Write(_) | Verb::Dismiss) || command.name == "post";
             assert_eq!(command.scope == Some(Scope::Write), writes, "{}", command.name);
         }
     }

@@ -20,10 +20,40 @@ const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
 
 /// A socket that can be read and written.
-pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send {
+    /// The connection below.
+    fn tcp(&self) -> &TcpStream;
 
-impl Socket for TcpStream {}
-impl Socket for TlsStream<TcpStream> {}
+    /// Waits until the client sends no more: it is gone, or as good as gone. Whatever it has sent before stays
+    /// unread. Where the system can't tell, this never ends.
+    fn peer_left(&self) -> impl Future<Output = ()> + Send {
+        peer_left(self.tcp())
+    }
+}
+
+impl Socket for TcpStream {
+    fn tcp(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Socket for TlsStream<TcpStream> {
+    fn tcp(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+#[cfg(target_os = "linux")]
+async fn peer_left(socket: &TcpStream) {
+    // Urgent data is not listened for, so that this ends when the other side has closed, and only then, however much
+    // there is to read. A wait for something to read would end at once where a pipeline goes on.
+    let _ = socket.ready(tokio::io::Interest::PRIORITY).await;
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn peer_left(_: &TcpStream) {
+    std::future::pending().await
+}
 
 /// What was received of a command that is not whole yet.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::IntoResponse;
 use kinfolk_core::graph::{Change, ChangeBody};
-use kinfolk_core::{ErrorCode, Id, Timestamp};
+use kinfolk_core::{EdgeKind, ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -45,7 +45,7 @@ pub struct Changes {
 pub struct Item {
     /// Its place in the log.
     position: u64,
-    /// What happened: `follow`, `unfollow`, `imported`; more may come.
+    /// What happened: `follow`, `unfollow`, `dismiss`, `imported`; more may come.
     #[schema(value_type = String)]
     pub r#type: Cow<'static, str>,
     /// When.
@@ -60,7 +60,7 @@ pub struct Item {
 /// What belongs to the type of a change.
 #[derive(Default, Serialize, ToSchema)]
 struct Fields {
-    /// Who follows, or followed.
+    /// Who follows, or followed; of a dismissal, to whom somebody is not to be suggested again.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
     #[schema(value_type = UserId, required = false)]
     follower: Option<Id>,
@@ -83,12 +83,12 @@ impl From<Change> for Item {
         let (r#type, fields) = match change.body {
             ChangeBody::Followed { kind, edge } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
-                (kind.name().into(), Fields { follower, followee, ..Fields::default() })
+                (name(kind).into(), Fields { follower, followee, ..Fields::default() })
             }
             ChangeBody::Unfollowed { kind, edge, since } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
                 (
-                    format!("un{}", kind.name()).into(),
+                    format!("un{}", name(kind)).into(),
                     Fields { follower, followee, since: Some(since), ..Fields::default() },
                 )
             }
@@ -97,6 +97,14 @@ impl From<Change> for Item {
             }
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
+    }
+}
+
+/// What making an edge of a kind is called.
+fn name(kind: EdgeKind) -> &'static str {
+    match kind {
+        EdgeKind::Dismissal => "dismiss",
+        other => other.name(),
     }
 }
 

@@ -36,8 +36,8 @@ pub enum Admission {
     Everybody,
     /// Callers that hold a scope.
     Holders(Scope),
-    /// As [`Admission::Holders`], and of end users only the one whom the path names first. That is for the route to
-    /// see to, once it has read the path.
+    /// As [`Admission::Holders`], and of end users only the one whom the path names first or the parameter `viewer`
+    /// names. That is for the route to see to, once it has read them.
     Oneself(Scope),
     /// Services that hold a scope; end users are refused.
     Services(Scope),

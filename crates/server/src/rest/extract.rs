@@ -99,10 +99,21 @@ pub struct Actor(pub Id);
 impl<S: Store> FromRequestParts<Shared<S>> for Actor {
     type Rejection = Failure;
 
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
+        Ok(Self(call::<S>(parts)?.caller.actor(named)?))
+    }
+}
+
+/// Who is named as the actor, if anybody is.
+pub struct NamedActor(pub Option<Id>);
+
+impl<S: Store> FromRequestParts<Shared<S>> for NamedActor {
+    type Rejection = Failure;
+
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        let call = call::<S>(parts)?;
-        let named = header(&parts.headers, &ACTOR)?.map(|text| call.id_kind().parse(text)).transpose()?;
-        Ok(Self(call.caller.actor(named)?))
+        let kind = call::<S>(parts)?.id_kind();
+        Ok(Self(header(&parts.headers, &ACTOR)?.map(|text| kind.parse(text)).transpose()?))
     }
 }
 

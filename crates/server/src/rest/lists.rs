@@ -1,7 +1,6 @@
 //! Lists, newest first, in pages: following, followers, friends.
 
-use axum::http::header::LINK;
-use axum::http::{HeaderValue, Uri};
+use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use kinfolk_core::graph::{ListEntry, ListPage};
 use kinfolk_core::{EdgeKind, ErrorCode, Id, Timestamp};
@@ -102,14 +101,9 @@ async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: 
 }
 
 fn answer(found: ListPage, page: &Page, uri: &Uri) -> Response {
-    let link = found.next.as_deref().and_then(|cursor| {
-        let link = format!("<{}?limit={}&cursor={cursor}>; rel=\"next\"", uri.path(), page.limit);
-        HeaderValue::try_from(link).ok()
-    });
+    let link = page.link(uri, &[], found.next.as_deref());
     let items = found.items.into_iter().map(Entry::from).collect();
     let mut response = Json(Users { items, next: found.next }).into_response();
-    if let Some(link) = link {
-        response.headers_mut().insert(LINK, link);
-    }
+    response.headers_mut().extend(link);
     response
 }

@@ -15,6 +15,7 @@ mod endpoint;
 mod extract;
 mod json;
 mod lists;
+mod overlaps;
 pub mod pairs;
 mod problem;
 mod query;
@@ -22,6 +23,7 @@ mod request_id;
 mod routes;
 mod stall;
 mod stream;
+mod suggestions;
 mod system;
 mod tail;
 mod writes;
@@ -36,7 +38,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::service::Door;
 
-/// How many imports, exports, verifications and backups may run at once: each takes a thread and much of the disk.
+/// How many imports, exports, verifications, backups and computations may run at once: each takes a thread and much of
+/// the disk.
 const JOBS_MAX: usize = 4;
 
 pub use kinfolk_core::Store;

@@ -1,9 +1,12 @@
 //! Query strings: every name must be known, and a name that has one value may be given once.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use axum::extract::FromRequestParts;
+use axum::http::header::LINK;
 use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, Uri};
 use kinfolk_core::graph::PageRequest;
 use kinfolk_core::{Error, Id, IdKind, Result};
 use utoipa::IntoParams;
@@ -49,12 +52,33 @@ impl Query {
 
     /// How many entries a page shall have.
     pub fn limit(&mut self) -> Result<usize> {
-        let Some(text) = self.one("limit")? else { return Ok(LIMIT_DEFAULT) };
+        Ok(self.number("limit")?.unwrap_or(LIMIT_DEFAULT))
+    }
+
+    /// The value of a parameter that is a whole number, if it is given.
+    pub fn number(&mut self, name: &str) -> Result<Option<usize>> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(invalid("the parameter limit must be a positive integer".to_owned()));
+            return Err(invalid(format!("the parameter {name} must be a positive integer")));
         }
-        // Digits that do not fit are a large number, which the graph refuses as one.
-        Ok(text.parse().unwrap_or(usize::MAX))
+        // Digits that do not fit are a large number, which whoever knows the largest refuses as one.
+        Ok(Some(text.parse().unwrap_or(usize::MAX)))
+    }
+
+    /// As [`Query::number`], for a number that has a range.
+    pub fn number_in(&mut self, name: &str, range: RangeInclusive<usize>) -> Result<Option<usize>> {
+        let (min, max) = (*range.start(), *range.end());
+        match self.number(name)? {
+            Some(number) if !range.contains(&number) => {
+                Err(invalid(format!("the parameter {name} must be between {min} and {max}, not {number}")))
+            }
+            number => Ok(number),
+        }
+    }
+
+    /// The id in a parameter that may be given once.
+    pub fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
+        self.one(name)?.map(|text| kind.parse(&text)).transpose()
     }
 
     /// The ids in the parameter `id`, which must be given at least once.
@@ -76,7 +100,8 @@ impl Query {
     }
 }
 
-fn invalid(detail: String) -> Error {
+/// A request whose parameters are not as expected.
+pub fn invalid(detail: String) -> Error {
     Error::InvalidRequest { detail }
 }
 
@@ -121,9 +146,27 @@ pub struct Page {
 }
 
 impl Page {
+    /// Takes the page out of a query.
+    pub fn take(query: &mut Query) -> Result<Self> {
+        Ok(Self { limit: query.limit()?, cursor: query.one("cursor")? })
+    }
+
     /// As the graph wants it.
     pub fn request(&self) -> PageRequest<'_> {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
+    }
+
+    /// The header that leads to the next page, if there is one: the same address, with the parameters that say of whom,
+    /// and the cursor.
+    pub fn link(
+        &self,
+        uri: &Uri,
+        of: &[(&str, Id)],
+        next: Option<&str>,
+    ) -> Option<(HeaderName, HeaderValue)> {
+        let of: String = of.iter().map(|(name, id)| format!("{name}={id}&")).collect();
+        let link = format!("<{}?{of}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
+        HeaderValue::try_from(link).ok().map(|link| (LINK, link))
     }
 }
 
@@ -132,7 +175,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Page {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let mut query = Query::from_request_parts(parts, shared).await?;
-        let page = Self { limit: query.limit()?, cursor: query.one("cursor")? };
+        let page = Self::take(&mut query)?;
         query.end()?;
         Ok(page)
     }

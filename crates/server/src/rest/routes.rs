@@ -22,7 +22,8 @@ use utoipa_axum::router::UtoipaMethodRouter;
 use super::endpoint::{Endpoint, guard};
 use super::problem::Failure;
 use super::{
-    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, request_id, system, writes,
+    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, overlaps, request_id,
+    suggestions, system, writes,
 };
 
 /// Smaller answers are sent as they are: compressing them costs more than it saves.
@@ -30,11 +31,6 @@ const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
 /// What will be served one day. Until then clients can tell these from addresses that will never be.
 const LATER: &[(&str, &str)] = &[
-    ("/v1/users/{id}/common/{other}", "common"),
-    ("/v1/common", "common"),
-    ("/v1/users/{id}/known-followers", "known-followers"),
-    ("/v1/users/{id}/suggestions", "suggestions"),
-    ("/v1/users/{id}/suggestions/{target}", "suggestions"),
     ("/v1/posts", "posts"),
     ("/v1/posts/{post}", "posts"),
     ("/v1/users/{id}/posts", "posts"),
@@ -76,8 +72,16 @@ impl<S: Store> Routes<S> {
 /// Everything that is served, and the document that says so.
 pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
     let routes = Routes { api: document::head(), methods: Vec::new() };
-    let families =
-        [writes::routes, lists::routes, checks::routes, counts::routes, changes::routes, admin::routes];
+    let families = [
+        writes::routes,
+        lists::routes,
+        checks::routes,
+        counts::routes,
+        overlaps::routes,
+        suggestions::routes,
+        changes::routes,
+        admin::routes,
+    ];
     let routes = families.into_iter().fold(routes, |routes, family| family(routes));
     let routes = system::routes(routes);
     let document = routes.api.clone();

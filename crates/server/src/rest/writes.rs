@@ -81,14 +81,15 @@ async fn remove_follower<S: Store>(
     Ok(done(&call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?))
 }
 
-fn done(written: &Written) -> Response {
+/// The answer of a write.
+pub fn done(written: &Written) -> Response {
     let token = HeaderValue::from_str(&written.token).expect("a token is plain text");
     let changed = HeaderValue::from_static(if written.changed.contains(&true) { "true" } else { "false" });
     (StatusCode::NO_CONTENT, [(TOKEN, token), (CHANGED, changed)]).into_response()
 }
 
 /// How the answer of a write is documented.
-struct Done;
+pub struct Done;
 
 impl IntoResponses for Done {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {

@@ -4,3 +4,4 @@
 mod administration;
 mod resp;
 mod rest;
+mod store;

@@ -230,9 +230,12 @@ fn the_dashboard_names_only_what_is_rendered() {
     for (name, _) in STORE_FIGURES {
         assert!(named.contains(&name), "the dashboard does not show {name}");
     }
-    for name in
-        ["kinfolk_request_duration_seconds_bucket", "kinfolk_request_failures_total", "kinfolk_connections"]
-    {
+    for name in [
+        "kinfolk_request_duration_seconds_bucket",
+        "kinfolk_request_failures_total",
+        "kinfolk_connections",
+        "kinfolk_suggestions_served_total",
+    ] {
         assert!(named.contains(&name), "the dashboard does not show {name}");
     }
 }

@@ -1,11 +1,11 @@
 //! `FOLLOW`, `UNFOLLOW`, `SADD`, `SREM`: changes of whom a user follows. Only parses and allows them; they are
-//! committed together with their neighbours, see [`super::super::writes`].
+//! committed together with their neighbours, see [`super::super::writes`]. Also `DISMISS`, which is not.
 
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side, UserSet};
 use kinfolk_core::{Error, Id, IdKind, Result, Store};
 
 use super::super::batch::Arguments;
-use super::super::keys::Key;
+use super::super::keys;
 use super::super::table::{Who, Write};
 use super::super::writes::Answer;
 use super::{invalid, syntax_error};
@@ -22,9 +22,9 @@ pub fn authorize(who: Who, caller: &Caller, kind: IdKind, arguments: Arguments<'
             caller.require_viewer(viewer).map(|()| Some(viewer))
         }
         Who::Actor => caller.actor(Some(kind.parse_bytes(first)?)).map(Some),
-        Who::ActorKey => match Key::parse(kind, first)? {
-            Key { side: Side::Following, of } => caller.actor(Some(of)).map(Some),
-            Key { side: Side::Followers, .. } => {
+        Who::ActorKey => match keys::parse(kind, first)? {
+            UserSet { side: Side::Following, of } => caller.actor(Some(of)).map(Some),
+            UserSet { side: Side::Followers, .. } => {
                 Err(invalid("followers:ID is read-only: write to the following:ID of the follower"))
             }
         },
@@ -57,6 +57,18 @@ pub fn parse<S: Store>(
     }
     service.limits.take_changes(follower, edges.len() as u32)?;
     Ok((answer, edges))
+}
+
+/// `DISMISS actor user`: the user is not suggested to the actor again. Answers the consistency token.
+pub async fn dismiss<S: Store>(
+    actor: Option<Id>,
+    service: &Service<S>,
+    arguments: Arguments<'_>,
+) -> Result<String> {
+    let actor = actor.ok_or_else(syntax_error)?;
+    let target = service.graph.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
+    service.limits.take_change(actor)?;
+    Ok(service.graph.dismiss(actor, target).await?.token)
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! `SCARD`, `EXISTS`, `TYPE`, `COUNTS`: how many edges users have. Never walks a list.
 
-use kinfolk_core::graph::{Counts, Side};
+use kinfolk_core::graph::{Counts, UserSet};
 use kinfolk_core::{EdgeKind, Id, Result, Store};
 
-use super::super::keys::Key;
 use super::super::reply::Output;
 use super::Request;
 
@@ -43,12 +42,8 @@ pub async fn counts<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Res
 }
 
 /// How many members each set has.
-pub async fn sizes<S: Store>(request: &Request<'_, S>, keys: &[Key]) -> Result<Vec<u64>> {
+pub async fn sizes<S: Store>(request: &Request<'_, S>, keys: &[UserSet]) -> Result<Vec<u64>> {
     let users: Vec<Id> = keys.iter().map(|key| key.of).collect();
     let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.fresh).await?;
-    let size = |(key, counts): (&Key, Counts)| match key.side {
-        Side::Following => counts.following,
-        Side::Followers => counts.followers,
-    };
-    Ok(keys.iter().zip(counts).map(size).collect())
+    Ok(keys.iter().zip(counts).map(|(key, counts)| counts.on(key.side)).collect())
 }

@@ -11,16 +11,9 @@ const LIMIT_DEFAULT: usize = 50;
 
 /// `FOLLOWING user [LIMIT n] [CURSOR c]` and the like: an array of entries, each an id and milliseconds since 1970;
 /// then the cursor of the next page, or null at the end.
-pub async fn page<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub async fn list<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let of = request.id(1)?;
-    let mut page = PageRequest { limit: LIMIT_DEFAULT, cursor: None };
-    for option in request.options(2) {
-        match option? {
-            (name, value) if is(name, "LIMIT") => page.limit = number(value)?,
-            (name, value) if is(name, "CURSOR") => page.cursor = Some(text(value)?),
-            _ => return Err(syntax_error()),
-        }
-    }
+    let page = page(request, 2)?;
     let graph = &request.service.graph;
     let page = match list {
         Read::Followers => graph.followers(EdgeKind::Follow, of, page, request.fresh).await?,
@@ -34,9 +27,19 @@ pub async fn page<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Outp
         out.id(entry.id);
         out.integer(entry.since.millis());
     }
-    match page.next {
-        Some(cursor) => out.bulk(cursor),
-        None => out.null(),
-    }
+    out.bulk_or_null(page.next);
     Ok(())
+}
+
+/// The options `LIMIT n` and `CURSOR c`, from an argument on.
+pub fn page<'a, S: Store>(request: &Request<'a, S>, first: usize) -> Result<PageRequest<'a>> {
+    let mut page = PageRequest { limit: LIMIT_DEFAULT, cursor: None };
+    for option in request.options(first) {
+        match option? {
+            (name, value) if is(name, "LIMIT") => page.limit = number(value)?,
+            (name, value) if is(name, "CURSOR") => page.cursor = Some(text(value)?),
+            _ => return Err(syntax_error()),
+        }
+    }
+    Ok(page)
 }

@@ -1,11 +1,11 @@
 //! `SMEMBERS`: all of a set, if it is small enough for one answer.
 
-use kinfolk_core::graph::{ListEntry, ListKey};
+use kinfolk_core::graph::{ListEntry, ListKey, UserSet};
 use kinfolk_core::{EdgeKind, Error, Result, Store};
 
-use super::super::keys::Key;
 use super::super::reply::Output;
-use super::{Request, Toll, counts, invalid};
+use super::{Request, counts, invalid};
+use crate::limits::Toll;
 
 /// The most members that one answer has.
 pub const MEMBERS_MAX: usize = 10_000;
@@ -36,37 +36,32 @@ fn too_large() -> Error {
 }
 
 /// A walk over a whole set, page by page, that lets others run in between.
-pub struct Walk {
-    key: Key,
+struct Walk {
+    key: UserSet,
     after: Option<ListKey>,
     ended: bool,
     toll: Toll,
 }
 
 impl Walk {
-    pub fn new(key: Key) -> Self {
+    fn new(key: UserSet) -> Self {
         Self { key, after: None, ended: false, toll: Toll::default() }
     }
 
     /// The next members, unless there are no more.
-    pub async fn next<S: Store>(&mut self, request: &Request<'_, S>) -> Result<Option<Vec<ListEntry>>> {
+    async fn next<S: Store>(&mut self, request: &Request<'_, S>) -> Result<Option<Vec<ListEntry>>> {
         if self.ended {
             return Ok(None);
         }
         if self.after.is_some() {
             tokio::task::yield_now().await;
         }
-        let Key { side, of } = self.key;
+        let UserSet { side, of } = self.key;
         let graph = &request.service.graph;
         let page = graph.walk(EdgeKind::Follow, (side, of), self.after, PAGE, request.fresh).await?;
         self.ended = page.len() < PAGE;
         self.after = page.last().copied();
-        self.pay(request, page.len())?;
+        self.toll.pay(request.budget, page.len())?;
         Ok(Some(page))
-    }
-
-    /// Charges rows that were looked at on the way.
-    pub fn pay<S>(&mut self, request: &Request<'_, S>, rows: usize) -> Result<()> {
-        self.toll.pay(request, rows)
     }
 }

@@ -8,17 +8,18 @@ mod client;
 pub(super) mod connection;
 mod counts;
 mod describe;
-mod intersect;
 mod lists;
 mod members;
+mod overlap;
 mod scan;
 mod server;
+mod suggest;
 
-use kinfolk_core::graph::Freshness;
+use kinfolk_core::graph::{Freshness, UserSet};
 use kinfolk_core::{Error, Id, Result, Store};
 
 use super::batch::Arguments;
-use super::keys::Key;
+use super::keys;
 use super::reply::Output;
 use super::table::Read;
 use crate::limits::Budget;
@@ -33,27 +34,6 @@ pub(super) struct Request<'a, S> {
     pub budget: Option<&'a Budget>,
 }
 
-/// One request is charged for every so many rows that a read walks.
-const TOLL_ROWS: usize = 1_000;
-
-/// How far a read has walked: a budget is about work, and one command can be the work of thousands.
-#[derive(Debug, Default)]
-struct Toll {
-    rows: usize,
-}
-
-impl Toll {
-    /// Charges so many rows more. Refuses when the budget is used up.
-    fn pay<S>(&mut self, request: &Request<'_, S>, rows: usize) -> Result<()> {
-        let paid = self.rows / TOLL_ROWS;
-        self.rows += rows;
-        match (request.budget, self.rows / TOLL_ROWS - paid) {
-            (Some(budget), due @ 1..) => budget.take(due as u32),
-            _ => Ok(()),
-        }
-    }
-}
-
 impl<'a, S: Store> Request<'a, S> {
     fn argument(&self, number: usize) -> Result<&'a [u8]> {
         self.arguments.get(number).ok_or_else(syntax_error)
@@ -63,8 +43,8 @@ impl<'a, S: Store> Request<'a, S> {
         self.service.graph.id_kind().parse_bytes(self.argument(number)?)
     }
 
-    fn key(&self, number: usize) -> Result<Key> {
-        Key::parse(self.service.graph.id_kind(), self.argument(number)?)
+    fn key(&self, number: usize) -> Result<UserSet> {
+        keys::parse(self.service.graph.id_kind(), self.argument(number)?)
     }
 
     /// All arguments from one on, as ids.
@@ -74,9 +54,9 @@ impl<'a, S: Store> Request<'a, S> {
     }
 
     /// All arguments from one on, as keys.
-    fn keys(&self, first: usize) -> impl Iterator<Item = Result<Key>> {
+    fn keys(&self, first: usize) -> impl Iterator<Item = Result<UserSet>> {
         let kind = self.service.graph.id_kind();
-        self.arguments.skip(first).iter().map(move |text| Key::parse(kind, text))
+        self.arguments.skip(first).iter().map(move |text| keys::parse(kind, text))
     }
 
     /// The arguments from one on, as names with values.
@@ -101,10 +81,12 @@ pub(super) async fn read<S: Store>(verb: Read, request: Request<'_, S>, out: &mu
         Read::Counts => counts::counts(&request, out).await,
         Read::Scan => scan::scan(&request, out).await,
         Read::Members => members::members(&request, out).await,
-        Read::Intersection => intersect::intersection(&request, out).await,
-        Read::IntersectionCardinality => intersect::cardinality(&request, out).await,
-        Read::Common => intersect::common(&request, out).await,
-        Read::Following | Read::Followers | Read::Friends => lists::page(verb, &request, out).await,
+        Read::Intersection => overlap::intersection(&request, out).await,
+        Read::IntersectionCardinality => overlap::cardinality(&request, out).await,
+        Read::Common => overlap::common(&request, out).await,
+        Read::Known => overlap::known(&request, out).await,
+        Read::Suggestions => suggest::suggestions(&request, out).await,
+        Read::Following | Read::Followers | Read::Friends => lists::list(verb, &request, out).await,
     }
 }
 

@@ -19,7 +19,8 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Store, Timestamp};
 
 use super::super::glob::Pattern;
 use super::super::reply::Output;
-use super::{Request, Toll, invalid, is, number, syntax_error};
+use super::{Request, invalid, is, number, syntax_error};
+use crate::limits::Toll;
 
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
@@ -51,7 +52,7 @@ pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Resul
         let list = (key.side, key.of);
         let page = graph.walk(EdgeKind::Follow, list, after, wanted, request.fresh).await?;
         after = page.last().copied();
-        toll.pay(request, page.len())?;
+        toll.pay(request.budget, page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
         if ended {

@@ -45,6 +45,11 @@ impl Sender {
         let _ = self.0.try_send(Piece::Data(data.into()));
     }
 
+    /// Whether the client is gone.
+    pub fn is_alone(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Says that nothing is missing.
     pub fn end(&self) {
         let _ = self.0.blocking_send(Piece::End);

@@ -1,9 +1,10 @@
-//! Administration: import, export, verify and back up through a running server. Scope admin. The work itself is done
-//! by [`crate::Administration`], on threads that may block.
+//! Administration: import, export, verify and back up through a running server, and suggestions for everyone. Scope
+//! admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
 
 mod channel;
 mod download;
 mod progress;
+mod suggest;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
+        .add(Endpoint::admin(Operation::Suggest).refusing(job), routes!(suggest::suggest))
 }
 
 #[derive(Serialize)]
@@ -104,8 +106,8 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Import, permit };
-    Ok(lines.answer(move |administration, progress, last| {
-        let imported = administration.import(&mut file, &request, progress);
+    Ok(lines.answer(move |teller, last| {
+        let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
         last(imported.map(|outcome| Imported::new(outcome, service.graph.token(outcome.position))));
         discard(&mut file);
     }))
@@ -171,9 +173,12 @@ async fn verify<S: Store>(
 ) -> Answered {
     let repair = query.flag("repair")?;
     query.end()?;
-    let lines = progress::Lines { call, operation: Operation::Verify, permit: permit(&shared)? };
-    Ok(lines.answer(move |administration, progress, last| {
-        last(administration.verify(repair, progress).map(Verified::from));
+    let permit = permit(&shared)?;
+    let service = Arc::clone(&call.service);
+    let lines = progress::Lines { call, operation: Operation::Verify, permit };
+    Ok(lines.answer(move |teller, last| {
+        let verified = service.administration.verify(repair, &|progress| teller.tell(progress));
+        last(verified.map(Verified::from));
     }))
 }
 

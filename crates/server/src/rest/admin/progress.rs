@@ -16,7 +16,7 @@ use super::super::extract::Call;
 use super::super::problem::Problem;
 use super::channel::{self, Sender};
 use super::count;
-use crate::administration::{Administration, Progress};
+use crate::administration::Progress;
 use crate::metrics::Operation;
 
 /// Progress is told at most so often, unless a new stage begins.
@@ -54,12 +54,10 @@ impl<T: Serialize> Line<'_, T> {
 }
 
 impl<S: Store> Lines<S> {
-    /// Does the work on a thread of its own; it is given what tells its progress and what takes its result.
+    /// Does the work on a thread of its own; it is given whom to tell its progress and what takes its result.
     pub fn answer<T: Serialize + 'static>(
         self,
-        work: impl FnOnce(&dyn Administration, &(dyn Fn(Progress) + Sync), &mut dyn FnMut(Result<T>))
-        + Send
-        + 'static,
+        work: impl FnOnce(&Teller, &mut dyn FnMut(Result<T>)) + Send + 'static,
     ) -> Response {
         let Self { call, operation, permit } = self;
         let (sender, receiver) = channel::channel();
@@ -75,7 +73,7 @@ impl<S: Store> Lines<S> {
                 // Nobody is left to tell if this fails.
                 let _ = sender.send(line);
             };
-            work(&*call.service.administration, &|progress| teller.tell(progress), &mut last);
+            work(&teller, &mut last);
             sender.end();
             drop(permit);
         });
@@ -86,7 +84,7 @@ impl<S: Store> Lines<S> {
 }
 
 /// Tells progress, not too often, and never waits for a client that does not listen.
-struct Teller {
+pub struct Teller {
     sender: Sender,
     told: Mutex<Option<(&'static str, Instant)>>,
 }
@@ -96,7 +94,13 @@ impl Teller {
         Self { sender, told: Mutex::new(None) }
     }
 
-    fn tell(&self, Progress { stage, done, total }: Progress) {
+    /// Whether the client is gone: work that can be stopped need not go on.
+    pub fn is_alone(&self) -> bool {
+        self.sender.is_alone()
+    }
+
+    /// Tells how far the work is.
+    pub fn tell(&self, Progress { stage, done, total }: Progress) {
         let mut told = self.told.lock();
         if told.is_some_and(|(last, at)| last == stage && at.elapsed() < INTERVAL) {
             return;

@@ -263,6 +263,39 @@ fn a_long_walk_costs_as_many_requests() {
 }
 
 #[test]
+fn an_overlap_costs_as_many_requests_as_it_has_rows() {
+    let guarded = guarded(usual());
+    let mut writer = guarded.server.connect();
+    assert_eq!(writer.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    let members: Vec<String> = (1_000..2_000).map(|id| id.to_string()).collect();
+    for follower in [1, 2] {
+        assert_eq!(writer.call(&format!("SADD following:{follower} {}", members.join(" "))), "1000");
+    }
+    let left = || {
+        let caller = guarded.server.service.access.authenticate(&guarded.limited).unwrap();
+        caller.budget.state().unwrap().remaining
+    };
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.limited)), "+OK");
+    // The smallest set counts, once for each set.
+    for (command, cost) in [
+        ("COMMON 1 2", 3),
+        ("COMMON 1 2 LIMIT 1", 3),
+        ("COMMON 1 2 3", 1),
+        ("KNOWN 1 5000", 1),
+        ("SUGGEST 1", 1),
+    ] {
+        let before = left();
+        assert!(!client.call(command).starts_with('-'), "{command}");
+        assert_eq!(before - left(), cost, "{command}");
+    }
+    // A call that is refused for its form costs no more than that.
+    let before = left();
+    assert!(client.call(&format!("COMMON {}", "1 ".repeat(200))).contains("send at most 10"));
+    assert_eq!(before - left(), 1);
+}
+
+#[test]
 fn one_caller_has_only_so_many_connections() {
     let guarded = guarded(RespSettings { user_connections_max: 2, ..usual() });
     let login = format!("AUTH {}", token(7));

@@ -132,6 +132,7 @@ fn show_three(frame: &Three) -> String {
         Three::SimpleString { data, .. } => format!("+{}", text(data)),
         Three::SimpleError { data, .. } => format!("-{data}"),
         Three::Number { data, .. } => data.to_string(),
+        Three::Double { data, .. } => format!(",{data}"),
         Three::BlobString { data, .. } => format!("{:?}", text(data)),
         Three::VerbatimString { data, .. } => format!("={}", text(data)),
         Three::Null => "null".to_owned(),

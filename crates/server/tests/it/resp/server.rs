@@ -12,8 +12,8 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
 use super::client::Client;
-use super::store::{Watch, WatchedStore};
 use crate::administration::Scripted;
+use crate::store::{Watch, WatchedStore};
 
 pub struct Server {
     pub address: SocketAddr,
@@ -51,7 +51,8 @@ impl Server {
     }
 
     pub fn with(setup: Setup) -> Self {
-        let (store, watch) = WatchedStore::new(setup.kind);
+        let watch = Watch::default();
+        let store = WatchedStore::new(setup.kind, Arc::default(), &watch);
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let service = Arc::new(Service {
             graph: Graph::new(store, keys, setup.graph),

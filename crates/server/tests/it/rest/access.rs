@@ -54,7 +54,7 @@ impl Guarded {
     /// All documented routes for which callers need something.
     fn routes(&self) -> Vec<Route> {
         let routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
-        assert!(routes.len() >= 18, "{}", routes.len());
+        assert!(routes.len() >= 23, "{}", routes.len());
         routes
     }
 
@@ -125,18 +125,25 @@ impl Route {
             return None;
         };
         assert!(operation["security"][0]["bearer"].is_array(), "{path}");
-        let acts = operation["parameters"]
+        let names_actor = operation["parameters"]
             .as_array()
             .unwrap()
             .iter()
             .any(|parameter| parameter["in"] == "header" && parameter["name"] == "Kinfolk-Actor");
-        // Acting on oneself is refused for another reason, unless it is one's own followers.
-        let id = if acts && !path.contains("/followers/") { "2" } else { "1" };
-        let mut address = path.replace("{id}", id).replace("{follower}", "3").replace("{target}", "3");
-        assert!(!address.contains('{'), "{path}: give it a value here");
-        if path.contains("relationships") || path == "/v1/counts" {
-            address.push_str("?id=3");
+        // A read may have a viewer by that header, but this one has it as a parameter.
+        let acts = names_actor && scope == "write";
+        // Acting on oneself is refused for another reason, unless it is one's own followers or suggestions.
+        let id = if acts && !is_of_actor(path) { "2" } else { "1" };
+        let mut address = path.replace("{id}", id);
+        for name in ["{follower}", "{target}", "{other}"] {
+            address = address.replace(name, "3");
         }
+        assert!(!address.contains('{'), "{path}: give it a value here");
+        address.push_str(match path.as_str() {
+            "/v1/users/{id}/relationships" | "/v1/counts" | "/v1/common" => "?id=3",
+            "/v1/users/{id}/known-followers" => "?viewer=1",
+            _ => "",
+        });
         Some(Self {
             method: method.to_uppercase(),
             path: address,
@@ -152,6 +159,11 @@ impl Route {
     fn actor<'a>(&self, user: &'a str) -> Vec<(&'static str, &'a str)> {
         if self.acts { vec![("kinfolk-actor", user)] } else { Vec::new() }
     }
+}
+
+/// Whether the path names whose followers or suggestions they are, who must be the actor.
+fn is_of_actor(path: &str) -> bool {
+    path.contains("/followers/") || path.contains("/suggestions/")
 }
 
 #[test]
@@ -206,8 +218,8 @@ fn the_wrong_user() {
         let expected = match route.audience.as_str() {
             "services" => [403, 403],
             "oneself" => [200, 403],
-            // Who acts is the user itself; only its own followers are named in the path.
-            "callers" if route.path.contains("/followers/") => [204, 403],
+            // Who acts is the user itself; only its own followers and suggestions are named in the path.
+            "callers" if is_of_actor(&route.path) => [204, 403],
             "callers" if route.acts => [204, 204],
             "callers" => [200, 200],
             other => panic!("{other}"),
@@ -230,6 +242,49 @@ fn users_act_as_themselves() {
     let service = [("authorization", &*format!("Bearer {}", guarded.key(Scope::ALL)))];
     let unnamed = guarded.server.request("POST", "/v1/users/2/follow", &service, b"");
     assert_eq!(unnamed.refusal(), (400, "actor_required".to_owned()));
+}
+
+#[test]
+fn users_view_as_themselves() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let authorization = format!("Bearer {}", token("1", ""));
+    let status = |path: &str, actor: Option<&str>| {
+        let mut headers = vec![("authorization", authorization.as_str())];
+        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
+        guarded.server.request("GET", path, &headers, b"").status
+    };
+    let known = "/v1/users/9/known-followers";
+    assert_eq!([status(known, None), status(known, Some("1")), status(known, Some("2"))], [200, 200, 403]);
+    assert_eq!(status("/v1/users/9/known-followers?viewer=2", None), 403);
+    assert_eq!(status("/v1/users/9/known-followers?viewer=1", Some("2")), 403);
+    assert_eq!(
+        [status("/v1/users/1/suggestions", None), status("/v1/users/2/suggestions", None)],
+        [200, 403]
+    );
+}
+
+#[test]
+fn overlaps_cost_as_many_requests_as_they_have_rows() {
+    let limits = LimitSettings { user: Some(Rate::per_hour(5)), changes: None, ..LimitSettings::default() };
+    let guarded = Guarded::start(limits);
+    let service = format!("Bearer {}", guarded.key(Scope::ALL));
+    let mut connection = guarded.server.connect();
+    for target in 1_000..1_500 {
+        for actor in ["1", "2"] {
+            let headers = [("authorization", service.as_str()), ("kinfolk-actor", actor)];
+            let path = format!("/v1/users/{target}/follow");
+            assert_eq!(connection.request("POST", &path, &headers, b"").status, 204);
+        }
+    }
+    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
+    let left = |path| {
+        let answer = guarded.server.request("GET", path, &headers, b"");
+        (answer.status, answer.header("ratelimit-remaining").unwrap().to_owned())
+    };
+    // The smallest set counts, once for each set.
+    assert_eq!(left("/v1/users/1/common/2?limit=1"), (200, "3".to_owned()));
+    assert_eq!(left("/v1/users/9/known-followers"), (200, "2".to_owned()));
+    assert_eq!(left("/v1/common?id=1&id=2"), (200, "0".to_owned()));
 }
 
 #[test]

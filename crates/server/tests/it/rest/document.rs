@@ -22,12 +22,18 @@ const CONTRACT: &[(&str, &str)] = &[
     ("get", "/v1/users/{id}/relationships"),
     ("get", "/v1/users/{id}/counts"),
     ("get", "/v1/counts"),
+    ("get", "/v1/users/{id}/common/{other}"),
+    ("get", "/v1/common"),
+    ("get", "/v1/users/{id}/known-followers"),
+    ("get", "/v1/users/{id}/suggestions"),
+    ("delete", "/v1/users/{id}/suggestions/{target}"),
     ("get", "/v1/changes"),
     ("get", "/v1/changes/stream"),
     ("post", "/v1/admin/import"),
     ("get", "/v1/admin/export"),
     ("post", "/v1/admin/verify"),
     ("get", "/v1/admin/backup"),
+    ("post", "/v1/admin/suggest"),
     ("get", "/healthz"),
     ("get", "/readyz"),
     ("get", "/metrics"),
@@ -61,7 +67,8 @@ fn served_and_documented_routes_are_the_same() {
         });
     for (path, methods) in paths {
         // An id that is none is refused by a route, and by nothing else.
-        let address = path.replace("{id}", "x").replace("{follower}", "x").replace("{target}", "x");
+        let named = ["{id}", "{follower}", "{target}", "{other}"];
+        let address = named.iter().fold(path.to_owned(), |path, name| path.replace(name, "x"));
         for method in ["get", "post", "put", "patch", "delete"] {
             let answer = server.request(&method.to_uppercase(), &format!("{address}?no=1"), &[], b"");
             let served = answer.status != 404 && answer.status != 405;

@@ -8,5 +8,7 @@ mod document;
 mod errors;
 mod graph;
 mod lifecycle;
+mod overlaps;
 mod server;
+mod suggestions;
 mod tls;

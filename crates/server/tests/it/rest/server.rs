@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kinfolk_conformance::{ModelStore, SimulatedClock};
+use kinfolk_conformance::SimulatedClock;
 use kinfolk_core::graph::{Graph, GraphSettings};
 use kinfolk_core::{IdKind, Keyring, SigningKey};
 use kinfolk_server::rest::{self, RestSettings};
@@ -16,12 +16,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::{Answer, Connection};
 use crate::administration::Scripted;
+use crate::store::{Watch, WatchedStore};
 
 pub struct Server {
     pub address: SocketAddr,
-    pub door: Arc<Door<ModelStore>>,
+    pub door: Arc<Door<WatchedStore>>,
     pub clock: Arc<SimulatedClock>,
     pub administration: Arc<Scripted>,
+    pub watch: Watch,
     stop: CancellationToken,
     served: Option<JoinHandle<()>>,
     runtime: Runtime,
@@ -56,7 +58,16 @@ impl Server {
         let served = rest::serve(listener, tls, Arc::clone(&door), settings, stop.clone());
         let served = Some(runtime.spawn(served));
         let clock = Arc::new(SimulatedClock::default());
-        Self { address, door, clock, administration: Arc::default(), stop, served, runtime }
+        Self {
+            address,
+            door,
+            clock,
+            administration: Arc::default(),
+            watch: Watch::default(),
+            stop,
+            served,
+            runtime,
+        }
     }
 
     pub fn open(&self, kind: IdKind, access: Access) {
@@ -65,7 +76,7 @@ impl Server {
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let administration = Arc::clone(&self.administration);
         self.door.open(Arc::new(Service {
-            graph: Graph::new(ModelStore::new(kind, clock), keys, settings),
+            graph: Graph::new(WatchedStore::new(kind, clock, &self.watch), keys, settings),
             limits: access.limits(),
             access,
             metrics: Metrics::default(),

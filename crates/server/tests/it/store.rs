@@ -1,14 +1,14 @@
-//! The reference store, with a count of its commits and a gate that holds them back.
+//! The reference store, with a count of its commits and a gate that holds them back; walks can be made to never end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Receipt, Side, WriteRequest,
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    WriteRequest,
 };
-use kinfolk_core::graph::{Overlap, UserSet};
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
@@ -17,30 +17,42 @@ use tokio::sync::Semaphore;
 
 pub struct WatchedStore {
     model: ModelStore,
-    commits: Arc<AtomicUsize>,
-    gate: Arc<Semaphore>,
-    broken: Arc<AtomicBool>,
+    watch: Watch,
 }
 
 /// What a test sees of the store and does to it.
 #[derive(Clone)]
-pub struct Watch {
-    commits: Arc<AtomicUsize>,
-    gate: Arc<Semaphore>,
-    broken: Arc<AtomicBool>,
+pub struct Watch(Arc<Watched>);
+
+struct Watched {
+    commits: AtomicUsize,
+    gate: Semaphore,
+    broken: AtomicBool,
+    endless: AtomicBool,
+    walks_begun: AtomicUsize,
+    walks_ended: AtomicUsize,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self(Arc::new(Watched {
+            commits: AtomicUsize::new(0),
+            gate: Semaphore::new(Semaphore::MAX_PERMITS),
+            broken: AtomicBool::new(false),
+            endless: AtomicBool::new(false),
+            walks_begun: AtomicUsize::new(0),
+            walks_ended: AtomicUsize::new(0),
+        }))
+    }
 }
 
 impl WatchedStore {
-    pub fn new(kind: IdKind) -> (Self, Watch) {
-        let gate = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
-        let watch = Watch { commits: Arc::default(), gate, broken: Arc::default() };
-        let model = ModelStore::new(kind, Arc::new(SimulatedClock::default()));
-        let Watch { commits, gate, broken } = watch.clone();
-        (Self { model, commits, gate, broken }, watch)
+    pub fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
+        Self { model: ModelStore::new(kind, clock), watch: watch.clone() }
     }
 
     fn require_whole(&self) -> Result<()> {
-        if self.broken.load(Ordering::SeqCst) {
+        if self.watch.0.broken.load(Ordering::SeqCst) {
             return Err(Error::Corrupt { detail: "/a/secret/path is damaged".to_owned() });
         }
         Ok(())
@@ -50,21 +62,61 @@ impl WatchedStore {
 impl Watch {
     /// How many requests were written.
     pub fn commits(&self) -> usize {
-        self.commits.load(Ordering::SeqCst)
+        self.0.commits.load(Ordering::SeqCst)
     }
 
     /// No write is answered until [`Watch::open`].
     pub fn close(&self) {
-        self.gate.forget_permits(Semaphore::MAX_PERMITS);
+        self.0.gate.forget_permits(Semaphore::MAX_PERMITS);
     }
 
     /// From here on writes and counts fail.
     pub fn damage(&self) {
-        self.broken.store(true, Ordering::SeqCst);
+        self.0.broken.store(true, Ordering::SeqCst);
     }
 
     pub fn open(&self) {
-        self.gate.add_permits(Semaphore::MAX_PERMITS);
+        self.0.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// From here on walks go on until they are given up.
+    pub fn make_walks_endless(&self) {
+        self.0.endless.store(true, Ordering::SeqCst);
+    }
+
+    /// How many walks have begun, and how many of them have ended, one way or the other.
+    pub fn walks(&self) -> (usize, usize) {
+        let ended = self.0.walks_ended.load(Ordering::SeqCst);
+        (self.0.walks_begun.load(Ordering::SeqCst), ended)
+    }
+
+    /// Waits until so many walks have begun and ended.
+    pub fn await_walks(&self, walks: (usize, usize)) {
+        let patience = Instant::now() + Duration::from_secs(30);
+        while self.walks() != walks {
+            assert!(Instant::now() < patience, "{:?} instead of {walks:?}", self.walks());
+            std::thread::yield_now();
+        }
+    }
+
+    fn begin_walk(&self) -> Walk<'_> {
+        self.0.walks_begun.fetch_add(1, Ordering::SeqCst);
+        Walk(self)
+    }
+}
+
+/// A walk that goes on.
+struct Walk<'a>(&'a Watch);
+
+impl Walk<'_> {
+    fn is_endless(&self) -> bool {
+        self.0.0.endless.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Walk<'_> {
+    fn drop(&mut self) {
+        self.0.0.walks_ended.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -78,9 +130,9 @@ impl EdgeStore for WatchedStore {
     }
 
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let _passed = self.gate.acquire().await.unwrap();
+        let _passed = self.watch.0.gate.acquire().await.unwrap();
         self.require_whole()?;
-        self.commits.fetch_add(1, Ordering::SeqCst);
+        self.watch.0.commits.fetch_add(1, Ordering::SeqCst);
         self.model.write(request).await
     }
 
@@ -135,6 +187,10 @@ impl EdgeStore for WatchedStore {
 
 impl SuggestionStore for WatchedStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+        let walk = self.watch.begin_walk();
+        if walk.is_endless() {
+            std::future::pending::<()>().await;
+        }
         self.model.candidates(of, bounds).await
     }
 
@@ -147,6 +203,13 @@ impl SuggestionStore for WatchedStore {
         request: EveryoneRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
+        let walk = self.watch.begin_walk();
+        if walk.is_endless() {
+            while watch(1, 2) {
+                std::thread::yield_now();
+            }
+            return Ok(EveryoneReport { users: 1, ..EveryoneReport::default() });
+        }
         self.model.suggest_for_everyone(request, watch)
     }
 }

@@ -1,0 +1,33 @@
+//! What the settings of suggestions mean to the graph. How suggestions are found is the store's business.
+
+use std::thread::available_parallelism;
+
+use kinfolk_core::suggest::{EveryoneRequest, SuggestSettings, WalkBounds};
+
+use super::Suggest;
+
+impl Suggest {
+    /// The rules for requests.
+    pub fn in_requests(&self) -> SuggestSettings {
+        SuggestSettings { per_node: self.per_node.0, fresh_for: self.fresh.0, ..SuggestSettings::default() }
+    }
+
+    /// The computation for everyone, where nobody asks for another.
+    pub fn for_everyone(&self) -> EveryoneRequest {
+        let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
+        EveryoneRequest {
+            bounds: WalkBounds {
+                per_node: bound(self.batch_per_node),
+                results: self.keep.0,
+                ranking: self.ranking,
+            },
+            threads: self.threads.map_or_else(cores, |threads| threads.0),
+            afresh: false,
+        }
+    }
+}
+
+/// A bound as it is set: 0 for none.
+pub fn bound(number: u32) -> Option<usize> {
+    (number > 0).then_some(number as usize)
+}
