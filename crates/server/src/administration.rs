@@ -2,12 +2,19 @@
 
 use std::io::{Read, Write};
 
+use kinfolk_core::suggest::{EveryoneRequest, Ranking, WalkBounds};
 use kinfolk_core::{Error, Position, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
     /// The state of the store, for metrics. Cheap: it is asked at every scrape.
     fn figures(&self) -> Vec<Figure>;
+
+    /// How suggestions are computed for everyone, where the caller leaves it open.
+    fn everyone(&self) -> EveryoneRequest {
+        let bounds = WalkBounds { per_node: None, results: 100, ranking: Ranking::default() };
+        EveryoneRequest { bounds, threads: 1, afresh: false }
+    }
 
     /// Adds the edges that a file has; the file comes in as bytes. All or nothing.
     fn import(

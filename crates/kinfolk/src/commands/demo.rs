@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
-use kinfolk_core::graph::{Counts, Edge, ListPage, PageRequest};
+use kinfolk_core::graph::{Edge, ListEntry, PageRequest};
 use kinfolk_core::{Clock, EdgeKind, Id, SystemClock, Timestamp};
 use kinfolk_embedded::{ImportOptions, Progress};
 
@@ -22,6 +22,10 @@ const KIND: EdgeKind = EdgeKind::Follow;
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
+/// Among so many of the newest followers, one is looked for that follows many.
+const LOOKED_AT: usize = 100;
+/// How many lines of an answer are shown.
+const SHOWN: usize = 3;
 /// Edges are spread over this time before now, so that lists have something to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
@@ -59,7 +63,7 @@ impl Arguments {
     }
 }
 
-/// Two users that have something to show: one with many followers, and one of these.
+/// Two users that have something to show: one with many followers, and one of the newest of these, who follows many.
 #[derive(Clone, Copy)]
 struct Cast {
     star: Id,
@@ -76,15 +80,11 @@ fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
     load(&open, graph, context)?;
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
 
-    let star = graph.id(0);
-    let page = open.run(open.graph().followers(KIND, star, PageRequest { limit: 3, cursor: None }, None))?;
-    let fan = page.items.first().map_or(star, |entry| entry.id);
-    let counts = open.run(open.graph().counts(KIND, &[star, fan], None))?;
-    show(&mut out, star, fan, &page, &counts)?;
+    let cast = show(&mut out, &open, graph.id(0))?;
     let per_check = time_checks(&open, graph);
     writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
     open.close()?;
-    Ok(Cast { star, fan })
+    Ok(cast)
 }
 
 /// Serves until Ctrl-C.
@@ -130,6 +130,7 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::
     writeln!(out, "Ctrl-C ends it and removes everything.")?;
     out.flush()
 }
+
 fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
@@ -155,16 +156,29 @@ fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
     Ok(())
 }
 
-fn show(out: &mut impl Write, star: Id, fan: Id, page: &ListPage, counts: &[Counts]) -> io::Result<()> {
-    for (id, counts) in [star, fan].iter().zip(counts) {
+/// Shows a few answers about a user with many followers and one of these.
+fn show(out: &mut impl Write, open: &OpenGraph, star: Id) -> Result<Cast> {
+    let (graph, request) = (open.graph(), PageRequest { limit: LOOKED_AT, cursor: None });
+    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, star, request, None))?.items;
+    let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
+    let counts = open.run(graph.counts(KIND, &ids, None))?;
+    let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
+    let fan = busiest.map_or(star, |(&id, _)| id);
+
+    let users = [star, fan];
+    for (id, counts) in users.iter().zip(open.run(graph.counts(KIND, &users, None))?) {
         let (following, followers) = (grouped(counts.following), grouped(counts.followers));
         writeln!(out, "user {id} follows {following} and has {followers} followers")?;
     }
     writeln!(out, "the newest followers of user {star}:")?;
-    for entry in &page.items {
+    for entry in newest.iter().take(SHOWN) {
         writeln!(out, "  {} since {}", entry.id, entry.since)?;
     }
-    Ok(())
+    writeln!(out, "whom user {fan} may know:")?;
+    for found in open.run(graph.suggestions(fan, SHOWN, None))?.items {
+        writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
+    }
+    Ok(Cast { star, fan })
 }
 
 /// Checks random pairs; gives the mean nanoseconds of one.

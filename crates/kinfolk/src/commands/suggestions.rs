@@ -56,8 +56,10 @@ impl DismissArguments {
         let target = context.place.open()?;
         let done = target.dismiss(self.id, self.target)?;
         target.close()?;
-        let when = if done.changed { "any more" } else { "in any case" };
-        let said = format!("{} is not suggested to {} {when}", self.target, self.id);
+        let said = match done.changed {
+            true => format!("{} is not suggested to {} any more", self.target, self.id),
+            false => format!("{} was dismissed by {} already", self.target, self.id),
+        };
         context.print(&Written::new(done, said))?;
         Ok(Outcome::Done)
     }

@@ -76,7 +76,7 @@ impl SuggestWish {
         let parameter = |name: &str, value: Option<String>| value.map(|value| format!("{name}={value}"));
         let parameters = [
             parameter("ranking", self.ranking.map(|ranking| ranking.name().to_owned())),
-            parameter("per_node", self.per_node.and_then(bound).map(|count| count.to_string())),
+            parameter("per_node", self.per_node.map(|count| count.to_string())),
             parameter("keep", self.keep.map(|count| count.to_string())),
             parameter("threads", self.threads.map(|count| count.to_string())),
             parameter("afresh", self.afresh.then(|| "true".to_owned())),
@@ -101,6 +101,6 @@ mod tests {
         let all = SuggestWish { ranking, per_node: Some(0), keep: Some(9), threads: Some(2), afresh: true };
         let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::AdamicAdar };
         assert_eq!(all.request(settings), EveryoneRequest { bounds, threads: 2, afresh: true });
-        assert_eq!(all.query(), "ranking=adamic-adar&keep=9&threads=2&afresh=true");
+        assert_eq!(all.query(), "ranking=adamic-adar&per_node=0&keep=9&threads=2&afresh=true");
     }
 }

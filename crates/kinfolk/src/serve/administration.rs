@@ -4,6 +4,7 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 
 use kinfolk_core::graph::EdgeStore;
+use kinfolk_core::suggest::EveryoneRequest;
 use kinfolk_core::{Error, Result};
 use kinfolk_embedded::{Embedded, Progress as StoreProgress};
 use kinfolk_server::{
@@ -14,6 +15,7 @@ use super::figures;
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Stop, Text, read_parquet};
 use crate::output::{Columns, EdgeEncoder};
+use crate::place::Folder;
 
 /// What an imported file is called in messages: the server does not know its name.
 pub const IMPORTED_FILE: &str = "the file";
@@ -27,14 +29,22 @@ pub struct EmbeddedAdministration {
     folder: PathBuf,
     following_limit: u32,
     sort_memory: usize,
+    everyone: EveryoneRequest,
     /// A store takes in one import at a time; a second one waits.
     importing: std::sync::Mutex<()>,
 }
 
 impl EmbeddedAdministration {
     /// Administration of a store in a folder.
-    pub fn new(store: Embedded, folder: PathBuf, following_limit: u32, sort_memory: usize) -> Self {
-        Self { store, folder, following_limit, sort_memory, importing: std::sync::Mutex::new(()) }
+    pub fn new(store: Embedded, folder: &Folder) -> Self {
+        Self {
+            store,
+            folder: folder.path.clone(),
+            following_limit: folder.graph.following_limit,
+            sort_memory: folder.settings.sort_memory,
+            everyone: folder.everyone,
+            importing: std::sync::Mutex::new(()),
+        }
     }
 
     /// Removes what a process that was killed in the middle of a backup has left.
@@ -79,6 +89,10 @@ impl EmbeddedAdministration {
 impl Administration for EmbeddedAdministration {
     fn figures(&self) -> Vec<Figure> {
         figures::figures(&self.store)
+    }
+
+    fn everyone(&self) -> EveryoneRequest {
+        self.everyone
     }
 
     fn import(

@@ -170,12 +170,7 @@ async fn load(folder: Folder) -> Result<Embedded> {
 }
 
 fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embedded>> {
-    let administration = EmbeddedAdministration::new(
-        store.clone(),
-        folder.path.clone(),
-        folder.graph.following_limit,
-        folder.settings.sort_memory,
-    );
+    let administration = EmbeddedAdministration::new(store.clone(), folder);
     administration.remove_leftovers();
     let keys = store.keyring();
     Arc::new(Service {

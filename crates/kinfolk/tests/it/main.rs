@@ -14,4 +14,5 @@ mod real_data;
 mod resume;
 mod serve;
 mod stores;
+mod suggest;
 mod support;

@@ -133,7 +133,8 @@ pub fn stable(text: &str) -> String {
         let is_time = word.len() == 24 && word.ends_with('Z') && word.as_bytes()[10] == b'T';
         out.push_str(if is_time {
             "TIME"
-        } else if word.len() > 40 {
+        } else if word.len() > 36 {
+            // Longer than a UUID.
             "OPAQUE"
         } else {
             word

@@ -8,5 +8,6 @@ mod life;
 mod remote;
 mod running;
 mod stream;
+mod suggest;
 mod tls;
 mod traces;

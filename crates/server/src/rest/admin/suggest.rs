@@ -1,8 +1,6 @@
 //! Suggestions for everyone, computed through a running server. Which are the best is the store's business.
 
-use std::num::NonZero;
 use std::sync::Arc;
-use std::thread::available_parallelism;
 
 use axum::extract::State;
 use kinfolk_core::Result;
@@ -17,8 +15,8 @@ use super::{permit, progress};
 use crate::administration::Progress;
 use crate::metrics::Operation;
 
-/// How many suggestions of each user are stored.
-const KEEP_MAX: usize = 100;
+/// More than this is never in one answer.
+const KEEP_MAX: usize = 1_000;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;
 
@@ -39,13 +37,13 @@ impl From<EveryoneReport> for Computed {
 /// Computes suggestions for everyone, and stores them.
 ///
 /// The answer is lines of JSON: progress, and at last a result or an error. The work stops when the client leaves; the
-/// next call with the same parameters goes on with it, unless it is to start afresh.
+/// next call with the same parameters goes on with it, unless it is to start afresh. What is left open is as the server is set.
 #[utoipa::path(post, path = "/v1/admin/suggest", tag = "admin",
     params(
         ("ranking" = inline(Option<String>), Query, description = "What makes the best: count, jaccard or adamic-adar", pattern = "^(count|jaccard|adamic-adar)$"),
-        ("per_node" = inline(Option<u32>), Query, description = "Look only at so many of those whom a user follows, the most recent ones; at all of them without it", minimum = 1, maximum = 1000000),
-        ("keep" = inline(Option<u32>), Query, description = "How many to store for each user", minimum = 1, maximum = 100),
-        ("threads" = inline(Option<u32>), Query, description = "How many threads work at it; as many as there are processors without it", minimum = 1, maximum = 256),
+        ("per_node" = inline(Option<u32>), Query, description = "Look only at so many of those whom a user follows, the most recent ones; 0 for all of them", minimum = 0, maximum = 1000000),
+        ("keep" = inline(Option<u32>), Query, description = "How many to store for each user", minimum = 1, maximum = 1000),
+        ("threads" = inline(Option<u32>), Query, description = "How many threads work at it", minimum = 1, maximum = 256),
         ("afresh" = inline(Option<bool>), Query, description = "Start over, even if there is something to go on with")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
 pub async fn suggest<S: Store>(
@@ -54,7 +52,7 @@ pub async fn suggest<S: Store>(
     mut query: Query,
     _: NoBody,
 ) -> Answered {
-    let request = request(&mut query)?;
+    let request = request(&mut query, call.service.administration.everyone())?;
     query.end()?;
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
@@ -68,20 +66,22 @@ pub async fn suggest<S: Store>(
     }))
 }
 
-fn request(query: &mut Query) -> Result<EveryoneRequest> {
+/// The request that a query makes up with the server's settings.
+fn request(query: &mut Query, settings: EveryoneRequest) -> Result<EveryoneRequest> {
+    let EveryoneRequest { bounds, threads, .. } = settings;
     let ranking = match query.one("ranking")? {
-        None => Ranking::default(),
+        None => bounds.ranking,
         Some(name) => Ranking::from_name(&name).ok_or_else(|| {
             let names = Ranking::ALL.map(Ranking::name).join(", ");
             invalid(format!("the parameter ranking must be one of: {names}"))
         })?,
     };
+    let per_node = query.number_in("per_node", 0..=PER_NODE_MAX)?;
     let bounds = WalkBounds {
-        per_node: query.number_in("per_node", 1..=PER_NODE_MAX)?,
-        results: query.number_in("keep", 1..=KEEP_MAX)?.unwrap_or(KEEP_MAX),
+        per_node: per_node.map_or(bounds.per_node, |count| (count > 0).then_some(count)),
+        results: query.number_in("keep", 1..=KEEP_MAX)?.unwrap_or(bounds.results),
         ranking,
     };
-    let threads = query.number_in("threads", 1..=THREADS_MAX)?;
-    let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
+    let threads = query.number_in("threads", 1..=THREADS_MAX)?.unwrap_or(threads);
     Ok(EveryoneRequest { bounds, threads, afresh: query.flag("afresh")? })
 }
