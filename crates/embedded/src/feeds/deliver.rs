@@ -1,0 +1,136 @@
+//! The thread that delivers: takes jobs in turns and brings their effect into inboxes.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::graph::{Edge, ListKey, Side};
+use kinfolk_core::{Clock, EdgeKind, Id, Result};
+
+use super::deliveries::{Delivery, Job};
+use super::inbox::{Key, pack, unpack};
+use crate::maintenance;
+use crate::store::Store;
+
+/// How many followers get a post before it is another post's turn.
+const FOLLOWERS_IN_A_TURN: usize = 1_000;
+/// How often inboxes are looked through for those that nobody reads, and stored.
+const TIDY_EVERY: Duration = Duration::from_secs(60);
+const SAVE_EVERY: Duration = Duration::from_secs(15 * 60);
+/// How long to wait after rows could not be read.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Works until it is told to stop.
+pub fn run(store: &Arc<Store>, clock: &Arc<dyn Clock>) {
+    maintenance::yield_to_others();
+    let (mut tidied, mut saved) = (Instant::now(), Instant::now());
+    let mut delivered_then = store.feeds.deliveries.delivered();
+    while !store.feeds.deliveries.is_stopping() {
+        if let Some(delivery) = store.feeds.deliveries.next(TIDY_EVERY) {
+            take_turn(store, delivery);
+        }
+        if tidied.elapsed() >= TIDY_EVERY {
+            tidied = Instant::now();
+            let idle = store.settings.inbox_idle.as_millis() as u64;
+            let bytes_max = usize::try_from(store.settings.inbox_bytes).unwrap_or(usize::MAX);
+            store.feeds.inboxes.tidy(super::now(clock).saturating_sub(idle), bytes_max);
+        }
+        let delivered = store.feeds.deliveries.delivered();
+        if saved.elapsed() >= SAVE_EVERY && delivered > delivered_then {
+            (saved, delivered_then) = (Instant::now(), delivered);
+            if let Err(error) = super::save(store) {
+                tracing::error!(%error, "inboxes could not be stored; after a crash they are filled again");
+            }
+        }
+    }
+}
+
+fn take_turn(store: &Store, delivery: Delivery) {
+    match work(store, delivery.job) {
+        Ok(None) => store.feeds.deliveries.finish(&delivery),
+        Ok(Some(job)) => store.feeds.deliveries.put_back(Delivery { job, ..delivery }),
+        Err(error) => {
+            tracing::error!(%error, "a post could not be delivered; it is tried again");
+            store.feeds.deliveries.put_back(delivery);
+            store.feeds.deliveries.pause(RETRY_AFTER);
+        }
+    }
+}
+
+/// Does a part of a job; returns what is left of it.
+fn work(store: &Store, job: Job) -> Result<Option<Job>> {
+    match job {
+        Job::Push { author, key, after } => {
+            let packed = pack(key);
+            let after = for_followers(store, author, after, |of| store.feeds.inboxes.push(of, &packed))?;
+            Ok(after.map(|after| Job::Push { author, key, after: Some(after) }))
+        }
+        Job::TakeBack { author, key, after } => {
+            let followers = store.index.counts(EdgeKind::Follow, author).followers;
+            // Looking through very many inboxes for one key is not worth it: readers see that the post is gone.
+            if followers >= store.settings.fan_out_threshold {
+                return Ok(None);
+            }
+            let packed = [pack(key)];
+            let after = for_followers(store, author, after, |of| store.feeds.inboxes.remove(of, &packed))?;
+            Ok(after.map(|after| Job::TakeBack { author, key, after: Some(after) }))
+        }
+        Job::BringIn { follower, followee } => {
+            let (newest, more) = newest_pushed(store, followee, store.settings.backfill_posts, None)?;
+            store.feeds.inboxes.bring_in(follower, &newest, more);
+            Ok(None)
+        }
+        Job::TakeOut { follower, followee } => {
+            take_out(store, follower, followee)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Visits some followers of an author; returns the place to go on after, unless these were the last.
+fn for_followers(
+    store: &Store,
+    author: Id,
+    after: Option<ListKey>,
+    mut visit: impl FnMut(Id),
+) -> Result<Option<ListKey>> {
+    if store.feeds.inboxes.is_empty() {
+        return Ok(None);
+    }
+    let list = (EdgeKind::Follow, Side::Followers, author);
+    let followers = store.rows.list(list, after, FOLLOWERS_IN_A_TURN)?;
+    followers.iter().for_each(|entry| visit(entry.id));
+    Ok(followers.last().copied().filter(|_| followers.len() == FOLLOWERS_IN_A_TURN))
+}
+
+/// The newest posts of an author that are delivered by push, as far as a key reaches; and whether there are more.
+fn newest_pushed(store: &Store, author: Id, most: usize, reach: Option<PostKey>) -> Result<(Vec<Key>, bool)> {
+    let mut newest = Vec::new();
+    for post in store.posts.by_author(author, None) {
+        let (key, mode) = post?;
+        if reach.is_some_and(|reach| key > reach) {
+            return Ok((newest, true));
+        }
+        if mode == Mode::Push {
+            if newest.len() == most {
+                return Ok((newest, true));
+            }
+            newest.push(pack(key));
+        }
+    }
+    Ok((newest, false))
+}
+
+/// Takes the posts of an author out of an inbox, unless the user follows the author again.
+fn take_out(store: &Store, follower: Id, followee: Id) -> Result<()> {
+    // A job that was tried again may come after the one that brings the posts in again.
+    if store.index.contains(EdgeKind::Follow, Edge { follower, followee }) {
+        return Ok(());
+    }
+    let Some(inbox) = store.feeds.inboxes.read(follower, 0) else { return Ok(()) };
+    let Some(oldest) = inbox.keys().get(..store.feeds.inboxes.capacity().key_len) else { return Ok(()) };
+    let reach = unpack(store.identity.ids, oldest);
+    let (keys, _) = newest_pushed(store, followee, usize::MAX, reach)?;
+    store.feeds.inboxes.remove(follower, &keys);
+    Ok(())
+}

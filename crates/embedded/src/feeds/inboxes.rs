@@ -1,0 +1,227 @@
+//! All inboxes in memory, in shards. Only those have one who have read their feed not too long ago.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use foldhash::fast::RandomState;
+use kinfolk_core::Id;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::inbox::{Capacity, Inbox, Key};
+
+const SHARDS: usize = 256;
+/// What an inbox takes beside its own bytes: its place in a map, and what the allocator adds. Roughly.
+const OVERHEAD_BYTES: usize = 96;
+
+/// The inboxes.
+pub struct Inboxes {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+    capacity: Capacity,
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+    entries: AtomicU64,
+}
+
+type Shard = HashMap<Id, Inbox, RandomState>;
+
+impl Inboxes {
+    /// None yet.
+    pub fn new(capacity: Capacity) -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
+        let hasher = RandomState::default();
+        let (count, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { shards, hasher, capacity, count, bytes, entries: AtomicU64::new(0) }
+    }
+
+    /// What each can hold.
+    pub fn capacity(&self) -> Capacity {
+        self.capacity
+    }
+
+    fn shard(&self, of: Id) -> MutexGuard<'_, Shard> {
+        // Other bits than the map itself uses.
+        self.shards[(self.hasher.hash_one(of) >> 24) as usize % SHARDS].lock()
+    }
+
+    /// How many there are, what they take, and how many keys were ever put in.
+    pub fn figures(&self) -> (usize, usize, u64) {
+        let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        (of(&self.count), of(&self.bytes), self.entries.load(Ordering::Relaxed))
+    }
+
+    /// Whether there are none at all.
+    pub fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether a user has one.
+    pub fn has(&self, of: Id) -> bool {
+        !self.is_empty() && self.shard(of).contains_key(&of)
+    }
+
+    /// Makes an inbox for a user who has none, which takes what is pushed from now on.
+    pub fn begin(&self, of: Id, now: u64) {
+        let mut shard = self.shard(of);
+        if !shard.contains_key(&of) {
+            self.add(&mut shard, of, Inbox::filling(now));
+        }
+    }
+
+    /// Puts an inbox in that was stored.
+    pub fn restore(&self, of: Id, inbox: Inbox) {
+        let mut shard = self.shard(of);
+        self.add(&mut shard, of, inbox);
+    }
+
+    fn add(&self, shard: &mut Shard, of: Id, inbox: Inbox) {
+        self.bytes.fetch_add(inbox.bytes() + OVERHEAD_BYTES, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Release);
+        shard.insert(of, inbox);
+    }
+
+    /// Changes a user's inbox, if there is one.
+    fn change<T>(&self, of: Id, change: impl FnOnce(&mut Inbox, Capacity) -> T) -> Option<T> {
+        let mut shard = self.shard(of);
+        let inbox = shard.get_mut(&of)?;
+        let before = inbox.bytes();
+        let result = change(inbox, self.capacity);
+        let after = inbox.bytes();
+        if after != before {
+            self.bytes.fetch_add(after, Ordering::Relaxed);
+            self.bytes.fetch_sub(before, Ordering::Relaxed);
+        }
+        Some(result)
+    }
+
+    /// Puts a key into a user's inbox, if there is one.
+    pub fn push(&self, of: Id, key: &[u8]) {
+        if self.change(of, |inbox, capacity| inbox.insert(key, capacity)) == Some(true) {
+            self.entries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes keys out of a user's inbox.
+    pub fn remove(&self, of: Id, keys: &[Key]) {
+        self.change(of, |inbox, capacity| {
+            for key in keys {
+                inbox.remove(key, capacity.key_len);
+            }
+        });
+    }
+
+    /// Adds what an author has posted to a user's inbox: from new to old; `more` if there is more.
+    pub fn bring_in(&self, of: Id, newest: &[Key], more: bool) {
+        self.change(of, |inbox, capacity| inbox.bring_in(newest, more, capacity));
+    }
+
+    /// Ends the filling of an inbox, unless it was filled or dropped meanwhile.
+    pub fn fill(&self, of: Id, newest: &[Key], more: bool) {
+        self.change(of, |inbox, capacity| {
+            if inbox.is_filling() {
+                inbox.fill(newest, more, capacity);
+            }
+        });
+    }
+
+    /// A copy of a user's inbox, which notes that the user was here; `None` where there is none that is filled.
+    pub fn read(&self, of: Id, now: u64) -> Option<Inbox> {
+        let mut shard = self.shard(of);
+        let inbox = shard.get_mut(&of).filter(|inbox| !inbox.is_filling())?;
+        inbox.seen_at = inbox.seen_at.max(now);
+        Some(inbox.clone())
+    }
+
+    /// Drops all: they are filled again when their users come.
+    pub fn clear(&self) {
+        self.keep(|_| false);
+    }
+
+    /// Drops those that are not to be kept. Those that are being filled stay where others do.
+    pub fn keep(&self, mut is_kept: impl FnMut(&Inbox) -> bool) {
+        for shard in &self.shards {
+            shard.lock().retain(|_, inbox| {
+                let kept = is_kept(inbox);
+                if !kept {
+                    self.bytes.fetch_sub(inbox.bytes() + OVERHEAD_BYTES, Ordering::Relaxed);
+                    self.count.fetch_sub(1, Ordering::Release);
+                }
+                kept
+            });
+        }
+    }
+
+    /// Drops those whose users have not been seen since a time, and then the longest unseen until the rest fits.
+    pub fn tidy(&self, seen_since: u64, bytes_max: usize) {
+        self.keep(|inbox| inbox.seen_at >= seen_since);
+        let (_, bytes, _) = self.figures();
+        if bytes <= bytes_max {
+            return;
+        }
+        let mut seen: Vec<(u64, usize)> = Vec::new();
+        self.visit(|_, inbox| seen.push((inbox.seen_at, inbox.bytes() + OVERHEAD_BYTES)));
+        seen.sort_unstable();
+        // Some more than needed, so that it is not needed again at once.
+        let mut excess = bytes - bytes_max / 10 * 9;
+        let last = seen.iter().find(|(_, bytes)| {
+            excess = excess.saturating_sub(*bytes);
+            excess == 0
+        });
+        let unseen_until = last.map_or(u64::MAX, |&(seen_at, _)| seen_at);
+        self.keep(|inbox| inbox.seen_at > unseen_until);
+    }
+
+    /// Shows every inbox that is filled, one shard at a time.
+    pub fn visit(&self, mut visitor: impl FnMut(Id, &Inbox)) {
+        for shard in &self.shards {
+            let shard = shard.lock();
+            shard.iter().filter(|(_, inbox)| !inbox.is_filling()).for_each(|(&of, inbox)| visitor(of, inbox));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inboxes() -> Inboxes {
+        Inboxes::new(Capacity { key_len: 1, entries: 3 })
+    }
+
+    #[test]
+    fn only_those_who_have_one_get_something() {
+        let inboxes = inboxes();
+        let (a, b) = (Id::Integer(1), Id::Integer(2));
+        inboxes.push(a, b"x");
+        inboxes.begin(b, 5);
+        assert!(inboxes.read(b, 5).is_none(), "it is not filled");
+        inboxes.push(b, b"c");
+        inboxes.fill(b, &[b"d".to_vec(), b"b".to_vec()], false);
+        inboxes.fill(b, &[b"a".to_vec()], false);
+        assert_eq!(inboxes.read(b, 5).unwrap().keys(), b"bcd");
+        inboxes.remove(b, &[b"c".to_vec()]);
+        assert_eq!((inboxes.has(a), inboxes.has(b)), (false, true));
+        assert_eq!(inboxes.figures().0, 1);
+        inboxes.clear();
+        assert_eq!(inboxes.figures().1, 0);
+        inboxes.fill(b, &[], false);
+        assert!(!inboxes.has(b), "what was dropped while it was filled stays dropped");
+    }
+
+    #[test]
+    fn the_longest_unseen_are_dropped_first() {
+        let inboxes = inboxes();
+        for user in 0..100 {
+            inboxes.begin(Id::Integer(user), user);
+            inboxes.fill(Id::Integer(user), &[], false);
+        }
+        inboxes.tidy(10, usize::MAX);
+        assert_eq!(inboxes.figures().0, 90);
+        let (_, bytes, _) = inboxes.figures();
+        inboxes.tidy(0, bytes / 2);
+        let (count, bytes_after, _) = inboxes.figures();
+        assert!(count < 46 && count > 35 && bytes_after <= bytes / 2, "{count}");
+        assert!(inboxes.has(Id::Integer(99)) && !inboxes.has(Id::Integer(11)));
+    }
+}

@@ -1,0 +1,116 @@
+//! Home feeds: inboxes, what is still to be delivered to them, and the thread that does it.
+//!
+//! Inboxes are a projection in memory that can be dropped at any time: whoever reads without one gets one filled from
+//! the authors' posts. They hold posts that are delivered by push and nothing else; posts delivered by pull are found by
+//! their authors. A page takes into account what is not delivered yet, so it is right however late deliveries are.
+
+mod deliver;
+mod deliveries;
+mod inbox;
+mod inboxes;
+mod merge;
+mod page;
+mod snapshot;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::feed::Delivery as Mode;
+use kinfolk_core::{Clock, EdgeKind, IdKind, Position, Timestamp};
+
+use self::deliveries::{Deliveries, Delivery, Job};
+use self::inbox::Capacity;
+use self::inboxes::Inboxes;
+use crate::log::{Event, EventBody};
+use crate::settings::Settings;
+
+pub use deliver::run;
+pub use page::page;
+pub use snapshot::{load, save};
+
+/// The feeds of all users.
+pub struct Feeds {
+    pub inboxes: Inboxes,
+    pub deliveries: Deliveries,
+}
+
+/// The state of feeds at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct FeedFigures {
+    pub lag_events: u64,
+    pub lag: Duration,
+    pub entries: u64,
+    pub inboxes: u64,
+    pub inbox_bytes: u64,
+}
+
+impl Feeds {
+    /// Feeds without inboxes, with everything delivered up to a position.
+    pub fn new(ids: IdKind, settings: &Settings, delivered: Position) -> Self {
+        let capacity = Capacity { key_len: inbox::key_len(ids), entries: settings.inbox_entries.max(1) };
+        let feeds = Self { inboxes: Inboxes::new(capacity), deliveries: Deliveries::default() };
+        feeds.deliveries.add(&[], delivered);
+        feeds
+    }
+
+    /// Takes note of events whose rows are there, before they are visible.
+    pub fn take_note(&self, events: &[Event]) {
+        let Some(newest) = events.last().map(|event| event.position) else { return };
+        // The edges of a store without inboxes, which is most of what happens, are none of our business.
+        let nobody_reads = self.inboxes.is_empty();
+        if nobody_reads && events.iter().all(|event| !matches!(event.body, EventBody::Posted(_))) {
+            return self.deliveries.add(&[], newest);
+        }
+        let job = |event| Some(Delivery { position: event.position, at: event.at, job: self.job(event)? });
+        let jobs: Vec<Delivery> = events.iter().filter_map(job).collect();
+        self.deliveries.add(&jobs, newest);
+    }
+
+    /// What an event means for inboxes, if anything.
+    fn job(&self, event: &Event) -> Option<Job> {
+        match &event.body {
+            EventBody::Followed(edge) | EventBody::Unfollowed(edge, _) => {
+                let (follower, followee) = (edge.follower, edge.followee);
+                if event.kind != EdgeKind::Follow || !self.inboxes.has(follower) {
+                    return None;
+                }
+                let is_followed = matches!(event.body, EventBody::Followed(_));
+                let job =
+                    if is_followed { Job::BringIn { follower, followee } } else { Job::TakeOut { follower, followee } };
+                Some(job)
+            }
+            EventBody::Posted(posted) => {
+                let (author, key) = (posted.post.author, posted.post.key());
+                (posted.delivery == Mode::Push).then_some(Job::Push { author, key, after: None })
+            }
+            EventBody::PostDeleted { id, author, created_at } => {
+                let key = kinfolk_core::feed::PostKey { since: *created_at, id: *id };
+                Some(Job::TakeBack { author: *author, key, after: None })
+            }
+            EventBody::Imported { .. } => {
+                // It names no edges. Whoever is being filled has perhaps looked before it.
+                self.inboxes.clear();
+                None
+            }
+        }
+    }
+
+    /// The state now.
+    pub fn figures(&self, now: Timestamp) -> FeedFigures {
+        let (lag_events, oldest) = self.deliveries.lag();
+        let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
+        let (inboxes, inbox_bytes, entries) = self.inboxes.figures();
+        FeedFigures {
+            lag_events,
+            lag: Duration::from_millis(lag_millis),
+            entries,
+            inboxes: inboxes as u64,
+            inbox_bytes: inbox_bytes as u64,
+        }
+    }
+}
+
+/// The time in milliseconds.
+fn now(clock: &Arc<dyn Clock>) -> u64 {
+    clock.now().millis()
+}

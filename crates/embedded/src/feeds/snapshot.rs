@@ -1,0 +1,164 @@
+//! Inboxes on disk, so that a restart need not fill all of them again. What came after a snapshot is delivered again.
+//!
+//! ```text
+//! magic "KINFOLKI" | version u32 | ids u32 | epoch u64 | position u64
+//! for each inbox: 1u8 | id | seen at u64 | 1u8 and the key that it is complete from, or 0u8 | length u32 | keys
+//! 0u8 | crc32c u32 of all before
+//! ```
+//!
+//! Little-endian but for ids and keys. Inboxes hold everything up to the position, and perhaps what came later. A snapshot
+//! that is missing or damaged is not an error: inboxes are filled when their users come.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use kinfolk_core::{Epoch, Id, IdKind, Position, Result};
+
+use super::inbox::{Inbox, key_len};
+use crate::files::{IoContext, remove_file, sync_folder};
+use crate::raw;
+use crate::store::Store;
+
+const MAGIC: &[u8; 8] = b"KINFOLKI";
+const VERSION: u32 = 1;
+const FILE_NAME: &str = "inboxes.snapshot";
+const BUFFER_BYTES: usize = 1 << 20;
+/// An inbox with more keys than this is damage.
+const KEYS_BYTES_MAX: u32 = 64 << 20;
+
+fn header(ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
+    let mut header = [0; 32];
+    header[..8].copy_from_slice(MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[12..16].copy_from_slice(&(raw::id_len(ids) as u32).to_le_bytes());
+    header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
+    header[24..].copy_from_slice(&position.0.to_le_bytes());
+    header
+}
+
+/// Stores all inboxes, replacing what was stored before.
+pub fn save(store: &Store) -> Result<()> {
+    let path = store.folder.join(FILE_NAME);
+    if store.feeds.inboxes.is_empty() {
+        return remove_file(&path);
+    }
+    let temporary = path.with_extension("tmp");
+    // The position is read first: what inboxes get meanwhile is delivered again, harmlessly.
+    let position = store.feeds.deliveries.delivered();
+    let write = || -> io::Result<()> {
+        let mut out = Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
+        out.bytes(&header(store.identity.ids, store.identity.epoch, position))?;
+        let mut result = Ok(());
+        let mut record = Vec::new();
+        store.feeds.inboxes.visit(|of, inbox| {
+            encode(&mut record, of, inbox);
+            if result.is_ok() {
+                result = out.bytes(&record);
+            }
+        });
+        result?;
+        out.bytes(&[0])?;
+        let checksum = out.checksum;
+        out.bytes(&checksum.to_le_bytes())?;
+        out.out.into_inner()?.sync_all()
+    };
+    write().during("writing", &temporary)?;
+    fs::rename(&temporary, &path).during("replacing", &path)?;
+    sync_folder(&store.folder)
+}
+
+fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
+    record.clear();
+    record.push(1);
+    raw::push_id(record, of);
+    record.extend_from_slice(&inbox.seen_at.to_le_bytes());
+    record.push(u8::from(inbox.complete_from().is_some()));
+    record.extend_from_slice(inbox.complete_from().unwrap_or_default());
+    record.extend_from_slice(&(inbox.keys().len() as u32).to_le_bytes());
+    record.extend_from_slice(inbox.keys());
+}
+
+/// What was stored: inboxes, and up to where they are complete.
+pub type Loaded = (Vec<(Id, Inbox)>, Position);
+
+/// Loads what was stored, if it is there and whole.
+pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<Loaded>> {
+    let path = folder.join(FILE_NAME);
+    remove_file(&path.with_extension("tmp"))?;
+    let file = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.during("opening", &path)?,
+    };
+    match read(file, ids, epoch) {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(error) => {
+            tracing::warn!(%error, "stored inboxes are not usable; they are filled again when their users come");
+            Ok(None)
+        }
+    }
+}
+
+fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
+    let invalid = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
+    let mut input = Source { input: BufReader::with_capacity(BUFFER_BYTES, file), checksum: 0 };
+    let start: [u8; 32] = input.array()?;
+    let position = Position(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
+    if start != header(ids, epoch, position) {
+        return Err(invalid("they are of another store, epoch or version"));
+    }
+    let mut inboxes = Vec::new();
+    while input.array()? == [1u8] {
+        let id = input.bytes(raw::id_len(ids))?;
+        let id = raw::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
+        let seen_at = u64::from_le_bytes(input.array()?);
+        let is_bounded = input.array()? == [1u8];
+        let complete_from = if is_bounded { Some(input.bytes(key_len(ids))?) } else { None };
+        let length = u32::from_le_bytes(input.array()?);
+        if length > KEYS_BYTES_MAX || !(length as usize).is_multiple_of(key_len(ids)) {
+            return Err(invalid("an inbox has an impossible length"));
+        }
+        let keys = input.bytes(length as usize)?;
+        inboxes.push((id, Inbox::stored(keys, complete_from, seen_at)));
+    }
+    let checksum = input.checksum;
+    if u32::from_le_bytes(input.array()?) != checksum {
+        return Err(invalid("their checksum is wrong"));
+    }
+    Ok((inboxes, position))
+}
+
+/// Writes and checksums.
+struct Sink<W> {
+    out: W,
+    checksum: u32,
+}
+
+impl<W: Write> Sink<W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
+        self.out.write_all(bytes)
+    }
+}
+
+/// Reads and checksums.
+struct Source<R> {
+    input: R,
+    checksum: u32,
+}
+
+impl<R: Read> Source<R> {
+    fn array<const LEN: usize>(&mut self) -> io::Result<[u8; LEN]> {
+        let mut bytes = [0; LEN];
+        self.input.read_exact(&mut bytes)?;
+        self.checksum = crc32c::crc32c_append(self.checksum, &bytes);
+        Ok(bytes)
+    }
+
+    fn bytes(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.input.read_exact(&mut bytes)?;
+        self.checksum = crc32c::crc32c_append(self.checksum, &bytes);
+        Ok(bytes)
+    }
+}
