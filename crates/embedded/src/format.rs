@@ -12,6 +12,9 @@
 //! ```
 //!
 //! `base` is the position before the first event of this epoch: 0, or a backup's position after a restore.
+//!
+//! Format 1 has edges only. The first post makes it format 2, which an older Kinfolk refuses to open: it would take posts
+//! in the log for damage.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -21,8 +24,10 @@ use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
 
 use crate::files::{self, IoContext};
 
-/// The format that this code reads and writes.
-const FORMAT: u32 = 1;
+/// A store without posts.
+const FORMAT_EDGES: u32 = 1;
+/// A store that may have posts; the newest format that this code reads.
+const FORMAT: u32 = 2;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
 const LOCK_FILE: &str = "LOCK";
@@ -38,6 +43,8 @@ pub struct Identity {
     pub epoch: Epoch,
     /// The position before the first event of this epoch.
     pub base: Position,
+    /// Whether there may be posts.
+    pub has_posts: bool,
 }
 
 /// Whether a folder holds a store of any format.
@@ -71,8 +78,9 @@ pub fn require_vacant(folder: &Path) -> Result<()> {
 
 /// Writes the identity. Done last when a store is made: a folder without it is not a store.
 pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
+    let format = if identity.has_posts { FORMAT } else { FORMAT_EDGES };
     let lines = format!(
-        "kinfolk store\nformat {FORMAT}\nids {}\nepoch {}\nbase {}\n",
+        "kinfolk store\nformat {format}\nids {}\nepoch {}\nbase {}\n",
         identity.ids.name(),
         identity.epoch,
         identity.base
@@ -111,8 +119,10 @@ pub fn read_identity(folder: &Path) -> Result<Identity> {
     let lines = files::open_text(&text).ok_or_else(damaged)?;
     let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let identity = || {
-        (field("format")? == FORMAT.to_string()).then_some(())?;
+        let format: u32 = field("format")?.parse().ok()?;
+        (FORMAT_EDGES..=FORMAT).contains(&format).then_some(())?;
         Some(Identity {
+            has_posts: format == FORMAT,
             ids: IdKind::from_name(field("ids")?)?,
             epoch: Epoch(u64::from_str_radix(field("epoch")?, 16).ok()?),
             base: Position(field("base")?.parse().ok()?),
@@ -222,7 +232,7 @@ mod tests {
     use super::*;
 
     fn identity() -> Identity {
-        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Position(7) }
+        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Position(7), has_posts: false }
     }
 
     #[test]

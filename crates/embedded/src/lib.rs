@@ -2,6 +2,7 @@
 //!
 //! A write is an event in the log first; rows and index are projections of it. See `docs/architecture.md`.
 
+mod batch;
 mod bulk;
 mod checkpoint;
 mod figures;
@@ -13,6 +14,7 @@ mod maintenance;
 mod merging;
 mod newest;
 mod overlap;
+mod posts;
 mod raw;
 mod recent;
 mod reconcile;
@@ -58,7 +60,7 @@ use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
 use crate::verify::Difference;
-use crate::writer::{Command, Writer};
+use crate::writer::{Command, Reply, Request, Writer};
 
 /// How many requests may wait for the writer before senders wait too.
 const QUEUE_LEN: usize = 8_192;
@@ -140,7 +142,7 @@ impl Embedded {
         // Again, now that nobody else can be doing the same.
         format::require_vacant(folder)?;
         let epoch = Epoch(u64::from_le_bytes(format::random()?));
-        format::write_identity(folder, Identity { ids, epoch, base: Position::START })?;
+        format::write_identity(folder, Identity { ids, epoch, base: Position::START, has_posts: false })?;
         Self::start(Store::open(folder, settings, lock)?, clock)
     }
 
@@ -162,9 +164,9 @@ impl Embedded {
     }
 
     fn start(opened: Opened, clock: Arc<dyn Clock>) -> Result<Self> {
-        let Opened { store, log, floor } = opened;
+        let Opened { store, log, floor, made } = opened;
         let (commands, queue) = mpsc::channel(QUEUE_LEN);
-        let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), floor);
+        let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), (floor, made));
         let writer = spawn("kinfolk-writer", move || writer.run(queue))?;
         let (maintained, wake) = (Arc::clone(&store), commands.downgrade());
         let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
@@ -218,7 +220,8 @@ impl Embedded {
     /// As [`EdgeStore::write`], for callers without an async runtime.
     pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
         let (reply, answer) = oneshot::channel();
-        self.commands.blocking_send(Command::Write(request, reply)).map_err(|_| Error::Closed)?;
+        let request = Command::Request(Request::Write(request, reply));
+        self.commands.blocking_send(request).map_err(|_| Error::Closed)?;
         answer.blocking_recv().map_err(|_| Error::Closed)?
     }
 
@@ -241,6 +244,13 @@ impl Embedded {
     ) -> Result<impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static> {
         self.flush()?;
         Ok(self.store.rows.scan(Tree::Pairs, kind))
+    }
+
+    /// Hands a request to the writer and waits until it is durable and visible, or refused.
+    async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Request(request(reply))).await.map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
     }
 
     /// As [`Embedded::run_on_writer`], waiting for the outcome.
@@ -314,7 +324,7 @@ impl Embedded {
         /// One repair can uncover another: a list that is right again has another length.
         const ROUNDS_MAX: usize = 10;
         self.flush()?;
-        let (mut report, suspected) = verify::pass(&self.store.rows, &self.store.index, progress)?;
+        let (mut report, suspected) = self.verify_pass(progress)?;
         let suspects = suspected.len();
         let mut real = self.settle(&suspected, repair)?;
         report.keep(suspects, &real);
@@ -323,12 +333,16 @@ impl Embedded {
                 return Ok(report);
             }
             self.flush()?;
-            let (_, suspected) = verify::pass(&self.store.rows, &self.store.index, progress)?;
+            let (_, suspected) = self.verify_pass(progress)?;
             real = self.settle(&suspected, true)?;
             report.repaired = real.is_empty();
         }
         let detail = "some differences could not be repaired; restore from a backup".into();
         Err(Error::Corrupt { detail })
+    }
+
+    fn verify_pass(&self, progress: &dyn Fn(Progress)) -> Result<(VerifyReport, Vec<Difference>)> {
+        verify::pass((&self.store.rows, &self.store.posts), &self.store.index, progress)
     }
 
     /// Looks at suspected differences again on the writer's thread, some at a time so that writes don't wait long.
@@ -373,7 +387,8 @@ impl Embedded {
     /// Merges all row files into one sorted run per tree.
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
-        self.store.rows.compact_fully()
+        self.store.rows.compact_fully()?;
+        self.store.posts.compact_fully()
     }
 }
 
@@ -392,9 +407,7 @@ impl EdgeStore for Embedded {
     }
 
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let (reply, answer) = oneshot::channel();
-        self.commands.send(Command::Write(request, reply)).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        self.request(|reply| Request::Write(request, reply)).await
     }
 
     async fn visible(&self, position: Position) -> Result<()> {
@@ -495,23 +508,19 @@ impl SuggestionStore for Embedded {
 
 impl PostStore for Embedded {
     async fn register(&self, post: NewPost) -> Result<Posted> {
-        let _ = post;
-        Err(Error::NotAvailable { what: "posts" })
+        self.request(|reply| Request::Register(Box::new(post), reply)).await
     }
 
     async fn delete_post(&self, id: Id) -> Result<Removed> {
-        let _ = id;
-        Err(Error::NotAvailable { what: "posts" })
+        self.request(|reply| Request::DeletePost(id, reply)).await
     }
 
     async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        let _ = ids;
-        Err(Error::NotAvailable { what: "posts" })
+        ids.iter().map(|&id| self.store.posts.state(id)).collect()
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        let _ = (author, after, limit);
-        Err(Error::NotAvailable { what: "posts" })
+        self.store.posts.page(author, after, limit)
     }
 }
 
@@ -539,6 +548,12 @@ impl ChangeLog for Embedded {
                     ChangeBody::Unfollowed { kind: event.kind, edge, since }
                 }
                 EventBody::Imported { edges, .. } => ChangeBody::Imported { kind: event.kind, edges },
+                EventBody::Posted(registered) => {
+                    ChangeBody::Posted { post: registered.post.clone(), delivery: registered.delivery }
+                }
+                EventBody::PostDeleted { id, author, created_at } => {
+                    ChangeBody::PostDeleted { id, author, created_at }
+                }
             },
         };
         Ok(events.into_iter().map(change).collect())

@@ -97,6 +97,7 @@ fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
     if sealed > store.flushed.load(Ordering::Acquire) {
         store.rows.flush()?;
+        store.posts.flush()?;
         record_flushed(store, Position(sealed))?;
         store.merging.wake();
     }

@@ -44,11 +44,15 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
 
 fn merge(store: &Store, busy: bool) -> Result<()> {
     let runs = if busy { RUNS_BUSY } else { RUNS_CALM };
+    let should_stop = || store.merging.is_stopping();
     // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
-    if store.rows.backlog().1 < usize::from(runs) {
-        return Ok(());
+    if store.rows.backlog().1 >= usize::from(runs) {
+        store.rows.compact(runs, &should_stop)?;
     }
-    store.rows.compact(runs, &|| store.merging.is_stopping())
+    if store.posts.backlog().1 >= usize::from(runs) {
+        store.posts.compact(runs, &should_stop)?;
+    }
+    Ok(())
 }
 
 /// How fast the graph changes.

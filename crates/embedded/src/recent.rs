@@ -125,10 +125,11 @@ impl Recent {
         self.layers.read().active.rows.load(Ordering::Relaxed)
     }
 
-    /// Closes the active layer, if there is anything in it, and starts another one.
+    /// Closes the active layer, if there is anything in it, and starts another one. Events without rows count: the trees
+    /// must learn that they have them.
     pub fn seal(&self) {
         let mut layers = self.layers.write();
-        if layers.active.rows.load(Ordering::Relaxed) > 0 {
+        if layers.active.rows.load(Ordering::Relaxed) > 0 || layers.active.last() > Position::START {
             let full = std::mem::replace(&mut layers.active, Layer::new());
             layers.sealed.push(full);
         }

@@ -17,6 +17,12 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// So many recent rows, three for each change, are kept in memory before they are written to disk.
     pub flush_rows: u64,
+    /// So many bytes of posts are kept in memory before they are written to disk.
+    pub flush_post_bytes: u64,
+    /// An author with so many followers has posts pulled by those who read; with fewer, they are pushed to followers.
+    pub fan_out_threshold: u64,
+    /// Idempotency keys of posts are remembered for this long.
+    pub post_key_keep: Duration,
     /// So many rows a second are compared with the truth in the background; 0 turns it off.
     pub reconcile_rows: usize,
     /// A new index snapshot is written after this many events.
@@ -33,6 +39,9 @@ impl Default for Settings {
             log_keep: Duration::from_secs(7 * 24 * 60 * 60),
             segment_bytes: 64 << 20,
             flush_rows: 1_200_000,
+            flush_post_bytes: 16 << 20,
+            fan_out_threshold: 10_000,
+            post_key_keep: Duration::from_secs(7 * 24 * 60 * 60),
             reconcile_rows: 5_000,
             snapshot_events: 2_000_000,
             sort_memory: 512 << 20,

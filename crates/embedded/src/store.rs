@@ -1,4 +1,4 @@
-//! The open store: log, rows and index together, and how they are brought to one state at a start.
+//! The open store: log, rows, posts and index together, and how they are brought to one state at a start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use crate::index::{self, Index, Scratch, Walk};
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
 use crate::maintenance::{self, Signal};
 use crate::newest::Newest;
+use crate::posts::{MadeIds, Posts};
 use crate::rows::{Rows, Tree};
 use crate::settings::Settings;
 use crate::suggestions::Suggested;
@@ -30,6 +31,9 @@ pub struct Store {
     pub settings: Settings,
     pub index: Index,
     pub rows: Rows,
+    pub posts: Posts,
+    /// Whether the log may have posts.
+    has_posts: AtomicBool,
     pub log: LogReader,
     pub keys: RwLock<Keyring>,
     /// The newest position that every read sees, and who waits for a later one.
@@ -72,6 +76,7 @@ pub struct Opened {
     pub store: Arc<Store>,
     pub log: LogWriter,
     pub floor: Timestamp,
+    pub made: MadeIds,
 }
 
 impl Store {
@@ -85,11 +90,18 @@ impl Store {
         for tree in Tree::ALL {
             applied[tree as usize] = rows.applied(tree)?.max(identity.base);
         }
-        let flushed = applied.into_iter().min().unwrap_or_default();
+        let posts = Posts::open(&folder.join("posts"), identity.ids, rows.shared(), settings.post_key_keep)?;
+        let mut flushed = applied.into_iter().min().unwrap_or_default();
+        // A log without posts says nothing to them.
+        let mut posts_applied = Position(u64::MAX);
+        if identity.has_posts {
+            posts_applied = posts.applied()?.max(identity.base);
+            flushed = flushed.min(posts_applied);
+        }
         if flushed < checkpoint.rows {
             return Err(Error::Corrupt {
                 detail: format!(
-                    "the rows in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
+                    "the rows or posts in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
                     folder.display(),
                     checkpoint.rows
                 ),
@@ -101,9 +113,11 @@ impl Store {
         let mut replay = Replay {
             folder,
             rows: &rows,
+            posts: &posts,
             index: &index,
             settings: &settings,
             applied,
+            posts_applied,
             snapshotted,
             imported: false,
             lost: false,
@@ -122,11 +136,14 @@ impl Store {
             index
         };
         let floor = recovered.floor.max(checkpoint.floor);
+        let made = MadeIds::new(identity.ids, posts.newest_made()?);
         let store = Self {
             folder: folder.to_path_buf(),
             identity,
             index,
             rows,
+            posts,
+            has_posts: identity.has_posts.into(),
             log: recovered.reader,
             keys: RwLock::new(keys),
             visibility: Visibility::new(newest),
@@ -152,13 +169,14 @@ impl Store {
         if resnapshot {
             maintenance::snapshot(&store)?;
         }
-        Ok(Opened { store: Arc::new(store), log: recovered.writer, floor })
+        Ok(Opened { store: Arc::new(store), log: recovered.writer, floor, made })
     }
 
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
     pub fn publish(&self, events: &[Event]) {
         let Some(last) = events.last() else { return };
         self.rows.apply(events, [Position::START; 3]);
+        self.posts.apply(events, Position::START);
         for event in events {
             apply_to_index(&self.index, event);
             self.forget_newest(event);
@@ -175,7 +193,23 @@ impl Store {
                 }
             }
             EventBody::Imported { .. } => self.newest.all_changed(),
+            EventBody::Posted(_) | EventBody::PostDeleted { .. } => {}
         }
+    }
+
+    /// Whether there may be posts.
+    pub fn has_posts(&self) -> bool {
+        self.has_posts.load(Ordering::Acquire)
+    }
+
+    /// Makes a store that had edges only ready for its first post. Called by the writer.
+    pub fn begin_posts(&self) -> Result<()> {
+        // Before the format says that there are posts, their rows say up to where the log has none.
+        self.posts.seal(self.position());
+        self.posts.flush()?;
+        format::write_identity(&self.folder, Identity { has_posts: true, ..self.identity })?;
+        self.has_posts.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// The newest position that every read sees.
@@ -185,15 +219,21 @@ impl Store {
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
     pub fn seal_if_large(&self) {
-        if self.rows.unsealed() >= self.settings.flush_rows {
+        if self.rows.unsealed() >= self.settings.flush_rows
+            || self.posts.unsealed() >= self.settings.flush_post_bytes
+        {
             self.seal();
         }
     }
 
     /// Hands all rows in memory over for flushing. Called by the writer, between batches.
     pub fn seal(&self) {
+        let position = self.position();
         self.rows.seal();
-        self.sealed.store(self.position().0, Ordering::Release);
+        if self.has_posts() {
+            self.posts.seal(position);
+        }
+        self.sealed.store(position.0, Ordering::Release);
         self.signal.wake();
     }
 
@@ -201,8 +241,18 @@ impl Store {
     pub fn flush_now(&self) -> Result<()> {
         let position = self.position();
         flush(&self.rows)?;
+        self.flush_posts(position)?;
         self.sealed.fetch_max(position.0, Ordering::AcqRel);
         maintenance::record_flushed(self, position)
+    }
+
+    /// Brings all posts into files, with the position that everything is applied up to. Called by the writer, between batches.
+    pub fn flush_posts(&self, position: Position) -> Result<()> {
+        if !self.has_posts() {
+            return Ok(());
+        }
+        self.posts.seal(position);
+        self.posts.flush()
     }
 
     /// A start needs the log only after this position.
@@ -303,17 +353,19 @@ fn apply_to_index(index: &Index, event: &Event) {
         EventBody::Unfollowed(edge, _) => {
             index.remove(event.kind, edge);
         }
-        EventBody::Imported { .. } => {}
+        EventBody::Imported { .. } | EventBody::Posted(_) | EventBody::PostDeleted { .. } => {}
     }
 }
 
-/// Brings rows and index, each from where it is, to the end of the log.
+/// Brings rows, posts and index, each from where it is, to the end of the log.
 struct Replay<'a> {
     folder: &'a Path,
     rows: &'a Rows,
+    posts: &'a Posts,
     index: &'a Index,
     settings: &'a Settings,
     applied: [Position; 3],
+    posts_applied: Position,
     snapshotted: Option<Position>,
     /// An import was applied: the next start should not have to do that again.
     imported: bool,
@@ -328,6 +380,12 @@ impl Replay<'_> {
             return self.apply_import(&events[0], *number);
         }
         self.rows.apply(events, self.applied);
+        self.posts.apply(events, self.posts_applied);
+        if let Some(last) = events.last().filter(|_| self.posts.unsealed() >= self.settings.flush_post_bytes)
+        {
+            self.posts.seal(last.position);
+            self.posts.flush()?;
+        }
         for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
             apply_to_index(self.index, event);
         }

@@ -9,11 +9,13 @@ use std::hash::BuildHasher;
 use std::sync::atomic::Ordering;
 
 use foldhash::fast::FixedState;
+use kinfolk_core::feed::PostKey;
 use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use crate::Progress;
 use crate::index::Index;
+use crate::posts::Posts;
 use crate::rows::{Rows, Tree};
 use crate::store::Store;
 
@@ -48,6 +50,8 @@ pub enum Difference {
     Followees { kind: EdgeKind, follower: Id },
     /// The index counts another number of followers than there are.
     FollowerCount { kind: EdgeKind, id: Id, counted: u64, is: u64 },
+    /// The list of an author's posts is not what the post's record says.
+    Post { author: Id, at: PostKey },
 }
 
 impl fmt::Display for Difference {
@@ -64,6 +68,9 @@ impl fmt::Display for Difference {
             }
             Self::FollowerCount { kind, id, counted, is } => {
                 write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
+            }
+            Self::Post { author, at } => {
+                write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
             }
         }
     }
@@ -102,7 +109,7 @@ pub struct Pass<'a> {
 
 /// Compares everything once.
 pub fn pass(
-    rows: &Rows,
+    (rows, posts): (&Rows, &Posts),
     index: &Index,
     progress: &dyn Fn(Progress),
 ) -> Result<(VerifyReport, Vec<Difference>)> {
@@ -110,6 +117,8 @@ pub fn pass(
     for kind in EdgeKind::ALL {
         pass.kind(kind)?;
     }
+    let suspects = posts.suspects(&|stage, done| pass.step(stage, done))?;
+    suspects.into_iter().for_each(|(author, at)| pass.note(Difference::Post { author, at }));
     Ok((pass.report, pass.found))
 }
 
@@ -286,6 +295,9 @@ pub fn look_again(store: &Store, suspected: &Difference) -> Result<Option<Differ
             let counted = index.counts(kind, id).followers;
             (counted != is).then_some(Difference::FollowerCount { kind, id, counted, is })
         }
+        Difference::Post { author, at } => {
+            store.posts.difference((author, at))?.map(|_| Difference::Post { author, at })
+        }
     };
     Ok(found)
 }
@@ -304,6 +316,7 @@ fn mend(store: &Store, difference: &Difference) -> Result<()> {
         Difference::FollowerCount { kind, id, is, .. } => {
             store.index.set_follower_count(kind, id, u32::try_from(is).unwrap_or(u32::MAX));
         }
+        Difference::Post { author, at } => store.posts.mend((author, at))?,
     }
     Ok(())
 }

@@ -1,36 +1,106 @@
-//! The single writer: takes what waits, decides, syncs once, makes it visible, answers.
+//! The single writer: takes what waits, syncs once, makes it visible, answers. What a request changes is decided elsewhere.
 //!
 //! Everything that changes the store goes through this thread, in order. Readers never wait for it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use foldhash::fast::RandomState;
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Timestamp};
+use kinfolk_core::feed::{NewPost, Posted, Removed};
+use kinfolk_core::graph::{Receipt, WriteRequest};
+use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::batch::{Batch, Decided, Pending};
 use crate::log::{Event, EventBody, FrameBuilder, LogWriter};
+use crate::posts::MadeIds;
 use crate::store::Store;
 
 /// The most requests that share a sync.
 const BATCH_REQUESTS_MAX: usize = 4_096;
-/// The most commands in one request: a frame must stay readable in one piece.
-const COMMANDS_MAX: usize = 100_000;
 /// The most commands that share a sync: a frame must stay readable in one piece.
 const BATCH_COMMANDS_MAX: usize = 1_000_000;
+/// So many bytes of a payload count as a command.
+const COMMAND_BYTES: usize = 32;
 /// How many sealed layers and un-merged runs may pile up before writers wait for background work.
 const SEALED_MAX: usize = 3;
 const RUNS_MAX: usize = 40;
 
 /// What the writer is asked to do.
 pub enum Command {
-    /// Apply a request and answer once it is durable and visible.
-    Write(WriteRequest, oneshot::Sender<Result<Receipt>>),
+    /// Decide a request and answer once it is durable and visible.
+    Request(Request),
     /// Run something between two batches, alone.
     Run(Box<dyn FnOnce(&mut Writer) + Send>),
+}
+
+/// Where an answer goes.
+pub type Reply<T> = oneshot::Sender<Result<T>>;
+
+/// A wish to change the store, and where its answer goes.
+pub enum Request {
+    /// Make or remove edges.
+    Write(WriteRequest, Reply<Receipt>),
+    /// Register a post.
+    Register(Box<NewPost>, Reply<Posted>),
+    /// Delete a post.
+    DeletePost(Id, Reply<Removed>),
+}
+
+impl Request {
+    /// How much it adds to a batch, in commands.
+    fn weight(&self) -> usize {
+        match self {
+            Self::Write(request, _) => request.commands.len(),
+            Self::Register(post, _) => {
+                1 + post.payload.as_ref().map_or(0, |payload| payload.len() / COMMAND_BYTES)
+            }
+            Self::DeletePost(..) => 1,
+        }
+    }
+
+    fn decide(self, batch: &mut Batch<'_>) -> Answer {
+        match self {
+            Self::Write(request, reply) => Answer::Written(reply, batch.decide(&request)),
+            Self::Register(post, reply) => Answer::Posted(reply, batch.register(*post).map(Box::new)),
+            Self::DeletePost(id, reply) => Answer::Removed(reply, batch.delete_post(id)),
+        }
+    }
+
+    fn refuse(self, error: Error) {
+        match self {
+            Self::Write(_, reply) => drop(reply.send(Err(error))),
+            Self::Register(_, reply) => drop(reply.send(Err(error))),
+            Self::DeletePost(_, reply) => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// What a request will be told when its batch is durable and visible.
+enum Answer {
+    Written(Reply<Receipt>, Result<Receipt>),
+    Posted(Reply<Posted>, Result<Box<Posted>>),
+    Removed(Reply<Removed>, Result<Removed>),
+}
+
+impl Answer {
+    /// A caller that went away does not want to know.
+    fn send(self) {
+        match self {
+            Self::Written(reply, answer) => drop(reply.send(answer)),
+            Self::Posted(reply, answer) => drop(reply.send(answer.map(|posted| *posted))),
+            Self::Removed(reply, answer) => drop(reply.send(answer)),
+        }
+    }
+
+    /// Tells that nothing came of it.
+    fn refuse(self, error: &Error) {
+        match self {
+            Self::Written(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
+            Self::Posted(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
+            Self::Removed(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
+        }
+    }
 }
 
 /// The writer's state.
@@ -40,33 +110,29 @@ pub struct Writer {
     clock: Arc<dyn Clock>,
     /// The earliest `since` or `at` that may be given out.
     floor: Timestamp,
+    /// Makes ids for posts.
+    made: MadeIds,
     /// The batch that is logged, but not visible yet.
     logged: Option<Logged>,
     /// Emptied, kept for its memory.
     spare: Pending,
 }
 
-/// Where the graph after a batch differs from the index.
-#[derive(Default)]
-struct Pending {
-    edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
-    following: HashMap<(EdgeKind, Id), i64, RandomState>,
-}
-
 /// A batch that is in the log: it becomes visible, and its requests are answered, when it is synced.
 struct Logged {
-    events: Vec<Event>,
+    decided: Decided,
     answers: Vec<Answer>,
-    pending: Pending,
 }
-
-type Reply = oneshot::Sender<Result<Receipt>>;
-type Answer = (Reply, Result<Receipt>);
 
 impl Writer {
     /// A writer at the end of the log.
-    pub fn new(store: Arc<Store>, log: LogWriter, clock: Arc<dyn Clock>, floor: Timestamp) -> Self {
-        Self { store, log, clock, floor, logged: None, spare: Pending::default() }
+    pub fn new(
+        store: Arc<Store>,
+        log: LogWriter,
+        clock: Arc<dyn Clock>,
+        (floor, made): (Timestamp, MadeIds),
+    ) -> Self {
+        Self { store, log, clock, floor, made, logged: None, spare: Pending::default() }
     }
 
     /// Works until nobody can send any more.
@@ -76,9 +142,9 @@ impl Writer {
             let (mut writes, mut commands) = (Vec::new(), 0);
             for command in waiting.drain(..) {
                 match command {
-                    Command::Write(request, reply) => {
-                        commands += request.commands.len();
-                        writes.push((request, reply));
+                    Command::Request(request) => {
+                        commands += request.weight();
+                        writes.push(request);
                         if commands >= BATCH_COMMANDS_MAX {
                             self.commit(std::mem::take(&mut writes));
                             self.settle();
@@ -121,42 +187,40 @@ impl Writer {
     }
 
     /// Decides requests and brings what they change into the log. They are answered later.
-    fn commit(&mut self, requests: Vec<(WriteRequest, Reply)>) {
+    fn commit(&mut self, requests: Vec<Request>) {
         if requests.is_empty() {
             return;
         }
         if let Some(reason) = self.log.failure() {
             // Not even "nothing to change" is known any more: what failed may be found in the log by the next start.
-            for (_, reply) in requests {
-                let _ = reply.send(Err(Error::ReadOnly { reason: reason.to_owned() }));
-            }
+            let reason = reason.to_owned();
+            requests
+                .into_iter()
+                .for_each(|request| request.refuse(Error::ReadOnly { reason: reason.clone() }));
             return;
         }
-        let mut batch = Batch {
-            store: &self.store,
-            earlier: self.logged.as_ref().map(|logged| &logged.pending),
-            pending: std::mem::take(&mut self.spare),
-            floor: self.now(),
-            first: self.log.next(),
-            events: Vec::with_capacity(requests.len()),
-        };
-        let answers: Vec<Answer> =
-            requests.into_iter().map(|(request, reply)| (reply, batch.decide(&request))).collect();
-        let Batch { pending, floor, events, .. } = batch;
-        let decided = Logged { events, answers, pending };
-        if let Err(error) = self.write(&decided.events, floor) {
-            return self.refuse(decided, &error);
+        let earlier = self.logged.as_ref().map(|logged| &logged.decided);
+        let pending = (std::mem::take(&mut self.spare), &mut self.made);
+        let times = (self.clock.now(), self.floor);
+        let mut batch = Batch::new(&self.store, earlier, pending, self.log.next(), times);
+        batch.events.reserve(requests.len());
+        let answers = requests.into_iter().map(|request| request.decide(&mut batch)).collect();
+        let (decided, floor) = batch.finish();
+        let written = self.write(&decided.events, floor);
+        let batch = Logged { decided, answers };
+        if let Err(error) = written {
+            return self.refuse(batch, &error);
         }
         if self.logged.is_some() {
             self.log.begin_sync();
             self.publish();
         }
-        self.logged = Some(decided);
+        self.logged = Some(batch);
     }
 
     /// Makes the logged batch durable, if there is one.
     fn finish_sync(&mut self) {
-        let Some(logged) = self.logged.take_if(|logged| !logged.events.is_empty()) else { return };
+        let Some(logged) = self.logged.take_if(|logged| !logged.decided.events.is_empty()) else { return };
         let started = Instant::now();
         let synced = self.log.finish_sync();
         self.store.counters.synced(started.elapsed());
@@ -172,14 +236,13 @@ impl Writer {
 
     /// Makes the logged batch, which is durable, visible, and answers its requests.
     fn publish(&mut self) {
-        let Some(Logged { events, answers, pending }) = self.logged.take() else { return };
+        let Some(Logged { decided: Decided { events, pending }, answers }) = self.logged.take() else {
+            return;
+        };
         self.store.publish(&events);
         self.store.seal_if_large();
         self.store.counters.batch(answers.len(), events.len());
-        for (reply, answer) in answers {
-            // A caller that went away does not want to know.
-            let _ = reply.send(answer);
-        }
+        answers.into_iter().for_each(Answer::send);
         self.reuse(pending);
     }
 
@@ -191,21 +254,21 @@ impl Writer {
 
     /// Answers all requests of a batch with an error: what each was told depends on those before it.
     fn refuse(&mut self, batch: Logged, error: &Error) {
-        for (reply, answer) in batch.answers {
-            let _ = reply.send(answer.and(Err(error.clone())));
-        }
-        self.reuse(batch.pending);
+        batch.answers.into_iter().for_each(|answer| answer.refuse(error));
+        self.reuse(batch.decided.pending);
     }
 
     fn reuse(&mut self, mut pending: Pending) {
-        pending.edges.clear();
-        pending.following.clear();
+        pending.clear();
         self.spare = pending;
     }
 
     fn write(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
         if events.is_empty() {
             return Ok(());
+        }
+        if !self.store.has_posts() && events.iter().any(|event| matches!(event.body, EventBody::Posted(_))) {
+            self.store.begin_posts()?;
         }
         if self.is_behind() {
             // What is durable must not wait for maintenance as well.
@@ -240,8 +303,9 @@ impl Writer {
 
     /// Whether rows come in faster than they can be written to disk.
     fn is_behind(&self) -> bool {
-        let (sealed, runs) = self.store.rows.backlog();
-        sealed >= SEALED_MAX || runs >= RUNS_MAX
+        [self.store.rows.backlog(), self.store.posts.backlog()]
+            .iter()
+            .any(|&(sealed, runs)| sealed >= SEALED_MAX || runs >= RUNS_MAX)
     }
 
     /// Lets maintenance catch up.
@@ -255,118 +319,6 @@ impl Writer {
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())
-    }
-}
-
-/// Decides what requests change, one after another, before anything is written.
-struct Batch<'a> {
-    store: &'a Store,
-    /// What the batch before this one changes, where it is not visible yet.
-    earlier: Option<&'a Pending>,
-    pending: Pending,
-    floor: Timestamp,
-    first: Position,
-    events: Vec<Event>,
-}
-
-/// What a command replaced, to take a refused request back.
-struct Undo {
-    key: (EdgeKind, Edge),
-    edge: Option<Option<Timestamp>>,
-    following: Option<i64>,
-}
-
-impl Batch<'_> {
-    fn decide(&mut self, request: &WriteRequest) -> Result<Receipt> {
-        let given = request.commands.len();
-        if given > COMMANDS_MAX {
-            return Err(Error::TooMany { what: "commands", given, max: COMMANDS_MAX });
-        }
-        let (events, floor) = (self.events.len(), self.floor);
-        let mut undo = Vec::with_capacity(given);
-        let mut changed = Vec::with_capacity(given);
-        for command in &request.commands {
-            match self.decide_one(request, *command, &mut undo) {
-                Ok(change) => changed.push(change),
-                Err(error) => {
-                    self.take_back(undo);
-                    self.events.truncate(events);
-                    self.floor = floor;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(Receipt { position: Position(self.next().0 - 1), changed })
-    }
-
-    fn next(&self) -> Position {
-        Position(self.first.0 + self.events.len() as u64)
-    }
-
-    fn decide_one(
-        &mut self,
-        request: &WriteRequest,
-        command: EdgeCommand,
-        undo: &mut Vec<Undo>,
-    ) -> Result<bool> {
-        let (kind, edge) = (request.kind, command.edge);
-        let own = self.pending.edges.get(&(kind, edge)).copied();
-        let pending = own.or_else(|| self.earlier?.edges.get(&(kind, edge)).copied());
-        let (stored, following) = self.store.index.examine(kind, edge);
-        let exists = pending.map_or(stored, |state| state.is_some());
-        let body = match (command.action, exists) {
-            (EdgeAction::Follow, true) | (EdgeAction::Unfollow, false) => return Ok(false),
-            (EdgeAction::Follow, false) => {
-                self.require_room(request, edge.follower, following)?;
-                EventBody::Followed(edge)
-            }
-            (EdgeAction::Unfollow, true) => {
-                let since = match pending.flatten() {
-                    Some(since) => since,
-                    None => self.store.stored_since(kind, edge)?,
-                };
-                EventBody::Unfollowed(edge, since)
-            }
-        };
-        let (state, step) = match body {
-            EventBody::Followed(_) => (Some(self.floor), 1),
-            _ => (None, -1),
-        };
-        let following = self.pending.following.get(&(kind, edge.follower)).copied();
-        undo.push(Undo { key: (kind, edge), edge: own, following });
-        self.pending.edges.insert((kind, edge), state);
-        self.pending.following.insert((kind, edge.follower), following.unwrap_or(0) + step);
-        self.events.push(Event { position: self.next(), at: self.floor, kind, body });
-        if let EventBody::Unfollowed(_, since) = body {
-            // A later follow of this pair must be at least a millisecond newer.
-            self.floor = self.floor.max(since.plus_millis(1));
-        }
-        Ok(true)
-    }
-
-    fn require_room(&self, request: &WriteRequest, follower: Id, stored: u64) -> Result<()> {
-        let user = (request.kind, follower);
-        let change = |pending: &Pending| pending.following.get(&user).copied().unwrap_or(0);
-        let pending = change(&self.pending) + self.earlier.map_or(0, change);
-        if stored as i64 + pending < i64::from(request.following_limit) {
-            Ok(())
-        } else {
-            Err(Error::FollowingLimit { follower: follower.to_string(), limit: request.following_limit })
-        }
-    }
-
-    fn take_back(&mut self, undo: Vec<Undo>) {
-        for Undo { key, edge, following } in undo.into_iter().rev() {
-            match edge {
-                Some(state) => self.pending.edges.insert(key, state),
-                None => self.pending.edges.remove(&key),
-            };
-            let user = (key.0, key.1.follower);
-            match following {
-                Some(count) => self.pending.following.insert(user, count),
-                None => self.pending.following.remove(&user),
-            };
-        }
     }
 }
 

@@ -337,5 +337,5 @@ fn restore_edges<K: RawId>(
     let epoch = Epoch(u64::from_le_bytes(format::random()?));
     index::save(&index, folder, epoch, position)?;
     Checkpoint { rows: position, floor }.write(folder)?;
-    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position })
+    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, has_posts: false })
 }

@@ -324,7 +324,7 @@ fn commit(
     if !index::is_saved(&store.folder) || store.snapshotted.load(Ordering::Acquire) < store.position().0 {
         maintenance::snapshot(&store)?;
     }
-    writer.log_durably(&[event], at)?;
+    writer.log_durably(std::slice::from_ref(&event), at)?;
     let report = |step| {
         let _ = progress.send(Message::Progress(step));
     };
@@ -339,6 +339,7 @@ fn commit(
         store.forget_newest(&event);
         store.visibility.publish(event.position);
         store.sealed.store(event.position.0, Ordering::Release);
+        store.flush_posts(event.position)?;
         maintenance::record_flushed(&store, event.position)?;
         report(Progress { stage: "writing the index", done: 0, total: None });
         maintenance::snapshot(&store)?;

@@ -6,14 +6,20 @@
 //!   1 followed    follower | followee
 //!   2 unfollowed  follower | followee | since u48
 //!   3 imported    import number u64 | edges u64
+//!   4 posted      flags u8 | id | author | created_at u48 | payload length u32, payload (flag 2) | key 16 bytes (flag 4)
+//!   5 deleted     id | author | created_at u48
 //! ```
 //!
 //! Integers are little-endian, ids big-endian (8 or 16 bytes), times milliseconds. `length` counts the bytes
 //! after the checksum; the checksum covers `length` and those bytes. `floor` is the earliest `since` that the
-//! store may give out afterwards. A length of 0 is the zeroed space that lies ready for the next frame.
+//! store may give out afterwards. A length of 0 is the zeroed space that lies ready for the next frame. Flags of a
+//! post: 1 it is pulled, 2 it has a payload, 4 it has an idempotency key, 8 the store made its id.
 
+use std::sync::Arc;
+
+use kinfolk_core::feed::{Delivery, Post};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, IdKind, Position, Timestamp};
+use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 
 use crate::raw;
 
@@ -23,21 +29,26 @@ const HEADER_LEN: usize = 8 + 4 + 6;
 /// No frame is longer; a length beyond it is damage, and reading it would only waste memory.
 pub const LENGTH_MAX: usize = 256 << 20;
 
+const PULLED: u8 = 1;
+const WITH_PAYLOAD: u8 = 2;
+const WITH_KEY: u8 = 4;
+const MADE_ID: u8 = 8;
+
 /// An event as the log keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its place in the log.
     pub position: Position,
     /// When it was accepted.
     pub at: Timestamp,
-    /// Which kind of edge it is about.
+    /// Which kind of edge it is about; `Follow` where it is about none.
     pub kind: EdgeKind,
     /// What happened.
     pub body: EventBody,
 }
 
-/// What an event says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an event says. Most are about edges: what is larger than those is behind a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventBody {
     /// An edge was made; its `since` is the event's `at`.
     Followed(Edge),
@@ -50,6 +61,33 @@ pub enum EventBody {
         /// How many edges it offered.
         edges: u64,
     },
+    /// A post was registered.
+    Posted(Arc<Registration>),
+    /// A post was deleted.
+    PostDeleted {
+        /// Its id.
+        id: Id,
+        /// Who had made it.
+        author: Id,
+        /// When it had been made.
+        created_at: Timestamp,
+    },
+}
+
+/// Stands for an author's idempotency key.
+pub type KeyHash = [u8; 16];
+
+/// A post and how it came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registration {
+    /// The post.
+    pub post: Post,
+    /// How it reaches those who follow its author.
+    pub delivery: Delivery,
+    /// The key that it was registered under.
+    pub key: Option<KeyHash>,
+    /// Whether the store made its id.
+    pub made_id: bool,
 }
 
 /// A decoded frame.
@@ -97,18 +135,26 @@ impl FrameBuilder {
             EventBody::Followed(_) => 1,
             EventBody::Unfollowed(..) => 2,
             EventBody::Imported { .. } => 3,
+            EventBody::Posted(_) => 4,
+            EventBody::PostDeleted { .. } => 5,
         };
         bytes.extend_from_slice(&[tag, event.kind.number()]);
         push_time(bytes, event.at);
-        match event.body {
-            EventBody::Followed(edge) => push_edge(bytes, edge),
+        match &event.body {
+            EventBody::Followed(edge) => push_edge(bytes, *edge),
             EventBody::Unfollowed(edge, since) => {
-                push_edge(bytes, edge);
-                push_time(bytes, since);
+                push_edge(bytes, *edge);
+                push_time(bytes, *since);
             }
             EventBody::Imported { number, edges } => {
                 bytes.extend_from_slice(&number.to_le_bytes());
                 bytes.extend_from_slice(&edges.to_le_bytes());
+            }
+            EventBody::Posted(registration) => push_registration(bytes, registration),
+            EventBody::PostDeleted { id, author, created_at } => {
+                raw::push_id(bytes, *id);
+                raw::push_id(bytes, *author);
+                push_time(bytes, *created_at);
             }
         }
         self.count += 1;
@@ -131,6 +177,24 @@ impl FrameBuilder {
 fn push_edge(bytes: &mut Vec<u8>, edge: Edge) {
     raw::push_id(bytes, edge.follower);
     raw::push_id(bytes, edge.followee);
+}
+
+fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
+    let Registration { post, delivery, key, made_id } = registration;
+    let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+    let flags = flag(*delivery == Delivery::Pull, PULLED)
+        | flag(post.payload.is_some(), WITH_PAYLOAD)
+        | flag(key.is_some(), WITH_KEY)
+        | flag(*made_id, MADE_ID);
+    bytes.push(flags);
+    raw::push_id(bytes, post.id);
+    raw::push_id(bytes, post.author);
+    push_time(bytes, post.created_at);
+    if let Some(payload) = &post.payload {
+        bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(payload.as_bytes());
+    }
+    bytes.extend_from_slice(key.as_ref().map_or(&[][..], |key| key));
 }
 
 fn checksum(length: u32, rest: &[u8]) -> u32 {
@@ -192,16 +256,62 @@ fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event,
             let edges = u64::from_le_bytes(fields[8..].try_into().ok()?);
             (EventBody::Imported { number, edges }, rest)
         }
+        4 => decode_registration(ids, rest)?,
+        5 => {
+            let ((id, author, created_at), rest) = decode_post_place(ids, rest)?;
+            (EventBody::PostDeleted { id, author, created_at }, rest)
+        }
         _ => return None,
     };
     Some((Event { position, at, kind, body }, rest))
 }
 
+fn decode_post_place(ids: IdKind, bytes: &[u8]) -> Option<((Id, Id, Timestamp), &[u8])> {
+    let id_len = raw::id_len(ids);
+    let (fields, rest) = bytes.split_at_checked(2 * id_len + 6)?;
+    let id = raw::read_id(ids, &fields[..id_len])?;
+    let author = raw::read_id(ids, &fields[id_len..2 * id_len])?;
+    Some(((id, author, read_time(&fields[2 * id_len..])?), rest))
+}
+
+fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> {
+    let (&flags, rest) = bytes.split_first()?;
+    (flags & !(PULLED | WITH_PAYLOAD | WITH_KEY | MADE_ID) == 0).then_some(())?;
+    let ((id, author, created_at), mut rest) = decode_post_place(ids, rest)?;
+    let mut take = |len: usize| {
+        let (taken, remaining) = rest.split_at_checked(len)?;
+        rest = remaining;
+        Some(taken)
+    };
+    let payload = if flags & WITH_PAYLOAD != 0 {
+        let length = u32::from_le_bytes(take(4)?.try_into().ok()?);
+        Some(Arc::from(std::str::from_utf8(take(length as usize)?).ok()?))
+    } else {
+        None
+    };
+    let key = if flags & WITH_KEY != 0 { Some(take(16)?.try_into().ok()?) } else { None };
+    let registration = Registration {
+        post: Post { id, author, created_at, payload },
+        delivery: if flags & PULLED != 0 { Delivery::Pull } else { Delivery::Push },
+        key,
+        made_id: flags & MADE_ID != 0,
+    };
+    Some((EventBody::Posted(Arc::new(registration)), rest))
+}
+
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::Id;
-
     use super::*;
+
+    fn posted(
+        id: Id,
+        author: Id,
+        (delivery, payload, key, made_id): (Delivery, Option<&str>, Option<KeyHash>, bool),
+    ) -> EventBody {
+        let created_at = Timestamp::from_millis(0x0605_0403_0201);
+        let post = Post { id, author, created_at, payload: payload.map(Arc::from) };
+        EventBody::Posted(Arc::new(Registration { post, delivery, key, made_id }))
+    }
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<Event> {
         let edge = Edge { follower: of(1), followee: of(2) };
@@ -209,6 +319,10 @@ mod tests {
             EventBody::Followed(edge),
             EventBody::Unfollowed(edge, Timestamp::from_millis(5)),
             EventBody::Imported { number: 3, edges: 1 << 40 },
+            posted(of(3), of(4), (Delivery::Push, None, None, true)),
+            posted(of(3), of(4), (Delivery::Pull, Some("{\"text\":\"ä\"}"), Some([7; 16]), false)),
+            posted(of(3), of(4), (Delivery::Push, Some(""), None, true)),
+            EventBody::PostDeleted { id: of(5), author: of(6), created_at: Timestamp::MIN },
         ];
         let event = |(offset, body): (u64, EventBody)| Event {
             position: Position(10 + offset),
@@ -240,6 +354,34 @@ mod tests {
             assert_eq!(frame.events, events);
             assert_eq!(frame.floor.millis(), 77);
         }
+    }
+
+    /// The layout is a promise to every log on disk.
+    #[test]
+    fn posts_are_laid_out_as_documented() {
+        let body = posted(Id::Integer(3), Id::Integer(4), (Delivery::Pull, Some("{}"), Some([9; 16]), true));
+        let event = Event { position: Position(1), at: Timestamp::MIN, kind: EdgeKind::Follow, body };
+        let bytes = encode(&[event]);
+        let fields = &bytes[PREFIX_LEN + HEADER_LEN + 8..];
+        let place = [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6];
+        let expected = [&[15][..], &place, &[2, 0, 0, 0], b"{}", &[9; 16]].concat();
+        assert_eq!(fields, expected);
+    }
+
+    #[test]
+    fn an_unknown_flag_is_damage() {
+        let mut bytes = vec![16];
+        push_edge(&mut bytes, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
+        push_time(&mut bytes, Timestamp::MIN);
+        assert_eq!(decode_registration(IdKind::Integer, &bytes), None);
+        bytes[0] = 0;
+        assert!(decode_registration(IdKind::Integer, &bytes).is_some());
+    }
+
+    /// Edges are what a log is full of: posts must not make their events larger.
+    #[test]
+    fn an_event_is_as_small_as_an_edge_needs() {
+        assert!(size_of::<EventBody>() <= size_of::<(Edge, Timestamp)>() + 16);
     }
 
     #[test]

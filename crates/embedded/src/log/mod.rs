@@ -11,7 +11,7 @@ mod segment;
 mod sync;
 mod writer;
 
-pub use frame::{Event, EventBody, FrameBuilder};
+pub use frame::{Event, EventBody, FrameBuilder, KeyHash, Registration};
 pub use reader::LogReader;
 pub use recovery::recover;
 pub use writer::{LogSizes, LogWriter};

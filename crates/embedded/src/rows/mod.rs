@@ -11,7 +11,7 @@
 //! here: the change log is one already. Rows that were not flushed before a crash are replayed from the position that
 //! each tree says. Applying an event twice is harmless.
 
-mod keys;
+pub mod keys;
 
 use std::ops::Bound;
 use std::path::Path;
@@ -34,7 +34,8 @@ use crate::log::{Event, EventBody};
 use crate::raw;
 use crate::recent::{self, Layer, Recent, RecentRange};
 
-const POSITION_KEY: [u8; 1] = [0];
+/// The key of the row that says up to where the log is applied in a tree.
+pub const POSITION_KEY: [u8; 1] = [0];
 /// How many files stay open, over all trees.
 const OPEN_FILES_MAX: usize = 512;
 
@@ -45,9 +46,39 @@ pub struct Rows {
     following: AnyTree,
     followers: AnyTree,
     sequence: SequenceNumberCounter,
+    shared: Shared,
     recent: Recent,
     /// Held while a layer goes into the trees, so that a scan sees all of them as of one position.
     flushing: Mutex<()>,
+}
+
+/// What all trees of a store share: blocks in memory, and open files.
+#[derive(Clone)]
+pub struct Shared {
+    cache: Arc<Cache>,
+    descriptors: Arc<DescriptorTable>,
+}
+
+impl Shared {
+    fn new(cache_bytes: u64) -> Self {
+        let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
+        Self { cache, descriptors: Arc::new(DescriptorTable::new(OPEN_FILES_MAX)) }
+    }
+
+    /// A tree in a folder, before it is opened.
+    pub fn tree(
+        &self,
+        folder: &Path,
+        sequence: &SequenceNumberCounter,
+        visible: &SequenceNumberCounter,
+    ) -> Config {
+        Config::new(folder, sequence.clone(), visible.clone())
+            .use_cache(Arc::clone(&self.cache))
+            .use_descriptor_table(Some(Arc::clone(&self.descriptors)))
+            // Costs a fifteenth of an import and saves a third of the disk.
+            .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
+            .data_block_size_policy(BlockSizePolicy::all(4 << 10))
+    }
 }
 
 /// Some rows of a tree, and the key to go on after; no rows at the end.
@@ -110,15 +141,10 @@ impl Rows {
     pub fn open(folder: &Path, ids: IdKind, cache_bytes: u64) -> Result<Self> {
         let sequence = SequenceNumberCounter::default();
         let visible = SequenceNumberCounter::default();
-        let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
-        let descriptors = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
+        let shared = Shared::new(cache_bytes);
         let open = |tree: Tree| {
-            let config = Config::new(folder.join(tree.name()), sequence.clone(), visible.clone())
-                .use_cache(Arc::clone(&cache))
-                .use_descriptor_table(Some(Arc::clone(&descriptors)))
-                // Costs a fifteenth of an import and saves a third of the disk.
-                .data_block_compression_policy(CompressionPolicy::all(CompressionType::Lz4))
-                .data_block_size_policy(BlockSizePolicy::all(4 << 10))
+            let config = shared
+                .tree(&folder.join(tree.name()), &sequence, &visible)
                 // The index in memory knows which edges exist: a look-up of one that does not is rare.
                 .expect_point_read_hits(true);
             let config = match tree {
@@ -143,6 +169,7 @@ impl Rows {
             following,
             followers,
             sequence,
+            shared,
             recent: Recent::new(),
             flushing: Mutex::new(()),
         })
@@ -151,6 +178,11 @@ impl Rows {
     /// The kind of ids in the rows.
     pub fn ids(&self) -> IdKind {
         self.ids
+    }
+
+    /// What other trees of the store may share.
+    pub fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// One of the trees.
@@ -164,15 +196,7 @@ impl Rows {
 
     /// Up to where the log is applied in a tree.
     pub fn applied(&self, tree: Tree) -> Result<Position> {
-        let value = self.tree(tree).get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)?;
-        match value {
-            None => Ok(Position::START),
-            Some(value) => {
-                value.as_ref().try_into().map(|bytes| Position(u64::from_be_bytes(bytes))).map_err(|_| {
-                    Error::Corrupt { detail: format!("the position in {} is damaged", tree.name()) }
-                })
-            }
-        }
+        read_position(self.tree(tree), tree.name())
     }
 
     /// Applies events, in each tree only those after the position that it has applied: an older event must never
@@ -183,7 +207,7 @@ impl Rows {
             let (row, present) = match event.body {
                 EventBody::Followed(edge) => ((event.kind, edge, event.at), true),
                 EventBody::Unfollowed(edge, since) => ((event.kind, edge, since), false),
-                EventBody::Imported { .. } => continue,
+                EventBody::Imported { .. } | EventBody::Posted(_) | EventBody::PostDeleted { .. } => continue,
             };
             for tree in Tree::ALL.into_iter().filter(|&tree| event.position > applied[tree as usize]) {
                 self.put_one(&layer, tree, row, present);
@@ -380,35 +404,13 @@ impl Rows {
     }
 
     /// Merges row files of trees with at least so many un-merged runs, until it should stop.
-    ///
-    /// Merging more runs at once rewrites less; having fewer makes reads cheaper.
     pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        /// The first sorted level; further ones are ten times larger each.
-        const FIRST_LEVEL_BYTES: u64 = 192 << 20;
-        let strategy = lsm_tree::compaction::Leveled::default()
-            .with_l0_threshold(runs)
-            .with_table_target_size(FIRST_LEVEL_BYTES / u64::from(runs));
-        let strategy = Arc::new(strategy);
-        for tree in Tree::ALL {
-            let tree = self.tree(tree);
-            while !should_stop() {
-                let before = tree.current_version().id();
-                tree.compact(strategy.clone(), self.sequence.get()).map_err(tree_error)?;
-                if tree.current_version().id() == before {
-                    break;
-                }
-            }
-        }
-        Ok(())
+        Tree::ALL.iter().try_for_each(|&tree| merge(self.tree(tree), &self.sequence, runs, should_stop))
     }
 
     /// Merges all row files into one sorted run.
     pub fn compact_fully(&self) -> Result<()> {
-        const FILE_BYTES: u64 = 64 << 20;
-        for tree in Tree::ALL {
-            self.tree(tree).major_compact(FILE_BYTES, self.sequence.get()).map_err(tree_error)?;
-        }
-        Ok(())
+        Tree::ALL.iter().try_for_each(|&tree| merge_fully(self.tree(tree), &self.sequence))
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
@@ -423,6 +425,48 @@ impl Rows {
         let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         Ok(Load { ingestion, tree, kind })
     }
+}
+
+/// Merges the files of a tree if it has at least so many un-merged runs, until it should stop.
+///
+/// Merging more runs at once rewrites less; having fewer makes reads cheaper.
+pub fn merge(
+    tree: &AnyTree,
+    sequence: &SequenceNumberCounter,
+    runs: u8,
+    should_stop: &dyn Fn() -> bool,
+) -> Result<()> {
+    /// The first sorted level; further ones are ten times larger each.
+    const FIRST_LEVEL_BYTES: u64 = 192 << 20;
+    let strategy = lsm_tree::compaction::Leveled::default()
+        .with_l0_threshold(runs)
+        .with_table_target_size(FIRST_LEVEL_BYTES / u64::from(runs));
+    let strategy = Arc::new(strategy);
+    while !should_stop() {
+        let before = tree.current_version().id();
+        tree.compact(strategy.clone(), sequence.get()).map_err(tree_error)?;
+        if tree.current_version().id() == before {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Merges all files of a tree into one sorted run.
+pub fn merge_fully(tree: &AnyTree, sequence: &SequenceNumberCounter) -> Result<()> {
+    const FILE_BYTES: u64 = 64 << 20;
+    tree.major_compact(FILE_BYTES, sequence.get()).map_err(tree_error)
+}
+
+/// Reads the position up to which the log is applied in a tree.
+pub fn read_position(tree: &AnyTree, name: &str) -> Result<Position> {
+    let Some(value) = tree.get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)? else {
+        return Ok(Position::START);
+    };
+    let bytes = value.as_ref().try_into();
+    bytes.map(|bytes| Position(u64::from_be_bytes(bytes))).map_err(|_| Error::Corrupt {
+        detail: format!("the position in {name} is damaged; restore from a backup"),
+    })
 }
 
 /// Rows on their way into a tree; visible and durable when finished.

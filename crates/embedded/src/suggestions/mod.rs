@@ -23,7 +23,7 @@ pub use run::Run;
 
 use crate::files::{self, IoContext};
 use crate::raw;
-use crate::rows::tree_error;
+use crate::rows::{merge_fully, tree_error};
 
 const FOLDER: &str = "suggestions";
 const CACHE_BYTES: u64 = 8 << 20;
@@ -119,9 +119,7 @@ impl Suggested {
 
     /// Drops what was overwritten.
     fn merge(&self, tree: &AnyTree) -> Result<()> {
-        const FILE_BYTES: u64 = 64 << 20;
-        tree.major_compact(FILE_BYTES, self.sequence.get()).map_err(tree_error)?;
-        Ok(())
+        merge_fully(tree, &self.sequence)
     }
 
     fn report(&self, done: u64, total: u64) {
