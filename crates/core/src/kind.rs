@@ -44,7 +44,7 @@ impl EdgeKind {
             Self::Like => "like",
             Self::Membership => "membership",
             Self::Share => "share",
-            Self::Dismissal => "dismissal",
+            Self::Dismissal => "dismiss",
         }
     }
 
@@ -70,7 +70,7 @@ mod tests {
                 (4, "like"),
                 (5, "membership"),
                 (6, "share"),
-                (7, "dismissal")
+                (7, "dismiss")
             ]
         );
         for kind in EdgeKind::ALL {
