@@ -4,9 +4,11 @@
 //! order of asking, without a thread. They run at a low priority, so that checks and writes come first.
 
 use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use kinfolk_core::{Error, Result};
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +16,11 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::index::Scratch;
 use crate::maintenance;
+
+/// How many callers may wait for their turn.
+const WAITING_MAX: u64 = 1_024;
+/// When to try again, where more do.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
 
@@ -97,7 +104,7 @@ impl Walkers {
         self: &Arc<Self>,
         work: impl FnOnce(&mut Scratch, &dyn Fn() -> bool) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let waiting = Waiting::new(self);
+        let waiting = Waiting::new(self)?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)?;
         drop(waiting);
         let (reply, answer) = oneshot::channel();
@@ -135,7 +142,10 @@ impl Walkers {
             }
             let Some(job) = jobs.waiting.pop_front() else { return };
             drop(jobs);
-            job(&mut scratch);
+            // A job that panics takes neither its thread with it nor what it has left half-done.
+            if std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut scratch))).is_err() {
+                scratch = Scratch::default();
+            }
         }
     }
 }
@@ -144,9 +154,10 @@ impl Walkers {
 struct Waiting<'a>(&'a Walkers);
 
 impl<'a> Waiting<'a> {
-    fn new(walkers: &'a Walkers) -> Self {
-        walkers.counters.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(walkers)
+    fn new(walkers: &'a Walkers) -> Result<Self> {
+        let before = walkers.counters.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Self(walkers);
+        if before < WAITING_MAX { Ok(waiting) } else { Err(Error::Overloaded { retry_after: RETRY_AFTER }) }
     }
 }
 
