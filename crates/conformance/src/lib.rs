@@ -52,7 +52,17 @@ pub use threads::block_on;
 pub use users::{edge, user};
 
 /// Makes an empty store for a kind of ids, which takes its time from the clock.
+///
+/// For the cases of feeds to reach what they are about, the store is to have small feeds: posts are pulled from
+/// [`FAN_OUT_THRESHOLD`] followers on (which the suite expects to see), an inbox holds [`INBOX_ENTRIES`], and a follow
+/// brings [`BACKFILL_POSTS`] posts in.
 pub type Make<'a, S> = &'a dyn Fn(IdKind, Arc<dyn Clock>) -> S;
+
+/// How many posts an inbox holds under test.
+pub const INBOX_ENTRIES: usize = 5;
+
+/// How many posts of its author a follow brings into an inbox under test.
+pub const BACKFILL_POSTS: usize = 3;
 
 /// The seed to give to [`histories`] and [`concurrent_histories`] unless a failure is repeated with another.
 pub const SEED: u64 = 20_261_115;
