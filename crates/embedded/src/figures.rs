@@ -62,6 +62,16 @@ pub struct Figures {
     pub suggest_users_done: u64,
     /// …of so many.
     pub suggest_users_total: u64,
+    /// Events whose effect on inboxes is not done yet.
+    pub fan_out_lag_events: u64,
+    /// How long ago the oldest of them was accepted.
+    pub fan_out_lag: Duration,
+    /// Posts that were put into inboxes.
+    pub fan_out_entries: u64,
+    /// Users with an inbox.
+    pub inboxes: u64,
+    /// Bytes that inboxes take in memory, roughly.
+    pub inbox_bytes: u64,
 }
 
 /// The newest run that computed suggestions for everyone.

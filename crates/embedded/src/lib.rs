@@ -5,6 +5,7 @@
 mod batch;
 mod bulk;
 mod checkpoint;
+mod feeds;
 mod figures;
 mod files;
 mod format;
@@ -53,6 +54,7 @@ pub use figures::{Figures, SuggestionRun};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
+use crate::feeds::Wanted;
 use crate::format::Identity;
 use crate::index::Scratch;
 use crate::log::EventBody;
@@ -104,6 +106,7 @@ impl Threads {
         self.store.signal.stop();
         self.store.merging.stop();
         self.store.walkers.stop();
+        self.store.feeds.deliveries.stop();
         let ended: Vec<_> = background.into_iter().map(JoinHandle::join).collect();
         let died = |_| Error::Storage { detail: "a thread of the store has died".into() };
         let mut writer = writer.map_err(died)?;
@@ -112,6 +115,7 @@ impl Threads {
             return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
         maintenance::settle(&self.store)?;
+        feeds::save(&self.store)?;
         writer.log.sync_mark()
     }
 }
@@ -172,8 +176,10 @@ impl Embedded {
         let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
         let (merged, repair) = (Arc::clone(&store), commands.downgrade());
         let merging = spawn("kinfolk-merging", move || merging::run(&merged, &repair))?;
+        let (delivered, deliver_clock) = (Arc::clone(&store), Arc::clone(&clock));
+        let delivery = spawn("kinfolk-delivery", move || feeds::run(&delivered, &deliver_clock))?;
         let mut background = store.walkers.start()?;
-        background.extend([maintenance, merging]);
+        background.extend([maintenance, merging, delivery]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = Threads { store: Arc::clone(&store), running };
         Ok(Self { commands, store, clock, threads: Arc::new(threads) })
@@ -281,6 +287,7 @@ impl Embedded {
         let (sealed_layers, runs) = store.rows.backlog();
         let LogSpan { trimmed, newest, .. } = self.span();
         let walkers = store.walkers.figures();
+        let feeds = store.feeds.figures(self.clock.now());
         let position = |at: &std::sync::atomic::AtomicU64| Position(at.load(Ordering::Acquire));
         Figures {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
@@ -303,6 +310,11 @@ impl Embedded {
             walks_given_up: walkers.given_up,
             suggest_users_done: store.suggested.done.load(Ordering::Relaxed),
             suggest_users_total: store.suggested.total.load(Ordering::Relaxed),
+            fan_out_lag_events: feeds.lag_events,
+            fan_out_lag: feeds.lag,
+            fan_out_entries: feeds.entries,
+            inboxes: feeds.inboxes,
+            inbox_bytes: feeds.inbox_bytes,
             ..store.counters.figures()
         }
     }
@@ -526,8 +538,11 @@ impl PostStore for Embedded {
 
 impl FeedStore for Embedded {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        let _ = (of, after, limit);
-        Err(Error::NotAvailable { what: "posts" })
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            feeds::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
+        };
+        self.store.walkers.run(work).await
     }
 }
 

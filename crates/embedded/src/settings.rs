@@ -21,6 +21,14 @@ pub struct Settings {
     pub flush_post_bytes: u64,
     /// An author with so many followers has posts pulled by those who read; with fewer, they are pushed to followers.
     pub fan_out_threshold: u64,
+    /// How many posts an inbox holds.
+    pub inbox_entries: usize,
+    /// How many posts of somebody who was followed are brought into an inbox.
+    pub backfill_posts: usize,
+    /// Whoever has not read for so long has no inbox.
+    pub inbox_idle: Duration,
+    /// Memory for inboxes; those of whom have not read for longest are dropped when they take more.
+    pub inbox_bytes: u64,
     /// Idempotency keys of posts are remembered for this long.
     pub post_key_keep: Duration,
     /// So many rows a second are compared with the truth in the background; 0 turns it off.
@@ -41,6 +49,10 @@ impl Default for Settings {
             flush_rows: 1_200_000,
             flush_post_bytes: 16 << 20,
             fan_out_threshold: 10_000,
+            inbox_entries: 200,
+            backfill_posts: 100,
+            inbox_idle: Duration::from_secs(30 * 24 * 60 * 60),
+            inbox_bytes: 1 << 30,
             post_key_keep: Duration::from_secs(7 * 24 * 60 * 60),
             reconcile_rows: 5_000,
             snapshot_events: 2_000_000,

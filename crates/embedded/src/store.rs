@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::bulk::import;
 use crate::checkpoint::Checkpoint;
+use crate::feeds::{self, Feeds};
 use crate::figures::Counters;
 use crate::format::{self, FolderLock, Identity};
 use crate::index::{self, Index, Scratch, Walk};
@@ -62,6 +63,8 @@ pub struct Store {
     pub counters: Counters,
     /// The newest followees of users who follow many.
     pub newest: Newest,
+    /// Home feeds.
+    pub feeds: Feeds,
     /// What was computed for everyone.
     pub suggested: Suggested,
     /// Threads for long work in requests.
@@ -160,6 +163,7 @@ impl Store {
             index_repaired: AtomicBool::new(false),
             counters: Counters::default(),
             newest: Newest::new(),
+            feeds: Feeds::new(identity.ids, &settings, newest),
             suggested: Suggested::open(folder, identity.ids)?,
             walkers: Walkers::new(),
             failure: Mutex::new(None),
@@ -169,6 +173,7 @@ impl Store {
         if resnapshot {
             maintenance::snapshot(&store)?;
         }
+        feeds::restore(&store)?;
         Ok(Opened { store: Arc::new(store), log: recovered.writer, floor, made })
     }
 
@@ -181,6 +186,8 @@ impl Store {
             apply_to_index(&self.index, event);
             self.forget_newest(event);
         }
+        // Last: whoever begins to read a feed later finds the index as it is now.
+        self.feeds.take_note(events);
         self.visibility.publish(last.position);
     }
 

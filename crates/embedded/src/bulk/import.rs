@@ -337,6 +337,7 @@ fn commit(
     )
     .and_then(|loaded| {
         store.forget_newest(&event);
+        store.feeds.take_note(std::slice::from_ref(&event));
         store.visibility.publish(event.position);
         store.sealed.store(event.position.0, Ordering::Release);
         store.flush_posts(event.position)?;

@@ -131,7 +131,11 @@ impl Deliveries {
             let followed = state.posts.iter().filter(|(author, _)| followees.binary_search(author).is_ok());
             followed.flat_map(|(_, posts)| keys(posts)).collect()
         } else {
-            followees.iter().filter_map(|author| state.posts.get(author)).flat_map(|posts| keys(posts)).collect()
+            followees
+                .iter()
+                .filter_map(|author| state.posts.get(author))
+                .flat_map(|posts| keys(posts))
+                .collect()
         };
         Undelivered { posts, authors }
     }

@@ -16,17 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feed::Delivery as Mode;
-use kinfolk_core::{Clock, EdgeKind, IdKind, Position, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Position, Result, Timestamp};
 
 use self::deliveries::{Deliveries, Delivery, Job};
 use self::inbox::Capacity;
 use self::inboxes::Inboxes;
 use crate::log::{Event, EventBody};
 use crate::settings::Settings;
+use crate::store::Store;
 
 pub use deliver::run;
-pub use page::page;
-pub use snapshot::{load, save};
+pub use page::{Wanted, page};
+use snapshot::load;
+pub use snapshot::save;
 
 /// The feeds of all users.
 pub struct Feeds {
@@ -61,7 +63,8 @@ impl Feeds {
         if nobody_reads && events.iter().all(|event| !matches!(event.body, EventBody::Posted(_))) {
             return self.deliveries.add(&[], newest);
         }
-        let job = |event| Some(Delivery { position: event.position, at: event.at, job: self.job(event)? });
+        let job =
+            |event: &Event| Some(Delivery { position: event.position, at: event.at, job: self.job(event)? });
         let jobs: Vec<Delivery> = events.iter().filter_map(job).collect();
         self.deliveries.add(&jobs, newest);
     }
@@ -75,8 +78,11 @@ impl Feeds {
                     return None;
                 }
                 let is_followed = matches!(event.body, EventBody::Followed(_));
-                let job =
-                    if is_followed { Job::BringIn { follower, followee } } else { Job::TakeOut { follower, followee } };
+                let job = if is_followed {
+                    Job::BringIn { follower, followee }
+                } else {
+                    Job::TakeOut { follower, followee }
+                };
                 Some(job)
             }
             EventBody::Posted(posted) => {
@@ -108,6 +114,30 @@ impl Feeds {
             inbox_bytes: inbox_bytes as u64,
         }
     }
+}
+
+/// Brings the inboxes of a store that is being opened to where they were, and takes note of what came after.
+pub fn restore(store: &Store) -> Result<()> {
+    const EVENTS_AT_A_TIME: usize = 10_000;
+    let Some((inboxes, position)) = load(&store.folder, store.identity.ids, store.identity.epoch)? else {
+        return Ok(());
+    };
+    inboxes.into_iter().for_each(|(of, inbox)| store.feeds.inboxes.restore(of, inbox));
+    let (mut after, newest) = (position, store.position());
+    while after < newest {
+        match store.log.read(after, newest, EVENTS_AT_A_TIME) {
+            Ok(events) => {
+                store.feeds.take_note(&events);
+                after = events.last().map_or(newest, |event| event.position);
+            }
+            Err(Error::PositionExpired { .. }) => {
+                store.feeds.inboxes.clear();
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The time in milliseconds.

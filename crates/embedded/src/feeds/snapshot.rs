@@ -47,7 +47,8 @@ pub fn save(store: &Store) -> Result<()> {
     // The position is read first: what inboxes get meanwhile is delivered again, harmlessly.
     let position = store.feeds.deliveries.delivered();
     let write = || -> io::Result<()> {
-        let mut out = Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
+        let mut out =
+            Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
         out.bytes(&header(store.identity.ids, store.identity.epoch, position))?;
         let mut result = Ok(());
         let mut record = Vec::new();

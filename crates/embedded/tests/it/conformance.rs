@@ -16,7 +16,15 @@ struct Stores {
 
 impl Stores {
     fn settings() -> Settings {
-        Settings { segment_bytes: 2 << 10, flush_rows: 100, snapshot_events: 100, ..Settings::default() }
+        Settings {
+            segment_bytes: 2 << 10,
+            flush_rows: 100,
+            snapshot_events: 100,
+            fan_out_threshold: 3,
+            inbox_entries: 5,
+            backfill_posts: 3,
+            ..Settings::default()
+        }
     }
 
     fn make(&self, ids: IdKind, clock: Arc<dyn Clock>) -> Embedded {
