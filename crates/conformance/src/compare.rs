@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use kinfolk_core::feed::{Post, PostKey};
 use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
 use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
 use kinfolk_core::{EdgeKind, Id, Position, Result, Store, Timestamp};
@@ -54,11 +55,27 @@ pub(crate) fn answer<T>(
 /// Walks a list to its end in pages, whatever list `read` gives.
 pub(crate) fn walk(
     page_limit: usize,
-    mut read: impl FnMut(Option<ListKey>) -> std::result::Result<Vec<ListEntry>, String>,
+    read: impl FnMut(Option<ListKey>) -> std::result::Result<Vec<ListEntry>, String>,
 ) -> std::result::Result<Vec<ListEntry>, String> {
-    let mut entries: Vec<ListEntry> = Vec::new();
+    walk_by(|entry| *entry, page_limit, read)
+}
+
+/// As [`walk`], for a list of posts.
+pub(crate) fn walk_posts(
+    page_limit: usize,
+    read: impl FnMut(Option<PostKey>) -> std::result::Result<Vec<Post>, String>,
+) -> std::result::Result<Vec<Post>, String> {
+    walk_by(Post::key, page_limit, read)
+}
+
+fn walk_by<T>(
+    key: impl Fn(&T) -> ListKey,
+    page_limit: usize,
+    mut read: impl FnMut(Option<ListKey>) -> std::result::Result<Vec<T>, String>,
+) -> std::result::Result<Vec<T>, String> {
+    let mut entries: Vec<T> = Vec::new();
     loop {
-        let page = read(entries.last().copied())?;
+        let page = read(entries.last().map(&key))?;
         if page.len() > page_limit {
             return Err(format!("a page of {} entries, asked for {page_limit}", page.len()));
         }

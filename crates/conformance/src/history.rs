@@ -1,5 +1,6 @@
 //! Random histories of one client, compared with the model after every step and shrunk when they differ.
 
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, Receipt, WriteRequest};
@@ -43,23 +44,34 @@ enum Step {
 /// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
 /// from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
+    run_random("histories", vec(step(), 1..=STEPS_MAX), (cases, seed), |id_kind, steps| {
+        run_history(make, reopen, id_kind, steps)
+    });
+}
+
+/// Runs random histories of steps, for both kinds of ids, and panics with the shortest that it finds for which `run`
+/// says no.
+pub(crate) fn run_random<T: Debug>(
+    what: &str,
+    steps: impl Strategy<Value = Vec<T>>,
+    (cases, seed): (u32, u64),
+    run: impl Fn(IdKind, &[T]) -> Verdict,
+) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let mut seed_bytes = [0; 32];
     seed_bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &seed_bytes);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let strategy = (prop_oneof![Just(IdKind::Integer), Just(IdKind::Uuid)], vec(step(), 1..=STEPS_MAX));
-    let outcome = runner.run(&strategy, |(id_kind, steps)| {
-        run_history(make, reopen, id_kind, &steps).map_err(TestCaseError::fail)
-    });
+    let strategy = (prop_oneof![Just(IdKind::Integer), Just(IdKind::Uuid)], steps);
+    let outcome = runner.run(&strategy, |(id_kind, steps)| run(id_kind, &steps).map_err(TestCaseError::fail));
     match outcome {
         Ok(()) => {}
         Err(TestError::Fail(reason, (id_kind, steps))) => {
             let steps: Vec<String> = steps.iter().map(|step| format!("  {step:?}")).collect();
             let steps = steps.join("\n");
-            panic!("histories (seed {seed}): {reason}\nwith {} ids, after\n{steps}", id_kind.name());
+            panic!("{what} (seed {seed}): {reason}\nwith {} ids, after\n{steps}", id_kind.name());
         }
-        Err(TestError::Abort(reason)) => panic!("histories (seed {seed}) could not run: {reason}"),
+        Err(TestError::Abort(reason)) => panic!("{what} (seed {seed}) could not run: {reason}"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], [`histories`] and [`concurrent_histories`] with a function that makes
-//! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own
+//! An adapter's tests call [`suite::run`], [`histories`], [`feed_histories`], [`feed_restarts`], [`concurrent_histories`]
+//! and [`concurrent_feeds`] with a function that makes an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own
 //! test shows that the suite notices every one of them.
 //!
 //! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
@@ -26,9 +26,12 @@ mod audit;
 mod clock;
 mod compare;
 mod concurrent;
+mod concurrent_feeds;
+mod feed_history;
 mod history;
 mod model;
 mod planted;
+mod posts;
 mod random;
 mod store;
 mod suggestions;
@@ -42,15 +45,28 @@ use kinfolk_core::{Clock, IdKind};
 
 pub use clock::SimulatedClock;
 pub use concurrent::concurrent_histories;
+pub use concurrent_feeds::concurrent_feeds;
+pub use feed_history::{feed_histories, feed_restarts};
 pub use history::{Reopen, histories};
 pub use model::Model;
 pub use planted::Fault;
+pub use posts::FAN_OUT_THRESHOLD;
 pub use store::ModelStore;
 pub use threads::block_on;
 pub use users::{edge, user};
 
 /// Makes an empty store for a kind of ids, which takes its time from the clock.
+///
+/// For the cases of feeds to reach what they are about, the store is to have small feeds: posts are pulled from
+/// [`FAN_OUT_THRESHOLD`] followers on (which the suite expects to see), an inbox holds [`INBOX_ENTRIES`], and a follow
+/// brings [`BACKFILL_POSTS`] posts in.
 pub type Make<'a, S> = &'a dyn Fn(IdKind, Arc<dyn Clock>) -> S;
 
-/// The seed to give to [`histories`] and [`concurrent_histories`] unless a failure is repeated with another.
+/// How many posts an inbox holds under test.
+pub const INBOX_ENTRIES: usize = 5;
+
+/// How many posts of its author a follow brings into an inbox under test.
+pub const BACKFILL_POSTS: usize = 3;
+
+/// The seed to give to [`histories`] and the others unless a failure is repeated with another.
 pub const SEED: u64 = 20_261_115;

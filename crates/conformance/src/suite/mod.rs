@@ -1,23 +1,29 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
-//! Each sentence of the contracts of the ports in `kinfolk_core::graph` and `kinfolk_core::suggest` has a case. Every
-//! run of a case gets a fresh store, and waits with `visible` after a write before it reads.
+//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest` and `kinfolk_core::feed`
+//! has a case. Every run of a case gets a fresh store, and waits with `visible` after a write before it reads.
 
+mod authored;
 mod candidates;
 mod common;
 mod everyone;
+mod feed;
+mod feed_walks;
 mod friends;
 mod limit;
 mod lists;
 mod log;
 mod operations;
 mod overlap;
+mod posting;
+mod posts;
 mod races;
 mod reads;
 mod subject;
 mod suggest;
 mod times;
 mod walks;
+mod words;
 mod writes;
 
 use std::any::Any;
@@ -113,6 +119,11 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         common::cases(),
         suggest::cases(),
         races::cases(),
+        posts::cases(),
+        authored::cases(),
+        posting::cases(),
+        feed::cases(),
+        feed_walks::cases(),
     ]
     .concat()
 }

@@ -4,7 +4,9 @@ mod faults;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use kinfolk_conformance::{ModelStore, SEED, concurrent_histories, histories, suite};
+use kinfolk_conformance::{
+    ModelStore, SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories, suite,
+};
 
 /// The test of faults silences panics, which it expects by the hundred, for the whole process: the others wait,
 /// so that their messages are not lost.
@@ -25,6 +27,15 @@ fn the_model_passes_the_histories() {
     histories(&ModelStore::new, Some(&ModelStore::reopen), 100, SEED);
     histories(&ModelStore::new, None, 20, SEED);
     concurrent_histories(&ModelStore::new, 20, SEED);
+}
+
+#[test]
+fn the_model_passes_the_histories_of_feeds() {
+    let _turn = one_at_a_time();
+    feed_histories(&ModelStore::new, Some(&ModelStore::reopen), 10_000, SEED);
+    feed_histories(&ModelStore::new, None, 100, SEED);
+    feed_restarts(&ModelStore::new, &ModelStore::reopen);
+    concurrent_feeds(&ModelStore::new, 20, SEED);
 }
 
 #[test]

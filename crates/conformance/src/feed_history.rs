@@ -1,0 +1,405 @@
+//! Random histories of posts, follows and feeds, every page of which is compared with the model: a state machine whose
+//! steps are made up beforehand, so that a failure can be shrunk and repeated.
+
+use std::sync::Arc;
+
+use kinfolk_core::feed::{NewPost, Post, PostKey, Posted};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Store, Timestamp};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, prop_oneof};
+
+use crate::clock::SimulatedClock;
+use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
+use crate::history::run_random;
+use crate::model::Model;
+use crate::posts::{AHEAD_MS_MAX, Wishes};
+use crate::threads::block_on;
+use crate::users::{edge, user};
+use crate::{Make, Reopen};
+
+/// Few users, and fewer who are followed a lot, so that the threshold is crossed often.
+const USERS: u64 = 8;
+const AUTHORS: u64 = 4;
+/// Posts that are named by their clients have ids from here on.
+const FIRST_POST: u64 = 1_000;
+const STEPS_MAX: usize = 60;
+/// How many walks may be open at a time.
+const WALKS: usize = 3;
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Keys are remembered for a week at least; what is older is not repeated here.
+const KEY_AGE_MS_MAX: u64 = 6 * DAY_MS;
+
+/// When a post is made.
+#[derive(Clone, Copy, Debug)]
+enum Time {
+    Unsaid,
+    Ago(u64),
+    Ahead(u64),
+    /// In the millisecond of a post that is there, counted from the newest.
+    With(usize),
+}
+
+/// What names a post.
+#[derive(Clone, Copy, Debug)]
+enum Name {
+    /// The store makes an id.
+    Made,
+    /// The client gives one.
+    Given(u64),
+    /// The store makes an id, and a key names the wish.
+    Key(u64),
+}
+
+/// What one step of a history does.
+#[derive(Clone, Debug)]
+enum Step {
+    Write(Vec<(EdgeAction, u64, u64)>),
+    Post {
+        author: u64,
+        time: Time,
+        name: Name,
+    },
+    /// A wish is repeated, counted from the newest.
+    Repeat(usize),
+    /// A post is deleted, counted from the newest that was registered.
+    Delete(usize),
+    /// The first page of a feed.
+    Read {
+        of: u64,
+        limit: usize,
+    },
+    /// The next page of a walk that is open, or the first of a new one.
+    Walk {
+        slot: usize,
+        of: u64,
+        limit: usize,
+    },
+    Advance(u64),
+    TurnBack(u64),
+    Restart,
+}
+
+/// Runs `cases` random histories of posts and feeds against a store and the model side by side, and panics with the
+/// shortest that it finds for which any page differs.
+///
+/// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
+/// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
+pub fn feed_histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
+    run_random("feed histories", vec(step(), 1..=STEPS_MAX), (cases, seed), |id_kind, steps| {
+        run_history(make, reopen, id_kind, steps)
+    });
+}
+
+/// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
+/// restart after every step. Panics if any page differs from the model's.
+pub fn feed_restarts<S: Store>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+    let script = script();
+    for id_kind in [IdKind::Integer, IdKind::Uuid] {
+        for place in 0..=script.len() {
+            let mut steps = script.clone();
+            steps.insert(place, Step::Restart);
+            run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
+                panic!("with {} ids and a restart as step {}: {wrong}", id_kind.name(), place + 1)
+            });
+        }
+        let steps: Vec<Step> = script.iter().flat_map(|step| [step.clone(), Step::Restart]).collect();
+        run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
+            panic!("with {} ids and restarts after every step: {wrong}", id_kind.name())
+        });
+    }
+}
+
+/// User 7 reads all the time, 6 in the end; 0 is pushed, then pulled, then pushed again; 1 is followed late.
+fn script() -> Vec<Step> {
+    let follow = |from, to| Step::Write(vec![(EdgeAction::Follow, from, to)]);
+    let unfollow = |from, to| Step::Write(vec![(EdgeAction::Unfollow, from, to)]);
+    let post = |author, time, name| Step::Post { author, time, name };
+    let read = Step::Read { of: 7, limit: 3 };
+    let walk = Step::Walk { slot: 0, of: 7, limit: 2 };
+    let mut steps = vec![follow(7, 0), follow(6, 0), follow(7, 2), read.clone()];
+    for number in 0..3 {
+        steps.extend([
+            Step::Advance(1),
+            post(0, Time::Unsaid, Name::Made),
+            post(1, Time::Unsaid, Name::Given(number)),
+        ]);
+    }
+    steps.extend([
+        walk.clone(),
+        follow(5, 0),
+        post(0, Time::Unsaid, Name::Key(1)),
+        Step::Repeat(0),
+        read.clone(),
+    ]);
+    steps.extend([post(0, Time::Ago(2), Name::Made), walk.clone(), post(2, Time::With(3), Name::Made)]);
+    steps.extend([
+        unfollow(5, 0),
+        post(0, Time::Unsaid, Name::Made),
+        follow(7, 1),
+        read.clone(),
+        Step::Delete(1),
+    ]);
+    steps.extend([walk.clone(), post(1, Time::Ago(DAY_MS), Name::Key(2)), Step::Delete(4), Step::Repeat(1)]);
+    steps.extend([
+        unfollow(7, 0),
+        read.clone(),
+        Step::TurnBack(DAY_MS),
+        post(2, Time::Unsaid, Name::Made),
+        walk,
+    ]);
+    steps.extend([follow(7, 0), read, Step::Advance(40 * DAY_MS), post(0, Time::Unsaid, Name::Made)]);
+    steps
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let action = || prop_oneof![3 => Just(EdgeAction::Follow), 2 => Just(EdgeAction::Unfollow)];
+    // Mostly towards the few authors; the first user is drawn from the others.
+    let to = || prop_oneof![4 => 0..AUTHORS, 1 => 0..USERS];
+    let command = move || {
+        (action(), to(), 1..USERS).prop_map(|(action, to, distance)| (action, (to + distance) % USERS, to))
+    };
+    let time = prop_oneof![
+        4 => Just(Time::Unsaid),
+        2 => (0..6_u64).prop_map(Time::Ago),
+        1 => (0..2 * DAY_MS).prop_map(Time::Ago),
+        1 => (1..=AHEAD_MS_MAX).prop_map(Time::Ahead),
+        2 => (0..12_usize).prop_map(Time::With),
+    ];
+    let name = prop_oneof![
+        3 => Just(Name::Made),
+        2 => (0..40_u64).prop_map(Name::Given),
+        1 => (0..6_u64).prop_map(Name::Key),
+    ];
+    let post = (to(), time, name).prop_map(|(author, time, name)| Step::Post { author, time, name });
+    let read = (0..USERS, 1..8_usize).prop_map(|(of, limit)| Step::Read { of, limit });
+    let walk = (0..WALKS, 0..USERS, 1..5_usize).prop_map(|(slot, of, limit)| Step::Walk { slot, of, limit });
+    prop_oneof![
+        18 => vec(command(), 1).prop_map(Step::Write),
+        2 => vec(command(), 2..6).prop_map(Step::Write),
+        24 => post,
+        2 => (0..20_usize).prop_map(Step::Repeat),
+        5 => (0..12_usize).prop_map(Step::Delete),
+        10 => read,
+        12 => walk,
+        6 => (1..3_u64).prop_map(Step::Advance),
+        1 => (1..40 * DAY_MS).prop_map(Step::Advance),
+        1 => (1..DAY_MS).prop_map(Step::TurnBack),
+        3 => Just(Step::Restart),
+    ]
+}
+
+fn run_history<S: Store>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    id_kind: IdKind,
+    steps: &[Step],
+) -> Verdict {
+    let clock = Arc::new(SimulatedClock::default());
+    let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
+    let mut expected = Expected::new(id_kind, clock);
+    for (step, number) in steps.iter().zip(1..) {
+        if let (Step::Restart, Some(reopen)) = (step, reopen) {
+            store = reopen(store);
+        }
+        let verdict = expected.step(&store, step);
+        verdict.map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
+    }
+    expected.compare_all(&store)
+}
+
+/// A wish that was fulfilled.
+#[derive(Clone, Debug)]
+struct Fulfilled {
+    wish: NewPost,
+    id: Id,
+    at: Timestamp,
+}
+
+/// What is known beside the store: the model, and where the walks are.
+struct Expected {
+    id_kind: IdKind,
+    clock: Arc<SimulatedClock>,
+    latest: Timestamp,
+    model: Model,
+    wishes: Wishes,
+    fulfilled: Vec<Fulfilled>,
+    walks: [Option<Walk>; WALKS],
+}
+
+/// A walk that is open: whose feed, in pages of which length, and where it is.
+#[derive(Clone, Copy, Debug)]
+struct Walk {
+    of: u64,
+    limit: usize,
+    after: Option<PostKey>,
+}
+
+impl Expected {
+    fn new(id_kind: IdKind, clock: Arc<SimulatedClock>) -> Self {
+        Self {
+            id_kind,
+            latest: clock.now(),
+            clock,
+            model: Model::default(),
+            wishes: Wishes::default(),
+            fulfilled: Vec::new(),
+            walks: [None; WALKS],
+        }
+    }
+
+    fn step<S: Store>(&mut self, store: &S, step: &Step) -> Verdict {
+        match step {
+            Step::Write(commands) => self.write(store, commands),
+            Step::Post { author, time, name } => self.post(store, (*author, *time, *name)),
+            Step::Repeat(back) => self.repeat(store, *back),
+            Step::Delete(back) => self.delete(store, *back),
+            Step::Read { of, limit } => {
+                self.page(store, Walk { of: *of, limit: *limit, after: None })?;
+                Ok(())
+            }
+            Step::Walk { slot, of, limit } => {
+                let walk = self.walks[*slot].unwrap_or(Walk { of: *of, limit: *limit, after: None });
+                let page = self.page(store, walk)?;
+                let last = page.last().filter(|_| page.len() == walk.limit).map(Post::key);
+                self.walks[*slot] = last.map(|last| Walk { after: Some(last), ..walk });
+                Ok(())
+            }
+            Step::Advance(millis) => {
+                self.clock.advance(*millis);
+                self.latest = self.latest.max(self.clock.now());
+                Ok(())
+            }
+            Step::TurnBack(millis) => {
+                self.clock.turn_back(*millis);
+                Ok(())
+            }
+            Step::Restart => Ok(()),
+        }
+    }
+
+    fn write<S: Store>(&mut self, store: &S, commands: &[(EdgeAction, u64, u64)]) -> Verdict {
+        let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
+        let commands = commands.iter().map(command).collect();
+        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: USERS as u32 };
+        let expected = self.model.write(&request, self.clock.now());
+        let found = block_on(store.write(request));
+        equal(|| "receipt".to_owned(), &comparable(&found), &comparable(&expected))?;
+        self.await_visible(store)
+    }
+
+    fn await_visible<S: Store>(&self, store: &S) -> Verdict {
+        answer("visible", store.visible(self.model.position()))
+    }
+
+    fn post<S: Store>(&mut self, store: &S, (author, time, name): (u64, Time, Name)) -> Verdict {
+        let now = self.clock.now();
+        let created_at = match time {
+            Time::Unsaid => None,
+            Time::Ago(millis) => Some(Timestamp::from_millis(now.millis().saturating_sub(millis))),
+            Time::Ahead(millis) => Some(now.plus_millis(millis)),
+            // Not if that is ahead by now.
+            Time::With(back) => self.posts_back(back).map(|post| post.created_at).filter(|&at| at <= now),
+        };
+        let (id, key) = match name {
+            Name::Made => (None, None),
+            Name::Given(number) => (Some(user(self.id_kind, FIRST_POST + number)), None),
+            Name::Key(number) => (None, Some(Arc::from(format!("key {number}")))),
+        };
+        let author = user(self.id_kind, author);
+        self.register(store, NewPost { id, author, created_at, payload: None, idempotency_key: key })
+    }
+
+    /// A post that is there, counted from the newest.
+    fn posts_back(&self, back: usize) -> Option<&Post> {
+        let Fulfilled { id, .. } = self.fulfilled.iter().rev().nth(back)?;
+        self.model.posts.get(id).map(|registered| &registered.post)
+    }
+
+    fn repeat<S: Store>(&mut self, store: &S, back: usize) -> Verdict {
+        let Some(Fulfilled { wish, .. }) = self.fulfilled.iter().rev().nth(back).cloned() else {
+            return Ok(());
+        };
+        self.register(store, wish)
+    }
+
+    fn register<S: Store>(&mut self, store: &S, wish: NewPost) -> Verdict {
+        if self.may_be_forgotten(&wish) {
+            return Ok(());
+        }
+        let found = block_on(store.register(wish.clone()));
+        let made = self.made_id(&wish, &found)?;
+        let expected = self.model.register(&mut self.wishes, &wish, made, self.clock.now());
+        equal(|| format!("answer to {wish:?}"), &comparable(&found), &comparable(&expected))?;
+        if let Ok(Posted { post, is_new: true, .. }) = expected {
+            self.fulfilled.push(Fulfilled { wish, id: post.id, at: self.latest });
+        }
+        self.await_visible(store)
+    }
+
+    /// Whether a wish has a key that a store need not know any more.
+    fn may_be_forgotten(&self, wish: &NewPost) -> bool {
+        let same_key = |other: &&Fulfilled| {
+            (other.wish.author, &other.wish.idempotency_key) == (wish.author, &wish.idempotency_key)
+        };
+        let first = self.fulfilled.iter().find(same_key).filter(|_| wish.idempotency_key.is_some());
+        first.is_some_and(|first| self.latest.millis() - first.at.millis() > KEY_AGE_MS_MAX)
+    }
+
+    /// The id that the store made, which the model cannot know; it must be a higher one than all before.
+    fn made_id(&self, wish: &NewPost, found: &Result<Posted>) -> std::result::Result<Id, String> {
+        let unused = user(self.id_kind, 0);
+        let Ok(Posted { post, is_new: true, .. }) = found else { return Ok(unused) };
+        let rises = post.id.kind() == self.id_kind && self.wishes.made.is_none_or(|made| post.id > made);
+        match wish.id {
+            None if !rises || self.model.posts.contains_key(&post.id) => {
+                Err(format!("{} was made as an id after {:?}", post.id, self.wishes.made))
+            }
+            _ => Ok(post.id),
+        }
+    }
+
+    fn delete<S: Store>(&mut self, store: &S, back: usize) -> Verdict {
+        let never = user(self.id_kind, FIRST_POST - 1);
+        let id = self.fulfilled.iter().rev().nth(back).map_or(never, |fulfilled| fulfilled.id);
+        let expected = self.model.delete_post(id, self.clock.now());
+        let found = block_on(store.delete_post(id));
+        equal(|| format!("deletion of {id}"), &comparable(&found), &comparable(&expected))?;
+        self.await_visible(store)
+    }
+
+    /// A page of a feed, which must be the model's.
+    fn page<S: Store>(&self, store: &S, walk: Walk) -> std::result::Result<Vec<Post>, String> {
+        let of = user(self.id_kind, walk.of);
+        let found = answer("feed", store.feed(of, walk.after, walk.limit))?;
+        let expected = self.model.feed(of, walk.after, walk.limit);
+        equal(|| format!("{walk:?}"), &found, &expected)?;
+        Ok(found)
+    }
+
+    /// In the end: every feed and every list, whole and in small pages, every post, and the log.
+    fn compare_all<S: Store>(&self, store: &S) -> Verdict {
+        for number in 0..USERS {
+            let of = user(self.id_kind, number);
+            let (feed, own) =
+                (self.model.feed(of, None, usize::MAX), self.model.posts_by(of, None, usize::MAX));
+            for limit in [1 + number as usize % 4, ENTRIES_MAX] {
+                let found = walk_posts(limit, |after| answer("feed", store.feed(of, after, limit)))?;
+                equal(|| format!("the feed of user {number} in pages of {limit}"), &found, &feed)?;
+                let found = walk_posts(limit, |after| answer("posts_by", store.posts_by(of, after, limit)))?;
+                equal(|| format!("the posts of user {number} in pages of {limit}"), &found, &own)?;
+            }
+        }
+        let ids: Vec<Id> =
+            self.model.posts.keys().copied().chain([user(self.id_kind, FIRST_POST - 1)]).collect();
+        let expected: Vec<_> = ids.iter().map(|&id| self.model.post(id)).collect();
+        equal(|| "all posts".to_owned(), &answer("posts", store.posts(&ids))?, &expected)?;
+        let changes = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
+        equal(|| "the log".to_owned(), &changes, &self.model.changes)
+    }
+}
+
+/// Errors have no equality, but their text holds all that they say.
+fn comparable<T: Clone>(result: &Result<T>) -> std::result::Result<T, String> {
+    result.clone().map_err(|error: Error| error.to_string())
+}
