@@ -183,7 +183,9 @@ mod tests {
 
     fn delivery(batch: &mut Batch<'_>, key: &str) -> Delivery {
         let id = batch.register(wish(key)).unwrap().post.id;
-        let Some(Record::Present(_, delivery)) = batch.record(id).unwrap() else { panic!("it is registered") };
+        let Some(Record::Present(_, delivery)) = batch.record(id).unwrap() else {
+            panic!("it is registered")
+        };
         delivery
     }
 
