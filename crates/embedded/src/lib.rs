@@ -377,8 +377,8 @@ impl Embedded {
 
     /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.
     pub fn backup(&self, file: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
-        self.flush()?;
-        bulk::backup::write(&self.store, file, progress)
+        let snapshot = self.ask_writer(|writer| bulk::backup::Snapshot::take(&writer.store))?;
+        bulk::backup::write(self.store.identity, snapshot, file, progress)
     }
 
     /// What a backup holds; all of it is read and its checksums compared, so one that was cut short is noticed.

@@ -463,3 +463,47 @@ fn rebuild_index(rows: &Rows, identity: Identity) -> Result<Index> {
     }
     Ok(index)
 }
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_conformance::block_on;
+    use kinfolk_core::IdKind;
+    use kinfolk_core::feed::{NewPost, PostStore};
+
+    use super::*;
+    use crate::Embedded;
+
+    /// Segments go as soon as nothing needs them; posts must not.
+    #[test]
+    fn the_log_is_kept_for_as_long_as_posts_need_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { segment_bytes: 1 << 10, log_keep_bytes: 0, ..Settings::default() };
+        let mut store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
+        let author = Id::Integer(1);
+        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        for round in 1..=3 {
+            for _ in 0..100 {
+                block_on(store.register(wish.clone())).unwrap();
+            }
+            let tend = |store: &Embedded| {
+                store
+                    .ask_writer(|writer| {
+                        maintenance::snapshot(&writer.store)?;
+                        writer.tend_log()?;
+                        Ok(writer.store.log.trimmed())
+                    })
+                    .unwrap()
+            };
+            let unflushed = tend(&store);
+            assert!(unflushed <= Position(store.store.flushed.load(Ordering::Acquire)));
+            if round == 2 {
+                store.flush().unwrap();
+                assert!(tend(&store) > unflushed);
+            }
+            drop(store);
+            store = Embedded::open(folder.path(), settings.clone()).unwrap();
+            assert_eq!(block_on(store.posts_by(author, None, 1_000)).unwrap().len(), round * 100);
+            assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        }
+    }
+}

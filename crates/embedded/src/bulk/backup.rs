@@ -1,35 +1,44 @@
-//! Backups: every edge in one file, as of one position, readable by any version that knows the file's.
+//! Backups: every edge and post in one file, as of one position, readable by any version that knows the file's.
 //!
 //! ```text
 //! magic "KINFOLKB" | version u32 | ids u32 | epoch u64 | position u64 | floor u64 | crc32c u32
-//! blocks: kind u32 | length u32 | crc32c u32 of kind, length and records | records as in a run of pairs
-//! end:    0 u32 | 8 u32 | crc32c u32 | number of edges u64
+//! blocks: kind u32 | length u32 | crc32c u32 of kind, length and records | records
+//! end:    0 u32 | length u32 | crc32c u32 | number of edges u64 | from version 2: of posts u64 | of idempotency keys u64
 //! ```
 //!
-//! Little-endian. Not in a backup: the change log (a restore starts a new epoch, so older tokens fail clearly) and
-//! the signing keys.
+//! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
+//! version 2, are documented with them. Not in a backup: the change log (a restore starts a new epoch, so older tokens
+//! fail clearly) and the signing keys.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Epoch, Error, IdKind, Position, Result, Timestamp};
 
+use super::backup_posts;
 use super::load::{self, Target};
 use super::run::{Block, PairRecord, Record};
 use crate::checkpoint::Checkpoint;
 use crate::files::{self, IoContext};
 use crate::format::{self, Identity};
 use crate::index::{self, Index};
+use crate::posts::{Posts, PostsSnapshot};
 use crate::raw::RawId;
 use crate::rows::{Rows, Tree};
 use crate::store::Store;
 use crate::{Progress, Settings};
 
 const MAGIC: &[u8; 8] = b"KINFOLKB";
-const VERSION: u32 = 1;
+/// A backup of a store without posts, which an older Kinfolk reads too.
+const VERSION_EDGES: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_LEN: usize = 44;
-const BLOCK_BYTES: usize = 64 << 10;
+/// A block is closed when it has reached this.
+pub const BLOCK_BYTES: usize = 64 << 10;
+/// No block is longer: the last record of one may be a post with the longest payload.
+const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (2 << 20);
 
 /// What a backup holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +51,68 @@ pub struct BackupReport {
     pub bytes: u64,
 }
 
+/// How much a backup holds; what its end says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub edges: u64,
+    pub posts: u64,
+    pub keys: u64,
+}
+
+impl Totals {
+    fn encode(self, version: u32) -> Vec<u8> {
+        let all = [self.edges, self.posts, self.keys];
+        let kept = if version == VERSION_EDGES { &all[..1] } else { &all };
+        kept.iter().flat_map(|count| count.to_le_bytes()).collect()
+    }
+}
+
+type Edges = Box<dyn Iterator<Item = Result<(Edge, Timestamp)>> + Send>;
+
+/// Everything as of one moment.
+pub struct Snapshot {
+    position: Position,
+    floor: u64,
+    edges: Vec<(EdgeKind, Edges)>,
+    edge_count: u64,
+    posts: Option<PostsSnapshot>,
+}
+
+impl Snapshot {
+    /// The store as it is now. Called by the writer, between two batches.
+    pub fn take(store: &Store) -> Result<Self> {
+        store.flush_now()?;
+        let edges = |kind| (kind, Box::new(store.rows.scan(Tree::Pairs, kind)) as Edges);
+        Ok(Self {
+            position: store.position(),
+            floor: store.floor.load(std::sync::atomic::Ordering::Acquire),
+            edges: EdgeKind::ALL.map(edges).into(),
+            edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
+            posts: store.has_posts().then(|| store.posts.snapshot()).transpose()?,
+        })
+    }
+
+    fn version(&self) -> u32 {
+        if self.posts.is_some() { VERSION } else { VERSION_EDGES }
+    }
+}
+
 /// Writes a backup into a file that does not exist yet.
-pub fn write(store: &Store, path: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+pub fn write(
+    identity: Identity,
+    snapshot: Snapshot,
+    path: &Path,
+    progress: &dyn Fn(Progress),
+) -> Result<BackupReport> {
     if path.exists() {
         return Err(Error::InvalidInput {
             detail: format!("{} exists already; name another file", path.display()),
         });
     }
     let temporary = path.with_extension("partial");
-    let written = match store.identity.ids {
-        IdKind::Integer => write_edges::<u64>(store, &temporary, progress),
-        IdKind::Uuid => write_edges::<u128>(store, &temporary, progress),
+    let written = match identity.ids {
+        IdKind::Integer => write_file::<u64>(identity, snapshot, &temporary, progress),
+        IdKind::Uuid => write_file::<u128>(identity, snapshot, &temporary, progress),
     };
     let report = written.inspect_err(|_| {
         let _ = files::remove_file(&temporary);
@@ -63,55 +123,106 @@ pub fn write(store: &Store, path: &Path, progress: &dyn Fn(Progress)) -> Result<
     Ok(report)
 }
 
-fn write_edges<K: RawId>(store: &Store, path: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+fn write_file<K: RawId>(
+    identity: Identity,
+    snapshot: Snapshot,
+    path: &Path,
+    progress: &dyn Fn(Progress),
+) -> Result<BackupReport> {
+    let version = snapshot.version();
+    let Snapshot { position, floor, edges, edge_count, posts } = snapshot;
     let file = File::create(path).during("creating", path)?;
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    // All kinds are read as of one moment: the iterators are made while no batch goes in.
-    let paused = store.rows.pause();
-    let position = store.rows.applied(Tree::Pairs)?;
-    let floor = store.floor.load(std::sync::atomic::Ordering::Acquire);
-    let scans = EdgeKind::ALL.map(|kind| (kind, store.rows.scan(Tree::Pairs, kind)));
-    drop(paused);
-    out.write_all(&header(store.identity.ids, store.identity.epoch, position, floor))
-        .during("writing", path)?;
-    let total = EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum();
-    let mut edges = 0u64;
-    let mut block = Vec::with_capacity(BLOCK_BYTES + 64);
-    for (kind, scan) in scans {
-        let mut before = PairRecord::<K>::default();
-        for row in scan {
-            let (edge, since) = row?;
-            let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
-            let record = PairRecord { follower, followee, since: since.millis() };
-            record.encode(before, &mut block);
-            before = record;
-            edges += 1;
-            if block.len() >= BLOCK_BYTES {
-                write_block(&mut out, u32::from(kind.number()), &block).during("writing", path)?;
-                block.clear();
-                before = PairRecord::default();
-                progress(Progress { stage: "backing up", done: edges, total: Some(total) });
-            }
-        }
-        if !block.is_empty() {
-            write_block(&mut out, u32::from(kind.number()), &block).during("writing", path)?;
-            block.clear();
-        }
+    let mut out = Blocks { out: BufWriter::with_capacity(1 << 20, file), path, block: Vec::new() };
+    out.write(&header(version, identity, position, floor))?;
+    let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
+    let mut totals = Totals::default();
+    for (kind, edges) in edges {
+        write_edges::<K>(&mut out, kind, edges, &mut totals, &step)?;
     }
-    write_block(&mut out, 0, &edges.to_le_bytes()).during("writing", path)?;
-    out.flush().during("writing", path)?;
-    let file = out.get_ref();
-    file.sync_all().during("syncing", path)?;
-    let bytes = file.metadata().during("reading", path)?.len();
-    Ok(BackupReport { edges, position, bytes })
+    if let Some(posts) = posts {
+        backup_posts::write(&mut out, posts, &mut totals, progress)?;
+    }
+    out.block = totals.encode(version);
+    out.close(0)?;
+    let bytes = out.finish()?;
+    Ok(BackupReport { edges: totals.edges, position, bytes })
 }
 
-fn header(ids: IdKind, epoch: Epoch, position: Position, floor: u64) -> [u8; HEADER_LEN] {
+fn write_edges<K: RawId>(
+    out: &mut Blocks<'_>,
+    kind: EdgeKind,
+    edges: Edges,
+    totals: &mut Totals,
+    step: &dyn Fn(u64),
+) -> Result<()> {
+    let number = u32::from(kind.number());
+    let mut before = PairRecord::<K>::default();
+    for row in edges {
+        let (edge, since) = row?;
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let record = PairRecord { follower, followee, since: since.millis() };
+        record.encode(before, &mut out.block);
+        before = record;
+        totals.edges += 1;
+        if out.close_if_full(number)? {
+            before = PairRecord::default();
+            step(totals.edges);
+        }
+    }
+    out.close_if_any(number)
+}
+
+/// Writes blocks.
+pub struct Blocks<'a> {
+    out: BufWriter<File>,
+    path: &'a Path,
+    /// The records of the block that is being filled.
+    pub block: Vec<u8>,
+}
+
+impl Blocks<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).during("writing", self.path)
+    }
+
+    fn close(&mut self, kind: u32) -> Result<()> {
+        let block = std::mem::take(&mut self.block);
+        write_block(&mut self.out, kind, &block).during("writing", self.path)?;
+        self.block = block;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes the block if it is large enough, and tells whether it was.
+    pub fn close_if_full(&mut self, kind: u32) -> Result<bool> {
+        let full = self.block.len() >= BLOCK_BYTES;
+        if full {
+            self.close(kind)?;
+        }
+        Ok(full)
+    }
+
+    /// Writes the block if there is anything in it.
+    pub fn close_if_any(&mut self, kind: u32) -> Result<()> {
+        if self.block.is_empty() { Ok(()) } else { self.close(kind) }
+    }
+
+    /// Makes the file durable; returns its size.
+    fn finish(mut self) -> Result<u64> {
+        self.out.flush().during("writing", self.path)?;
+        let file = self.out.get_ref();
+        file.sync_all().during("syncing", self.path)?;
+        Ok(file.metadata().during("reading", self.path)?.len())
+    }
+}
+
+fn header(version: u32, identity: Identity, position: Position, floor: u64) -> [u8; HEADER_LEN] {
+    let ids: u32 = if identity.ids == IdKind::Integer { 1 } else { 2 };
     let mut header = [0; HEADER_LEN];
     header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[12..16].copy_from_slice(&(if ids == IdKind::Integer { 1u32 } else { 2 }).to_le_bytes());
-    header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
+    header[8..12].copy_from_slice(&version.to_le_bytes());
+    header[12..16].copy_from_slice(&ids.to_le_bytes());
+    header[16..24].copy_from_slice(&identity.epoch.0.to_le_bytes());
     header[24..32].copy_from_slice(&position.0.to_le_bytes());
     header[32..40].copy_from_slice(&floor.to_le_bytes());
     let checksum = crc32c::crc32c(&header[..40]);
@@ -132,24 +243,35 @@ fn write_block(out: &mut impl Write, kind: u32, bytes: &[u8]) -> io::Result<()> 
 }
 
 /// What the header of a backup says.
+#[derive(Clone, Copy)]
 struct Header {
+    version: u32,
     ids: IdKind,
     position: Position,
     floor: Timestamp,
 }
 
 /// A backup being read.
-struct Reader<'a> {
+pub struct Reader<'a> {
     input: BufReader<File>,
     path: &'a Path,
+    bytes: u64,
     /// The block that was read but belongs to a later kind.
     held: Option<(u32, Vec<u8>)>,
-    edges: u64,
+    pub totals: Totals,
     ended: bool,
 }
 
-impl Reader<'_> {
-    fn damaged(&self) -> Error {
+impl<'a> Reader<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let file = File::open(path).during("opening", path)?;
+        let bytes = file.metadata().during("reading", path)?.len();
+        let input = BufReader::with_capacity(1 << 20, file);
+        Ok(Self { input, path, bytes, held: None, totals: Totals::default(), ended: false })
+    }
+
+    /// What is told of a backup that makes no sense.
+    pub fn damaged(&self) -> Error {
         Error::Corrupt {
             detail: format!(
                 "the backup {} is damaged or cut short; nothing was restored",
@@ -170,20 +292,20 @@ impl Reader<'_> {
         if half(40) != crc32c::crc32c(&bytes[..40]) {
             return Err(self.damaged());
         }
-        if half(8) != VERSION {
+        let version = half(8);
+        if !(VERSION_EDGES..=VERSION).contains(&version) {
             let detail = format!(
-                "{} has backup version {}, this Kinfolk reads {VERSION}",
-                self.path.display(),
-                half(8)
+                "{} has backup version {version}, this Kinfolk reads up to {VERSION}",
+                self.path.display()
             );
             return Err(Error::InvalidInput { detail });
         }
         let ids = if half(12) == 1 { IdKind::Integer } else { IdKind::Uuid };
-        Ok(Header { ids, position: Position(word(24)), floor: Timestamp::from_millis(word(32)) })
+        Ok(Header { version, ids, position: Position(word(24)), floor: Timestamp::from_millis(word(32)) })
     }
 
     /// The next block of a kind, or `None` where another kind or the end comes.
-    fn block(&mut self, kind: EdgeKind) -> Result<Option<Vec<u8>>> {
+    pub fn block(&mut self, kind: u32) -> Result<Option<Vec<u8>>> {
         if self.ended {
             return Ok(None);
         }
@@ -191,7 +313,7 @@ impl Reader<'_> {
             Some(held) => held,
             None => self.read_block()?,
         };
-        if found == u32::from(kind.number()) {
+        if found == kind {
             return Ok(Some(bytes));
         }
         self.held = Some((found, bytes));
@@ -203,7 +325,7 @@ impl Reader<'_> {
         self.input.read_exact(&mut head).map_err(|_| self.damaged())?;
         let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|offset| head[at + offset]));
         let (kind, length, checksum) = (half(0), half(4), half(8));
-        if length as usize > BLOCK_BYTES * 2 {
+        if length as usize > BLOCK_BYTES_MAX {
             return Err(self.damaged());
         }
         let mut bytes = vec![0; length as usize];
@@ -212,14 +334,14 @@ impl Reader<'_> {
     }
 
     /// Requires that the end comes now and that nothing was left out.
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self, version: u32) -> Result<()> {
         let (kind, bytes) = match self.held.take() {
             Some(held) => held,
             None => self.read_block()?,
         };
         self.ended = true;
         let nothing_after = matches!(self.input.read(&mut [0]), Ok(0));
-        if kind == 0 && bytes == self.edges.to_le_bytes() && nothing_after {
+        if kind == 0 && bytes == self.totals.encode(version) && nothing_after {
             Ok(())
         } else {
             Err(self.damaged())
@@ -240,7 +362,7 @@ impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.block.is_read() {
-            match self.reader.block(self.kind) {
+            match self.reader.block(u32::from(self.kind.number())) {
                 Err(error) => return Some(Err(error)),
                 Ok(None) => return None,
                 Ok(Some(bytes)) => self.block = Block::new(bytes),
@@ -251,26 +373,23 @@ impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
             return Some(Err(self.reader.damaged()));
         };
         self.before = record;
-        self.reader.edges += 1;
+        self.reader.totals.edges += 1;
         Some(Ok(record))
     }
 }
 
 /// Reads a backup to its end without restoring it: every checksum must be right.
 pub fn inspect(path: &Path) -> Result<BackupReport> {
-    let file = File::open(path).during("opening", path)?;
-    let bytes = file.metadata().during("reading", path)?.len();
-    let input = BufReader::with_capacity(1 << 20, file);
-    let mut reader = Reader { input, path, held: None, edges: 0, ended: false };
+    let mut reader = Reader::open(path)?;
     let position = reader.header()?.position;
-    let count = loop {
+    let end = loop {
         let (kind, records) = reader.read_block()?;
         if kind == 0 {
             break records;
         }
     };
-    let count = count.try_into().map_err(|_| reader.damaged())?;
-    Ok(BackupReport { edges: u64::from_le_bytes(count), position, bytes })
+    let edges = end.first_chunk().ok_or_else(|| reader.damaged())?;
+    Ok(BackupReport { edges: u64::from_le_bytes(*edges), position, bytes: reader.bytes })
 }
 
 /// Makes a store from a backup in a folder that is missing or empty. The folder becomes a store with the last step.
@@ -280,37 +399,34 @@ pub fn restore(
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    let file = File::open(path).during("opening", path)?;
-    let bytes = file.metadata().during("reading", path)?.len();
-    let input = BufReader::with_capacity(1 << 20, file);
-    let mut reader = Reader { input, path, held: None, edges: 0, ended: false };
-    let Header { ids, position, floor } = reader.header()?;
+    let mut reader = Reader::open(path)?;
+    let header = reader.header()?;
     if folder.join("restoring").exists() && !format::exists(folder) {
         // A restore into this folder was stopped half-way.
         empty(folder);
     }
     format::require_vacant(folder)?;
     let _lock = format::lock(folder)?;
-    let restored = match ids {
-        IdKind::Integer => restore_edges::<u64>(&mut reader, folder, (position, floor), settings, progress),
-        IdKind::Uuid => restore_edges::<u128>(&mut reader, folder, (position, floor), settings, progress),
+    let restored = match header.ids {
+        IdKind::Integer => restore_all::<u64>(&mut reader, folder, header, settings, progress),
+        IdKind::Uuid => restore_all::<u128>(&mut reader, folder, header, settings, progress),
     };
     restored.inspect_err(|_| empty(folder))?;
-    Ok(BackupReport { edges: reader.edges, position, bytes })
+    Ok(BackupReport { edges: reader.totals.edges, position: header.position, bytes: reader.bytes })
 }
 
 /// Removes what an unsuccessful restore has left, so that it can be tried again.
 fn empty(folder: &Path) {
-    for part in ["rows", "restoring"] {
+    for part in ["rows", "posts", "restoring"] {
         let _ = std::fs::remove_dir_all(folder.join(part));
     }
     let _ = files::remove_file(&folder.join("index.snapshot"));
 }
 
-fn restore_edges<K: RawId>(
+fn restore_all<K: RawId>(
     reader: &mut Reader<'_>,
     folder: &Path,
-    (position, floor): (Position, Timestamp),
+    Header { version, position, floor, .. }: Header,
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
@@ -332,10 +448,15 @@ fn restore_edges<K: RawId>(
         let edges = KindEdges::<K> { reader, kind, block: Block::default(), before: PairRecord::default() };
         load::load(&target, edges, None, progress)?;
     }
-    reader.end()?;
+    let has_posts = version > VERSION_EDGES;
+    if has_posts {
+        let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
+        backup_posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
+    }
+    reader.end(version)?;
     std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
     let epoch = Epoch(u64::from_le_bytes(format::random()?));
     index::save(&index, folder, epoch, position)?;
     Checkpoint { rows: position, floor }.write(folder)?;
-    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, has_posts: false })
+    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, has_posts })
 }

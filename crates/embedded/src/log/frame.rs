@@ -258,7 +258,7 @@ fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event,
         }
         4 => decode_registration(ids, rest)?,
         5 => {
-            let ((id, author, created_at), rest) = decode_post_place(ids, rest)?;
+            let (id, author, created_at, rest) = decode_post_place(ids, rest)?;
             (EventBody::PostDeleted { id, author, created_at }, rest)
         }
         _ => return None,
@@ -266,18 +266,18 @@ fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event,
     Some((Event { position, at, kind, body }, rest))
 }
 
-fn decode_post_place(ids: IdKind, bytes: &[u8]) -> Option<((Id, Id, Timestamp), &[u8])> {
+fn decode_post_place(ids: IdKind, bytes: &[u8]) -> Option<(Id, Id, Timestamp, &[u8])> {
     let id_len = raw::id_len(ids);
     let (fields, rest) = bytes.split_at_checked(2 * id_len + 6)?;
     let id = raw::read_id(ids, &fields[..id_len])?;
     let author = raw::read_id(ids, &fields[id_len..2 * id_len])?;
-    Some(((id, author, read_time(&fields[2 * id_len..])?), rest))
+    Some((id, author, read_time(&fields[2 * id_len..])?, rest))
 }
 
 fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> {
     let (&flags, rest) = bytes.split_first()?;
     (flags & !(PULLED | WITH_PAYLOAD | WITH_KEY | MADE_ID) == 0).then_some(())?;
-    let ((id, author, created_at), mut rest) = decode_post_place(ids, rest)?;
+    let (id, author, created_at, mut rest) = decode_post_place(ids, rest)?;
     let mut take = |len: usize| {
         let (taken, remaining) = rest.split_at_checked(len)?;
         rest = remaining;

@@ -156,3 +156,68 @@ impl Batch<'_> {
         if followers >= threshold { Delivery::Pull } else { Delivery::Push }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_core::{IdKind, Position};
+
+    use super::*;
+    use crate::batch::{Decided, Pending};
+    use crate::posts::MadeIds;
+    use crate::{Embedded, Settings};
+
+    const AUTHOR: Id = Id::Integer(1);
+    const NOW: Timestamp = Timestamp::MIN;
+
+    fn wish(key: &str) -> NewPost {
+        let idempotency_key = Some(Arc::from(key));
+        NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key }
+    }
+
+    fn change(batch: &mut Batch<'_>, action: EdgeAction, follower: u64) {
+        let edge = Edge { follower: Id::Integer(follower), followee: AUTHOR };
+        let commands = vec![EdgeCommand { action, edge }];
+        batch.decide(&WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 }).unwrap();
+    }
+
+    fn delivery(batch: &mut Batch<'_>, key: &str) -> Delivery {
+        let id = batch.register(wish(key)).unwrap().post.id;
+        let Some(Record::Present(_, delivery)) = batch.record(id).unwrap() else {
+            panic!("it is registered")
+        };
+        delivery
+    }
+
+    /// A batch is decided before the one ahead of it is visible: it must know of it, and of its own beginning.
+    #[test]
+    fn what_is_not_visible_yet_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { fan_out_threshold: 2, ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+        let mut made = MadeIds::new(IdKind::Integer, None);
+        let store = &**store.shared();
+        let mut first = Batch::new(store, None, (Pending::default(), &mut made), Position(1), (NOW, NOW));
+        change(&mut first, EdgeAction::Follow, 2);
+        assert_eq!(delivery(&mut first, "a"), Delivery::Push);
+        change(&mut first, EdgeAction::Follow, 3);
+        assert_eq!(delivery(&mut first, "b"), Delivery::Pull);
+        let a = first.register(wish("a")).unwrap();
+        assert!(!a.is_new);
+        let b = first.register(wish("b")).unwrap().post.id;
+        assert!(b > a.post.id && first.delete_post(b).unwrap().changed);
+        assert!(matches!(first.register(wish("b")), Err(Error::PostDeleted { .. })));
+        let (earlier, _): (Decided, _) = first.finish();
+
+        let mut second =
+            Batch::new(store, Some(&earlier), (Pending::default(), &mut made), Position(6), (NOW, NOW));
+        assert_eq!(second.register(wish("a")).unwrap().post, a.post);
+        assert!(!second.delete_post(b).unwrap().changed);
+        assert!(matches!(second.register(wish("b")), Err(Error::PostDeleted { .. })));
+        assert_eq!(delivery(&mut second, "c"), Delivery::Pull);
+        change(&mut second, EdgeAction::Unfollow, 2);
+        assert_eq!(delivery(&mut second, "d"), Delivery::Push);
+        let positions: Vec<_> = second.events.iter().map(|event| event.position.0).collect();
+        assert_eq!(positions, [6, 7, 8]);
+    }
+}

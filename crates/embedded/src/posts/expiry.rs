@@ -44,3 +44,34 @@ impl CompactionFilter for ForgetKeys {
         Ok(if over { Verdict::Destroy } else { Verdict::Keep })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::{Id, Position};
+
+    use super::*;
+    use crate::posts::{Posts, key_hash};
+    use crate::rows::Rows;
+
+    #[test]
+    fn merging_leaves_out_what_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let rows = Rows::open(&folder.path().join("rows"), IdKind::Integer, 1 << 20).unwrap();
+        let keep = Duration::from_millis(10);
+        let posts = Posts::open(&folder.path().join("posts"), IdKind::Integer, rows.shared(), keep).unwrap();
+        for at in 0..20 {
+            let hash = key_hash(&at.to_string());
+            posts.put_key((Id::Integer(1), hash, Id::Integer(at), Timestamp::from_millis(at)));
+        }
+        posts.newest_at.store(19, Ordering::Relaxed);
+        let kept = |posts: &Posts| posts.snapshot().unwrap().keys.count();
+        posts.seal(Position(20));
+        posts.flush().unwrap();
+        assert_eq!(kept(&posts), 20);
+        posts.compact_fully().unwrap();
+        assert_eq!(kept(&posts), 11);
+        let now = Timestamp::from_millis(19);
+        assert_eq!(posts.keyed(Id::Integer(1), &key_hash("9"), now).unwrap(), Some(Id::Integer(9)));
+        assert_eq!(posts.keyed(Id::Integer(1), &key_hash("8"), now).unwrap(), None);
+    }
+}

@@ -61,13 +61,44 @@ impl Posts {
         }
         Ok(())
     }
+}
 
-    /// Takes a place out of a list or puts one in, as damage would.
-    #[cfg(test)]
-    pub fn damage(&self, (author, at): Place, present: Option<Delivery>) {
-        match present {
-            Some(delivery) => self.insert(layout::author_key(author, at), layout::author_value(delivery)),
-            None => self.remove(layout::author_key(author, at)),
-        }
+#[cfg(test)]
+mod tests {
+    use kinfolk_conformance::block_on;
+    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::{IdKind, Timestamp};
+
+    use super::*;
+    use crate::{Embedded, Settings};
+
+    /// Everything that can differ, differs; a repair brings it back, for good.
+    #[test]
+    fn differences_are_found_and_repaired() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
+        let author = Id::Integer(1);
+        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        let truth: Vec<_> = (0..9).map(|_| block_on(store.register(wish.clone())).unwrap().post).collect();
+        let listed = |store: &Embedded| block_on(store.posts_by(author, None, 99)).unwrap();
+        let before = listed(&store);
+        assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
+
+        let posts = &store.shared().posts;
+        let stray = PostKey { since: Timestamp::MIN, id: truth[3].id };
+        posts.insert(layout::author_key(author, stray), layout::author_value(Delivery::Pull));
+        posts.insert(layout::author_key(author, truth[4].key()), layout::author_value(Delivery::Push));
+        posts.remove(layout::author_key(author, truth[5].key()));
+        *posts.pulled.write() = [].into();
+        let found = store.verify(false, &|_| {}).unwrap();
+        assert_eq!((found.difference_count, found.repaired), (10, false), "{:?}", found.differences);
+        assert!(store.verify(true, &|_| {}).unwrap().repaired);
+        assert_eq!(listed(&store), before);
+        store.close().unwrap();
+        let store = Embedded::open(folder.path(), settings).unwrap();
+        assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        assert_eq!(listed(&store), before);
+        assert_eq!(*store.shared().posts.pulled_authors(), [author]);
     }
 }

@@ -3,4 +3,5 @@
 
 mod conformance;
 mod fixtures;
+mod posts;
 mod store;

@@ -1,0 +1,112 @@
+//! The posts in a backup: what is known of each id, and the idempotency keys. Authors' lists are made anew by a restore.
+//!
+//! ```text
+//! block of kind 256, posts:            id | length u32 | record as in the tree of posts
+//! block of kind 257, idempotency keys: author | hash of the key, 16 bytes | id | at u48
+//! block of kind 258, the newest id that the store made, if it made one: id
+//! ```
+//!
+//! Lengths are little-endian, everything else is as in the tree.
+
+use kinfolk_core::{Id, IdKind, Position, Result};
+
+use super::backup::{Blocks, Reader, Totals};
+use super::run::Block;
+use crate::posts::{KeyRow, Posts, PostsSnapshot, Record};
+use crate::rows::keys::{decode_since, since_value};
+use crate::{Progress, Settings, raw};
+
+const POSTS: u32 = 256;
+const KEYS: u32 = 257;
+const NEWEST_MADE: u32 = 258;
+
+/// Writes all posts.
+pub fn write(
+    out: &mut Blocks<'_>,
+    posts: PostsSnapshot,
+    totals: &mut Totals,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    for row in posts.records {
+        let (id, record) = row?;
+        let record = record.encode();
+        raw::push_id(&mut out.block, id);
+        out.block.extend_from_slice(&(record.len() as u32).to_le_bytes());
+        out.block.extend_from_slice(&record);
+        totals.posts += 1;
+        if out.close_if_full(POSTS)? {
+            progress(Progress { stage: "backing up posts", done: totals.posts, total: None });
+        }
+    }
+    out.close_if_any(POSTS)?;
+    for row in posts.keys {
+        let (author, hash, id, at) = row?;
+        raw::push_id(&mut out.block, author);
+        out.block.extend_from_slice(&hash);
+        raw::push_id(&mut out.block, id);
+        out.block.extend_from_slice(&since_value(at));
+        totals.keys += 1;
+        out.close_if_full(KEYS)?;
+    }
+    out.close_if_any(KEYS)?;
+    if let Some(id) = posts.newest_made {
+        raw::push_id(&mut out.block, id);
+    }
+    out.close_if_any(NEWEST_MADE)
+}
+
+/// Brings the posts of a backup into a store that has none, as of a position.
+pub fn restore(
+    reader: &mut Reader<'_>,
+    (posts, ids): (&Posts, IdKind),
+    position: Position,
+    settings: &Settings,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    let flush = || {
+        posts.seal(position);
+        posts.flush()
+    };
+    let flush_if_large = || if posts.unsealed() >= settings.flush_post_bytes { flush() } else { Ok(()) };
+    while let Some(bytes) = reader.block(POSTS)? {
+        let mut block = Block::new(bytes);
+        while !block.is_read() {
+            let (id, record) = read_post(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            posts.put_record(id, &record);
+            reader.totals.posts += 1;
+        }
+        flush_if_large()?;
+        progress(Progress { stage: "restoring posts", done: reader.totals.posts, total: None });
+    }
+    while let Some(bytes) = reader.block(KEYS)? {
+        let mut block = Block::new(bytes);
+        while !block.is_read() {
+            let row = read_key(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            posts.put_key(row);
+            reader.totals.keys += 1;
+        }
+        flush_if_large()?;
+    }
+    while let Some(bytes) = reader.block(NEWEST_MADE)? {
+        let id = raw::read_id(ids, &bytes).ok_or_else(|| reader.damaged())?;
+        posts.put_newest_made(id);
+    }
+    flush()
+}
+
+fn read_id(ids: IdKind, block: &mut Block) -> Option<Id> {
+    raw::read_id(ids, block.take(raw::id_len(ids))?)
+}
+
+fn read_post(ids: IdKind, block: &mut Block) -> Option<(Id, Record)> {
+    let id = read_id(ids, block)?;
+    let length = u32::from_le_bytes(block.take(4)?.try_into().ok()?);
+    Some((id, Record::decode(id, block.take(length as usize)?)?))
+}
+
+fn read_key(ids: IdKind, block: &mut Block) -> Option<KeyRow> {
+    let author = read_id(ids, block)?;
+    let hash = block.take(16)?.try_into().ok()?;
+    let id = read_id(ids, block)?;
+    Some((author, hash, id, decode_since(block.take(6)?)?))
+}
