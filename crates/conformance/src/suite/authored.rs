@@ -79,6 +79,10 @@ fn any_key_is_a_place_among_posts<S: Store>(subject: &Subject<S>) {
     subject.delete(posts[4].id);
     assert_eq!(page(posts[4].key()), posts[5..]);
     assert_eq!(page(posts[3].key()), posts[5..]);
+    let left = [&posts[..4], &posts[5..]].concat();
+    for page_limit in 1..=5 {
+        assert_eq!(subject.posts_by(1, page_limit), left, "in pages of {page_limit}");
+    }
 }
 
 fn who_never_posted_has_no_posts<S: Store>(subject: &Subject<S>) {
