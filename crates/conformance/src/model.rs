@@ -9,7 +9,9 @@ use kinfolk_core::graph::{
 };
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
-/// A graph in memory.
+use crate::posts::Registered;
+
+/// A graph in memory, and the posts of its users.
 ///
 /// # Time
 /// Every change is given `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
@@ -18,6 +20,7 @@ use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub(crate) edges: BTreeMap<(EdgeKind, Edge), Timestamp>,
+    pub(crate) posts: BTreeMap<Id, Registered>,
     pub(crate) changes: Vec<Change>,
     pub(crate) position: Position,
     pub(crate) floor: Timestamp,
@@ -61,7 +64,7 @@ impl Model {
         }
     }
 
-    fn record(&mut self, now: Timestamp, body: ChangeBody) {
+    pub(crate) fn record(&mut self, now: Timestamp, body: ChangeBody) {
         self.apply(Change { position: self.position.next(), at: now.max(self.floor), body });
     }
 
@@ -76,8 +79,11 @@ impl Model {
                 self.edges.remove(&(kind, edge));
                 self.floor = self.floor.max(since.plus_millis(1));
             }
-            ChangeBody::Posted { .. } | ChangeBody::PostDeleted { .. } => {
-                panic!("posts are not in the model yet")
+            ChangeBody::Posted { post, delivery } => {
+                self.posts.insert(post.id, Registered { post, delivery, deleted: false });
+            }
+            ChangeBody::PostDeleted { id, .. } => {
+                self.posts.entry(id).and_modify(|registered| registered.deleted = true);
             }
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }

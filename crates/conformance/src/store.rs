@@ -15,16 +15,18 @@ use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, 
 
 use crate::model::Model;
 use crate::planted::{Fault, Planted};
+use crate::posts::Wishes;
 use crate::suggestions::{Everyone, Kept, locked};
 
 /// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
 const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
 
-/// A [`Model`] as a store. Its calls block for a moment, which only tests may do.
+/// A [`Model`] as a store, which has posts pulled from [`crate::FAN_OUT_THRESHOLD`] followers on. Its calls block for a moment, which only tests may do.
 pub struct ModelStore {
     id_kind: IdKind,
     clock: Arc<dyn Clock>,
     model: Mutex<Model>,
+    wishes: Mutex<Wishes>,
     kept: Mutex<Kept>,
     written: Condvar,
     planted: Option<Planted>,
@@ -37,6 +39,7 @@ impl ModelStore {
             id_kind,
             clock,
             model: Mutex::default(),
+            wishes: Mutex::default(),
             kept: Mutex::default(),
             written: Condvar::new(),
             planted: None,
@@ -48,7 +51,8 @@ impl ModelStore {
         Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
     }
 
-    /// The store after a restart: everything is rebuilt from the change log, but for the suggestions that were stored.
+    /// The store after a restart: everything is rebuilt from the change log, but for what that does not tell: suggestions
+    /// that were stored, idempotency keys, and which ids were made.
     #[must_use]
     pub fn reopen(self) -> Self {
         let old = self.model.into_inner().expect("no call panicked inside the model");
@@ -57,6 +61,7 @@ impl ModelStore {
         let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept));
         Self {
             model: Mutex::new(model),
+            wishes: self.wishes,
             kept: Mutex::new(kept),
             planted,
             ..Self::new(self.id_kind, self.clock)
@@ -199,31 +204,33 @@ impl SuggestionStore for ModelStore {
 }
 
 impl PostStore for ModelStore {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
-        let _ = post;
-        Err(Error::NotAvailable { what: "posts" })
+    async fn register(&self, wish: NewPost) -> Result<Posted> {
+        let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
+        let made = wishes.make_id(&model, self.id_kind, now);
+        let result = model.register(&mut wishes, &wish, made, now);
+        self.written.notify_all();
+        result
     }
 
     async fn delete_post(&self, id: Id) -> Result<Removed> {
-        let _ = id;
-        Err(Error::NotAvailable { what: "posts" })
+        let result = self.model().delete_post(id, self.clock.now());
+        self.written.notify_all();
+        result
     }
 
     async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        let _ = ids;
-        Err(Error::NotAvailable { what: "posts" })
+        let model = self.model();
+        Ok(ids.iter().map(|&id| model.post(id)).collect())
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        let _ = (author, after, limit);
-        Err(Error::NotAvailable { what: "posts" })
+        Ok(self.model().posts_by(author, after, limit))
     }
 }
 
 impl FeedStore for ModelStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        let _ = (of, after, limit);
-        Err(Error::NotAvailable { what: "posts" })
+        Ok(self.model().feed(of, after, limit))
     }
 }
 

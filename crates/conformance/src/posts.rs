@@ -1,0 +1,239 @@
+//! Posts and feeds by brute force: a feed is all posts of all followees, sorted. Like [`Model`], so plain that it is
+//! right by reading it; inboxes and deliveries are what it does not have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
+use kinfolk_core::graph::{ChangeBody, Edge};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
+
+use crate::model::Model;
+
+/// An author with so many followers has its posts pulled. Small, so that tests cross it with a few follows.
+pub const FAN_OUT_THRESHOLD: u64 = 3;
+
+/// How far ahead of the clock a post may be made.
+pub(crate) const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
+
+/// A post that was registered once, deleted or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Registered {
+    pub post: Post,
+    pub delivery: Delivery,
+    pub deleted: bool,
+}
+
+/// What a store remembers of wishes that its public log does not tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    /// Which post was first registered under an author's key.
+    pub keys: BTreeMap<(Id, Arc<str>), Id>,
+    /// The newest id that the store made.
+    pub made: Option<Id>,
+}
+
+impl Wishes {
+    /// Which post an author's key stands for.
+    fn post_of(&self, wish: &NewPost) -> Option<Id> {
+        let key = wish.idempotency_key.clone()?;
+        self.keys.get(&(wish.author, key)).copied()
+    }
+
+    /// Remembers a wish that was fulfilled with a post.
+    pub(crate) fn remember(&mut self, wish: &NewPost, id: Id) {
+        if let Some(key) = wish.idempotency_key.clone() {
+            self.keys.entry((wish.author, key)).or_insert(id);
+        }
+        if wish.id.is_none() {
+            self.made = self.made.max(Some(id));
+        }
+    }
+
+    /// An id that is higher than all that were made before, and in the order of time where the clock goes forward.
+    pub(crate) fn make_id(&self, model: &Model, kind: IdKind, now: Timestamp) -> Id {
+        let mut id = match kind {
+            IdKind::Integer => Id::Integer(now.millis() << 15),
+            IdKind::Uuid => Id::Uuid(u128::from(now.millis()) << 80 | 7 << 76 | 2 << 62),
+        };
+        id = self.made.map_or(id, |made| id.max(next(made)));
+        while model.posts.contains_key(&id) {
+            id = next(id);
+        }
+        id
+    }
+}
+
+fn next(id: Id) -> Id {
+    match id {
+        Id::Integer(value) => Id::Integer(value + 1),
+        Id::Uuid(value) => Id::Uuid(value + 1),
+    }
+}
+
+impl Model {
+    /// Registers a post when the clock shows `now`; it gets the id `made` if the wish names none.
+    pub(crate) fn register(
+        &mut self,
+        wishes: &mut Wishes,
+        wish: &NewPost,
+        made: Id,
+        now: Timestamp,
+    ) -> Result<Posted> {
+        if let Some(post) = self.repeated(wishes, wish)? {
+            return Ok(Posted { position: self.position, post, is_new: false });
+        }
+        if let Some(given) = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX)) {
+            return Err(Error::PostInFuture { given });
+        }
+        let post = Post {
+            id: wish.id.unwrap_or(made),
+            author: wish.author,
+            created_at: wish.created_at.unwrap_or(now.max(self.floor)),
+            payload: wish.payload.clone(),
+        };
+        let delivery = self.delivery_by(wish.author);
+        self.record(now, ChangeBody::Posted { post: post.clone(), delivery });
+        wishes.remember(wish, post.id);
+        Ok(Posted { position: self.position, post, is_new: true })
+    }
+
+    /// The post that an equal wish has made before, if there was one.
+    fn repeated(&self, wishes: &Wishes, wish: &NewPost) -> Result<Option<Post>> {
+        let by_key = wishes.post_of(wish);
+        let by_id = wish.id.filter(|id| self.posts.contains_key(id));
+        let Some(id) = by_id.or(by_key) else { return Ok(None) };
+        let Registered { post, deleted, .. } = &self.posts[&id];
+        if *deleted {
+            return Err(Error::PostDeleted { id: id.to_string() });
+        }
+        let same = wish.author == post.author
+            && wish.payload == post.payload
+            && wish.created_at.is_none_or(|given| given == post.created_at)
+            && wish.id.is_none_or(|given| given == id)
+            && by_key.is_none_or(|keyed| keyed == id);
+        if same { Ok(Some(post.clone())) } else { Err(Error::PostConflict { id: id.to_string() }) }
+    }
+
+    /// How a post of an author is delivered that is registered now.
+    pub(crate) fn delivery_by(&self, author: Id) -> Delivery {
+        let followers = self.counts(EdgeKind::Follow, author).followers;
+        if followers >= FAN_OUT_THRESHOLD { Delivery::Pull } else { Delivery::Push }
+    }
+
+    /// Deletes a post when the clock shows `now`.
+    pub fn delete_post(&mut self, id: Id, now: Timestamp) -> Result<Removed> {
+        let Some(Registered { post, deleted, .. }) = self.posts.get(&id) else {
+            return Err(Error::NotFound { detail: format!("there is no post {id}") });
+        };
+        let changed = !deleted;
+        if changed {
+            let Post { author, created_at, .. } = *post;
+            self.record(now, ChangeBody::PostDeleted { id, author, created_at });
+        }
+        Ok(Removed { position: self.position, changed })
+    }
+
+    /// What is known of a post's id.
+    pub fn post(&self, id: Id) -> Option<PostState> {
+        let Registered { post, delivery, deleted } = self.posts.get(&id)?;
+        Some(match deleted {
+            true => PostState::Deleted { author: post.author },
+            false => PostState::Present(post.clone(), *delivery),
+        })
+    }
+
+    /// Up to `limit` posts of an author, strictly after `after`.
+    pub fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Vec<Post> {
+        self.posts_of(&BTreeSet::from([author]), after, limit)
+    }
+
+    /// Up to `limit` posts of all whom a user follows, strictly after `after`.
+    pub fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Vec<Post> {
+        self.posts_of(&self.followees(of), after, limit)
+    }
+
+    /// All whom a user follows.
+    pub(crate) fn followees(&self, of: Id) -> BTreeSet<Id> {
+        let authors = self.posts.values().map(|registered| registered.post.author);
+        authors.filter(|&author| self.follows(of, author)).collect()
+    }
+
+    pub(crate) fn follows(&self, follower: Id, followee: Id) -> bool {
+        self.contains(EdgeKind::Follow, Edge { follower, followee })
+    }
+
+    fn posts_of(&self, authors: &BTreeSet<Id>, after: Option<PostKey>, limit: usize) -> Vec<Post> {
+        let mut posts: Vec<&Post> = self
+            .posts
+            .values()
+            .filter(|registered| !registered.deleted && authors.contains(&registered.post.author))
+            .map(|registered| &registered.post)
+            .filter(|post| after.is_none_or(|after| post.key() > after))
+            .collect();
+        posts.sort_by_key(|post| post.key());
+        posts.into_iter().take(limit).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::Position;
+    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+
+    use super::*;
+
+    const AUTHOR: Id = Id::Integer(1);
+    const READER: Id = Id::Integer(9);
+
+    fn wish(id: Option<u64>, created_at: Option<u64>, key: Option<&str>) -> NewPost {
+        NewPost {
+            id: id.map(Id::Integer),
+            author: AUTHOR,
+            created_at: created_at.map(Timestamp::from_millis),
+            payload: None,
+            idempotency_key: key.map(Arc::from),
+        }
+    }
+
+    fn follow(model: &mut Model, follower: Id) {
+        let edge = Edge { follower, followee: AUTHOR };
+        let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
+        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
+        model.write(&request, Timestamp::from_millis(5)).unwrap();
+    }
+
+    #[test]
+    fn a_short_history() {
+        let (mut model, mut wishes) = (Model::default(), Wishes::default());
+        let now = Timestamp::from_millis(10);
+        let mut register = |model: &mut Model, wish: &NewPost| {
+            let made = wishes.make_id(model, IdKind::Integer, now);
+            model.register(&mut wishes, wish, made, now)
+        };
+        let first = register(&mut model, &wish(Some(5), Some(7), None)).unwrap();
+        assert_eq!((first.position, first.is_new), (Position(1), true));
+        assert!(!register(&mut model, &wish(Some(5), None, None)).unwrap().is_new);
+        assert!(matches!(
+            register(&mut model, &wish(Some(5), Some(8), None)),
+            Err(Error::PostConflict { .. })
+        ));
+        let second = register(&mut model, &wish(None, None, Some("k"))).unwrap();
+        assert_eq!(register(&mut model, &wish(None, None, Some("k"))).unwrap().post, second.post);
+        let ahead = wish(None, Some(10 + AHEAD_MS_MAX + 1), None);
+        assert!(matches!(register(&mut model, &ahead), Err(Error::PostInFuture { .. })));
+        assert_eq!(model.feed(READER, None, 9), []);
+        [READER, Id::Integer(7), Id::Integer(8)].into_iter().for_each(|id| follow(&mut model, id));
+        let third = register(&mut model, &wish(None, Some(7), None)).unwrap().post;
+        assert!(third.id > second.post.id, "ids that are made rise");
+        assert!(matches!(model.post(third.id), Some(PostState::Present(_, Delivery::Pull))));
+        assert!(matches!(model.post(second.post.id), Some(PostState::Present(_, Delivery::Push))));
+
+        assert_eq!(model.feed(READER, None, 9), [second.post.clone(), third.clone(), first.post.clone()]);
+        assert!(model.delete_post(third.id, now).unwrap().changed);
+        assert!(!model.delete_post(third.id, now).unwrap().changed);
+        assert!(model.delete_post(Id::Integer(77), now).is_err());
+        assert_eq!(model.feed(READER, Some(second.post.key()), 9), [first.post]);
+        assert_eq!(Model::replay(model.changes(Position::START, 99)), model);
+    }
+}
