@@ -105,6 +105,13 @@ pub struct Computed {
     memory_bytes_max: u64,
 }
 
+impl Computed {
+    /// Users a second. Those who follow nobody cost nothing and don't count, where that can be told.
+    fn per_second(&self, graph: &Graph) -> f64 {
+        self.users.min(graph.followers.len() as u64) as f64 / self.seconds
+    }
+}
+
 /// Measures both sides by turns. `compute` runs on a copy of the store.
 pub fn measure(options: &Options, graph: &Graph, compute: fn(&Path) -> Result<Computed>) -> Result<()> {
     let spark = (!options.without_spark).then(Spark::install).transpose()?;
@@ -123,25 +130,33 @@ pub fn measure(options: &Options, graph: &Graph, compute: fn(&Path) -> Result<Co
             compare(&mut recorder, graph, spark, computed, scratch.path())?;
         }
     }
-    let mut notes = vec![
-        format!(
-            "{} users follow anyone; {} two-step paths; the best {KEPT} of each user by count are stored, no bound on \
-             those in between; {} threads",
-            graph.followers.len(),
-            graph.paths,
-            cores()
-        ),
-        "PySpark in local mode with as many threads and 8 GiB reads the same edges; it leaves out shares and through whom"
-            .to_owned(),
-        format!(
-            "ids, counts and scores are compared for {} users, and sums over all that is stored",
+    let notes = notes(graph, spark.is_some(), stopped);
+    recorder.finish(graph.name, graph.size, notes).publish(&options.results)
+}
+
+fn notes(graph: &Graph, with_spark: bool, stopped: bool) -> Vec<String> {
+    let mut notes = vec![format!(
+        "{} users follow anyone; {} two-step paths; the best {KEPT} of each user by count are stored, no bound on \
+         those in between; {} threads",
+        graph.followers.len(),
+        graph.paths,
+        cores()
+    )];
+    if with_spark {
+        notes.push(
+            "PySpark in local mode with as many threads and 8 GiB reads the same edges; it leaves out shares and \
+             through whom"
+                .to_owned(),
+        );
+        notes.push(format!(
+            "ids, counts and scores of {} users and sums over all that is stored are the same on both sides",
             graph.sample.len()
-        ),
-    ];
+        ));
+    }
     if stopped {
         notes.push(format!("stopped after {} s: rates are those until then", LONGEST.as_secs()));
     }
-    recorder.finish(graph.name, graph.size, notes).publish(&options.results)
+    notes
 }
 
 fn cores() -> usize {
@@ -149,7 +164,7 @@ fn cores() -> usize {
 }
 
 fn record(recorder: &mut Recorder, graph: &Graph, computed: Computed, stored_bytes: u64) {
-    recorder.record("users", computed.users as f64 / computed.seconds);
+    recorder.record("users", computed.per_second(graph));
     if computed.complete {
         recorder.record("paths", graph.paths as f64 / computed.seconds);
         recorder.record("seconds", computed.seconds);
@@ -170,13 +185,12 @@ fn compare(
 ) -> Result<()> {
     let job = spark.suggest(&graph.edges_file, &graph.folder.join("spark"), cores(), &graph.sample)?;
     let users = graph.followers.len() as f64;
-    let rate = computed.users as f64 / computed.seconds;
     recorder.record("spark_users", users / job.suggest_s());
     recorder.record("spark_seconds", job.suggest_s());
     recorder.record("spark_total_seconds", job.total_s);
     recorder.record("spark_cpu_seconds", job.suggest_cpu_s);
     recorder.record("spark_memory_max", job.memory_bytes_max as f64 / MIB);
-    recorder.record("times_spark", rate * job.suggest_s() / users);
+    recorder.record("times_spark", computed.per_second(graph) * job.suggest_s() / users);
     if computed.complete {
         recorder.record("times_spark_total", job.total_s / (computed.open_s + computed.seconds));
         let (sums, sample) = stored(store, graph)?;

@@ -24,6 +24,8 @@ use crate::survey::{Pair, for_each_edge};
 const NAME: &str = "overlap";
 /// How often each question is asked in a round.
 const CALLS: usize = 5_000;
+/// The same for those about the longest list.
+const KNOWN_CALLS: usize = 1_000;
 const PAGE: usize = 50;
 /// More than any answer has.
 const ALL: usize = 100_000;
@@ -123,7 +125,9 @@ fn notes(data: &Dataset, crowd: Crowd, known: &[u64]) -> Vec<String> {
             known.iter().min().unwrap_or(&0),
             known.iter().max().unwrap_or(&0)
         ),
-        format!("{CALLS} calls a round and row; the counts of all answers are checked"),
+        format!(
+            "{CALLS} calls a round and row, {KNOWN_CALLS} about the longest list; the size of every answer is checked"
+        ),
         "Redis has the sets that are asked for and nothing else; both servers answer one client by turns"
             .to_owned(),
     ]
@@ -162,6 +166,9 @@ struct Asked {
     known: Vec<Question>,
 }
 
+/// Questions, how many to give of each answer, and how often to ask.
+type Plan<'a> = (&'a [Question], usize, usize);
+
 impl Asked {
     fn new(crowd: Crowd, largest: u64, known: &[u64]) -> Self {
         let groups = crowd.groups();
@@ -180,13 +187,13 @@ impl Asked {
     }
 
     fn in_process(&self, recorder: &mut Recorder, runtime: &Runtime, store: &Embedded) -> Result<()> {
-        let ask = |questions, limit| runtime.block_on(ask(store, questions, limit));
+        let ask = |plan: Plan<'_>| runtime.block_on(ask(store, plan));
         let started = Instant::now();
-        let common = ask(&self.two, ALL)?;
+        let common = ask((&self.two, ALL, CALLS))?;
         recorder.record("common_rate", CALLS as f64 / started.elapsed().as_secs_f64());
-        let page = ask(&self.two, PAGE + 1)?;
-        let three = ask(&self.three, ALL)?;
-        let known = ask(&self.known, ALL)?;
+        let page = ask((&self.two, PAGE + 1, CALLS))?;
+        let three = ask((&self.three, ALL, CALLS))?;
+        let known = ask((&self.known, ALL, KNOWN_CALLS))?;
         for (share, name) in [(0.5, "p50"), (0.99, "p99")] {
             recorder.record(&format!("common_{name}"), common.percentile_us(share));
             recorder.record(&format!("common_page_{name}"), page.percentile_us(share));
@@ -197,9 +204,9 @@ impl Asked {
     }
 }
 
-async fn ask(store: &Embedded, questions: &[Question], limit: usize) -> Result<Histogram> {
+async fn ask(store: &Embedded, (questions, limit, calls): Plan<'_>) -> Result<Histogram> {
     let mut histogram = Histogram::default();
-    for Question { sets, count } in questions.iter().cycle().take(CALLS) {
+    for Question { sets, count } in questions.iter().cycle().take(calls) {
         let started = Instant::now();
         let found = black_box(store.overlap(KIND, sets, None, limit).await?);
         histogram.record(started.elapsed());
@@ -251,30 +258,31 @@ fn served(
 ) -> Result<()> {
     let mut ours = Client::resp(server.resp, Some(&server.key))?;
     let mut theirs = redis.map(|redis| Client::resp(redis.address, None)).transpose()?;
-    for (key, command, questions) in [
-        ("sinter", "SINTER", &asked.two),
-        ("sintercard", "SINTERCARD 2", &asked.two),
-        ("sinter_3", "SINTER", &asked.three),
-        ("known_sinter", "SINTER", &asked.known),
+    for (key, command, questions, calls) in [
+        ("sinter", "SINTER", &asked.two, CALLS),
+        ("sintercard", "SINTERCARD 2", &asked.two, CALLS),
+        ("sinter_3", "SINTER", &asked.three, CALLS),
+        ("known_sinter", "SINTER", &asked.known, KNOWN_CALLS),
     ] {
         let commands: Vec<(String, u64)> =
             questions.iter().map(|asked| (format!("{command} {}", asked.keys()), asked.count)).collect();
-        let our_latency = ask_server(&mut ours, &commands)?;
+        let our_latency = ask_server(&mut ours, &commands, calls)?;
         record_us(recorder, key, &our_latency);
         if let Some(theirs) = &mut theirs {
-            let their_latency = ask_server(theirs, &commands)?;
+            let their_latency = ask_server(theirs, &commands, calls)?;
             record_us(recorder, &format!("redis_{key}"), &their_latency);
             let times = their_latency.percentile_ns(0.5) / our_latency.percentile_ns(0.5);
             recorder.record(&format!("{key}_times"), times);
         }
     }
-    for (key, command, questions) in
-        [("common_command", "COMMON", &asked.two), ("known_command", "KNOWN", &asked.known)]
-    {
+    for (key, command, questions, calls) in [
+        ("common_command", "COMMON", &asked.two, CALLS),
+        ("known_command", "KNOWN", &asked.known, KNOWN_CALLS),
+    ] {
         // The outermost array has the count, the page and the cursor.
         let commands: Vec<(String, u64)> =
             questions.iter().map(|asked| (format!("{command} {} LIMIT {PAGE}", asked.users()), 3)).collect();
-        record_us(recorder, key, &ask_server(&mut ours, &commands)?);
+        record_us(recorder, key, &ask_server(&mut ours, &commands, calls)?);
     }
     rates(recorder, options, asked, server, redis)
 }
@@ -285,7 +293,7 @@ fn record_us(recorder: &mut Recorder, key: &str, latency: &Histogram) {
 }
 
 /// Each command in turn; the first time it is asked is not counted, but its answer looked at.
-fn ask_server(client: &mut Client, commands: &[(String, u64)]) -> Result<Histogram> {
+fn ask_server(client: &mut Client, commands: &[(String, u64)], calls: usize) -> Result<Histogram> {
     let mut lengths = Vec::new();
     for (command, number) in commands {
         let reply = client.command(command)?;
@@ -295,7 +303,7 @@ fn ask_server(client: &mut Client, commands: &[(String, u64)]) -> Result<Histogr
         lengths.push(reply.len());
     }
     let mut histogram = Histogram::default();
-    for ((command, _), &length) in commands.iter().zip(&lengths).cycle().take(CALLS) {
+    for ((command, _), &length) in commands.iter().zip(&lengths).cycle().take(calls) {
         let started = Instant::now();
         client.command_again(command, length)?;
         histogram.record(started.elapsed());

@@ -22,10 +22,9 @@ impl fmt::Display for Shown<'_> {
             Error::ReadOnly { .. } => out.write_str(
                 "writes are refused since the storage failed; reads go on: check the disk, then restart",
             ),
-            Error::Corrupt { .. }
-            | Error::InUse { .. }
-            | Error::InvalidStore { .. }
-            | Error::Storage { .. } => out.write_str("the server failed; its log has the details"),
+            Error::Corrupt { .. } | Error::InvalidStore { .. } | Error::Storage { .. } => {
+                out.write_str("the server failed; its log has the details")
+            }
             other => write!(out, "{other}"),
         }
     }
@@ -42,7 +41,7 @@ pub(crate) fn log(error: &Error, request: &dyn fmt::Display) {
             }
             *logged = Some(Instant::now());
         }
-        Error::Corrupt { .. } | Error::InUse { .. } | Error::InvalidStore { .. } | Error::Storage { .. } => {}
+        Error::Corrupt { .. } | Error::InvalidStore { .. } | Error::Storage { .. } => {}
         _ => return,
     }
     tracing::error!(%request, %error, "a request failed");
@@ -59,7 +58,6 @@ mod tests {
             Error::StorageFull { detail: secret() },
             Error::ReadOnly { reason: secret() },
             Error::Corrupt { detail: secret() },
-            Error::InUse { detail: secret() },
             Error::InvalidStore { detail: secret() },
             Error::Storage { detail: secret() },
         ] {
@@ -69,6 +67,11 @@ mod tests {
             // Whatever is a failure of the server is among these.
             assert!(error.code().http_status() >= 500);
         }
-        assert_eq!(Shown(&Error::SelfFollow).to_string(), Error::SelfFollow.to_string());
+        // What a client can do something about is told as it is: here, wait for work that goes on.
+        let busy = Error::InUse { detail: "suggestions are being computed already".to_owned() };
+        for error in [Error::SelfFollow, busy] {
+            assert_eq!(Shown(&error).to_string(), error.to_string());
+            assert!(error.code().http_status() < 500);
+        }
     }
 }

@@ -243,8 +243,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 let service = &*self.session.shared.service;
                 check::is_member(&Request { service, arguments, fresh: None, budget: None }, work.out).await
             }
-            Verb::Read(Read::Suggestions) if !work.is_transaction => {
-                let walk = Box::pin(read(&mut self.session, command, Read::Suggestions, arguments, work.out));
+            Verb::Read(verb) if verb.may_walk_far() && !work.is_transaction => {
+                let walk = Box::pin(read(&mut self.session, command, verb, arguments, work.out));
                 tokio::select! {
                     biased;
                     result = walk => result,

@@ -61,6 +61,20 @@ pub(super) enum Read {
     Suggestions,
 }
 
+impl Read {
+    /// Whether it can be so much work that it is given up when its client leaves.
+    pub fn may_walk_far(self) -> bool {
+        matches!(
+            self,
+            Self::Intersection
+                | Self::IntersectionCardinality
+                | Self::Common
+                | Self::Known
+                | Self::Suggestions
+        )
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Write {
     Add,

@@ -1,4 +1,8 @@
-//! A real graph, where there is one: every edge, both lists and all counts agree with the file.
+//! A real graph, where there is one: every edge, both lists and all counts agree with the file. What is found in it,
+//! overlaps and suggestions, is compared in `suggestions`.
+
+mod brute;
+mod suggestions;
 
 use std::collections::BTreeMap;
 use std::fs;
