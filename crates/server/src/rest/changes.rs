@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::IntoResponse;
 use kinfolk_core::graph::{Change, ChangeBody};
-use kinfolk_core::{EdgeKind, ErrorCode, Id, Timestamp};
+use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -83,12 +83,12 @@ impl From<Change> for Item {
         let (r#type, fields) = match change.body {
             ChangeBody::Followed { kind, edge } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
-                (name(kind).into(), Fields { follower, followee, ..Fields::default() })
+                (kind.verb().into(), Fields { follower, followee, ..Fields::default() })
             }
             ChangeBody::Unfollowed { kind, edge, since } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
                 (
-                    format!("un{}", name(kind)).into(),
+                    format!("un{}", kind.verb()).into(),
                     Fields { follower, followee, since: Some(since), ..Fields::default() },
                 )
             }
@@ -97,14 +97,6 @@ impl From<Change> for Item {
             }
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
-    }
-}
-
-/// What making an edge of a kind is called.
-fn name(kind: EdgeKind) -> &'static str {
-    match kind {
-        EdgeKind::Dismissal => "dismiss",
-        other => other.name(),
     }
 }
 
