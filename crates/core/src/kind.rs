@@ -35,7 +35,7 @@ impl EdgeKind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The name used in messages and change events.
+    /// The name used in messages and change events; removing an edge has `un` before it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Follow => "follow",
