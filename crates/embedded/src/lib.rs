@@ -543,7 +543,7 @@ impl FeedStore for Embedded {
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
             feeds::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
         };
-        self.store.walkers.run(work).await
+        self.store.walkers.run(of, work).await
     }
 }
 

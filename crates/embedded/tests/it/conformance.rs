@@ -1,9 +1,12 @@
 //! The embedded store passes all that any store must pass.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fs;
 use std::sync::Arc;
 
-use kinfolk_conformance::{SEED, concurrent_histories, histories, suite};
+use kinfolk_conformance::{
+    SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories, suite,
+};
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
@@ -12,6 +15,7 @@ use tempfile::TempDir;
 #[derive(Default)]
 struct Stores {
     folders: RefCell<Vec<(TempDir, Arc<dyn Clock>)>>,
+    turn: Cell<u32>,
 }
 
 impl Stores {
@@ -33,6 +37,24 @@ impl Stores {
             Embedded::create_with_clock(folder.path(), ids, Self::settings(), Arc::clone(&clock)).unwrap();
         self.folders.borrow_mut().push((folder, clock));
         store
+    }
+
+    /// Closes the newest store and opens it again with the inboxes that it had, those of the time before, or none: what a
+    /// crash leaves is one of these.
+    fn reopen_with_old_inboxes(&self, store: Embedded) -> Embedded {
+        store.close().unwrap();
+        let folders = self.folders.borrow();
+        let (folder, clock) = folders.last().unwrap();
+        let (stored, kept) = (folder.path().join("inboxes.snapshot"), folder.path().join("inboxes.kept"));
+        let turn = self.turn.get();
+        self.turn.set(turn + 1);
+        match turn % 4 {
+            0 => drop(fs::copy(&stored, &kept)),
+            1 => drop(fs::copy(&kept, &stored)),
+            2 => drop(fs::remove_file(&stored)),
+            _ => {}
+        }
+        Embedded::open_with_clock(folder.path(), Self::settings(), Arc::clone(clock)).unwrap()
     }
 
     /// Closes the newest store and opens it again.
@@ -60,4 +82,28 @@ fn random_histories_with_restarts_agree_with_the_model() {
 fn concurrent_histories_are_linearizable() {
     let stores = Stores::default();
     concurrent_histories(&|ids, clock| stores.make(ids, clock), 8, SEED);
+}
+
+#[test]
+fn random_histories_of_feeds_with_restarts_agree_with_the_model() {
+    let stores = Stores::default();
+    let reopen = |store| stores.reopen_with_old_inboxes(store);
+    feed_histories(&|ids, clock| stores.make(ids, clock), Some(&reopen), cases(60), SEED);
+}
+
+#[test]
+fn feeds_survive_a_restart_after_any_step() {
+    let stores = Stores::default();
+    feed_restarts(&|ids, clock| stores.make(ids, clock), &|store| stores.reopen_with_old_inboxes(store));
+}
+
+#[test]
+fn concurrent_feeds_agree_with_the_log() {
+    let stores = Stores::default();
+    concurrent_feeds(&|ids, clock| stores.make(ids, clock), 4, SEED);
+}
+
+/// How many cases to run: as many as the environment asks for.
+fn cases(usual: u32) -> u32 {
+    std::env::var("KINFOLK_FEED_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
