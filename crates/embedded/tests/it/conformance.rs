@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use kinfolk_conformance::{SEED, concurrent_histories, histories, suite};
+use kinfolk_conformance::{FAN_OUT_THRESHOLD, SEED, concurrent_histories, histories, suite};
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
@@ -16,7 +16,14 @@ struct Stores {
 
 impl Stores {
     fn settings() -> Settings {
-        Settings { segment_bytes: 2 << 10, flush_rows: 100, snapshot_events: 100, ..Settings::default() }
+        Settings {
+            segment_bytes: 2 << 10,
+            flush_rows: 100,
+            flush_post_bytes: 2 << 10,
+            snapshot_events: 100,
+            fan_out_threshold: FAN_OUT_THRESHOLD,
+            ..Settings::default()
+        }
     }
 
     fn make(&self, ids: IdKind, clock: Arc<dyn Clock>) -> Embedded {
