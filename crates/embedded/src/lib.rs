@@ -36,8 +36,8 @@ use std::time::Duration;
 
 use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
-    Change, ChangeBody, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt,
-    Side, UserSet, WriteRequest,
+    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    WriteRequest,
 };
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
@@ -57,7 +57,6 @@ pub use verify::VerifyReport;
 use crate::feeds::Wanted;
 use crate::format::Identity;
 use crate::index::Scratch;
-use crate::log::EventBody;
 use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
@@ -555,23 +554,6 @@ impl ChangeLog for Embedded {
 
     async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
         let events = self.store.log.read(after, self.store.position(), limit)?;
-        let change = |event: log::Event| Change {
-            position: event.position,
-            at: event.at,
-            body: match event.body {
-                EventBody::Followed(edge) => ChangeBody::Followed { kind: event.kind, edge },
-                EventBody::Unfollowed(edge, since) => {
-                    ChangeBody::Unfollowed { kind: event.kind, edge, since }
-                }
-                EventBody::Imported { edges, .. } => ChangeBody::Imported { kind: event.kind, edges },
-                EventBody::Posted(registered) => {
-                    ChangeBody::Posted { post: registered.post.clone(), delivery: registered.delivery }
-                }
-                EventBody::PostDeleted { id, author, created_at } => {
-                    ChangeBody::PostDeleted { id, author, created_at }
-                }
-            },
-        };
-        Ok(events.into_iter().map(change).collect())
+        Ok(events.into_iter().map(Change::from).collect())
     }
 }

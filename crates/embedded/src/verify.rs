@@ -117,7 +117,7 @@ pub fn pass(
     for kind in EdgeKind::ALL {
         pass.kind(kind)?;
     }
-    let suspects = posts.suspects(&|stage, done| pass.step(stage, done))?;
+    let suspects = posts.suspects(DIFFERENCES_MAX, &|stage, done| pass.step(stage, done))?;
     suspects.into_iter().for_each(|(author, at)| pass.note(Difference::Post { author, at }));
     Ok((pass.report, pass.found))
 }

@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use kinfolk_core::feed::{Delivery, Post};
-use kinfolk_core::graph::Edge;
+use kinfolk_core::graph::{Change, ChangeBody, Edge};
 use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 
 use crate::raw;
@@ -88,6 +88,23 @@ pub struct Registration {
     pub key: Option<KeyHash>,
     /// Whether the store made its id.
     pub made_id: bool,
+}
+
+impl From<Event> for Change {
+    fn from(Event { position, at, kind, body }: Event) -> Self {
+        let body = match body {
+            EventBody::Followed(edge) => ChangeBody::Followed { kind, edge },
+            EventBody::Unfollowed(edge, since) => ChangeBody::Unfollowed { kind, edge, since },
+            EventBody::Imported { edges, .. } => ChangeBody::Imported { kind, edges },
+            EventBody::Posted(registration) => {
+                ChangeBody::Posted { post: registration.post.clone(), delivery: registration.delivery }
+            }
+            EventBody::PostDeleted { id, author, created_at } => {
+                ChangeBody::PostDeleted { id, author, created_at }
+            }
+        };
+        Self { position, at, body }
+    }
 }
 
 /// A decoded frame.

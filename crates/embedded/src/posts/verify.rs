@@ -11,12 +11,13 @@ use crate::rows::tree_error;
 pub type Place = (Id, PostKey);
 
 impl Posts {
-    /// Every place where a list seems to differ from the records. Writes go on meanwhile: look again.
-    pub fn suspects(&self, step: &dyn Fn(&'static str, u64)) -> Result<Vec<Place>> {
+    /// Up to `limit` places where a list seems to differ from the records. Writes go on meanwhile: look again.
+    pub fn suspects(&self, limit: usize, step: &dyn Fn(&'static str, u64)) -> Result<Vec<Place>> {
         let mut suspects = Vec::new();
         for (number, row) in (1..).zip(self.records(SeqNo::MAX)) {
             step("comparing posts", number);
             if let (_, Record::Present(post, _)) = row?
+                && suspects.len() < limit
                 && self.difference((post.author, post.key()))?.is_some()
             {
                 suspects.push((post.author, post.key()));
@@ -27,7 +28,7 @@ impl Posts {
             let (key, value) = row?;
             let (author, at, _) = layout::read_author_row(self.ids, &key, &value).ok_or_else(damaged)?;
             // What the list lacks was found by its record.
-            if self.difference((author, at))? == Some(None) {
+            if suspects.len() < limit && self.difference((author, at))? == Some(None) {
                 suspects.push((author, at));
             }
         }

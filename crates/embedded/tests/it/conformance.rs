@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::Arc;
 
 use kinfolk_conformance::{
-    SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories, suite,
+    BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, concurrent_feeds, concurrent_histories, feed_histories,
+    feed_restarts, histories, suite,
 };
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
@@ -23,10 +24,11 @@ impl Stores {
         Settings {
             segment_bytes: 2 << 10,
             flush_rows: 100,
+            flush_post_bytes: 2 << 10,
             snapshot_events: 100,
-            fan_out_threshold: 3,
-            inbox_entries: 5,
-            backfill_posts: 3,
+            fan_out_threshold: FAN_OUT_THRESHOLD,
+            inbox_entries: INBOX_ENTRIES,
+            backfill_posts: BACKFILL_POSTS,
             ..Settings::default()
         }
     }

@@ -3,11 +3,17 @@
 //!
 //! Each store has 60 follows from users 1 to 6 to users 100 to 109, one of them removed (1 to 100), a block from 3 to
 //! 4, an import of 20 edges from users 200 to 202, and a last follow from 100 to 1. It was left without being closed.
+//!
+//! A store of format 2 has posts. User 1 has 101 to 110, of which 103 and 108 are deleted, followers 2 to 4, and posts
+//! pulled from the third on; user 2 has two posts under the keys "first" and "second". Up to the deletion of 103 all is in
+//! row files, the rest only in the log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use kinfolk_conformance::block_on;
+use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
 use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, Side};
 use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
@@ -15,7 +21,7 @@ use kinfolk_embedded::{Embedded, Settings};
 const FOLLOW: EdgeKind = EdgeKind::Follow;
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/format-1").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 pub fn copy(from: &Path, to: &Path) {
@@ -56,7 +62,7 @@ fn check(store: &Embedded, ids: IdKind) {
 fn a_store_of_format_1_opens() {
     for (name, ids) in [("integer", IdKind::Integer), ("uuid", IdKind::Uuid)] {
         let folder = tempfile::tempdir().unwrap();
-        copy(&fixture(name), folder.path());
+        copy(&fixture(&format!("format-1/{name}")), folder.path());
         let store = Embedded::open(folder.path(), Settings::default()).unwrap();
         check(&store, ids);
         let changes = block_on(store.changes(Position::START, 1_000)).unwrap();
@@ -68,7 +74,7 @@ fn a_store_of_format_1_opens() {
 #[test]
 fn a_store_of_format_1_opens_without_its_snapshot() {
     let folder = tempfile::tempdir().unwrap();
-    copy(&fixture("integer"), folder.path());
+    copy(&fixture("format-1/integer"), folder.path());
     fs::remove_file(folder.path().join("index.snapshot")).unwrap();
     check(&Embedded::open(folder.path(), Settings::default()).unwrap(), IdKind::Integer);
 }
@@ -78,7 +84,59 @@ fn a_backup_of_version_1_restores() {
     for (name, ids) in [("integer.backup", IdKind::Integer), ("uuid.backup", IdKind::Uuid)] {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("restored");
-        Embedded::restore(&fixture(name), &target, &Settings::default(), &|_| {}).unwrap();
+        Embedded::restore(&fixture(&format!("format-1/{name}")), &target, &Settings::default(), &|_| {})
+            .unwrap();
         check(&Embedded::open(&target, Settings::default()).unwrap(), ids);
+    }
+}
+
+fn check_posts(store: &Embedded, ids: IdKind) {
+    let id = |number| id(ids, number);
+    let posts = block_on(store.posts_by(id(1), None, 100)).unwrap();
+    let expected: Vec<Id> = [110, 109, 107, 106, 105, 104, 102, 101].map(id).into();
+    assert_eq!(posts.iter().map(|post| post.id).collect::<Vec<_>>(), expected);
+    assert_eq!(posts[0].payload.as_deref(), Some("{\"n\":110}"));
+    assert_eq!((posts[7].payload.as_deref(), posts[7].created_at.millis()), (None, 1_780_000_000_101));
+    for (number, delivery) in [(105, Delivery::Push), (106, Delivery::Pull)] {
+        let state = block_on(store.posts(&[id(number)])).unwrap().remove(0);
+        assert!(matches!(state, Some(PostState::Present(_, is)) if is == delivery), "{state:?}");
+    }
+    let gone = PostState::Deleted { author: id(1) };
+    assert_eq!(block_on(store.posts(&[id(103), id(108)])).unwrap(), [Some(gone.clone()), Some(gone)]);
+    let made = block_on(store.posts_by(id(2), None, 100)).unwrap();
+    assert_eq!(made.len(), 2);
+    for (key, post) in [("second", &made[0]), ("first", &made[1])] {
+        let idempotency_key = Some(key.into());
+        let wish = NewPost { id: None, author: id(2), created_at: None, payload: None, idempotency_key };
+        assert_eq!(block_on(store.register(wish)).unwrap().post, *post);
+    }
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}
+
+/// Keys of the fixtures must not be too old, whenever the test runs.
+fn patient() -> Settings {
+    Settings { post_key_keep: Duration::MAX, ..Settings::default() }
+}
+
+#[test]
+fn a_store_of_format_2_opens() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&fixture("format-2").join(ids.name()), folder.path());
+        let store = Embedded::open(folder.path(), patient()).unwrap();
+        check_posts(&store, ids);
+        let changes = block_on(store.changes(Position(16), 10)).unwrap();
+        assert!(matches!(changes[0].body, ChangeBody::PostDeleted { id: gone, .. } if gone == id(ids, 108)));
+    }
+}
+
+#[test]
+fn a_backup_of_version_2_restores() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("restored");
+        let file = fixture("format-2").join(ids.name()).with_extension("backup");
+        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        check_posts(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kinfolk_conformance::{SimulatedClock, block_on};
+use kinfolk_conformance::{Model, SimulatedClock, block_on};
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, PostStore, Posted};
 use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
@@ -393,7 +394,7 @@ fn a_torn_end_of_the_log_takes_only_what_was_not_acknowledged() {
         fs::write(folder.path().join(segment), &bytes).unwrap();
         let clock: Arc<dyn Clock> = store.clock.clone();
         let open = Embedded::open_with_clock(folder.path(), Settings::default(), clock).unwrap();
-        assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap(), [kept.clone()]);
+        assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap(), std::slice::from_ref(&kept));
         assert_eq!(block_on(open.posts(&[lost.id])).unwrap(), [None]);
         let again = block_on(open.register(torn.clone())).unwrap();
         assert!(again.is_new && again.post.id > kept.id);
@@ -424,12 +425,25 @@ fn the_first_post_makes_the_format_newer() {
     store.follow(Id::Integer(1), Id::Integer(2));
     let store = store.reopened();
     assert!(format(&store).contains("format 1\n"));
+    let before = tempfile::tempdir().unwrap();
+    copy(store.folder.path(), before.path());
     let future = NewPost { created_at: Some(Timestamp::MAX), ..wish(Id::Integer(1)) };
     store.register(future).unwrap_err();
     assert!(format(&store).contains("format 1\n"));
     let post = store.register(wish(Id::Integer(1))).unwrap().post;
     assert!(format(&store).contains("format 2\n"));
-    assert_eq!(store.killed().walk(Id::Integer(1)), [post.clone()]);
+    assert_eq!(store.killed().walk(Id::Integer(1)), std::slice::from_ref(&post));
+
+    // Killed between making room for posts and saying so: nothing was posted yet, and it can be done again.
+    copy(&store.folder.path().join("posts"), &before.path().join("posts"));
+    let clock: Arc<dyn Clock> = store.clock.clone();
+    let open = Embedded::open_with_clock(before.path(), busy(), clock).unwrap();
+    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap(), []);
+    assert!(block_on(open.register(wish(Id::Integer(1)))).unwrap().is_new);
+    drop(open);
+    let open = Embedded::open(before.path(), busy()).unwrap();
+    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap().len(), 1);
+
     assert_eq!(store.reopened().walk(Id::Integer(1)), [post]);
 }
 
@@ -488,5 +502,44 @@ fn a_backup_carries_posts_deletions_and_keys() {
             Embedded::restore(&file, &target, &busy(), &|_| {}).unwrap_err();
             assert!(!Embedded::exists(&target));
         }
+    });
+}
+
+#[test]
+fn a_backup_is_as_of_one_position_while_writes_go_on() {
+    let store = Store::new(IdKind::Integer, busy());
+    let post = |number: u64| {
+        let author = Id::Integer(number % 5 + 1);
+        let id = store.register(by_key(author, &number.to_string())).unwrap().post.id;
+        if number.is_multiple_of(3) {
+            store.delete(id).unwrap();
+        }
+        store.follow(Id::Integer(1_000 + number), author);
+    };
+    (0..200).for_each(post);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| (200..).take_while(|_| !done.load(Ordering::Acquire)).for_each(post));
+        for number in 0..5 {
+            let (file, folder) =
+                (store.folder.path().join(format!("{number}.backup")), tempfile::tempdir().unwrap());
+            let position = store.open.backup(&file, &|_| {}).unwrap().position;
+            let changes = block_on(store.open.changes(Position::START, position.0 as usize)).unwrap();
+            let model = Model::replay(changes);
+            let path = folder.path().join("restored");
+            Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();
+            let open = Embedded::open(&path, busy()).unwrap();
+            for author in (1..=5).map(Id::Integer) {
+                let posts = block_on(open.posts_by(author, None, 10_000)).unwrap();
+                assert_eq!(posts, model.posts_by(author, None, 10_000));
+                let followers = model.counts(EdgeKind::Follow, author).followers;
+                assert_eq!(
+                    block_on(open.counts(EdgeKind::Follow, &[author])).unwrap()[0].followers,
+                    followers
+                );
+            }
+            assert_eq!(open.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        }
+        done.store(true, Ordering::Release);
     });
 }
