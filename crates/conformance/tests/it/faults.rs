@@ -170,6 +170,13 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::FeedShowsUnfollowed, "an_unfollow_takes_posts_out"),
     (Fault::FeedFilteredAfterPaging, "an_unfollow_takes_posts_out"),
     (Fault::FeedSkipsWhereInboxEnds, FEED_HISTORIES),
+    // These besides, to show that feeds of several threads can fail too.
+    (Fault::FeedEndsWithInbox, CONCURRENT_FEEDS),
+    (Fault::FeedCrossingLoses, CONCURRENT_FEEDS),
+    (Fault::FeedCrossingDoubles, CONCURRENT_FEEDS),
+    (Fault::FeedLagsBehind, CONCURRENT_FEEDS),
+    (Fault::FeedShowsDeleted, CONCURRENT_FEEDS),
+    (Fault::FeedShowsUnfollowed, CONCURRENT_FEEDS),
     (Fault::LogLosesEvent, "changes_go_on_from_a_token"),
     (Fault::LogRepeatsEvent, "the_log_tells_every_change_once_and_in_order"),
     (Fault::LogReordersRequest, "requests_of_several_commands_stay_whole"),
