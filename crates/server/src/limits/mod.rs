@@ -23,7 +23,7 @@ pub struct LimitSettings {
     pub key: Option<Rate>,
     /// Requests of an end user, over all of its connections.
     pub user: Option<Rate>,
-    /// Follows and unfollows of one actor, whoever acts for it.
+    /// Follows, unfollows, dismissals, posts and their deletions of one actor, whoever acts for it.
     pub changes: Option<Rate>,
     /// So many users and so many actors are remembered. Past that, those nearest to a full budget are forgotten.
     pub remembered: usize,
@@ -42,7 +42,7 @@ impl Default for LimitSettings {
     }
 }
 
-/// The limits that are not a caller's own: how often one actor may follow and unfollow. The default is no limit.
+/// The limits that are not a caller's own: how often one actor may change something. The default is no limit.
 #[derive(Debug, Default)]
 pub struct Limits {
     changes: Option<Budgets>,
@@ -54,7 +54,7 @@ impl Limits {
         Self { changes: settings.changes.map(|rate| Budgets::new(rate, settings.remembered)) }
     }
 
-    /// Takes one change of the graph by an actor out of its budget.
+    /// Takes one change by an actor out of its budget.
     pub fn take_change(&self, actor: Id) -> Result<()> {
         self.take_changes(actor, 1)
     }

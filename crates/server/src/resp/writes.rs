@@ -154,6 +154,7 @@ impl Writes {
                     fail(entry, &error, service, out);
                 }
                 (Wish::Refused(error), None) => fail(entry, error, service, out),
+                // Not in a run of posts.
                 (Wish::Apply(_) | Wish::Register(_), None) => {}
             }
         }
@@ -217,6 +218,7 @@ impl Writes {
                     let changed = written.changed.get(start - first..entry.end - first);
                     out.integer(changed.unwrap_or_default().iter().filter(|&&changed| changed).count());
                 }
+                // Not in a run of edges.
                 (Wish::Register(_), Ok(_)) => {}
             }
             start = entry.end;

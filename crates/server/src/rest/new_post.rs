@@ -9,12 +9,12 @@ use kinfolk_core::{Id, IdKind, Result, Timestamp};
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
-use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{KnownFormat, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::given::{self, GivenId, Reader};
-use super::json::{GivenUserId, Moment};
+use super::json::GivenUserId;
 use crate::payload;
 
 /// What a client says about a post; all of it may be missing.
@@ -30,15 +30,22 @@ pub struct GivenPost {
     pub payload: Option<Arc<str>>,
 }
 
+/// The years that a time may have.
+const FROM_1970_ON: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
+
 /// How the body is documented.
 pub struct NewPost;
 
 impl PartialSchema for NewPost {
     fn schema() -> RefOr<Schema> {
         let id = || Ref::from_schema_name(GivenUserId::name());
-        let created_at = Ref::from_schema_name(Moment::name());
+        let created_at = ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .pattern(Some(FROM_1970_ON))
+            .description(Some("RFC 3339, of any offset; at most 5 minutes ahead"));
         let payload = ObjectBuilder::new()
-            .schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
+            .schema_type(SchemaType::AnyValue)
             .description(Some("Any JSON, up to 4 KB of it without blanks; null is as good as none"));
         ObjectBuilder::new()
             .property("id", id())

@@ -103,8 +103,8 @@ pub struct Posts {
 /// The same post again, by its id or by the author's idempotency key, is a success that changes nothing: the answer is
 /// the first one's, with status 200. Where a time is missing in one of the two it does not count.
 #[utoipa::path(post, path = "/v1/posts", tag = "feeds",
-    params(("Idempotency-Key" = inline(Option<String>), Header, description =
-        "Names the post for its author for 7 days at least, so that it can be repeated without an id: 1 to 255 bytes")),
+    params(("Idempotency-Key" = inline(Option<String>), Header, min_length = 1, max_length = 255, description =
+        "Names the post for its author, so that it can be repeated without an id: for 7 days at least")),
     request_body = new_post::NewPost,
     responses(Registered))]
 async fn register<S: Store>(

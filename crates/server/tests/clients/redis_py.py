@@ -44,6 +44,12 @@ def check(protocol):
     assert client.execute_command("FOLLOWS", user, 5_000) == 1
     page, cursor = client.execute_command("FOLLOWING", user, "LIMIT", 1)
     assert page[0][0] == "5000" and cursor
+    with client.pipeline(transaction=False) as pipe:
+        pipe.execute_command("POST", 5_000, "PAYLOAD", '{"text": "hello"}').execute_command("FEED", user, "LIMIT", 1)
+        (post, _), (posts, _) = pipe.execute()
+        assert [entry[:2] + entry[3:] for entry in posts] == [[post, "5000", '{"text":"hello"}']]
+    assert client.execute_command("DELPOST", 5_000, post)
+    assert post not in [entry[0] for entry in client.execute_command("POSTS", 5_000)[0]]
     try:
         client.sadd("somewhere", 1)
         raise AssertionError("a key of no family was taken")
