@@ -36,15 +36,17 @@ impl Client {
     /// Sends a command of plain words and returns the whole reply; an error is one here too.
     pub fn command(&mut self, words: &str) -> Result<&[u8]> {
         self.send(&format!("{words}\r\n"))?;
-        let mut progress = Progress { at: 0, missing: 1 };
-        while !progress.advance(&self.buffer[..self.received])? {
-            self.receive()?;
-        }
-        let reply = &self.buffer[..self.received];
+        let reply = self.receive_replies(1)?;
         if reply.first() == Some(&b'-') {
             bail!("the server answered {words:?} with {:?}", String::from_utf8_lossy(reply));
         }
         Ok(reply)
+    }
+
+    /// Sends commands at once, each with its line end, and returns all their replies.
+    pub fn pipeline(&mut self, commands: &str, count: u64) -> Result<&[u8]> {
+        self.send(commands)?;
+        self.receive_replies(count)
     }
 
     /// As [`Client::command`], where the length of the reply is known from an earlier one of the same command: what
@@ -76,6 +78,14 @@ impl Client {
     fn send(&mut self, text: &str) -> Result<()> {
         self.received = 0;
         self.stream.write_all(text.as_bytes()).context("the server does not take commands")
+    }
+
+    fn receive_replies(&mut self, count: u64) -> Result<&[u8]> {
+        let mut progress = Progress { at: 0, missing: count };
+        while !progress.advance(&self.buffer[..self.received])? {
+            self.receive()?;
+        }
+        Ok(&self.buffer[..self.received])
     }
 
     fn receive(&mut self) -> Result<()> {

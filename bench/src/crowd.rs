@@ -47,7 +47,7 @@ pub enum Between {
 
 impl Crowd {
     pub fn of(users: Users) -> Self {
-        Self { users, shrunk: if users.count() >= USERS_MIN { 1 } else { TRIAL } }
+        Self { users, shrunk: shrunk(users) }
     }
 
     /// The folder of a store with the graph and these users, made if it is not there yet.
@@ -104,7 +104,7 @@ impl Crowd {
             for &follower in &middles {
                 let count = match between {
                     Between::Few => self.some(),
-                    Between::Many => self.more_than_some(&mut random),
+                    Between::Many => random.between_orders(self.some() + 1, self.many()),
                 };
                 let followees = distinct(&mut random, self.users, count);
                 edges.extend(followees.into_iter().map(|followee| Pair { follower, followee }));
@@ -148,16 +148,15 @@ impl Crowd {
         };
         members.into_iter().zip(followees).flat_map(of).collect()
     }
+}
 
-    fn more_than_some(self, random: &mut Random) -> u64 {
-        let (low, high) = ((self.some() + 1) as f64, self.many() as f64);
-        let share = random.below(1 << 32) as f64 / (1_u64 << 32) as f64;
-        (low * (high / low).powf(share)).round() as u64
-    }
+/// By how much everything is smaller on a graph of so many users.
+pub fn shrunk(users: Users) -> u64 {
+    if users.count() >= USERS_MIN { 1 } else { TRIAL }
 }
 
 /// So many different users, in random order.
-fn distinct(random: &mut Random, users: Users, count: u64) -> Vec<u64> {
+pub fn distinct(random: &mut Random, users: Users, count: u64) -> Vec<u64> {
     let mut seen = HashSet::new();
     let mut picked = Vec::new();
     while (picked.len() as u64) < count {

@@ -93,23 +93,29 @@ impl Dataset {
 
     /// A copy of the store for a benchmark that writes; it goes when the guard is dropped.
     pub fn scratch_store(&self) -> Result<Scratch> {
-        let original = self.store_folder()?;
-        let scratch = Scratch::new(self.folder.join("store-scratch"))?;
-        copy_folder(&original, scratch.path())?;
-        Ok(scratch)
+        Scratch::copy_of(&self.store_folder()?, self.folder.join("store-scratch"))
     }
 
     /// The folder of a copy of the store that has further edges, made if it is not there yet.
     pub fn store_folder_with(&self, name: &str, more: impl FnOnce() -> Vec<Pair>) -> Result<PathBuf> {
+        self.store_folder_filled(name, Settings::default(), |store| {
+            add_edges_at_random_times(store, name, more())
+        })
+    }
+
+    /// The folder of a copy of the store to which something was added, made if it is not there yet.
+    pub fn store_folder_filled(
+        &self,
+        name: &str,
+        settings: Settings,
+        fill: impl FnOnce(&Embedded) -> Result<()>,
+    ) -> Result<PathBuf> {
         let store = self.folder.join(name);
         if !store.exists() {
-            let unfinished = Scratch::new(self.folder.join(format!("{name}-unfinished")))?;
-            copy_folder(&self.store_folder()?, unfinished.path())?;
-            let opened = Embedded::open(unfinished.path(), Settings::default())?;
-            let mut random = Random::new(SEED);
-            add_edges(&opened, name, |add| {
-                more().into_iter().try_for_each(|pair| add(pair, Some(random_time(&mut random))))
-            })?;
+            let unfinished = self.folder.join(format!("{name}-unfinished"));
+            let unfinished = Scratch::copy_of(&self.store_folder()?, unfinished)?;
+            let opened = Embedded::open(unfinished.path(), settings)?;
+            fill(&opened)?;
             opened.close()?;
             fs::rename(unfinished.path(), &store)?;
         }
@@ -134,6 +140,13 @@ impl Scratch {
     pub fn new(folder: PathBuf) -> Result<Self> {
         remove_folder(&folder)?;
         Ok(Self(folder))
+    }
+
+    /// A copy of another folder.
+    pub fn copy_of(original: &Path, folder: PathBuf) -> Result<Self> {
+        let scratch = Self::new(folder)?;
+        copy_folder(original, scratch.path())?;
+        Ok(scratch)
     }
 
     pub fn path(&self) -> &Path {
@@ -168,6 +181,19 @@ pub fn add_edges(
     let mut import = store.import(&options)?;
     edges(&mut |pair, since| Ok(import.push(edge(pair), since)?))?;
     Ok(import.finish(&|_| {})?.added)
+}
+
+/// Imports edges as if they had been made over the years.
+pub fn add_edges_at_random_times(
+    store: &Embedded,
+    name: &str,
+    edges: impl IntoIterator<Item = Pair>,
+) -> Result<()> {
+    let mut random = Random::new(SEED);
+    add_edges(store, name, |add| {
+        edges.into_iter().try_for_each(|pair| add(pair, Some(random_time(&mut random))))
+    })?;
+    Ok(())
 }
 
 fn random_time(random: &mut Random) -> Timestamp {

@@ -1,5 +1,6 @@
 //! Measures Kinfolk beside its peers, one subcommand a benchmark. The README of this folder says what and how.
 
+mod cast;
 mod check;
 mod client;
 mod crowd;
@@ -7,6 +8,11 @@ mod dataset;
 mod design;
 mod everyone;
 mod everyone_graph;
+mod fan_out;
+mod feed;
+mod feed_graph;
+mod feed_redis;
+mod feed_run;
 mod follow;
 mod growth;
 mod histogram;
@@ -19,7 +25,9 @@ mod options;
 mod overlap;
 mod pages;
 mod plain;
+mod plot;
 mod postgres;
+mod posting;
 mod probe_check;
 mod process;
 mod random;
@@ -40,6 +48,8 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use crate::everyone::{Everyone, EveryoneChild};
+use crate::fan_out::FeedChild;
+use crate::feed_run::FeedRun;
 use crate::options::Options;
 use crate::probe_check::ProbeCheck;
 use crate::start::StartChild;
@@ -76,6 +86,10 @@ enum Benchmark {
     Suggest(Options),
     /// Suggestions for everyone, beside PySpark
     Everyone(Everyone),
+    /// Pages of home feeds, deliveries to inboxes and their memory, beside Redis
+    Feed(Options),
+    /// 1,000 posts a second for minutes: how far deliveries lag and how long pages take, with a plot
+    FeedRun(FeedRun),
     /// Checks and durable follows over the Redis protocol, beside Redis and PostgreSQL
     Resp(Options),
     /// Checks over REST
@@ -96,6 +110,9 @@ enum Benchmark {
     /// The process that `everyone` starts
     #[command(hide = true)]
     EveryoneChild(EveryoneChild),
+    /// The process that `feed` starts
+    #[command(hide = true)]
+    FeedChild(FeedChild),
 }
 
 fn main() -> Result<()> {
@@ -109,6 +126,8 @@ fn main() -> Result<()> {
         Benchmark::Overlap(options) => overlap::run(&options),
         Benchmark::Suggest(options) => suggest::run(&options),
         Benchmark::Everyone(everyone) => everyone.run(),
+        Benchmark::Feed(options) => feed::run(&options),
+        Benchmark::FeedRun(run) => run.run(),
         Benchmark::Resp(options) => resp::run(&options),
         Benchmark::Rest(options) => rest::run(&options),
         Benchmark::Design(options) => design::run(&options),
@@ -118,6 +137,7 @@ fn main() -> Result<()> {
         Benchmark::ProbeCheck(probe) => probe.run(),
         Benchmark::StartChild(child) => child.run(),
         Benchmark::EveryoneChild(child) => child.run(),
+        Benchmark::FeedChild(child) => child.run(),
     }
 }
 
@@ -126,7 +146,8 @@ fn all(options: &Options) -> Result<()> {
     let walks = [overlap::run, suggest::run, everyone::run_both];
     let served = [resp::run, rest::run, design::run];
     let served = served.into_iter().filter(|_| !options.in_process);
-    for run in graph.into_iter().chain(walks).chain(served) {
+    let feeds = [feed::run, feed_run::run_default];
+    for run in graph.into_iter().chain(walks).chain(feeds).chain(served) {
         run(options)?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use kinfolk_core::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::Histogram;
 use crate::machine::Machine;
 use crate::size::Size;
 
@@ -112,6 +113,18 @@ pub struct Results {
     /// What one needs to know to read the figures.
     pub notes: Vec<String>,
     pub figures: Vec<Figure>,
+    /// What happened in the course of a long run, a value for each second.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+}
+
+/// A value for each second of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    pub key: String,
+    pub what: String,
+    pub unit: String,
+    pub values: Vec<f64>,
 }
 
 impl Results {
@@ -158,6 +171,12 @@ impl Recorder {
         self.rounds[at].push(figure);
     }
 
+    /// Adds a round to the rows of a latency: `KEY_p50` and `KEY_p99`.
+    pub fn record_ms(&mut self, key: &str, latency: &Histogram) {
+        self.record(&format!("{key}_p50"), latency.percentile_ms(0.5));
+        self.record(&format!("{key}_p99"), latency.percentile_ms(0.99));
+    }
+
     /// The results; rows without a round, such as those of a peer that was left out, are left out.
     pub fn finish(self, name: &str, size: Size, notes: Vec<String>) -> Results {
         let filled = self.rows.iter().zip(self.rounds).filter(|(_, rounds)| !rounds.is_empty());
@@ -169,6 +188,7 @@ impl Recorder {
             machine: Machine::read(),
             notes,
             figures: filled.map(|(row, rounds)| Figure::new(row, rounds, size)).collect(),
+            series: Vec::new(),
         }
     }
 }

@@ -235,6 +235,7 @@ fn start_redis(options: &Options, data: &Dataset, crowd: Crowd) -> Result<Option
     }
     let redis = Redis::start(&data.folder().join("redis"))?;
     let largest = data.survey.largest;
+    eprintln!("loading Redis");
     redis.fill(|commands| {
         for pair in crowd.group_edges() {
             write!(commands, "SADD following:{} {}\r\n", pair.follower, pair.followee)?;

@@ -22,6 +22,17 @@ impl Random {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// A number from `low` to `high`, each order of magnitude as likely as the others.
+    pub fn between_orders(&mut self, low: u64, high: u64) -> u64 {
+        let (low, high) = (low as f64, high as f64);
+        (low * (high / low).powf(self.share())).round() as u64
+    }
+
+    /// A number from 0 to 1, without 1.
+    pub fn share(&mut self) -> f64 {
+        self.below(1 << 32) as f64 / (1_u64 << 32) as f64
+    }
+
     /// One of the items. Panics on an empty slice.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]

@@ -19,6 +19,8 @@ const ORDER: &[&str] = &[
     "suggest",
     "everyone",
     "everyone-twitter",
+    "feed",
+    "feed-run",
     "growth",
 ];
 

@@ -10,11 +10,14 @@ use tempfile::TempDir;
 
 use crate::dataset::add_edges;
 use crate::everyone_graph::Graph;
+use crate::fan_out::inbox_memory;
+use crate::feed_run::FeedRun;
 use crate::measurement::Results;
 use crate::options::Options;
 use crate::random::Random;
+use crate::size::Size;
 use crate::survey::{Pair, Survey, Users};
-use crate::{Arguments, Benchmark, check, everyone, follow, mixed, overlap, pages, suggest};
+use crate::{Arguments, Benchmark, check, everyone, feed, follow, mixed, overlap, pages, suggest};
 
 /// Lays out what [`crate::dataset::Dataset::prepare`] would have generated, so that no kinfolk program is needed.
 fn prepared() -> (TempDir, Options) {
@@ -59,9 +62,15 @@ fn prepared() -> (TempDir, Options) {
 }
 
 fn figures(options: &Options, name: &str) -> Vec<String> {
-    let results = Results::read(&options.results.join(format!("{name}-50k.json"))).unwrap();
-    assert!(results.figures.iter().all(|figure| figure.rounds.len() == 1 && figure.median > 0.0));
+    let results = results(options, name);
+    assert!(results.figures.iter().all(|figure| figure.median > 0.0));
     results.figures.into_iter().map(|figure| figure.key).collect()
+}
+
+fn results(options: &Options, name: &str) -> Results {
+    let results = Results::read(&options.results.join(format!("{name}-50k.json"))).unwrap();
+    assert!(results.figures.iter().all(|figure| figure.rounds.len() == 1));
+    results
 }
 
 #[test]
@@ -110,4 +119,37 @@ fn everyone_is_suggested_somebody() {
     everyone::compute(&graph.store).unwrap();
     let (sums, sample) = everyone::stored(&graph.store, &graph).unwrap();
     assert!(sums.rows > 0 && sample.values().any(|told| !told.is_empty()));
+}
+
+#[test]
+fn feeds_are_read_and_posts_delivered() {
+    let (_folder, options) = prepared();
+    feed::measure(&options, inbox_memory).unwrap();
+    let results = results(&options, "feed");
+    // How much the memory of this process grows depends on what else it has done.
+    let is_positive = |key: &str| results.figure(key).is_some_and(|figure| figure.median > 0.0);
+    for key in ["page_p99", "first_p99", "below_p99", "fan_out", "posts", "inbox_counted"] {
+        assert!(is_positive(key), "{key}");
+    }
+    assert!(results.figure("inbox").is_some() && results.figure("redis_inbox").is_none());
+}
+
+#[test]
+fn a_run_of_posts_is_plotted() {
+    let (folder, options) = prepared();
+    let plot = folder.path().join("plots/run.svg");
+    let run = FeedRun {
+        edges: Size::of(50_000),
+        seconds: 2,
+        posts: 100,
+        pages: 50,
+        work: options.work.clone(),
+        results: options.results.clone(),
+        plot: plot.clone(),
+    };
+    run.run().unwrap();
+    let results = results(&options, "feed-run");
+    assert!(results.figure("posts").is_some_and(|figure| figure.median > 0.0));
+    assert_eq!(results.series.iter().map(|series| series.values.len()).collect::<Vec<_>>(), [2; 5]);
+    assert_eq!(fs::read_to_string(plot).unwrap().matches("<polyline").count(), 3);
 }

@@ -128,10 +128,10 @@ fn in_process(recorder: &mut Recorder, store: &Embedded, crowd: Crowd) -> Result
     for (key, between) in SORTS {
         let askers = crowd.askers(between);
         let cold = runtime.block_on(walk(store, &askers, bounds))?;
-        record_ms(recorder, &format!("{key}_cold"), &cold);
+        recorder.record_ms(&format!("{key}_cold"), &cold);
         let started = Instant::now();
         let warm = runtime.block_on(walk(store, &askers, bounds))?;
-        record_ms(recorder, key, &warm);
+        recorder.record_ms(key, &warm);
         recorder.record(&format!("{key}_rate"), askers.len() as f64 / started.elapsed().as_secs_f64());
     }
     Ok(())
@@ -162,7 +162,7 @@ fn served(recorder: &mut Recorder, server: &Server, crowd: Crowd) -> Result<()> 
             histogram.record(started.elapsed());
             expect(leading_number(reply))?;
         }
-        record_ms(recorder, &format!("{key}_resp"), &histogram);
+        recorder.record_ms(&format!("{key}_resp"), &histogram);
         let mut histogram = Histogram::default();
         for asker in &askers {
             let path = format!("/v1/users/{asker}/suggestions?limit={LIMIT}");
@@ -172,7 +172,7 @@ fn served(recorder: &mut Recorder, server: &Server, crowd: Crowd) -> Result<()> 
             let body: serde_json::Value = serde_json::from_slice(body)?;
             expect(body["items"].as_array().map(|items| items.len() as u64))?;
         }
-        record_ms(recorder, &format!("{key}_rest"), &histogram);
+        recorder.record_ms(&format!("{key}_rest"), &histogram);
     }
     Ok(())
 }
@@ -195,8 +195,8 @@ fn beside(
     survey: &Survey,
 ) -> Result<()> {
     let others = Others { server, survey, time: options.round_time() / 2 };
-    record_ms(recorder, "check_alone", &others.check()?);
-    record_ms(recorder, "other_alone", &others.suggest()?);
+    recorder.record_ms("check_alone", &others.check()?);
+    recorder.record_ms("other_alone", &others.suggest()?);
     let asker = crowd.askers(Between::Many)[0];
     let (stop, walked) = (AtomicBool::new(false), AtomicU64::new(0));
     let started = Instant::now();
@@ -212,8 +212,8 @@ fn beside(
     });
     recorder.record("walks", walked.into_inner() as f64 / started.elapsed().as_secs_f64());
     let (checks, suggestions) = noticed?;
-    record_ms(recorder, "check_beside", &checks);
-    record_ms(recorder, "other_beside", &suggestions);
+    recorder.record_ms("check_beside", &checks);
+    recorder.record_ms("other_beside", &suggestions);
     Ok(())
 }
 
@@ -266,9 +266,4 @@ impl Others<'_> {
         }
         Ok(histogram)
     }
-}
-
-fn record_ms(recorder: &mut Recorder, key: &str, latency: &Histogram) {
-    recorder.record(&format!("{key}_p50"), latency.percentile_ms(0.5));
-    recorder.record(&format!("{key}_p99"), latency.percentile_ms(0.99));
 }
