@@ -40,6 +40,11 @@ pub struct WrittenPost {
 }
 
 impl<S: FeedStore + ChangeLog> Graph<S> {
+    /// The longest payload of a post, in bytes: whoever prepares one can refuse a longer one before that.
+    pub fn payload_bytes_max(&self) -> usize {
+        self.settings.feed.payload_bytes_max
+    }
+
     /// Registers a post.
     pub async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
         self.require_ids(&[post.author])?;

@@ -3,7 +3,7 @@
 use crate::administration::FigureKind;
 
 /// The names and kinds of the figures that [`crate::Administration::figures`] has at least.
-pub const STORE_FIGURES: [(&str, FigureKind); 25] = [
+pub const STORE_FIGURES: [(&str, FigureKind); 30] = [
     ("kinfolk_edges", FigureKind::Gauge),
     ("kinfolk_index_users", FigureKind::Gauge),
     ("kinfolk_index_bytes", FigureKind::Gauge),
@@ -29,4 +29,9 @@ pub const STORE_FIGURES: [(&str, FigureKind); 25] = [
     ("kinfolk_suggest_users_done", FigureKind::Gauge),
     ("kinfolk_suggest_started_timestamp_seconds", FigureKind::Gauge),
     ("kinfolk_suggest_finished_timestamp_seconds", FigureKind::Gauge),
+    ("kinfolk_fan_out_lag_events", FigureKind::Gauge),
+    ("kinfolk_fan_out_lag_seconds", FigureKind::Gauge),
+    ("kinfolk_fan_out_entries_total", FigureKind::Counter),
+    ("kinfolk_inboxes", FigureKind::Gauge),
+    ("kinfolk_inbox_bytes", FigureKind::Gauge),
 ];

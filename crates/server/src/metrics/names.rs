@@ -83,6 +83,12 @@ operations! {
     KnownFollowers = "known_followers",
     Suggestions = "suggestions",
     Dismiss = "dismiss",
+    /// Registering a post.
+    Post = "post",
+    DeletePost = "delete_post",
+    /// One post, or those of a user.
+    Posts = "posts",
+    Feed = "feed",
     Changes = "changes",
     ChangesStream = "changes_stream",
     Import = "import",

@@ -8,19 +8,18 @@ use std::pin::pin;
 use std::time::Duration;
 use std::time::Instant;
 
-use kinfolk_core::graph::EdgeCommand;
 use kinfolk_core::{EdgeKind, Error, Id, Result, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Arguments, Batch, Ending};
-use super::commands::{self, Request, change, check};
+use super::commands::{self, Request, change, check, posts};
 use super::reply::Output;
 use super::session::{Queue, Session};
-use super::table::{Command, Connection as OfConnection, Read, Transaction, Verb};
+use super::table::{Command, Connection as OfConnection, Read, Single, Transaction, Verb, Write};
 use super::tally::Tally;
 use super::transport::{self, Rest, Socket};
 use super::workspace::Workspace;
-use super::writes::{Answer, Writes};
+use super::writes::Writes;
 use crate::access::Scope;
 use crate::inner;
 use crate::metrics::{Operation, Protocol};
@@ -232,9 +231,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
             return Ok(());
         }
         self.tally.add(command.operation);
-        if let Verb::Write(_) = command.verb {
-            let wish = self.parse_write(command, arguments);
-            work.writes.push(command.operation, wish);
+        if let Verb::Write(verb) = command.verb {
+            let change = speaks_for(&self.session, command, arguments)
+                .and_then(|actor| change::parse(verb, actor, &self.session.shared.service, arguments));
+            work.writes.push(command.operation, change);
             return Ok(());
         }
         if !work.writes.is_empty() {
@@ -259,7 +259,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 }
             }
             Verb::Read(verb) => Box::pin(read(&mut self.session, command, verb, arguments, work.out)).await,
-            Verb::Dismiss => Box::pin(dismiss(&mut self.session, command, arguments, work.out)).await,
+            Verb::Single(verb) => {
+                Box::pin(write(&mut self.session, command, verb, arguments, work.out)).await
+            }
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
             Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
                 Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
@@ -278,16 +280,14 @@ impl<T: Socket, S: Store> Connection<T, S> {
         Ok(())
     }
 
-    fn parse_write(&self, command: &Command, arguments: Arguments<'_>) -> Result<(Answer, Vec<EdgeCommand>)> {
-        let actor = speaks_for(&self.session, command, arguments)?;
-        let Verb::Write(verb) = command.verb else { return Ok((Answer::Count, Vec::new())) };
-        change::parse(verb, actor, &self.session.shared.service, arguments)
-    }
-
     fn enqueue(&mut self, command: &Command, arguments: Arguments<'_>, work: &mut Work<'_>) {
         self.tally.add(Operation::Other);
-        let edges = if let Verb::Write(_) = command.verb { arguments.len().saturating_sub(2) } else { 0 };
-        match self.session.enqueue(arguments, edges.max(1)) {
+        let steps = match command.verb {
+            Verb::Write(Write::Post) => 1,
+            Verb::Write(_) => arguments.len().saturating_sub(2).max(1),
+            _ => 1,
+        };
+        match self.session.enqueue(arguments, steps) {
             Ok(()) => work.out.simple("QUEUED"),
             Err(error) => {
                 self.abort_transaction();
@@ -416,15 +416,20 @@ async fn read<S: Store>(
     result
 }
 
-/// Runs `DISMISS`. It is a commit of its own: what users follow and what they dismiss are not written together.
-async fn dismiss<S: Store>(
+/// Runs a write that is a commit of its own.
+async fn write<S: Store>(
     session: &mut Session<S>,
     command: &Command,
+    verb: Single,
     arguments: Arguments<'_>,
     out: &mut Output,
 ) -> Result<()> {
     let actor = speaks_for(session, command, arguments)?;
-    let token = change::dismiss(actor, &session.shared.service, arguments).await?;
+    let service = &session.shared.service;
+    let token = match verb {
+        Single::Dismiss => change::dismiss(actor, service, arguments).await?,
+        Single::DeletePost => posts::delete(actor, service, arguments).await?,
+    };
     out.bulk(&token);
     session.written = Some(token);
     Ok(())

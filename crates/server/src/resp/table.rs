@@ -11,8 +11,7 @@ pub(super) enum Verb {
     Transaction(Transaction),
     Read(Read),
     Write(Write),
-    /// A write that is committed by itself.
-    Dismiss,
+    Single(Single),
     /// Not in the engine yet; the name is that of the thing that is missing.
     Missing(&'static str),
 }
@@ -59,6 +58,8 @@ pub(super) enum Read {
     Common,
     Known,
     Suggestions,
+    Posts,
+    Feed,
 }
 
 impl Read {
@@ -81,6 +82,14 @@ pub(super) enum Write {
     Remove,
     Follow,
     Unfollow,
+    Post,
+}
+
+/// A write that is committed by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Single {
+    Dismiss,
+    DeletePost,
 }
 
 /// Whom a command's first argument speaks for.
@@ -182,6 +191,15 @@ const fn write(
     }
 }
 
+const fn single(
+    (name, verb, operation): (&'static str, Single, Operation),
+    example: &'static [&'static str],
+    summary: &'static str,
+) -> Command {
+    let writes = write((name, Write::Follow, operation), 3, Who::Actor, example, summary);
+    Command { verb: Verb::Single(verb), ..writes }
+}
+
 const fn missing(
     name: &'static str,
     arity: i8,
@@ -226,7 +244,11 @@ pub static COMMANDS: &[Command] = &[
     read(("common", Read::Common, Operation::Common), -3, NO_KEYS, &["7", "8"], "whom all of some users follow, by id"),
     Command { who: Who::Viewer, ..read(("known", Read::Known, Operation::KnownFollowers), -3, NO_KEYS, &["7", "8"], "which of those whom a viewer follows follow a user, by id") },
     Command { who: Who::Viewer, ..read(("suggest", Read::Suggestions, Operation::Suggestions), -2, NO_KEYS, &["7"], "whom a user may know, the best first") },
-    Command { verb: Verb::Dismiss, ..write(("dismiss", Write::Follow, Operation::Dismiss), 3, Who::Actor, &["7", "8"], "does not suggest a user to another again; answers the consistency token") },
+    single(("dismiss", Single::Dismiss, Operation::Dismiss), &["7", "8"], "does not suggest a user to another again; answers the consistency token"),
+    write(("post", Write::Post, Operation::Post), -2, Who::Actor, &["7"], "registers a post; answers its id and the consistency token"),
+    single(("delpost", Single::DeletePost, Operation::DeletePost), &["7", "1"], "deletes a post of a user; answers the consistency token"),
+    Command { who: Who::Viewer, ..read(("feed", Read::Feed, Operation::Feed), -2, NO_KEYS, &["7"], "the posts of all whom a user follows, newest first") },
+    read(("posts", Read::Posts, Operation::Posts), -2, NO_KEYS, &["7"], "a user's own posts, newest first"),
     read(("exists", Read::Exists, Operation::Counts), -2, ALL_KEYS, &["following:7"], "how many of some sets are not empty"),
     read(("type", Read::Type, Operation::Counts), 2, ONE_KEY, &["following:7"], "set, or none if it is empty"),
     connection("hello", Connection::Hello, -1, &[], "agrees on the version of the protocol"),
@@ -238,8 +260,6 @@ pub static COMMANDS: &[Command] = &[
     connection("info", Connection::Info, -1, &[], "about the server"),
     connection("quit", Connection::Quit, -1, &[], "ends the connection"),
     connection("reset", Connection::Reset, 1, &[], "brings the connection back to its start"),
-    missing("feed", -2, Scope::Read, Who::Viewer, &["7"], "FEED"),
-    missing("post", -2, Scope::Write, Who::Actor, &["7"], "POST"),
     missing("watch", -2, Scope::Read, Who::Anyone, &["following:7"], "WATCH"),
 ];
 
@@ -264,7 +284,7 @@ impl Command {
     /// What `COMMAND` calls its flags.
     pub(super) fn flags(&self) -> &'static [&'static str] {
         match self.verb {
-            Verb::Write(_) | Verb::Dismiss => &["write", "denyoom"],
+            Verb::Write(_) | Verb::Single(_) => &["write", "denyoom"],
             Verb::Read(Read::IsMember | Read::Cardinality | Read::AreMembers | Read::Follows) => {
                 &["readonly", "fast"]
             }
@@ -317,7 +337,7 @@ mod tests {
         for command in COMMANDS {
             let free = matches!(command.verb, Verb::Connection(_) | Verb::Transaction(_));
             assert_eq!(command.scope.is_none(), free, "{}", command.name);
-            let writes = matches!(command.verb, Verb::Write(_) | Verb::Dismiss) || command.name == "post";
+            let writes = matches!(command.verb, Verb::Write(_) | Verb::Single(_));
             assert_eq!(command.scope == Some(Scope::Write), writes, "{}", command.name);
         }
     }

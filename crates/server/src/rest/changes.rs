@@ -1,8 +1,10 @@
 //! The change log: polled page by page. Streaming it has a file of its own.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::response::IntoResponse;
+use kinfolk_core::feed::{Delivery, Post};
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
@@ -17,6 +19,7 @@ use super::query::Query;
 use super::routes::Routes;
 use super::{Store, stream};
 use crate::metrics::Operation;
+use crate::payload::as_json;
 
 /// What a position that a client asks to go on from may be refused with.
 pub const POSITION_REFUSALS: &[ErrorCode] = &[
@@ -45,7 +48,7 @@ pub struct Changes {
 pub struct Item {
     /// Its place in the log.
     position: u64,
-    /// What happened: `follow`, `unfollow`, `dismiss`, `imported`; more may come.
+    /// What happened: `follow`, `unfollow`, `dismiss`, `post`, `post_deleted`, `imported`; more may come.
     #[schema(value_type = String)]
     pub r#type: Cow<'static, str>,
     /// When.
@@ -76,6 +79,39 @@ struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, required = false)]
     edges: Option<u64>,
+    /// Which post.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = UserId, required = false)]
+    post: Option<Id>,
+    /// Who made the post.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = UserId, required = false)]
+    author: Option<Id>,
+    /// When the post was made, which may be long before it was registered.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = Moment, required = false)]
+    created_at: Option<Timestamp>,
+    /// How the post reaches those who follow its author: `push` or `pull`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = false)]
+    delivery: Option<&'static str>,
+    /// What came with the post, if anything did.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
+    #[schema(value_type = Value, required = false)]
+    payload: Option<Arc<str>>,
+}
+
+impl Fields {
+    fn of_post(id: Id, author: Id, created_at: Timestamp) -> Self {
+        Self { post: Some(id), author: Some(author), created_at: Some(created_at), ..Self::default() }
+    }
+}
+
+fn delivery_name(delivery: Delivery) -> &'static str {
+    match delivery {
+        Delivery::Push => "push",
+        Delivery::Pull => "pull",
+    }
 }
 
 impl From<Change> for Item {
@@ -95,8 +131,14 @@ impl From<Change> for Item {
             ChangeBody::Imported { edges, .. } => {
                 ("imported".into(), Fields { edges: Some(edges), ..Fields::default() })
             }
-            ChangeBody::Posted { .. } => ("post".into(), Fields::default()),
-            ChangeBody::PostDeleted { .. } => ("post_deleted".into(), Fields::default()),
+            ChangeBody::Posted { post, delivery } => {
+                let Post { id, author, created_at, payload } = post;
+                let fields = Fields::of_post(id, author, created_at);
+                ("post".into(), Fields { delivery: Some(delivery_name(delivery)), payload, ..fields })
+            }
+            ChangeBody::PostDeleted { id, author, created_at } => {
+                ("post_deleted".into(), Fields::of_post(id, author, created_at))
+            }
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }

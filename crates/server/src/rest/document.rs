@@ -190,7 +190,7 @@ fn id_schema(kind: IdKind) -> Schema {
     };
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))
-        .description(Some("A user's id"))
+        .description(Some("An id: of a user or a post"))
         .pattern(Some(pattern))
         .examples([json!(example)])
         .into()

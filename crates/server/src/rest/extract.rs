@@ -25,6 +25,9 @@ pub const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
 /// The header in which a service names whom it acts for.
 pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 
+/// The header in which a client names what it may have to repeat.
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// An admitted request: who calls what.
 pub struct Call<S> {
     /// What is served.
@@ -132,6 +135,17 @@ impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         Ok(Self(header(&parts.headers, &TOKEN)?.map(str::to_owned)))
+    }
+}
+
+/// What the client calls its request, so that it can be repeated.
+pub struct IdempotencyKey(pub Option<Arc<str>>);
+
+impl<S: Store> FromRequestParts<Shared<S>> for IdempotencyKey {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+        Ok(Self(header(&parts.headers, &IDEMPOTENCY_KEY)?.map(Arc::from)))
     }
 }
 

@@ -60,7 +60,7 @@ impl PartialSchema for UserId {
     fn schema() -> RefOr<Schema> {
         ObjectBuilder::new()
             .schema_type(SchemaType::new(Type::String))
-            .description(Some("A user's id"))
+            .description(Some("An id: of a user or a post"))
             .into()
     }
 }

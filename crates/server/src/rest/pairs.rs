@@ -5,12 +5,13 @@ use std::cell::Cell;
 use std::fmt;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{Error, Id, IdKind, Result};
+use kinfolk_core::{IdKind, Result};
 use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder};
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::given::{self, GivenId, Reader};
 use super::json::GivenUserId;
 
 /// The most pairs in one call, as documented; the graph's settings decide.
@@ -50,29 +51,7 @@ impl ToSchema for Check {
 /// If it is anything else, or an id is not of that kind.
 pub fn parse(body: &[u8], kind: IdKind) -> Result<Vec<Edge>> {
     let refused = Cell::new(None);
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let parsed = json.deserialize_map(Body(Reader { kind, refused: &refused }));
-    parsed.and_then(|edges| json.end().map(|()| edges)).map_err(|error| {
-        let invalid = || Error::InvalidRequest { detail: format!("the body is not as expected: {error}") };
-        refused.take().unwrap_or_else(invalid)
-    })
-}
-
-/// What the parts of the body are read with: the kind of ids, and where the reason goes if one is refused.
-#[derive(Clone, Copy)]
-struct Reader<'a> {
-    kind: IdKind,
-    refused: &'a Cell<Option<Error>>,
-}
-
-impl Reader<'_> {
-    fn id<E: de::Error>(self, parsed: Result<Id>) -> std::result::Result<Id, E> {
-        parsed.map_err(|error| {
-            let reason = E::custom(&error);
-            self.refused.set(Some(error));
-            reason
-        })
-    }
+    given::read(body, Body(Reader { kind, refused: &refused }), &refused)
 }
 
 struct Body<'a>(Reader<'a>);
@@ -162,44 +141,17 @@ impl<'de> Visitor<'de> for Pair<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> std::result::Result<Edge, A::Error> {
         let follower =
-            pair.next_element_seed(UserId(self.0))?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+            pair.next_element_seed(GivenId(self.0))?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
         let followee =
-            pair.next_element_seed(UserId(self.0))?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+            pair.next_element_seed(GivenId(self.0))?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
         // A third element makes the parser itself complain: it expects the list to end here.
         Ok(Edge { follower, followee })
     }
 }
 
-struct UserId<'a>(Reader<'a>);
-
-impl<'de> DeserializeSeed<'de> for UserId<'_> {
-    type Value = Id;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Id, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl Visitor<'_> for UserId<'_> {
-    type Value = Id;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("an id: a string or an integer from 0 to 2^63 - 1")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Id, E> {
-        self.0.id(self.0.kind.parse(text))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Id, E> {
-        let of_kind = |id| self.0.kind.require(id).map(|()| id);
-        self.0.id(Id::integer(value).and_then(of_kind))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::ErrorCode;
+    use kinfolk_core::{ErrorCode, Id};
 
     use super::*;
 

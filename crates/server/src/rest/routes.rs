@@ -22,8 +22,8 @@ use utoipa_axum::router::UtoipaMethodRouter;
 use super::endpoint::{Endpoint, guard};
 use super::problem::Failure;
 use super::{
-    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, overlaps, request_id,
-    suggestions, system, writes,
+    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, overlaps, posts,
+    request_id, suggestions, system, writes,
 };
 
 /// Smaller answers are sent as they are: compressing them costs more than it saves.
@@ -31,12 +31,8 @@ const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
 /// What will be served one day. Until then clients can tell these from addresses that will never be.
 const LATER: &[(&str, &str)] = &[
-    ("/v1/posts", "posts"),
-    ("/v1/posts/{post}", "posts"),
-    ("/v1/users/{id}/posts", "posts"),
-    ("/v1/users/{id}/feed", "feed"),
-    ("/v1/posts/{post}/comments", "comments"),
-    ("/v1/posts/{post}/comments/lock", "comments"),
+    ("/v1/posts/{id}/comments", "comments"),
+    ("/v1/posts/{id}/comments/lock", "comments"),
     ("/v1/users/{id}/comments", "comments"),
     ("/v1/comments/{comment}", "comments"),
     ("/v1/comments/{comment}/history", "comments"),
@@ -79,6 +75,7 @@ pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
         counts::routes,
         overlaps::routes,
         suggestions::routes,
+        posts::routes,
         changes::routes,
         admin::routes,
     ];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kinfolk_core::graph::Written;
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
@@ -83,9 +83,13 @@ async fn remove_follower<S: Store>(
 
 /// The answer of a write.
 pub fn done(written: &Written) -> Response {
-    let token = HeaderValue::from_str(&written.token).expect("a token is plain text");
-    let changed = HeaderValue::from_static(if written.changed.contains(&true) { "true" } else { "false" });
-    (StatusCode::NO_CONTENT, [(TOKEN, token), (CHANGED, changed)]).into_response()
+    (StatusCode::NO_CONTENT, headers(&written.token, written.changed.contains(&true))).into_response()
+}
+
+/// What every write says about itself.
+pub fn headers(token: &str, changed: bool) -> [(HeaderName, HeaderValue); 2] {
+    let token = HeaderValue::from_str(token).expect("a token is plain text");
+    [(TOKEN, token), (CHANGED, HeaderValue::from_static(if changed { "true" } else { "false" }))]
 }
 
 /// How the answer of a write is documented.
@@ -93,14 +97,17 @@ pub struct Done;
 
 impl IntoResponses for Done {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
-        let changed =
-            HeaderBuilder::new().description(Some("Whether the write changed anything: true or false"));
-        let response = ResponseBuilder::new()
-            .description("It is so, whether this call changed anything or not")
-            .header("Kinfolk-Token", token.build())
-            .header("Kinfolk-Changed", changed.build())
-            .build();
+        let response = documented("It is so, whether this call changed anything or not").build();
         BTreeMap::from([(StatusCode::NO_CONTENT.as_str().to_owned(), response.into())])
     }
+}
+
+/// An answer with the headers that every write has.
+pub fn documented(description: &str) -> ResponseBuilder {
+    let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
+    let changed = HeaderBuilder::new().description(Some("Whether the write changed anything: true or false"));
+    ResponseBuilder::new()
+        .description(description)
+        .header("Kinfolk-Token", token.build())
+        .header("Kinfolk-Changed", changed.build())
 }

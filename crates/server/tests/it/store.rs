@@ -1,5 +1,6 @@
 //! The reference store, with a count of its commits and a gate that holds them back; walks can be made to never end.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ struct Watched {
     gate: Semaphore,
     broken: AtomicBool,
     endless: AtomicBool,
+    posts_begun: AtomicUsize,
     walks_begun: AtomicUsize,
     walks_ended: AtomicUsize,
 }
@@ -41,6 +43,7 @@ impl Default for Watch {
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             broken: AtomicBool::new(false),
             endless: AtomicBool::new(false),
+            posts_begun: AtomicUsize::new(0),
             walks_begun: AtomicUsize::new(0),
             walks_ended: AtomicUsize::new(0),
         }))
@@ -93,16 +96,25 @@ impl Watch {
 
     /// Waits until so many walks have begun and ended.
     pub fn await_walks(&self, walks: (usize, usize)) {
-        let patience = Instant::now() + Duration::from_secs(30);
-        while self.walks() != walks {
-            assert!(Instant::now() < patience, "{:?} instead of {walks:?}", self.walks());
-            std::thread::yield_now();
-        }
+        await_equal(|| self.walks(), &walks);
+    }
+
+    /// Waits until so many posts have come to the store, whether they were answered or not.
+    pub fn await_posts(&self, posts: usize) {
+        await_equal(|| self.0.posts_begun.load(Ordering::SeqCst), &posts);
     }
 
     fn begin_walk(&self) -> Walk<'_> {
         self.0.walks_begun.fetch_add(1, Ordering::SeqCst);
         Walk(self)
+    }
+}
+
+fn await_equal<T: PartialEq + Debug>(look: impl Fn() -> T, expected: &T) {
+    let patience = Instant::now() + Duration::from_secs(30);
+    while look() != *expected {
+        assert!(Instant::now() < patience, "{:?} instead of {expected:?}", look());
+        std::thread::yield_now();
     }
 }
 
@@ -217,6 +229,9 @@ impl SuggestionStore for WatchedStore {
 
 impl PostStore for WatchedStore {
     async fn register(&self, post: NewPost) -> Result<Posted> {
+        self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
+        let _passed = self.watch.0.gate.acquire().await.unwrap();
+        self.require_whole()?;
         self.model.register(post).await
     }
 

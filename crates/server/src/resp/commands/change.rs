@@ -7,8 +7,8 @@ use kinfolk_core::{Error, Id, IdKind, Result, Store};
 use super::super::batch::Arguments;
 use super::super::keys;
 use super::super::table::{Who, Write};
-use super::super::writes::Answer;
-use super::{invalid, syntax_error};
+use super::super::writes::{Answer, Change};
+use super::{invalid, posts, syntax_error};
 use crate::access::Caller;
 use crate::service::Service;
 
@@ -31,15 +31,16 @@ pub fn authorize(who: Who, caller: &Caller, kind: IdKind, arguments: Arguments<'
     }
 }
 
-/// The edges that a write of `actor` is about, and what to answer.
+/// What a write of `actor` is about.
 pub fn parse<S: Store>(
     verb: Write,
     actor: Option<Id>,
     service: &Service<S>,
     arguments: Arguments<'_>,
-) -> Result<(Answer, Vec<EdgeCommand>)> {
+) -> Result<Change> {
     let follower = actor.ok_or_else(syntax_error)?;
     let (action, answer) = match verb {
+        Write::Post => return posts::parse(follower, service, arguments).map(Change::Post),
         Write::Follow => (EdgeAction::Follow, Answer::Token),
         Write::Unfollow => (EdgeAction::Unfollow, Answer::Token),
         Write::Add => (EdgeAction::Follow, Answer::Count),
@@ -56,7 +57,7 @@ pub fn parse<S: Store>(
         return Err(Error::SelfFollow);
     }
     service.limits.take_changes(follower, edges.len() as u32)?;
-    Ok((answer, edges))
+    Ok(Change::Edges(answer, edges))
 }
 
 /// `DISMISS actor user`: the user is not suggested to the actor again. Answers the consistency token.

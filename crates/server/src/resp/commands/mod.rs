@@ -11,6 +11,7 @@ mod describe;
 mod lists;
 mod members;
 mod overlap;
+pub(super) mod posts;
 mod scan;
 mod server;
 mod suggest;
@@ -59,14 +60,18 @@ impl<'a, S: Store> Request<'a, S> {
         self.arguments.skip(first).iter().map(move |text| keys::parse(kind, text))
     }
 
-    /// The arguments from one on, as names with values.
     fn options(&self, first: usize) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8])>> {
-        let arguments = self.arguments.skip(first);
-        (0..arguments.len().div_ceil(2)).map(move |pair| {
-            let name = arguments.get(pair * 2).ok_or_else(syntax_error)?;
-            Ok((name, arguments.get(pair * 2 + 1).ok_or_else(syntax_error)?))
-        })
+        options(self.arguments, first)
     }
+}
+
+/// The arguments from one on, as names with values.
+fn options(arguments: Arguments<'_>, first: usize) -> impl Iterator<Item = Result<(&[u8], &[u8])>> {
+    let arguments = arguments.skip(first);
+    (0..arguments.len().div_ceil(2)).map(move |pair| {
+        let name = arguments.get(pair * 2).ok_or_else(syntax_error)?;
+        Ok((name, arguments.get(pair * 2 + 1).ok_or_else(syntax_error)?))
+    })
 }
 
 /// Runs a read.
@@ -86,6 +91,7 @@ pub(super) async fn read<S: Store>(verb: Read, request: Request<'_, S>, out: &mu
         Read::Common => overlap::common(&request, out).await,
         Read::Known => overlap::known(&request, out).await,
         Read::Suggestions => suggest::suggestions(&request, out).await,
+        Read::Posts | Read::Feed => posts::list(verb, &request, out).await,
         Read::Following | Read::Followers | Read::Friends => lists::list(verb, &request, out).await,
     }
 }

@@ -22,6 +22,14 @@ fn command() -> impl Strategy<Value = String> {
         1 => id().prop_map(|user| format!("SMEMBERS followers:{user}")),
         1 => (id(), id()).prop_map(|(user, other)| format!("SINTER following:{user} following:{other}")),
         1 => id().prop_map(|user| format!("COUNTS {user}")),
+        // Few posts as well: some are repeated, some belong to others, some are deleted already.
+        3 => (id(), 0_u64..30, 0..3).prop_map(|(user, post, payload)| {
+            format!("POST {user} ID {post} AT 5 PAYLOAD {payload}")
+        }),
+        1 => (id(), 0_u64..30).prop_map(|(user, post)| format!("POST {user} KEY {post}")),
+        1 => (id(), 0_u64..30).prop_map(|(user, post)| format!("DELPOST {user} {post}")),
+        1 => id().prop_map(|user| format!("FEED {user} LIMIT 1000")),
+        1 => id().prop_map(|user| format!("POSTS {user} LIMIT 3")),
         1 => Just("SADD nonsense 1".to_owned()),
         1 => Just("PING".to_owned()),
     ]

@@ -11,6 +11,11 @@ fn commands_failures_and_connections() {
         "FOLLOWS 1 2",
         "SADD following:1 2",
         "FOLLOW 1 1",
+        "POST 1 ID 5",
+        "POST 2 ID 5",
+        "DELPOST 1 5",
+        "FEED 2",
+        "POSTS 1",
         "SISMEMBER x 2",
         "NONSENSE",
     ];
@@ -28,9 +33,16 @@ fn commands_failures_and_connections() {
         (3.0, 2.0, 2.0),
         "{text}"
     );
+    let of_feeds = ["\"post\"", "\"delete_post\"", "\"feed\"", "\"posts\""].map(counted);
+    assert_eq!(of_feeds, [2.0, 1.0, 1.0, 1.0], "{text}");
     let failed = |code| value("kinfolk_request_failures_total", &["\"resp\"", code]);
     assert_eq!(
-        (failed("\"self_follow\""), failed("\"wrong_key\""), failed("\"invalid_request\"")),
-        (1.0, 1.0, 1.0)
+        [
+            failed("\"self_follow\""),
+            failed("\"wrong_key\""),
+            failed("\"post_conflict\""),
+            failed("\"invalid_request\"")
+        ],
+        [1.0; 4]
     );
 }

@@ -9,6 +9,7 @@ mod frames;
 mod metrics;
 mod overlaps;
 mod pipelines;
+mod posts;
 mod reads;
 mod server;
 mod suggestions;

@@ -18,6 +18,9 @@ use super::server::Server;
 
 const SECRET: &str = "a shared secret of the tests that is long enough";
 
+/// Posts of user 1: one to be read, one to be deleted.
+const POSTS: [&str; 2] = ["21", "22"];
+
 /// A server that wants credentials, and some to show to it.
 struct Guarded {
     server: Server,
@@ -43,7 +46,16 @@ impl Guarded {
         let server = Server::closed(RestSettings::default());
         server.open(IdKind::Integer, Access::new(&settings).unwrap());
         let document = server.read("/openapi.json");
-        Self { server, document, keys, folder }
+        let guarded = Self { server, document, keys, folder };
+        POSTS.iter().for_each(|post| guarded.post("1", post));
+        guarded
+    }
+
+    /// A service registers a post of a user.
+    fn post(&self, author: &str, id: &str) {
+        let authorization = format!("Bearer {}", self.key(Scope::ALL));
+        let body = json!({"author": author, "id": id}).to_string();
+        assert_eq!(self.server.post_with(&[("authorization", &authorization)], &body).status, 201);
     }
 
     fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
@@ -54,7 +66,7 @@ impl Guarded {
     /// All documented routes for which callers need something.
     fn routes(&self) -> Vec<Route> {
         let routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
-        assert!(routes.len() >= 23, "{}", routes.len());
+        assert!(routes.len() >= 28, "{}", routes.len());
         routes
     }
 
@@ -134,6 +146,11 @@ impl Route {
         let acts = names_actor && scope == "write";
         // Acting on oneself is refused for another reason, unless it is one's own followers or suggestions.
         let id = if acts && !is_of_actor(path) { "2" } else { "1" };
+        let id = match (path.as_str(), method.as_str()) {
+            ("/v1/posts/{id}", "get") => POSTS[0],
+            ("/v1/posts/{id}", _) => POSTS[1],
+            _ => id,
+        };
         let mut address = path.replace("{id}", id);
         for name in ["{follower}", "{target}", "{other}"] {
             address = address.replace(name, "3");
@@ -150,7 +167,11 @@ impl Route {
             scope: Scope::ALL.into_iter().find(|known| scope == known.name()).unwrap(),
             audience,
             acts,
-            body: (path == "/v1/check").then_some(r#"{"pairs":[[1,2]]}"#),
+            body: match path.as_str() {
+                "/v1/check" => Some(r#"{"pairs":[[1,2]]}"#),
+                "/v1/posts" => Some("{}"),
+                _ => None,
+            },
             is_endless: path.ends_with("/stream") || path.ends_with("/backup"),
         })
     }
@@ -161,9 +182,9 @@ impl Route {
     }
 }
 
-/// Whether the path names whose followers or suggestions they are, who must be the actor.
+/// Whether the path names whose followers, suggestions or post they are, who must be the actor.
 fn is_of_actor(path: &str) -> bool {
-    path.contains("/followers/") || path.contains("/suggestions/")
+    path.contains("/followers/") || path.contains("/suggestions/") || path.contains("/posts/")
 }
 
 #[test]
@@ -201,7 +222,7 @@ fn a_missing_scope() {
         let answer = guarded.call(&route, Some(guarded.key(others)), &route.actor("1"));
         assert_eq!(answer.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
         let answer = guarded.call(&route, Some(guarded.key([route.scope])), &route.actor("1"));
-        assert!([200, 204].contains(&answer.status), "{} {}: {answer:?}", route.method, route.path);
+        assert!([200, 201, 204].contains(&answer.status), "{} {}: {answer:?}", route.method, route.path);
         let other = if route.scope == Scope::Read { "kinfolk:write" } else { "kinfolk:read" };
         let answer = guarded.call(&route, Some(&token("1", other)), &[]);
         assert_eq!(answer.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
@@ -218,10 +239,11 @@ fn the_wrong_user() {
         let expected = match route.audience.as_str() {
             "services" => [403, 403],
             "oneself" => [200, 403],
-            // Who acts is the user itself; only its own followers and suggestions are named in the path.
+            "callers" if !route.acts => [200, 200],
+            // Who acts is the user itself; only its own followers, suggestions and posts are named in the path.
             "callers" if is_of_actor(&route.path) => [204, 403],
-            "callers" if route.acts => [204, 204],
-            "callers" => [200, 200],
+            "callers" if route.body.is_some() => [201, 201],
+            "callers" => [204, 204],
             other => panic!("{other}"),
         };
         assert_eq!([of_own, of_foreign], expected, "{} {}", route.method, route.path);
@@ -245,6 +267,54 @@ fn users_act_as_themselves() {
 }
 
 #[test]
+fn users_post_as_themselves_and_services_for_anybody() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let (user, service) =
+        (format!("Bearer {}", token("1", "")), format!("Bearer {}", guarded.key([Scope::Write])));
+    let post = |credential: &str, actor: Option<&str>, body: &str| {
+        let mut headers = vec![("authorization", credential)];
+        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
+        let answer = guarded.server.post_with(&headers, body);
+        if answer.status == 201 {
+            answer.json()["author"].as_str().unwrap().to_owned()
+        } else {
+            answer.problem()
+        }
+    };
+    assert_eq!(post(&user, None, "{}"), "1");
+    assert_eq!(post(&user, Some("1"), r#"{"author":"1"}"#), "1");
+    assert_eq!(post(&user, None, r#"{"author":"2"}"#), "forbidden");
+    assert_eq!(post(&user, Some("2"), "{}"), "forbidden");
+    assert_eq!(post(&user, Some("2"), r#"{"author":"1"}"#), "forbidden");
+    assert_eq!(post(&service, None, "{}"), "actor_required");
+    assert_eq!(post(&service, Some("5"), "{}"), "5");
+    assert_eq!(post(&service, None, r#"{"author":"6"}"#), "6");
+    assert_eq!(post(&service, Some("5"), r#"{"author":"6"}"#), "6");
+
+    let delete = |credential: &str, actor: Option<&str>| {
+        let mut headers = vec![("authorization", credential)];
+        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
+        guarded.server.request("DELETE", "/v1/posts/31", &headers, b"").status
+    };
+    guarded.post("2", "31");
+    assert_eq!([delete(&user, None), delete(&service, Some("1")), delete(&service, None)], [403, 403, 400]);
+    assert_eq!([delete(&service, Some("2")), delete(&service, Some("2"))], [204, 204]);
+    assert_eq!([delete(&user, None), delete(&service, Some("1"))], [403, 403]);
+}
+
+#[test]
+fn posts_are_changes_of_their_author() {
+    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(4)), ..LimitSettings::default() };
+    let guarded = Guarded::start(limits);
+    // Two were registered at the start.
+    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
+    let post = || guarded.server.post_with(&headers, "{}").status;
+    assert_eq!([post(), post(), post()], [201, 201, 429]);
+    assert_eq!(guarded.server.request("DELETE", "/v1/posts/21", &headers, b"").problem(), "rate_limited");
+    guarded.post("2", "31");
+}
+
+#[test]
 fn users_view_as_themselves() {
     let guarded = Guarded::start(LimitSettings::default());
     let authorization = format!("Bearer {}", token("1", ""));
@@ -261,6 +331,8 @@ fn users_view_as_themselves() {
         [status("/v1/users/1/suggestions", None), status("/v1/users/2/suggestions", None)],
         [200, 403]
     );
+    assert_eq!([status("/v1/users/1/feed", None), status("/v1/users/2/feed", None)], [200, 403]);
+    assert_eq!(status("/v1/users/2/posts", None), 200);
 }
 
 #[test]

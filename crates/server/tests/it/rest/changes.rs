@@ -109,6 +109,51 @@ fn a_stream_tells_what_was_and_what_comes() {
 }
 
 #[test]
+fn posts_are_in_the_log_and_in_streams() {
+    let server = Server::start();
+    let mut listener = Listener::open(&server, "", &[]);
+    let payload = "{\n \"text\": \"a\\nb \\u2028\u{2028}\",\r\n \"big\": 12345678901234567890123 }";
+    let body =
+        format!(r#"{{"id":"5","author":"1","created_at":"2020-01-02T03:04:05Z","payload":{payload}}}"#);
+    let posted = server.post(&body);
+    // Three followers are enough for posts to be pulled here.
+    (2..=4).for_each(|follower| drop(server.follow(follower, 1)));
+    server.post(r#"{"id":"6","author":"1"}"#);
+    let deleted = server.act(1, "DELETE", "/v1/posts/5");
+    server.act(1, "DELETE", "/v1/posts/5");
+    let (at, made) = ("2026-11-15T08:00:00.123Z", "2020-01-02T03:04:05.000Z");
+
+    let answer = server.get("/v1/changes");
+    let kept = "{\"text\":\"a\\nb \\u2028\u{2028}\",\"big\":12345678901234567890123}";
+    assert!(answer.text().contains(&format!("\"payload\":{kept}}}")), "{}", answer.text());
+    let items = answer.json()["items"].clone();
+    assert_eq!(items.as_array().unwrap().len(), 6);
+    let payload: Value = serde_json::from_str(kept).unwrap();
+    assert_eq!(
+        items[0],
+        json!({"position": 1, "type": "post", "at": at, "post": "5", "author": "1", "created_at": made,
+            "delivery": "push", "payload": payload})
+    );
+    assert_eq!(
+        items[4],
+        json!({"position": 5, "type": "post", "at": at, "post": "6", "author": "1", "created_at": at,
+            "delivery": "pull"})
+    );
+    assert_eq!(
+        items[5],
+        json!({"position": 6, "type": "post_deleted", "at": at, "post": "5", "author": "1", "created_at": made})
+    );
+
+    let token = |answer: &super::client::Answer| answer.header("kinfolk-token").unwrap().to_owned();
+    let events: Vec<Event> = (0..6).map(|_| listener.event()).collect();
+    assert_eq!(events[0], Event { id: token(&posted), name: "post".to_owned(), data: items[0].clone() });
+    assert_eq!(
+        events[5],
+        Event { id: token(&deleted), name: "post_deleted".to_owned(), data: items[5].clone() }
+    );
+}
+
+#[test]
 fn a_stream_is_resumed_without_loss_or_repetition() {
     let server = Server::start();
     (2..=700).for_each(|target| drop(server.follow(1, target)));

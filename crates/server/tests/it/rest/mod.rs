@@ -9,6 +9,7 @@ mod errors;
 mod graph;
 mod lifecycle;
 mod overlaps;
+mod posts;
 mod server;
 mod suggestions;
 mod tls;

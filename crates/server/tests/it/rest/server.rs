@@ -115,6 +115,16 @@ impl Server {
         answer.header("kinfolk-token").unwrap().to_owned()
     }
 
+    /// Registers a post that JSON describes, without a header that names an actor.
+    pub fn post(&self, body: &str) -> Answer {
+        self.post_with(&[], body)
+    }
+
+    pub fn post_with(&self, headers: &[(&str, &str)], body: &str) -> Answer {
+        let headers = [headers, &[("content-type", "application/json")]].concat();
+        self.request("POST", "/v1/posts", &headers, body.as_bytes())
+    }
+
     pub fn check(&self, body: &str) -> Answer {
         self.request("POST", "/v1/check", &[("content-type", "application/json")], body.as_bytes())
     }

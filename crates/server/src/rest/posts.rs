@@ -1,0 +1,213 @@
+//! Posts, and the feeds that are made of them. Comments on them are not here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use kinfolk_core::feed::{NewPost, Post, PostPage, WrittenPost};
+use kinfolk_core::{ErrorCode, Id, Timestamp};
+use serde::Serialize;
+use utoipa::openapi::{ContentBuilder, Ref, RefOr};
+use utoipa::{IntoResponses, ToSchema};
+use utoipa_axum::routes;
+
+use super::Store;
+use super::endpoint::Endpoint;
+use super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedActor, NoBody};
+use super::json::{Json, Moment, UserId, as_text};
+use super::new_post;
+use super::problem::Answered;
+use super::query::{NoQuery, Page, PageParameters};
+use super::routes::Routes;
+use super::writes::{self, Done};
+use crate::metrics::Operation;
+use crate::payload::as_json;
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let register_refuses = &[
+        ErrorCode::InvalidId,
+        ErrorCode::PostConflict,
+        ErrorCode::PostDeleted,
+        ErrorCode::PostInFuture,
+        ErrorCode::PayloadTooLarge,
+        ErrorCode::UnsupportedMediaType,
+    ];
+    let not_found = &[ErrorCode::NotFound];
+    let lists_refuse = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
+    routes
+        .add(Endpoint::write(Operation::Post).refusing(register_refuses), routes!(register))
+        .add(Endpoint::read(Operation::Posts).refusing(not_found), routes!(post))
+        .add(Endpoint::write(Operation::DeletePost).refusing(not_found), routes!(delete))
+        .add(Endpoint::read(Operation::Posts).refusing(lists_refuse), routes!(posts))
+        .add(Endpoint::read_oneself(Operation::Feed).refusing(lists_refuse), routes!(feed))
+}
+
+/// A post.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Post)]
+pub struct PostItem {
+    /// Its id.
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = UserId)]
+    id: Id,
+    /// Who made it.
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = UserId)]
+    author: Id,
+    /// When.
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = Moment)]
+    created_at: Timestamp,
+    /// What came with it, if anything did.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
+    #[schema(value_type = Value, required = false)]
+    payload: Option<Arc<str>>,
+}
+
+impl From<Post> for PostItem {
+    fn from(Post { id, author, created_at, payload }: Post) -> Self {
+        Self { id, author, created_at, payload }
+    }
+}
+
+/// A post, and what is known of the comments on it.
+#[derive(Serialize, ToSchema)]
+pub struct PostWithComments {
+    #[serde(flatten)]
+    #[schema(inline)]
+    post: PostItem,
+    /// How many comments there are.
+    comment_count: u64,
+    /// Whether no more may be written.
+    comments_locked: bool,
+}
+
+/// A page of posts.
+#[derive(Serialize, ToSchema)]
+pub struct Posts {
+    /// The posts, newest first.
+    items: Vec<PostItem>,
+    /// The cursor of the next page; missing where the list ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    next: Option<String>,
+}
+
+/// Registers a post.
+///
+/// The author is the actor, unless a service names another in the body. Without an id the post gets one; ids that are
+/// given so rise with time. Without a time the post is made now.
+///
+/// The same post again, by its id or by the author's idempotency key, is a success that changes nothing: the answer is
+/// the first one's, with status 200. Where a time is missing in one of the two it does not count.
+#[utoipa::path(post, path = "/v1/posts", tag = "feeds",
+    params(("Idempotency-Key" = inline(Option<String>), Header, description =
+        "Names the post for its author for 7 days at least, so that it can be repeated without an id: 1 to 255 bytes")),
+    request_body = new_post::NewPost,
+    responses(Registered))]
+async fn register<S: Store>(
+    call: Call<S>,
+    NamedActor(named): NamedActor,
+    IdempotencyKey(idempotency_key): IdempotencyKey,
+    _: NoQuery,
+    JsonBody(body): JsonBody,
+) -> Answered {
+    let graph = &call.service.graph;
+    let given = new_post::parse(&body, call.id_kind(), graph.payload_bytes_max())?;
+    if named.is_some() {
+        // A user who is named must be itself, also where the body names an author.
+        call.caller.actor(named)?;
+    }
+    let author = call.caller.actor(given.author.or(named))?;
+    call.service.limits.take_change(author)?;
+    let new_post::GivenPost { id, created_at, payload, .. } = given;
+    let post = NewPost { id, author, created_at, payload, idempotency_key };
+    Ok(registered(graph.register_post(post).await?))
+}
+
+fn registered(written: WrittenPost) -> Response {
+    let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
+    let location = location.expect("an id is plain text");
+    let mut response = (status, [(LOCATION, location)], Json(PostItem::from(written.post))).into_response();
+    response.headers_mut().extend(writes::headers(&written.token, written.is_new));
+    response
+}
+
+/// How the answer to a new post is documented.
+struct Registered;
+
+impl IntoResponses for Registered {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let answer = |status: StatusCode, description: &str| {
+            let post = ContentBuilder::new().schema(Some(Ref::from_schema_name(PostItem::name()))).build();
+            let response = writes::documented(description).content("application/json", post).header(
+                "Location",
+                utoipa::openapi::HeaderBuilder::new().description(Some("Where the post is")).build(),
+            );
+            (status.as_str().to_owned(), response.build().into())
+        };
+        BTreeMap::from([
+            answer(StatusCode::CREATED, "The post, as it is stored"),
+            answer(StatusCode::OK, "The post, as it was stored before: this call has repeated it"),
+        ])
+    }
+}
+
+/// A post.
+#[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
+    params(("id" = UserId, Path, description = "Which post")),
+    responses((status = 200, description = "The post", body = PostWithComments)))]
+async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
+    let post = call.service.graph.post(id, fresh.as_deref()).await?.into();
+    Ok(Json(PostWithComments { post, comment_count: 0, comments_locked: false }).into_response())
+}
+
+/// Deletes a post of the actor's.
+///
+/// It is gone from all feeds at once, and its id is not used again. Deleting it again is a success that changes nothing.
+#[utoipa::path(delete, path = "/v1/posts/{id}", tag = "feeds",
+    params(("id" = UserId, Path, description = "Which post; the actor must be its author")),
+    responses(Done))]
+async fn delete<S: Store>(
+    call: Call<S>,
+    Ids([id]): Ids<1>,
+    Actor(actor): Actor,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    call.service.limits.take_change(actor)?;
+    let (token, changed) = call.service.graph.delete_post(Some(actor), id).await?;
+    Ok((StatusCode::NO_CONTENT, writes::headers(&token, changed)).into_response())
+}
+
+/// A user's own posts.
+#[utoipa::path(get, path = "/v1/users/{id}/posts", tag = "feeds",
+    params(("id" = UserId, Path, description = "Whose posts"), PageParameters),
+    responses((status = 200, description = "A page of the posts", body = Posts, headers(
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
+async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+    let found = call.service.graph.posts_by(of, page.request(), fresh.as_deref()).await?;
+    Ok(answer(found, &page, &uri))
+}
+
+/// A user's home feed: the posts of all whom it follows.
+#[utoipa::path(get, path = "/v1/users/{id}/feed", tag = "feeds",
+    params(("id" = UserId, Path, description = "Whose feed. An end user reads only its own"), PageParameters),
+    responses((status = 200, description = "A page of the feed", body = Posts, headers(
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
+async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+    call.caller.require_viewer(of)?;
+    let found = call.service.graph.feed(of, page.request(), fresh.as_deref()).await?;
+    Ok(answer(found, &page, &uri))
+}
+
+fn answer(found: PostPage, page: &Page, uri: &Uri) -> Response {
+    let link = page.link(uri, &[], found.next.as_deref());
+    let items = found.items.into_iter().map(PostItem::from).collect();
+    let mut response = Json(Posts { items, next: found.next }).into_response();
+    response.headers_mut().extend(link);
+    response
+}
