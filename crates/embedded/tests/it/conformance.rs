@@ -5,8 +5,8 @@ use std::fs;
 use std::sync::Arc;
 
 use kinfolk_conformance::{
-    BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, concurrent_feeds, concurrent_histories, feed_histories,
-    feed_restarts, histories, suite,
+    BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, concurrent_feeds, concurrent_histories,
+    feed_histories, feed_restarts, histories, suite,
 };
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_embedded::{Embedded, Settings};

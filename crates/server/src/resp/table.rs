@@ -72,6 +72,7 @@ impl Read {
                 | Self::Common
                 | Self::Known
                 | Self::Suggestions
+                | Self::Feed
         )
     }
 }
