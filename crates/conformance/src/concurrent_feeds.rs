@@ -21,7 +21,7 @@ use crate::users::{edge, user};
 const READERS: [u64; 2] = [0, 1];
 /// Authors who are followed all the time, by more or fewer others.
 const STEADY: [u64; 2] = [2, 3];
-/// Authors whom only the first reader's companion follows, and leaves again.
+/// Authors whom the first reader follows for a while, again and again.
 const FLEETING: [u64; 2] = [4, 5];
 /// Users who follow the steady authors for a while, so that these cross the threshold.
 const FANS: [u64; 2] = [6, 7];

@@ -10,10 +10,10 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 
 use crate::clock::SimulatedClock;
-use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
+use crate::compare::{ENTRIES_MAX, KINDS, Verdict, answer, equal, walk_posts};
 use crate::history::run_random;
 use crate::model::Model;
-use crate::posts::{AHEAD_MS_MAX, Wishes};
+use crate::posts::{AHEAD_MS_MAX, Wishes, higher};
 use crate::threads::block_on;
 use crate::users::{edge, user};
 use crate::{Make, Reopen};
@@ -49,16 +49,24 @@ enum Name {
     Given(u64),
     /// The store makes an id, and a key names the wish.
     Key(u64),
+    /// The client gives an id, and a key besides.
+    Both { id: u64, key: u64 },
+    /// The client gives an id that the store would make soon.
+    Taken(u64),
 }
 
 /// What one step of a history does.
 #[derive(Clone, Debug)]
 enum Step {
-    Write(Vec<(EdgeAction, u64, u64)>),
+    Write {
+        kind: EdgeKind,
+        commands: Vec<(EdgeAction, u64, u64)>,
+    },
     Post {
         author: u64,
         time: Time,
         name: Name,
+        payload: Option<u64>,
     },
     /// A wish is repeated, counted from the newest.
     Repeat(usize),
@@ -112,9 +120,10 @@ pub fn feed_restarts<S: Store>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
 
 /// User 7 reads all the time, 6 in the end; 0 is pushed, then pulled, then pushed again; 1 is followed late.
 fn script() -> Vec<Step> {
-    let follow = |from, to| Step::Write(vec![(EdgeAction::Follow, from, to)]);
-    let unfollow = |from, to| Step::Write(vec![(EdgeAction::Unfollow, from, to)]);
-    let post = |author, time, name| Step::Post { author, time, name };
+    let write = |action, from, to| Step::Write { kind: EdgeKind::Follow, commands: vec![(action, from, to)] };
+    let follow = |from, to| write(EdgeAction::Follow, from, to);
+    let unfollow = |from, to| write(EdgeAction::Unfollow, from, to);
+    let post = |author, time, name| Step::Post { author, time, name, payload: None };
     let read = Step::Read { of: 7, limit: 3 };
     let walk = Step::Walk { slot: 0, of: 7, limit: 2 };
     let mut steps = vec![follow(7, 0), follow(6, 0), follow(7, 2), read.clone()];
@@ -170,13 +179,23 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Name::Made),
         2 => (0..40_u64).prop_map(Name::Given),
         1 => (0..6_u64).prop_map(Name::Key),
+        1 => (0..40_u64, 0..6_u64).prop_map(|(id, key)| Name::Both { id, key }),
+        1 => (1..4_u64).prop_map(Name::Taken),
     ];
-    let post = (to(), time, name).prop_map(|(author, time, name)| Step::Post { author, time, name });
+    let payload = prop_oneof![3 => Just(None), 1 => (0..2_u64).prop_map(Some)];
+    let post = (to(), time, name, payload).prop_map(|(author, time, name, payload)| Step::Post {
+        author,
+        time,
+        name,
+        payload,
+    });
+    let write = |kind| move |commands| Step::Write { kind, commands };
     let read = (0..USERS, 1..8_usize).prop_map(|(of, limit)| Step::Read { of, limit });
     let walk = (0..WALKS, 0..USERS, 1..5_usize).prop_map(|(slot, of, limit)| Step::Walk { slot, of, limit });
     prop_oneof![
-        18 => vec(command(), 1).prop_map(Step::Write),
-        2 => vec(command(), 2..6).prop_map(Step::Write),
+        17 => vec(command(), 1).prop_map(write(KINDS[0])),
+        2 => vec(command(), 2..6).prop_map(write(KINDS[0])),
+        1 => vec(command(), 1..4).prop_map(write(KINDS[1])),
         24 => post,
         2 => (0..20_usize).prop_map(Step::Repeat),
         5 => (0..12_usize).prop_map(Step::Delete),
@@ -250,8 +269,12 @@ impl Expected {
 
     fn step<S: Store>(&mut self, store: &S, step: &Step) -> Verdict {
         match step {
-            Step::Write(commands) => self.write(store, commands),
-            Step::Post { author, time, name } => self.post(store, (*author, *time, *name)),
+            Step::Write { kind, commands } => self.write(store, *kind, commands),
+            Step::Post { author, time, name, payload } => {
+                let mut wish = self.wish(*author, *time, *name);
+                wish.payload = payload.map(|number| format!(" {number} ").into());
+                self.register(store, wish)
+            }
             Step::Repeat(back) => self.repeat(store, *back),
             Step::Delete(back) => self.delete(store, *back),
             Step::Read { of, limit } => {
@@ -278,10 +301,10 @@ impl Expected {
         }
     }
 
-    fn write<S: Store>(&mut self, store: &S, commands: &[(EdgeAction, u64, u64)]) -> Verdict {
+    fn write<S: Store>(&mut self, store: &S, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)]) -> Verdict {
         let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
         let commands = commands.iter().map(command).collect();
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: USERS as u32 };
+        let request = WriteRequest { kind, commands, following_limit: USERS as u32 };
         let expected = self.model.write(&request, self.clock.now());
         let found = block_on(store.write(request));
         equal(|| "receipt".to_owned(), &comparable(&found), &comparable(&expected))?;
@@ -292,7 +315,7 @@ impl Expected {
         answer("visible", store.visible(self.model.position()))
     }
 
-    fn post<S: Store>(&mut self, store: &S, (author, time, name): (u64, Time, Name)) -> Verdict {
+    fn wish(&self, author: u64, time: Time, name: Name) -> NewPost {
         let now = self.clock.now();
         let created_at = match time {
             Time::Unsaid => None,
@@ -301,13 +324,17 @@ impl Expected {
             // Not if that is ahead by now.
             Time::With(back) => self.posts_back(back).map(|post| post.created_at).filter(|&at| at <= now),
         };
+        let given = |number| user(self.id_kind, FIRST_POST + number);
+        let key_of = |number: u64| Arc::from(format!("key {number}"));
         let (id, key) = match name {
             Name::Made => (None, None),
-            Name::Given(number) => (Some(user(self.id_kind, FIRST_POST + number)), None),
-            Name::Key(number) => (None, Some(Arc::from(format!("key {number}")))),
+            Name::Given(number) => (Some(given(number)), None),
+            Name::Key(number) => (None, Some(key_of(number))),
+            Name::Both { id, key } => (Some(given(id)), Some(key_of(key))),
+            Name::Taken(distance) => (self.wishes.made.map(|made| higher(made, distance)), None),
         };
         let author = user(self.id_kind, author);
-        self.register(store, NewPost { id, author, created_at, payload: None, idempotency_key: key })
+        NewPost { id, author, created_at, payload: None, idempotency_key: key }
     }
 
     /// A post that is there, counted from the newest.

@@ -35,7 +35,7 @@ pub(crate) struct Wishes {
 
 impl Wishes {
     /// Which post an author's key stands for.
-    fn post_of(&self, wish: &NewPost) -> Option<Id> {
+    pub(crate) fn post_of(&self, wish: &NewPost) -> Option<Id> {
         let key = wish.idempotency_key.clone()?;
         self.keys.get(&(wish.author, key)).copied()
     }
@@ -56,18 +56,19 @@ impl Wishes {
             IdKind::Integer => Id::Integer(now.millis() << 15),
             IdKind::Uuid => Id::Uuid(u128::from(now.millis()) << 80 | 7 << 76 | 2 << 62),
         };
-        id = self.made.map_or(id, |made| id.max(next(made)));
+        id = self.made.map_or(id, |made| id.max(higher(made, 1)));
         while model.posts.contains_key(&id) {
-            id = next(id);
+            id = higher(id, 1);
         }
         id
     }
 }
 
-fn next(id: Id) -> Id {
+/// The id that is so much higher.
+pub(crate) fn higher(id: Id, by: u64) -> Id {
     match id {
-        Id::Integer(value) => Id::Integer(value + 1),
-        Id::Uuid(value) => Id::Uuid(value + 1),
+        Id::Integer(value) => Id::Integer(value + by),
+        Id::Uuid(value) => Id::Uuid(value + u128::from(by)),
     }
 }
 
@@ -86,6 +87,11 @@ impl Model {
         if let Some(given) = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX)) {
             return Err(Error::PostInFuture { given });
         }
+        Ok(self.insert(wishes, wish, made, now))
+    }
+
+    /// Makes the post of a wish that nothing speaks against.
+    pub(crate) fn insert(&mut self, wishes: &mut Wishes, wish: &NewPost, made: Id, now: Timestamp) -> Posted {
         let post = Post {
             id: wish.id.unwrap_or(made),
             author: wish.author,
@@ -95,11 +101,11 @@ impl Model {
         let delivery = self.delivery_by(wish.author);
         self.record(now, ChangeBody::Posted { post: post.clone(), delivery });
         wishes.remember(wish, post.id);
-        Ok(Posted { position: self.position, post, is_new: true })
+        Posted { position: self.position, post, is_new: true }
     }
 
     /// The post that an equal wish has made before, if there was one.
-    fn repeated(&self, wishes: &Wishes, wish: &NewPost) -> Result<Option<Post>> {
+    pub(crate) fn repeated(&self, wishes: &Wishes, wish: &NewPost) -> Result<Option<Post>> {
         let by_key = wishes.post_of(wish);
         let by_id = wish.id.filter(|id| self.posts.contains_key(id));
         let Some(id) = by_id.or(by_key) else { return Ok(None) };

@@ -58,10 +58,11 @@ impl ModelStore {
         let old = self.model.into_inner().expect("no call panicked inside the model");
         let mut model = Model::replay(old.changes(Position::START, usize::MAX));
         let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
-        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept));
+        let mut wishes = self.wishes.into_inner().expect("no call panicked inside the model");
+        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept, &mut wishes));
         Self {
             model: Mutex::new(model),
-            wishes: self.wishes,
+            wishes: Mutex::new(wishes),
             kept: Mutex::new(kept),
             planted,
             ..Self::new(self.id_kind, self.clock)
@@ -205,32 +206,49 @@ impl SuggestionStore for ModelStore {
 
 impl PostStore for ModelStore {
     async fn register(&self, wish: NewPost) -> Result<Posted> {
-        let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
-        let made = wishes.make_id(&model, self.id_kind, now);
-        let result = model.register(&mut wishes, &wish, made, now);
+        let result = match &self.planted {
+            None => {
+                let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
+                let made = wishes.make_id(&model, self.id_kind, now);
+                model.register(&mut wishes, &wish, made, now)
+            }
+            Some(planted) => planted.register((&self.model, &self.wishes), &wish, self.id_kind, &*self.clock),
+        };
         self.written.notify_all();
         result
     }
 
     async fn delete_post(&self, id: Id) -> Result<Removed> {
-        let result = self.model().delete_post(id, self.clock.now());
+        let result = match &self.planted {
+            None => self.model().delete_post(id, self.clock.now()),
+            Some(planted) => planted.delete_post(&mut self.model(), id, self.clock.now()),
+        };
         self.written.notify_all();
         result
     }
 
     async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
         let model = self.model();
-        Ok(ids.iter().map(|&id| model.post(id)).collect())
+        match &self.planted {
+            None => Ok(ids.iter().map(|&id| model.post(id)).collect()),
+            Some(planted) => Ok(planted.posts(&model, ids)),
+        }
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        Ok(self.model().posts_by(author, after, limit))
+        match &self.planted {
+            None => Ok(self.model().posts_by(author, after, limit)),
+            Some(planted) => Ok(planted.posts_by(&self.model(), author, (after, limit))),
+        }
     }
 }
 
 impl FeedStore for ModelStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        Ok(self.model().feed(of, after, limit))
+        match &self.planted {
+            None => Ok(self.model().feed(of, after, limit)),
+            Some(planted) => Ok(planted.feed(&self.model(), of, (after, limit))),
+        }
     }
 }
 

@@ -232,6 +232,121 @@ faults! {
     /// Any position is said to be visible at once.
     VisibleAlways,
 
+    /// A repeated post writes an event.
+    PostRepeatEmitsEvent,
+    /// A repeated post is said to be new.
+    PostRepeatSaysNew,
+    /// The same id with another content is taken for a repetition.
+    PostIdIgnoresContent,
+    /// The same key with another content is taken for a repetition.
+    PostKeyIgnoresContent,
+    /// A repetition that names no time is made now, and so conflicts with the first.
+    PostRepeatComparesNow,
+    /// A repetition is refused once the time of its post is ahead of a clock that was turned back.
+    PostRepeatOfFutureRefused,
+    /// Idempotency keys are shared by all authors.
+    PostKeysShared,
+    /// A wish with both a key and an id does not remember the key.
+    PostForgetsKeyBesideId,
+    /// The id of a deleted post can be registered again.
+    PostDeletedIdIsFree,
+    /// The key of a deleted post can be used again.
+    PostDeletedKeyIsFree,
+    /// Whether a post is there already is asked before the write, not with it.
+    PostDecidedBefore,
+    /// A post of the future is accepted.
+    PostFutureAccepted,
+    /// A post that is over a day old is refused.
+    PostPastRefused,
+    /// A post that is ahead of the clock moves the time of everything after it.
+    PostMovesTime,
+    /// The `at` of a post's event is when the post was made.
+    PostEventAtItsTime,
+    /// A post without a time is made when the clock says, even if that was turned back.
+    PostTimeGoesBackWithClock,
+    /// A payload is stored without the blanks around it.
+    PostTrimsPayload,
+    /// Ids are made from the clock alone.
+    MadeIdsFromClock,
+    /// An id is made that a client has given to a post.
+    MadeIdsCollide,
+    /// A post is pulled from one follower more on.
+    DeliveryOffByOne,
+    /// Edges of all kinds count as followers.
+    DeliveryCountsAllKinds,
+    /// How a post is delivered is told by the followers that its author has now.
+    DeliveryNotRecorded,
+    /// Deleting what was never there succeeds.
+    DeletionOfNothingSucceeds,
+    /// Deleting again writes an event.
+    DeletionRepeatEmitsEvent,
+    /// The event of a deletion says that the post was made when it was deleted.
+    DeletionForgetsTime,
+    /// A deleted post is told as one that never was.
+    DeletionLeavesNoMark,
+
+    /// An author's posts have the deleted ones among them.
+    PostsShowDeleted,
+    /// Deleted posts are left out after the page was made, so it is short before the end.
+    PostsFilteredAfterPaging,
+    /// A page of posts or of a feed has the oldest that are left.
+    PostsOldestFirst,
+    /// Within a millisecond posts run from low ids to high.
+    PostsOrderedByTimeOnly,
+    /// A cursor of time alone goes on with the next older millisecond.
+    PostCursorByTimeSkips,
+    /// A cursor of time alone goes on with the same millisecond.
+    PostCursorByTimeRepeats,
+    /// A page of posts begins with the one that the page before ended with.
+    PostCursorInclusive,
+    /// A page after a post that is gone meanwhile is empty.
+    PostCursorNeedsPost,
+
+    /// A feed has the posts of its own user.
+    FeedShowsOwn,
+    /// Edges of every kind make a feed.
+    FeedMixesKinds,
+    /// A feed runs in the order in which posts were registered.
+    FeedInOrderOfArrival,
+    /// A feed ends where its inbox ends.
+    FeedEndsWithInbox,
+    /// An inbox that is not full is taken for the whole feed.
+    FeedShortInboxIsWhole,
+    /// Pushed posts come before pulled ones, as their times are not kept.
+    FeedMergesWithoutTime,
+    /// Only the newest three posts of an author are pulled.
+    FeedPullsRecentOnly,
+    /// Whom to pull is told by the followers that an author has now: what was pulled before is lost.
+    FeedCrossingLoses,
+    /// All posts of an author who is pulled now are pulled, beside those that were pushed.
+    FeedCrossingDoubles,
+    /// Posts that are pulled are pushed as well.
+    FeedPushesPulled,
+    /// Every third delivery is done twice, and doubles the post.
+    FeedRedeliveryDoubles,
+    /// The newest event has not been delivered, and nobody asks for it.
+    FeedLagsBehind,
+    /// A follow brings nothing in.
+    FeedFollowBringsNothing,
+    /// A follow brings some posts in, and the inbox is said to be complete as far as before.
+    FeedBackfillLeavesHole,
+    /// The same, but only when one is followed again.
+    FeedRefollowLeavesHole,
+    /// A post that is older than the newest of an inbox is not put into it.
+    FeedIgnoresPast,
+    /// A post that has no place in a full inbox is dropped, and the inbox is said to be complete as far as before.
+    FeedDropsPast,
+    /// An inbox loses what came first, not what is oldest.
+    FeedTrimsByArrival,
+    /// A deleted post stays in inboxes.
+    FeedShowsDeleted,
+    /// Posts of one who is not followed any more stay in the inbox.
+    FeedShowsUnfollowed,
+    /// Deleted and unfollowed posts are left out after the page was made, so it is short before the end.
+    FeedFilteredAfterPaging,
+    /// Where the inbox ends, the feed goes on with the next older millisecond.
+    FeedSkipsWhereInboxEnds,
+
     /// After a restart `since` may go back.
     RestartForgetsFloor,
     /// The newest write does not survive a restart.
@@ -244,4 +359,16 @@ faults! {
     RestartForgetsDismissals,
     /// Suggestions that were stored for everyone do not survive a restart.
     RestartForgetsStored,
+    /// Idempotency keys do not survive a restart.
+    RestartForgetsKeys,
+    /// After a restart ids are made from the clock again.
+    RestartRepeatsMadeIds,
+    /// The marks of deleted posts do not survive a restart.
+    RestartForgetsDeletions,
+    /// Posts that were not delivered when the store stopped never are.
+    RestartForgetsUndelivered,
+    /// Posts that were being delivered when the store stopped are delivered again, and doubled.
+    RestartDeliversAgain,
+    /// After a restart an inbox is taken to be complete.
+    RestartForgetsWatermark,
 }

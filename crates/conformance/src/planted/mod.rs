@@ -1,12 +1,14 @@
 //! Planted faults: mistakes of published designs, each switched on by itself in an otherwise right store, so
 //! that a test can show that the suite notices it.
 //!
-//! Writes are distorted here, reads in the files beside this one. Every function falls through to the [`Model`] for the faults
+//! Writes of edges are distorted here, the rest in the files beside this one. Every function falls through to the [`Model`] for the faults
 //! that it does not know, so that a store makes exactly one mistake.
 
 mod fault;
+mod feeds;
 mod limit;
 mod overlap;
+mod posts;
 mod reads;
 mod suggest;
 
@@ -21,6 +23,7 @@ use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Timestamp};
 pub use fault::Fault;
 
 use crate::model::Model;
+use crate::posts::Wishes;
 use crate::suggestions::Kept;
 
 /// A fault, and what a store that makes it keeps besides the truth.
@@ -45,6 +48,8 @@ struct Aside {
     cached: BTreeMap<(EdgeKind, Edge), bool>,
     /// Users that a write is busy with.
     locked: BTreeSet<Id>,
+    /// What a restart did to inboxes.
+    restarted: feeds::Restarted,
 }
 
 impl Planted {
@@ -61,7 +66,7 @@ impl Planted {
     }
 
     /// What the fault does to a restart.
-    pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept) -> Self {
+    pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept, wishes: &mut Wishes) -> Self {
         let known = model.changes.len();
         let mut aside = Aside::default();
         match self.fault {
@@ -77,8 +82,12 @@ impl Planted {
                 model.edges.retain(|(kind, _), _| *kind != EdgeKind::Dismissal);
             }
             Fault::RestartForgetsStored => *kept = Kept::default(),
+            Fault::RestartForgetsKeys => wishes.keys.clear(),
+            Fault::RestartRepeatsMadeIds => wishes.made = None,
+            Fault::RestartForgetsDeletions => model.posts.retain(|_, registered| !registered.deleted),
             _ => aside = self.aside.into_inner().expect("no call panicked"),
         }
+        aside.restarted.restart(model);
         Self { aside: Mutex::new(aside), ..Self::new(self.fault) }
     }
 

@@ -10,7 +10,7 @@ use super::{Fault, Planted, locked_model};
 use crate::model::Model;
 
 /// Where a page begins, and how long it may be.
-type Page = (Option<ListKey>, usize);
+pub(super) type Page = (Option<ListKey>, usize);
 
 impl Planted {
     pub(crate) fn contains(&self, model: &Mutex<Model>, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState};
+use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted};
 use kinfolk_core::graph::ChangeBody;
 use kinfolk_core::{Clock, Error, Id, Store, Timestamp};
 
@@ -79,6 +79,10 @@ fn any_key_is_a_place_among_posts<S: Store>(subject: &Subject<S>) {
     subject.delete(posts[4].id);
     assert_eq!(page(posts[4].key()), posts[5..]);
     assert_eq!(page(posts[3].key()), posts[5..]);
+    let left = [&posts[..4], &posts[5..]].concat();
+    for page_limit in 1..=5 {
+        assert_eq!(subject.posts_by(1, page_limit), left, "in pages of {page_limit}");
+    }
 }
 
 fn who_never_posted_has_no_posts<S: Store>(subject: &Subject<S>) {
@@ -208,7 +212,7 @@ fn posts_of_several_threads_have_ids_of_their_own<S: Store>(subject: &Subject<S>
     let mut posted: Vec<_> = threads.into_iter().flatten().collect();
     posted.sort_by_key(|one| one.position);
     assert_eq!(posted.len() as u64, subject.newest().0);
-    let rises = |a: &kinfolk_core::feed::Posted, b: &kinfolk_core::feed::Posted| a.post.id < b.post.id;
+    let rises = |a: &Posted, b: &Posted| a.post.id < b.post.id;
     assert!(posted.is_sorted_by(rises), "ids rise with positions: {posted:?}");
     assert!(posted.iter().all(|one| one.post.created_at <= subject.clock.now().plus_millis(32)));
 }

@@ -182,7 +182,7 @@ fn a_walk_with_follows_at_the_same_time<S: Store>(subject: &Subject<S>) {
 }
 
 fn several_readers_and_authors_at_once<S: Store>(subject: &Subject<S>) {
-    // 0 to 2 follow 3 to 5, whom others follow and leave meanwhile.
+    // 0 to 2 follow 3 and 4 all the time; 2 follows 5 for moments.
     let commands: Vec<_> = (0..3).flat_map(|reader| [3, 4].map(|author| follow(reader, author))).collect();
     write(subject, &commands);
     let stayed = newest_first(&[subject.posts(3, 6), subject.posts(4, 6)].concat());
@@ -204,7 +204,7 @@ fn several_readers_and_authors_at_once<S: Store>(subject: &Subject<S>) {
 }
 
 fn every_author_sees_its_own_posts_and_deletions<S: Store>(subject: &Subject<S>) {
-    // Each follows the one before it, and reads what that one posts while others are busy.
+    // Each thread has a reader and an author of its own, and the others keep the store busy.
     write(subject, &(0..4).map(|thread| follow(10 + thread, 20 + thread)).collect::<Vec<_>>());
     at_once(4, |thread| {
         let (reader, author) = (10 + thread as u64, 20 + thread as u64);

@@ -3,7 +3,7 @@
 use kinfolk_core::feed::{NewPost, Post, PostPage};
 use kinfolk_core::graph::{Graph, PageRequest};
 use kinfolk_core::{
-    EdgeKind, Error, ErrorCode, Keyring, ListCursor, ListName, Result, SigningKey, Store, Token,
+    EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Position, Result, SigningKey, Store, Token,
 };
 
 use super::operations::assert_code;
@@ -25,7 +25,7 @@ super::list_cases![
 
 const LISTS: [ListName; 2] = [ListName::Posts, ListName::Feed];
 
-fn list(list: ListName, of: kinfolk_core::Id) -> ListCursor {
+fn list(list: ListName, of: Id) -> ListCursor {
     ListCursor { list, kind: EdgeKind::Follow, of }
 }
 
@@ -210,7 +210,7 @@ fn a_token_makes_posts_and_feeds_fresh<S: Store>(subject: &Subject<S>) {
 
 fn a_token_of_the_future_waits_for_posts<S: Store>(subject: &Subject<S>) {
     subject.register(subject.named(1, 50));
-    let token = subject.graph.token(kinfolk_core::Position(1_000_000));
+    let token = subject.graph.token(Position(1_000_000));
     // At once, since a store may wait a second for each.
     let outcomes = at_once(3, |thread| match thread {
         0 => block_on(subject.graph.post(subject.id(50), Some(&token))).map(drop),

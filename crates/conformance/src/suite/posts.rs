@@ -8,7 +8,7 @@ use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Stor
 use super::operations::assert_code;
 use super::subject::{NO_LIMIT, Subject, follow};
 use super::words::payload;
-use crate::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD};
+use crate::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
 use crate::threads::block_on;
 
 super::list_cases![
@@ -236,10 +236,7 @@ fn ids_that_are_made_pass_those_that_were_given<S: Store>(subject: &Subject<S>) 
     for _ in 0..3 {
         // Somebody takes the ids that come next.
         for distance in 1..=3 {
-            let id = match made {
-                Id::Integer(value) => Id::Integer(value + distance),
-                Id::Uuid(value) => Id::Uuid(value + u128::from(distance)),
-            };
+            let id = higher(made, distance);
             assert!(subject.register(NewPost { id: Some(id), ..subject.wish(2) }).is_new);
         }
         let next = subject.post(1).id;

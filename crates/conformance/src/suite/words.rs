@@ -12,7 +12,7 @@ use crate::compare::walk_posts;
 use crate::model::Model;
 use crate::threads::block_on;
 
-/// One page, small ones, one around an inbox of five and the backfill of three, and the whole.
+/// Small pages, those around what a follow brings in and what an inbox holds, and the whole feed.
 const PAGE_LIMITS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 1_000];
 
 impl<S: Store> Subject<S> {

@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
 use kinfolk_conformance::suite::{self, Setting};
-use kinfolk_conformance::{Fault, ModelStore, SEED, concurrent_histories, histories};
+use kinfolk_conformance::{
+    Fault, ModelStore, SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories,
+};
 use kinfolk_core::{Clock, EdgeKind, IdKind};
 
 use crate::one_at_a_time;
@@ -14,6 +16,9 @@ use crate::one_at_a_time;
 /// What catches a fault besides a case.
 const HISTORIES: &str = "histories";
 const CONCURRENT_HISTORIES: &str = "concurrent_histories";
+const FEED_HISTORIES: &str = "feed_histories";
+const FEED_RESTARTS: &str = "feed_restarts";
+const CONCURRENT_FEEDS: &str = "concurrent_feeds";
 
 /// Which test must catch which fault. Most are caught by others too.
 const CAUGHT_BY: &[(Fault, &str)] = &[
@@ -109,6 +114,69 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::EveryoneNeverAfresh, "a_run_may_start_afresh"),
     (Fault::EveryoneMixesBounds, "a_run_with_other_bounds_starts_over"),
     (Fault::EveryoneGoesOnForever, "a_run_that_was_stopped_long_ago_starts_over"),
+    (Fault::PostRepeatEmitsEvent, "the_same_id_again_changes_nothing"),
+    (Fault::PostRepeatSaysNew, "the_same_wish_from_several_threads"),
+    (Fault::PostIdIgnoresContent, "the_same_id_with_another_content_conflicts"),
+    (Fault::PostKeyIgnoresContent, "the_same_key_with_another_content_conflicts"),
+    (Fault::PostRepeatComparesNow, "the_same_id_again_changes_nothing"),
+    (Fault::PostRepeatOfFutureRefused, "the_same_id_again_changes_nothing"),
+    (Fault::PostKeysShared, "a_key_belongs_to_its_author"),
+    (Fault::PostForgetsKeyBesideId, "the_same_key_with_another_content_conflicts"),
+    (Fault::PostDeletedIdIsFree, "a_deleted_post_is_gone_for_good"),
+    (Fault::PostDeletedKeyIsFree, "the_key_of_a_deleted_post_is_not_used_again"),
+    (Fault::PostDecidedBefore, "different_wishes_for_one_id_at_once"),
+    (Fault::PostFutureAccepted, "a_post_of_the_future_is_refused"),
+    (Fault::PostPastRefused, "the_time_of_a_post_is_not_that_of_its_event"),
+    (Fault::PostMovesTime, "the_time_of_a_post_is_not_that_of_its_event"),
+    (Fault::PostEventAtItsTime, "a_post_is_kept_as_it_was_given"),
+    (Fault::PostTimeGoesBackWithClock, "a_post_without_a_time_is_made_at_its_event"),
+    (Fault::PostTrimsPayload, "a_payload_is_kept_byte_for_byte"),
+    (Fault::MadeIdsFromClock, "ids_that_are_made_rise"),
+    (Fault::MadeIdsCollide, "ids_that_are_made_pass_those_that_were_given"),
+    (Fault::DeliveryOffByOne, "delivery_is_decided_by_the_followers_then"),
+    (Fault::DeliveryCountsAllKinds, "delivery_is_decided_by_the_followers_then"),
+    (Fault::DeliveryNotRecorded, "an_author_may_cross_the_threshold"),
+    (Fault::DeletionOfNothingSucceeds, "what_was_never_posted_cannot_be_deleted"),
+    (Fault::DeletionRepeatEmitsEvent, "deletions_from_several_threads"),
+    (Fault::DeletionForgetsTime, "a_deleted_post_is_gone_for_good"),
+    (Fault::DeletionLeavesNoMark, "many_posts_are_answered_in_the_order_asked"),
+    (Fault::PostsShowDeleted, "any_key_is_a_place_among_posts"),
+    (Fault::PostsFilteredAfterPaging, "any_key_is_a_place_among_posts"),
+    (Fault::PostsOldestFirst, "posts_run_from_new_to_old"),
+    (Fault::PostsOrderedByTimeOnly, "pages_of_posts_may_end_inside_one_millisecond"),
+    (Fault::PostCursorByTimeSkips, "a_feed_of_one_millisecond"),
+    (Fault::PostCursorByTimeRepeats, "a_walk_of_posts_with_changes_between_pages"),
+    (Fault::PostCursorInclusive, "any_key_is_a_place_in_a_feed"),
+    (Fault::PostCursorNeedsPost, "any_key_is_a_place_among_posts"),
+    (Fault::FeedShowsOwn, "a_feed_of_nobody_is_empty"),
+    (Fault::FeedMixesKinds, "a_feed_knows_only_follows"),
+    (Fault::FeedInOrderOfArrival, "a_feed_of_posts_from_the_past"),
+    (Fault::FeedEndsWithInbox, "a_feed_goes_on_where_an_inbox_ends"),
+    (Fault::FeedShortInboxIsWhole, "deletions_do_not_end_a_feed"),
+    (Fault::FeedMergesWithoutTime, "pushed_and_pulled_posts_are_merged"),
+    (Fault::FeedPullsRecentOnly, "pushed_and_pulled_posts_are_merged"),
+    (Fault::FeedCrossingLoses, "an_author_may_cross_the_threshold"),
+    (Fault::FeedCrossingDoubles, "an_author_may_cross_the_threshold_among_others"),
+    (Fault::FeedPushesPulled, "a_walk_while_authors_cross_the_threshold"),
+    (Fault::FeedRedeliveryDoubles, "a_feed_merges_many_authors"),
+    (Fault::FeedLagsBehind, "every_author_sees_its_own_posts_and_deletions"),
+    (Fault::FeedFollowBringsNothing, "a_follow_brings_older_posts_in"),
+    (Fault::FeedBackfillLeavesHole, "a_follow_brings_more_in_than_an_inbox_holds"),
+    (Fault::FeedRefollowLeavesHole, "a_follow_again_brings_posts_back"),
+    (Fault::FeedIgnoresPast, "a_post_from_the_past_finds_its_place"),
+    (Fault::FeedDropsPast, "a_feed_of_posts_from_the_past"),
+    (Fault::FeedTrimsByArrival, "a_feed_of_posts_from_the_past"),
+    (Fault::FeedShowsDeleted, "a_deleted_post_leaves_every_feed"),
+    (Fault::FeedShowsUnfollowed, "an_unfollow_takes_posts_out"),
+    (Fault::FeedFilteredAfterPaging, "an_unfollow_takes_posts_out"),
+    (Fault::FeedSkipsWhereInboxEnds, FEED_HISTORIES),
+    // These besides, to show that feeds of several threads can fail too.
+    (Fault::FeedEndsWithInbox, CONCURRENT_FEEDS),
+    (Fault::FeedCrossingLoses, CONCURRENT_FEEDS),
+    (Fault::FeedCrossingDoubles, CONCURRENT_FEEDS),
+    (Fault::FeedLagsBehind, CONCURRENT_FEEDS),
+    (Fault::FeedShowsDeleted, CONCURRENT_FEEDS),
+    (Fault::FeedShowsUnfollowed, CONCURRENT_FEEDS),
     (Fault::LogLosesEvent, "changes_go_on_from_a_token"),
     (Fault::LogRepeatsEvent, "the_log_tells_every_change_once_and_in_order"),
     (Fault::LogReordersRequest, "requests_of_several_commands_stay_whole"),
@@ -125,6 +193,12 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::RestartTrustsPartialSet, HISTORIES),
     (Fault::RestartForgetsDismissals, HISTORIES),
     (Fault::RestartForgetsStored, HISTORIES),
+    (Fault::RestartForgetsKeys, FEED_RESTARTS),
+    (Fault::RestartRepeatsMadeIds, FEED_RESTARTS),
+    (Fault::RestartForgetsDeletions, FEED_HISTORIES),
+    (Fault::RestartForgetsUndelivered, FEED_HISTORIES),
+    (Fault::RestartDeliversAgain, FEED_HISTORIES),
+    (Fault::RestartForgetsWatermark, FEED_RESTARTS),
 ];
 
 /// A race may go well by luck, but not so often.
@@ -145,6 +219,9 @@ fn run(test: &str, fault: Fault) {
     match test {
         HISTORIES => histories(&make, Some(&ModelStore::reopen), 30, SEED),
         CONCURRENT_HISTORIES => concurrent_histories(&make, 3, SEED),
+        FEED_HISTORIES => feed_histories(&make, Some(&ModelStore::reopen), 200, SEED),
+        FEED_RESTARTS => feed_restarts(&make, &ModelStore::reopen),
+        CONCURRENT_FEEDS => concurrent_feeds(&make, 3, SEED),
         case => suite::run_case_in(case, setting, &make),
     }
 }
@@ -174,6 +251,29 @@ fn a_fault_is_one_mistake() {
         let failed: Vec<&str> =
             suite::case_names().filter(|case| quietly(|| run(case, fault)).is_err()).collect();
         assert_eq!(failed, [meant], "{fault:?}");
+    }
+}
+
+/// What is planted in posts and feeds, random histories find without a case that was written for it.
+#[test]
+fn random_histories_find_the_faults_of_feeds() {
+    let _turn = one_at_a_time();
+    let is_of_feeds = |fault: &&Fault| {
+        let name = format!("{fault:?}");
+        ["Post", "Made", "Delivery", "Deletion", "Feed"].iter().any(|family| name.starts_with(family))
+    };
+    let found = |fault: Fault| quietly(|| run(FEED_HISTORIES, fault)).is_err();
+    let missed: Vec<_> = Fault::ALL.iter().filter(is_of_feeds).filter(|&&fault| !found(fault)).collect();
+    assert!(missed.is_empty(), "not found: {missed:?}");
+}
+
+/// Feeds of a store with a fault are made of inboxes: they are right as long as the fault has nothing to do with them.
+#[test]
+fn inboxes_of_the_model_are_right() {
+    let _turn = one_at_a_time();
+    let unrelated = Fault::EpochChangesWithWrites;
+    for test in [FEED_HISTORIES, FEED_RESTARTS, CONCURRENT_FEEDS] {
+        run(test, unrelated);
     }
 }
 
