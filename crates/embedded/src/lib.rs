@@ -532,7 +532,14 @@ impl PostStore for Embedded {
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        self.store.posts.page(author, after, limit)
+        /// More than this take longer than a protocol's thread may wait.
+        const SHORT_PAGE: usize = 100;
+        if limit <= SHORT_PAGE {
+            return self.store.posts.page(author, after, limit);
+        }
+        let store = Arc::clone(&self.store);
+        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| store.posts.page(author, after, limit);
+        self.store.walkers.run(author, work).await
     }
 }
 

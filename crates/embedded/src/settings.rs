@@ -21,6 +21,8 @@ pub struct Settings {
     pub flush_post_bytes: u64,
     /// An author with so many followers has posts pulled by those who read; with fewer, they are pushed to followers.
     pub fan_out_threshold: u64,
+    /// A post goes to so many followers, then it is another author's turn.
+    pub fan_out_turn: usize,
     /// How many posts an inbox holds.
     pub inbox_entries: usize,
     /// How many posts of somebody who was followed are brought into an inbox.
@@ -49,6 +51,7 @@ impl Default for Settings {
             flush_rows: 1_200_000,
             flush_post_bytes: 16 << 20,
             fan_out_threshold: 10_000,
+            fan_out_turn: 1_000,
             inbox_entries: 200,
             backfill_posts: 100,
             inbox_idle: Duration::from_secs(30 * 24 * 60 * 60),

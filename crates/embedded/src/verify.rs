@@ -14,6 +14,7 @@ use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use crate::Progress;
+use crate::feeds;
 use crate::index::Index;
 use crate::posts::Posts;
 use crate::rows::{Rows, Tree};
@@ -271,6 +272,8 @@ pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<V
     if repair && !real.is_empty() {
         // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
         store.index_repaired.store(true, Ordering::Release);
+        // Inboxes were filled from what was wrong.
+        feeds::forget_all(store)?;
         store.counters.repaired(real.len());
     }
     Ok(real)

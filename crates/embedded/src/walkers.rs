@@ -1,4 +1,4 @@
-//! Threads for work in a request that takes longer than a protocol's thread may wait: walks and large overlaps.
+//! Threads for work in a request that takes longer than a protocol's thread may wait: walks, large overlaps, feeds.
 //!
 //! There are as many as the machine has cores, and each does one thing at a time: whoever asks meanwhile waits in
 //! order of asking, without a thread. Of those who ask about one user only one is in that line, so that asking often for

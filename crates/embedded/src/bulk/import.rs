@@ -339,8 +339,9 @@ fn commit(
         store.forget_newest(&event);
         store.feeds.take_note(std::slice::from_ref(&event));
         store.visibility.publish(event.position);
-        store.sealed.store(event.position.0, Ordering::Release);
+        // Posts first: maintenance takes what is sealed for flushed everywhere.
         store.flush_posts(event.position)?;
+        store.sealed.store(event.position.0, Ordering::Release);
         maintenance::record_flushed(&store, event.position)?;
         report(Progress { stage: "writing the index", done: 0, total: None });
         maintenance::snapshot(&store)?;

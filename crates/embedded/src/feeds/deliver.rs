@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::feed::PostState;
 use kinfolk_core::graph::{Edge, ListKey, Side};
 use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
 use super::deliveries::{Delivery, Job};
-use super::inbox::{Key, pack, unpack};
+use super::inbox::{pack, unpack};
 use crate::maintenance;
 use crate::store::Store;
 
-/// How many followers get a post before it is another post's turn.
-const FOLLOWERS_IN_A_TURN: usize = 1_000;
 /// How often inboxes are looked through for those that nobody reads, and stored.
 const TIDY_EVERY: Duration = Duration::from_secs(60);
 const SAVE_EVERY: Duration = Duration::from_secs(15 * 60);
@@ -50,7 +48,7 @@ fn take_turn(store: &Store, delivery: Delivery) {
         Ok(None) => store.feeds.deliveries.finish(&delivery),
         Ok(Some(job)) => store.feeds.deliveries.put_back(Delivery { job, ..delivery }),
         Err(error) => {
-            tracing::error!(%error, "a post could not be delivered; it is tried again");
+            tracing::error!(%error, "something could not be delivered; it is tried again");
             store.feeds.deliveries.put_back(delivery);
             store.feeds.deliveries.pause(RETRY_AFTER);
         }
@@ -76,8 +74,10 @@ fn work(store: &Store, job: Job) -> Result<Option<Job>> {
             Ok(after.map(|after| Job::TakeBack { author, key, after: Some(after) }))
         }
         Job::BringIn { follower, followee } => {
-            let (newest, more) = newest_pushed(store, followee, store.settings.backfill_posts, None)?;
-            store.feeds.inboxes.bring_in(follower, &newest, more);
+            let mut posts = store.posts.by_author(followee, None);
+            let (newest, from) =
+                super::newest_pushed(store.settings.backfill_posts, || posts.next().transpose())?;
+            store.feeds.inboxes.bring_in(follower, &newest, from.as_deref());
             Ok(None)
         }
         Job::TakeOut { follower, followee } => {
@@ -98,27 +98,10 @@ fn for_followers(
         return Ok(None);
     }
     let list = (EdgeKind::Follow, Side::Followers, author);
-    let followers = store.rows.list(list, after, FOLLOWERS_IN_A_TURN)?;
+    let most = store.settings.fan_out_turn.max(1);
+    let followers = store.rows.list(list, after, most)?;
     followers.iter().for_each(|entry| visit(entry.id));
-    Ok(followers.last().copied().filter(|_| followers.len() == FOLLOWERS_IN_A_TURN))
-}
-
-/// The newest posts of an author that are delivered by push, as far as a key reaches; and whether there are more.
-fn newest_pushed(store: &Store, author: Id, most: usize, reach: Option<PostKey>) -> Result<(Vec<Key>, bool)> {
-    let mut newest = Vec::new();
-    for post in store.posts.by_author(author, None) {
-        let (key, mode) = post?;
-        if reach.is_some_and(|reach| key > reach) {
-            return Ok((newest, true));
-        }
-        if mode == Mode::Push {
-            if newest.len() == most {
-                return Ok((newest, true));
-            }
-            newest.push(pack(key));
-        }
-    }
-    Ok((newest, false))
+    Ok(followers.last().copied().filter(|_| followers.len() == most))
 }
 
 /// Takes the posts of an author out of an inbox, unless the user follows the author again.
@@ -128,9 +111,17 @@ fn take_out(store: &Store, follower: Id, followee: Id) -> Result<()> {
         return Ok(());
     }
     let Some(inbox) = store.feeds.inboxes.read(follower, 0) else { return Ok(()) };
-    let Some(oldest) = inbox.keys().get(..store.feeds.inboxes.capacity().key_len) else { return Ok(()) };
-    let reach = unpack(store.identity.ids, oldest);
-    let (keys, _) = newest_pushed(store, followee, usize::MAX, reach)?;
-    store.feeds.inboxes.remove(follower, &keys);
+    let mut theirs = Vec::new();
+    for key in inbox.keys().chunks(store.feeds.inboxes.capacity().key_len) {
+        let Some(post) = unpack(store.identity.ids, key) else { continue };
+        let author = store.posts.state(post.id)?.map(|state| match state {
+            PostState::Present(post, _) => post.author,
+            PostState::Deleted { author } => author,
+        });
+        if author == Some(followee) {
+            theirs.push(key.to_vec());
+        }
+    }
+    store.feeds.inboxes.remove(follower, &theirs);
     Ok(())
 }

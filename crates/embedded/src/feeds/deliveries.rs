@@ -4,6 +4,7 @@
 //! find it here: what they show never depends on how far deliveries have come.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
@@ -34,26 +35,43 @@ pub struct Delivery {
     pub job: Job,
 }
 
+/// More than this is not waited for: it is cheaper to fill inboxes again.
+const UNDONE_MAX: usize = 1_000_000;
+
 /// What is still to be delivered.
 #[derive(Default)]
 pub struct Deliveries {
     state: Mutex<State>,
     changed: Condvar,
+    /// How many jobs are not done: most of the time none, and nobody has to wait for the lock to know it.
+    undone: AtomicUsize,
+    /// The newest event that was looked at.
+    newest: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// Jobs in the order of their turns.
-    turns: VecDeque<Delivery>,
+    /// Whose turn it is: authors, and those who have followed or unfollowed somebody.
+    turns: VecDeque<Id>,
+    /// The jobs of each of them, in order.
+    jobs: HashMap<Id, VecDeque<Delivery>, RandomState>,
     /// All jobs that are not done, also the one whose turn it is.
     undone: BTreeMap<Position, Timestamp>,
     /// Posts among them, by author.
-    posts: HashMap<Id, Vec<(Position, PostKey)>, RandomState>,
+    posts: HashMap<Id, VecDeque<(Position, PostKey)>, RandomState>,
     /// Follows among them, by follower.
-    follows: HashMap<Id, Vec<(Position, Id)>, RandomState>,
-    /// The newest event that was looked at.
-    newest: Position,
+    follows: HashMap<Id, VecDeque<(Position, Id)>, RandomState>,
     stopping: bool,
+}
+
+impl Job {
+    /// On whose behalf it is done: turns are taken by these.
+    fn whose(self) -> Id {
+        match self {
+            Self::Push { author, .. } | Self::TakeBack { author, .. } => author,
+            Self::BringIn { follower, .. } | Self::TakeOut { follower, .. } => follower,
+        }
+    }
 }
 
 /// What a reader must know beside what is in an inbox.
@@ -68,14 +86,25 @@ pub struct Undelivered {
 impl Deliveries {
     /// Adds the jobs of events, which reach up to a position.
     pub fn add(&self, jobs: &[Delivery], newest: Position) {
-        let mut state = self.state.lock();
-        for &delivery in jobs {
-            state.add(delivery);
-        }
-        state.newest = state.newest.max(newest);
         if !jobs.is_empty() {
+            let mut state = self.state.lock();
+            jobs.iter().for_each(|&delivery| state.add(delivery));
+            self.undone.store(state.undone.len(), Ordering::SeqCst);
             self.changed.notify_one();
         }
+        self.newest.fetch_max(newest.0, Ordering::SeqCst);
+    }
+
+    /// Whether so much is not done that it is better to forget it.
+    pub fn are_too_many(&self) -> bool {
+        self.undone.load(Ordering::Relaxed) > UNDONE_MAX
+    }
+
+    /// Forgets all jobs. Inboxes must be gone before.
+    pub fn clear(&self) {
+        let mut state = self.state.lock();
+        *state = State { stopping: state.stopping, ..State::default() };
+        self.undone.store(0, Ordering::SeqCst);
     }
 
     /// The job whose turn it is. Waits for one, but not longer than given; `None` then, or where it is time to end.
@@ -84,17 +113,19 @@ impl Deliveries {
         if state.turns.is_empty() && !state.stopping {
             self.changed.wait_for(&mut state, longest);
         }
-        if state.stopping { None } else { state.turns.pop_front() }
+        if state.stopping { None } else { state.next() }
     }
 
-    /// Lets a job wait for another turn.
+    /// Lets a job wait for another turn, before the later jobs on the same behalf.
     pub fn put_back(&self, delivery: Delivery) {
-        self.state.lock().turns.push_back(delivery);
+        self.state.lock().put_back(delivery);
     }
 
     /// A job is done.
     pub fn finish(&self, delivery: &Delivery) {
-        self.state.lock().remove(delivery);
+        let mut state = self.state.lock();
+        state.remove(delivery);
+        self.undone.store(state.undone.len(), Ordering::SeqCst);
     }
 
     /// Ends the waiting for jobs.
@@ -111,7 +142,8 @@ impl Deliveries {
     /// Everything up to here is delivered.
     pub fn delivered(&self) -> Position {
         let state = self.state.lock();
-        state.undone.keys().next().map_or(state.newest, |first| Position(first.0 - 1))
+        let newest = self.newest.load(Ordering::SeqCst);
+        state.undone.keys().next().map_or(Position(newest), |first| Position(first.0 - 1))
     }
 
     /// How many events are not delivered, and when the oldest of them was accepted.
@@ -122,21 +154,22 @@ impl Deliveries {
 
     /// What is not delivered to a reader yet, who follows these, by id.
     pub fn undelivered(&self, reader: Id, followees: &[Id]) -> Undelivered {
+        if self.undone.load(Ordering::SeqCst) == 0 {
+            return Undelivered::default();
+        }
         let state = self.state.lock();
-        let follows = state.follows.get(&reader).map_or(&[][..], Vec::as_slice);
-        let authors = follows.iter().map(|&(_, author)| author).collect();
-        let keys = |posts: &[(Position, PostKey)]| posts.iter().map(|&(_, key)| key).collect::<Vec<_>>();
+        let follows = state.follows.get(&reader);
+        let authors = follows.into_iter().flatten().map(|&(_, author)| author).collect();
+        let mut posts = Vec::new();
+        let mut add =
+            |of_author: &VecDeque<(Position, PostKey)>| posts.extend(of_author.iter().map(|&(_, key)| key));
         // Through the shorter side: writers wait meanwhile.
-        let posts = if state.posts.len() < followees.len() {
+        if state.posts.len() < followees.len() {
             let followed = state.posts.iter().filter(|(author, _)| followees.binary_search(author).is_ok());
-            followed.flat_map(|(_, posts)| keys(posts)).collect()
+            followed.for_each(|(_, of_author)| add(of_author));
         } else {
-            followees
-                .iter()
-                .filter_map(|author| state.posts.get(author))
-                .flat_map(|posts| keys(posts))
-                .collect()
-        };
+            followees.iter().filter_map(|author| state.posts.get(author)).for_each(add);
+        }
         Undelivered { posts, authors }
     }
 
@@ -152,14 +185,42 @@ impl Deliveries {
 impl State {
     fn add(&mut self, delivery: Delivery) {
         let Delivery { position, at, job } = delivery;
-        self.turns.push_back(delivery);
         self.undone.insert(position, at);
         match job {
-            Job::Push { author, key, .. } => self.posts.entry(author).or_default().push((position, key)),
+            Job::Push { author, key, .. } => self.posts.entry(author).or_default().push_back((position, key)),
             Job::BringIn { follower, followee } => {
-                self.follows.entry(follower).or_default().push((position, followee));
+                self.follows.entry(follower).or_default().push_back((position, followee));
             }
             Job::TakeBack { .. } | Job::TakeOut { .. } => {}
+        }
+        self.queue(job.whose()).push_back(delivery);
+    }
+
+    /// The jobs on somebody's behalf, who gets a turn.
+    fn queue(&mut self, whose: Id) -> &mut VecDeque<Delivery> {
+        if !self.jobs.contains_key(&whose) {
+            self.turns.push_back(whose);
+        }
+        self.jobs.entry(whose).or_default()
+    }
+
+    /// The first job of whose turn it is, who then waits behind all others.
+    fn next(&mut self) -> Option<Delivery> {
+        let whose = self.turns.pop_front()?;
+        let jobs = self.jobs.get_mut(&whose)?;
+        let job = jobs.pop_front();
+        if jobs.is_empty() {
+            self.jobs.remove(&whose);
+        } else {
+            self.turns.push_back(whose);
+        }
+        job
+    }
+
+    fn put_back(&mut self, delivery: Delivery) {
+        // What was forgotten meanwhile stays forgotten.
+        if self.undone.contains_key(&delivery.position) {
+            self.queue(delivery.job.whose()).push_front(delivery);
         }
     }
 
@@ -174,9 +235,10 @@ impl State {
     }
 }
 
-fn forget<T>(map: &mut HashMap<Id, Vec<(Position, T)>, RandomState>, of: Id, position: Position) {
+fn forget<T>(map: &mut HashMap<Id, VecDeque<(Position, T)>, RandomState>, of: Id, position: Position) {
     if let Some(list) = map.get_mut(&of) {
-        list.retain(|&(other, _)| other != position);
+        // Jobs on one behalf are done in order: it is the first, unless all were forgotten meanwhile.
+        list.pop_front_if(|&mut (other, _)| other == position);
         if list.is_empty() {
             map.remove(&of);
         }
@@ -196,6 +258,31 @@ mod tests {
 
     fn key(time: u64) -> PostKey {
         PostKey { since: Timestamp::from_millis(time), id: Id::Integer(time) }
+    }
+
+    #[test]
+    fn one_author_takes_one_turn_at_a_time() {
+        let deliveries = Deliveries::default();
+        let other = Id::Integer(9);
+        let push =
+            |position, author| delivery(position, Job::Push { author, key: key(position), after: None });
+        deliveries.add(&[push(1, AUTHOR), push(2, AUTHOR), push(3, AUTHOR), push(4, other)], Position(4));
+        let mut order = Vec::new();
+        while let Some(job) = deliveries.next(Duration::ZERO) {
+            // The first needs two turns.
+            if job.position == Position(1) && !order.contains(&1) {
+                deliveries.put_back(job);
+            } else {
+                deliveries.finish(&job);
+            }
+            order.push(job.position.0);
+        }
+        assert_eq!(order, [1, 4, 1, 2, 3]);
+        deliveries.add(&[push(5, AUTHOR)], Position(5));
+        let forgotten = deliveries.next(Duration::ZERO).unwrap();
+        deliveries.clear();
+        deliveries.put_back(forgotten);
+        assert_eq!((deliveries.next(Duration::ZERO).is_none(), deliveries.delivered()), (true, Position(5)));
     }
 
     #[test]

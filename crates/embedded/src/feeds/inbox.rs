@@ -43,8 +43,8 @@ pub struct Inbox {
     keys: Vec<u8>,
     /// It is complete from this key on; without it, from the beginning of time.
     complete_from: Option<Key>,
-    /// It is being filled for the first time, and complete from nowhere on.
-    is_filling: bool,
+    /// It is being filled for the first time, by the holder of this ticket, and complete from nowhere on.
+    filling: Option<u64>,
     /// When its user has last read, in milliseconds.
     pub seen_at: u64,
 }
@@ -60,18 +60,23 @@ pub struct Capacity {
 
 impl Inbox {
     /// An inbox that takes what is pushed from now on, and waits for what was posted before.
-    pub fn filling(seen_at: u64) -> Self {
-        Self { keys: Vec::new(), complete_from: None, is_filling: true, seen_at }
+    pub fn filling(seen_at: u64, ticket: u64) -> Self {
+        Self { keys: Vec::new(), complete_from: None, filling: Some(ticket), seen_at }
     }
 
     /// An inbox as it was stored.
     pub fn stored(keys: Vec<u8>, complete_from: Option<Key>, seen_at: u64) -> Self {
-        Self { keys, complete_from, is_filling: false, seen_at }
+        Self { keys, complete_from, filling: None, seen_at }
     }
 
     /// Whether it still waits for what was posted before.
     pub fn is_filling(&self) -> bool {
-        self.is_filling
+        self.filling.is_some()
+    }
+
+    /// Lets another fill it: whoever looked earlier may have missed something.
+    pub fn hand_over(&mut self, ticket: u64) {
+        self.filling = Some(ticket);
     }
 
     /// The keys, ascending.
@@ -98,7 +103,8 @@ impl Inbox {
         // Never more room than a full inbox needs.
         let room = (capacity.entries + 1) * capacity.key_len;
         if self.keys.len() == self.keys.capacity() {
-            self.keys.reserve_exact(self.keys.len().max(4 * capacity.key_len).min(room - self.keys.len()));
+            let more = self.keys.len().max(4 * capacity.key_len);
+            self.keys.reserve_exact(more.min(room.saturating_sub(self.keys.len())));
         }
         self.keys.splice(at..at, key.iter().copied());
         self.trim(capacity);
@@ -112,20 +118,22 @@ impl Inbox {
         true
     }
 
-    /// Adds what an author has posted, given from new to old; `more` if there is more that is older.
-    pub fn bring_in(&mut self, newest: &[Key], more: bool, capacity: Capacity) {
-        if let Some(oldest) = newest.last().filter(|_| more) {
-            self.forget_before(oldest, capacity.key_len);
+    /// Adds what an author has posted. Where it is not all, `from` is the key from which it is.
+    pub fn bring_in(&mut self, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
+        if let Some(from) = from {
+            self.forget_before(from, capacity.key_len);
         }
         for key in newest {
             self.insert(key, capacity);
         }
     }
 
-    /// Ends the filling with the newest posts of all followees, given from new to old; `more` if there is more that is older.
-    pub fn fill(&mut self, newest: &[Key], more: bool, capacity: Capacity) {
-        self.is_filling = false;
-        self.bring_in(newest, more, capacity);
+    /// Ends the filling with the newest posts of all followees, if it is the ticket's turn.
+    pub fn fill(&mut self, ticket: u64, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
+        if self.filling == Some(ticket) {
+            self.filling = None;
+            self.bring_in(newest, from, capacity);
+        }
     }
 
     /// Is complete only from a key on from now on.
@@ -137,7 +145,8 @@ impl Inbox {
         }
     }
 
-    fn trim(&mut self, capacity: Capacity) {
+    /// Drops the oldest keys that are too many.
+    pub fn trim(&mut self, capacity: Capacity) {
         let Capacity { key_len, entries } = capacity;
         // What is pushed while it is filled is bounded too: what is dropped then is older than all that is kept.
         if self.keys.len() > entries * key_len {
@@ -200,8 +209,8 @@ mod tests {
 
     #[test]
     fn it_is_complete_from_where_it_was_trimmed() {
-        let mut inbox = Inbox::filling(0);
-        inbox.fill(&[key(30), key(20), key(10)], false, CAPACITY);
+        let mut inbox = Inbox::filling(0, 1);
+        inbox.fill(1, &[key(30), key(20), key(10)], None, CAPACITY);
         assert_eq!(inbox.complete_from(), None);
         for time in [40, 50, 15] {
             assert!(inbox.insert(&key(time), CAPACITY));
@@ -215,11 +224,11 @@ mod tests {
 
     #[test]
     fn bringing_in_raises_where_it_is_complete_from() {
-        let mut inbox = Inbox::filling(0);
-        inbox.fill(&[key(50), key(10)], false, CAPACITY);
-        inbox.bring_in(&[key(40), key(30)], true, CAPACITY);
+        let mut inbox = Inbox::filling(0, 1);
+        inbox.fill(1, &[key(50), key(10)], None, CAPACITY);
+        inbox.bring_in(&[key(40), key(30)], Some(&key(30)), CAPACITY);
         assert_eq!((times(&inbox), inbox.complete_from()), (vec![30, 40, 50], Some(&*key(30))));
-        inbox.bring_in(&[key(45), key(20)], true, CAPACITY);
+        inbox.bring_in(&[key(45), key(20)], Some(&key(20)), CAPACITY);
         assert_eq!(times(&inbox), [30, 40, 45, 50]);
         assert_eq!(inbox.complete_from(), Some(&*key(30)), "it never reaches further back");
     }
@@ -228,8 +237,8 @@ mod tests {
         /// Above where it is complete from, it has exactly what was put in and not taken out.
         #[test]
         fn it_has_all_above_its_reach(steps in proptest::collection::vec((0u64..60, any::<bool>()), 0..120)) {
-            let mut inbox = Inbox::filling(0);
-            inbox.fill(&[], false, CAPACITY);
+            let mut inbox = Inbox::filling(0, 1);
+            inbox.fill(1, &[], None, CAPACITY);
             let mut model = BTreeSet::new();
             for (time, is_put) in steps {
                 if is_put {

@@ -22,6 +22,7 @@ pub struct Inboxes {
     count: AtomicUsize,
     bytes: AtomicUsize,
     entries: AtomicU64,
+    tickets: AtomicU64,
 }
 
 type Shard = HashMap<Id, Inbox, RandomState>;
@@ -32,7 +33,8 @@ impl Inboxes {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let hasher = RandomState::default();
         let (count, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Self { shards, hasher, capacity, count, bytes, entries: AtomicU64::new(0) }
+        let (entries, tickets) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { shards, hasher, capacity, count, bytes, entries, tickets }
     }
 
     /// What each can hold.
@@ -53,7 +55,7 @@ impl Inboxes {
 
     /// Whether there are none at all.
     pub fn is_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
+        self.count.load(Ordering::SeqCst) == 0
     }
 
     /// Whether a user has one.
@@ -61,23 +63,29 @@ impl Inboxes {
         !self.is_empty() && self.shard(of).contains_key(&of)
     }
 
-    /// Makes an inbox for a user who has none, which takes what is pushed from now on.
-    pub fn begin(&self, of: Id, now: u64) {
+    /// Makes an inbox for a user who has none, which takes what is pushed from now on. Returns a ticket to fill it with; of several who
+    /// do it at once the last one counts, who has looked last.
+    pub fn begin(&self, of: Id, now: u64) -> u64 {
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let mut shard = self.shard(of);
-        if !shard.contains_key(&of) {
-            self.add(&mut shard, of, Inbox::filling(now));
+        match shard.get_mut(&of) {
+            None => self.add(&mut shard, of, Inbox::filling(now, ticket)),
+            Some(inbox) if inbox.is_filling() => inbox.hand_over(ticket),
+            Some(_) => {}
         }
+        ticket
     }
 
     /// Puts an inbox in that was stored.
-    pub fn restore(&self, of: Id, inbox: Inbox) {
+    pub fn restore(&self, of: Id, mut inbox: Inbox) {
+        inbox.trim(self.capacity);
         let mut shard = self.shard(of);
         self.add(&mut shard, of, inbox);
     }
 
     fn add(&self, shard: &mut Shard, of: Id, inbox: Inbox) {
         self.bytes.fetch_add(inbox.bytes() + OVERHEAD_BYTES, Ordering::Relaxed);
-        self.count.fetch_add(1, Ordering::Release);
+        self.count.fetch_add(1, Ordering::SeqCst);
         shard.insert(of, inbox);
     }
 
@@ -102,27 +110,39 @@ impl Inboxes {
         }
     }
 
-    /// Takes keys out of a user's inbox.
+    /// Takes keys out of a user's inbox. One that is left with little but could have more is dropped: the next page fills it.
     pub fn remove(&self, of: Id, keys: &[Key]) {
-        self.change(of, |inbox, capacity| {
+        let removed = self.change(of, |inbox, capacity| {
             for key in keys {
                 inbox.remove(key, capacity.key_len);
             }
+            let full = capacity.entries * capacity.key_len;
+            inbox.complete_from().is_some() && inbox.keys().len() < full / 2
         });
+        if removed == Some(true) {
+            self.forget(of);
+        }
     }
 
-    /// Adds what an author has posted to a user's inbox: from new to old; `more` if there is more.
-    pub fn bring_in(&self, of: Id, newest: &[Key], more: bool) {
-        self.change(of, |inbox, capacity| inbox.bring_in(newest, more, capacity));
+    fn forget(&self, of: Id) {
+        if let Some(inbox) = self.shard(of).remove(&of) {
+            self.dropped(&inbox);
+        }
     }
 
-    /// Ends the filling of an inbox, unless it was filled or dropped meanwhile.
-    pub fn fill(&self, of: Id, newest: &[Key], more: bool) {
-        self.change(of, |inbox, capacity| {
-            if inbox.is_filling() {
-                inbox.fill(newest, more, capacity);
-            }
-        });
+    fn dropped(&self, inbox: &Inbox) {
+        self.bytes.fetch_sub(inbox.bytes() + OVERHEAD_BYTES, Ordering::Relaxed);
+        self.count.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Adds what an author has posted to a user's inbox. Where it is not all, `from` is the key from which it is.
+    pub fn bring_in(&self, of: Id, newest: &[Key], from: Option<&[u8]>) {
+        self.change(of, |inbox, capacity| inbox.bring_in(newest, from, capacity));
+    }
+
+    /// Ends the filling of an inbox, unless it was dropped, or somebody else has begun to fill it meanwhile.
+    pub fn fill(&self, of: Id, ticket: u64, newest: &[Key], from: Option<&[u8]>) {
+        self.change(of, |inbox, capacity| inbox.fill(ticket, newest, from, capacity));
     }
 
     /// A copy of a user's inbox, which notes that the user was here; `None` where there is none that is filled.
@@ -138,14 +158,13 @@ impl Inboxes {
         self.keep(|_| false);
     }
 
-    /// Drops those that are not to be kept. Those that are being filled stay where others do.
+    /// Drops those that are not to be kept, also those that are being filled.
     pub fn keep(&self, mut is_kept: impl FnMut(&Inbox) -> bool) {
         for shard in &self.shards {
             shard.lock().retain(|_, inbox| {
                 let kept = is_kept(inbox);
                 if !kept {
-                    self.bytes.fetch_sub(inbox.bytes() + OVERHEAD_BYTES, Ordering::Relaxed);
-                    self.count.fetch_sub(1, Ordering::Release);
+                    self.dropped(inbox);
                 }
                 kept
             });
@@ -160,7 +179,8 @@ impl Inboxes {
             return;
         }
         let mut seen: Vec<(u64, usize)> = Vec::new();
-        self.visit(|_, inbox| seen.push((inbox.seen_at, inbox.bytes() + OVERHEAD_BYTES)));
+        let note = |_: Id, inbox: &Inbox| seen.push((inbox.seen_at, inbox.bytes() + OVERHEAD_BYTES));
+        let Ok(()) = self.visit(note, || Ok::<(), std::convert::Infallible>(()));
         seen.sort_unstable();
         // Some more than needed, so that it is not needed again at once.
         let mut excess = bytes - bytes_max / 10 * 9;
@@ -172,12 +192,20 @@ impl Inboxes {
         self.keep(|inbox| inbox.seen_at > unseen_until);
     }
 
-    /// Shows every inbox that is filled, one shard at a time.
-    pub fn visit(&self, mut visitor: impl FnMut(Id, &Inbox)) {
+    /// Shows every inbox that is filled, one shard at a time, and says when it is through with one. The locks of the shards are what
+    /// the writer may wait for: nothing that takes long may be done but between two shards.
+    pub fn visit<E>(
+        &self,
+        mut visitor: impl FnMut(Id, &Inbox),
+        mut between: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
         for shard in &self.shards {
             let shard = shard.lock();
             shard.iter().filter(|(_, inbox)| !inbox.is_filling()).for_each(|(&of, inbox)| visitor(of, inbox));
+            drop(shard);
+            between()?;
         }
+        Ok(())
     }
 }
 
@@ -194,18 +222,21 @@ mod tests {
         let inboxes = inboxes();
         let (a, b) = (Id::Integer(1), Id::Integer(2));
         inboxes.push(a, b"x");
-        inboxes.begin(b, 5);
+        let earlier = inboxes.begin(b, 5);
+        let ticket = inboxes.begin(b, 5);
         assert!(inboxes.read(b, 5).is_none(), "it is not filled");
         inboxes.push(b, b"c");
-        inboxes.fill(b, &[b"d".to_vec(), b"b".to_vec()], false);
-        inboxes.fill(b, &[b"a".to_vec()], false);
+        inboxes.fill(b, earlier, &[b"a".to_vec()], None);
+        assert!(inboxes.read(b, 5).is_none(), "somebody else fills it");
+        inboxes.fill(b, ticket, &[b"d".to_vec(), b"b".to_vec()], None);
+        inboxes.fill(b, ticket, &[b"a".to_vec()], None);
         assert_eq!(inboxes.read(b, 5).unwrap().keys(), b"bcd");
         inboxes.remove(b, &[b"c".to_vec()]);
         assert_eq!((inboxes.has(a), inboxes.has(b)), (false, true));
         assert_eq!(inboxes.figures().0, 1);
         inboxes.clear();
         assert_eq!(inboxes.figures().1, 0);
-        inboxes.fill(b, &[], false);
+        inboxes.fill(b, ticket, &[], None);
         assert!(!inboxes.has(b), "what was dropped while it was filled stays dropped");
     }
 
@@ -213,8 +244,8 @@ mod tests {
     fn the_longest_unseen_are_dropped_first() {
         let inboxes = inboxes();
         for user in 0..100 {
-            inboxes.begin(Id::Integer(user), user);
-            inboxes.fill(Id::Integer(user), &[], false);
+            let ticket = inboxes.begin(Id::Integer(user), user);
+            inboxes.fill(Id::Integer(user), ticket, &[], None);
         }
         inboxes.tidy(10, usize::MAX);
         assert_eq!(inboxes.figures().0, 90);

@@ -15,11 +15,11 @@ mod snapshot;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::Delivery as Mode;
+use kinfolk_core::feed::{Delivery as Mode, PostKey};
 use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Position, Result, Timestamp};
 
 use self::deliveries::{Deliveries, Delivery, Job};
-use self::inbox::Capacity;
+use self::inbox::{Capacity, Key, pack};
 use self::inboxes::Inboxes;
 use crate::log::{Event, EventBody};
 use crate::settings::Settings;
@@ -28,7 +28,7 @@ use crate::store::Store;
 pub use deliver::run;
 pub use page::{Wanted, page};
 use snapshot::load;
-pub use snapshot::save;
+pub use snapshot::{forget_all, save};
 
 /// The feeds of all users.
 pub struct Feeds {
@@ -58,10 +58,13 @@ impl Feeds {
     /// Takes note of events whose rows are there, before they are visible.
     pub fn take_note(&self, events: &[Event]) {
         let Some(newest) = events.last().map(|event| event.position) else { return };
-        // The edges of a store without inboxes, which is most of what happens, are none of our business.
-        let nobody_reads = self.inboxes.is_empty();
-        if nobody_reads && events.iter().all(|event| !matches!(event.body, EventBody::Posted(_))) {
-            return self.deliveries.add(&[], newest);
+        // Inboxes first: whoever finds nothing undelivered must not find an inbox that waits for it.
+        if self.deliveries.are_too_many() {
+            tracing::warn!(
+                "too much is undelivered: inboxes are dropped, and filled again when their users come"
+            );
+            self.inboxes.clear();
+            self.deliveries.clear();
         }
         let job =
             |event: &Event| Some(Delivery { position: event.position, at: event.at, job: self.job(event)? });
@@ -90,7 +93,7 @@ impl Feeds {
                 (posted.delivery == Mode::Push).then_some(Job::Push { author, key, after: None })
             }
             EventBody::PostDeleted { id, author, created_at } => {
-                let key = kinfolk_core::feed::PostKey { since: *created_at, id: *id };
+                let key = PostKey { since: *created_at, id: *id };
                 Some(Job::TakeBack { author: *author, key, after: None })
             }
             EventBody::Imported { .. } => {
@@ -138,6 +141,30 @@ pub fn restore(store: &Store) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// How many posts of any delivery are looked at for one that is pushed.
+const LOOKED_AT_FOR_ONE: usize = 4;
+
+/// The newest posts that are pushed, up to so many, of those that come from new to old; and the key from which these are
+/// all, unless they are all from the beginning. Posts that are pulled are passed over, but not for ever.
+fn newest_pushed(
+    most: usize,
+    mut next: impl FnMut() -> Result<Option<(PostKey, Mode)>>,
+) -> Result<(Vec<Key>, Option<Key>)> {
+    let most = most.max(1);
+    let (mut newest, mut last, mut looked_at) = (Vec::new(), None, 0);
+    while let Some((key, mode)) = next()? {
+        if newest.len() == most || looked_at == most * LOOKED_AT_FOR_ONE {
+            return Ok((newest, last));
+        }
+        looked_at += 1;
+        last = Some(pack(key));
+        if mode == Mode::Push {
+            newest.push(pack(key));
+        }
+    }
+    Ok((newest, None))
 }
 
 /// The time in milliseconds.

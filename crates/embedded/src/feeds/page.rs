@@ -8,8 +8,9 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 
 use super::deliveries::Undelivered;
-use super::inbox::{Inbox, Key, pack, unpack};
+use super::inbox::{Inbox, unpack};
 use super::merge::{Merge, Source};
+use super::newest_pushed;
 use crate::store::Store;
 
 /// Whose feed, from where on, and how much.
@@ -58,7 +59,7 @@ impl<'a> Reader<'a> {
         }
         if let Some(reach) = reach.filter(|_| posts.len() < limit) {
             let after = after.filter(|&after| after > reach).unwrap_or(reach);
-            self.show(self.merge_authors(&followees, Some(after), |_| true)?, &mut posts)?;
+            self.show(self.merge_authors(&followees, Some(after))?, &mut posts)?;
         }
         Ok(posts)
     }
@@ -67,23 +68,18 @@ impl<'a> Reader<'a> {
     fn fill(&self, now: u64) -> Result<Inbox> {
         let (feeds, of) = (&self.store.feeds, self.wanted.of);
         let capacity = feeds.inboxes.capacity();
-        feeds.inboxes.begin(of, now);
+        let ticket = feeds.inboxes.begin(of, now);
         // Read after the inbox is there: whoever is followed later is brought in by itself.
         let followees = self.store.index.followees(EdgeKind::Follow, of);
-        let mut merge = self.merge_authors(&followees, None, |mode| mode == Mode::Push)?;
-        let mut newest: Vec<Key> = Vec::with_capacity(capacity.entries);
-        let mut more = false;
-        while let Some(key) = merge.next()? {
-            if newest.len() == capacity.entries {
-                more = true;
-                break;
-            }
-            newest.push(pack(key));
-        }
-        feeds.inboxes.fill(of, &newest, more);
+        let mut merge = self.merge_authors(&followees, None)?;
+        let (newest, from) = newest_pushed(capacity.entries, || {
+            self.require_wanted()?;
+            merge.next()
+        })?;
+        feeds.inboxes.fill(of, ticket, &newest, from.as_deref());
         // What is here was complete a moment ago; what came meanwhile is in the shared one, for the next page.
-        let mut inbox = Inbox::filling(now);
-        inbox.fill(&newest, more, capacity);
+        let mut inbox = Inbox::filling(now, ticket);
+        inbox.fill(ticket, &newest, from.as_deref(), capacity);
         Ok(feeds.inboxes.read(of, now).unwrap_or(inbox))
     }
 
@@ -104,15 +100,18 @@ impl<'a> Reader<'a> {
             inbox.keys().chunks(key_len).rev().filter_map(|key| unpack(ids, key)).filter(is_wanted).collect();
         let mut posted: Vec<PostKey> = undelivered.posts.iter().copied().filter(is_wanted).collect();
         posted.sort_unstable();
+        let pushed = |key| Ok((key, Mode::Push));
         let mut sources: Vec<Source<'a>> =
-            vec![Box::new(delivered.into_iter().map(Ok)), Box::new(posted.into_iter().map(Ok))];
+            vec![Box::new(delivered.into_iter().map(pushed)), Box::new(posted.into_iter().map(pushed))];
         let mut add = |author: Id, mode: Mode| {
-            let posts = self.posts_of(author, after, move |other| other == mode);
-            let within = posts.take_while(move |key| match key {
-                Ok(key) => reach.is_none_or(|reach| *key <= reach),
+            let posts = self.store.posts.by_author(author, after);
+            // No further than the inbox reaches, whatever is found there.
+            let within = posts.take_while(move |post| match post {
+                Ok((key, _)) => reach.is_none_or(|reach| *key <= reach),
                 Err(_) => true,
             });
-            sources.push(Box::new(within));
+            sources
+                .push(Box::new(within.filter(move |post| post.as_ref().map_or(true, |post| post.1 == mode))));
         };
         self.pulled(followees).into_iter().for_each(|author| add(author, Mode::Pull));
         undelivered.authors.iter().for_each(|&author| add(author, Mode::Push));
@@ -127,29 +126,11 @@ impl<'a> Reader<'a> {
         few.iter().copied().filter(|id| many.binary_search(id).is_ok()).collect()
     }
 
-    fn posts_of(
-        &self,
-        author: Id,
-        after: Option<PostKey>,
-        is_wanted: impl Fn(Mode) -> bool + 'a,
-    ) -> impl Iterator<Item = Result<PostKey>> + 'a {
-        let posts = self.store.posts.by_author(author, after);
-        posts.filter_map(move |post| match post {
-            Ok((key, mode)) => is_wanted(mode).then_some(Ok(key)),
-            Err(error) => Some(Err(error)),
-        })
-    }
-
-    fn merge_authors(
-        &self,
-        authors: &[Id],
-        after: Option<PostKey>,
-        is_wanted: impl Fn(Mode) -> bool + Copy + 'a,
-    ) -> Result<Merge<'a>> {
+    fn merge_authors(&self, authors: &[Id], after: Option<PostKey>) -> Result<Merge<'a>> {
         let mut sources: Vec<Source<'a>> = Vec::with_capacity(authors.len());
         for &author in authors {
             self.require_wanted()?;
-            sources.push(Box::new(self.posts_of(author, after, is_wanted)));
+            sources.push(Box::new(self.store.posts.by_author(author, after)));
         }
         Merge::new(sources)
     }
@@ -162,7 +143,7 @@ impl<'a> Reader<'a> {
     fn show(&self, mut merge: Merge<'_>, posts: &mut Vec<Post>) -> Result<()> {
         let Wanted { of, limit, .. } = self.wanted;
         while posts.len() < limit
-            && let Some(key) = merge.next()?
+            && let Some((key, _)) = merge.next()?
         {
             self.require_wanted()?;
             if let Some(PostState::Present(post, _)) = self.store.posts.state(key.id)?

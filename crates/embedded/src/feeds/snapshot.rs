@@ -9,6 +9,7 @@
 //! Little-endian but for ids and keys. Inboxes hold everything up to the position, and perhaps what came later. A snapshot
 //! that is missing or damaged is not an error: inboxes are filled when their users come.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
@@ -50,15 +51,14 @@ pub fn save(store: &Store) -> Result<()> {
         let mut out =
             Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
         out.bytes(&header(store.identity.ids, store.identity.epoch, position))?;
-        let mut result = Ok(());
-        let mut record = Vec::new();
-        store.feeds.inboxes.visit(|of, inbox| {
-            encode(&mut record, of, inbox);
-            if result.is_ok() {
-                result = out.bytes(&record);
-            }
-        });
-        result?;
+        let records = RefCell::new(Vec::new());
+        let write_records = || {
+            let mut records = records.borrow_mut();
+            let written = out.bytes(&records);
+            records.clear();
+            written
+        };
+        store.feeds.inboxes.visit(|of, inbox| encode(&mut records.borrow_mut(), of, inbox), write_records)?;
         out.bytes(&[0])?;
         let checksum = out.checksum;
         out.bytes(&checksum.to_le_bytes())?;
@@ -70,7 +70,6 @@ pub fn save(store: &Store) -> Result<()> {
 }
 
 fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
-    record.clear();
     record.push(1);
     raw::push_id(record, of);
     record.extend_from_slice(&inbox.seen_at.to_le_bytes());
@@ -78,6 +77,12 @@ fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
     record.extend_from_slice(inbox.complete_from().unwrap_or_default());
     record.extend_from_slice(&(inbox.keys().len() as u32).to_le_bytes());
     record.extend_from_slice(inbox.keys());
+}
+
+/// Drops all inboxes, also the stored ones.
+pub fn forget_all(store: &Store) -> Result<()> {
+    store.feeds.inboxes.clear();
+    remove_file(&store.folder.join(FILE_NAME))
 }
 
 /// What was stored: inboxes, and up to where they are complete.
