@@ -83,8 +83,8 @@ pub enum Error {
         /// The oldest position in the log.
         oldest: Position,
     },
-    /// More writes are waiting than the store can take.
-    #[error("too many writes are waiting; try again")]
+    /// More requests are waiting than the store can take.
+    #[error("too many requests are waiting; try again")]
     Overloaded {
         /// When to try again.
         retry_after: Duration,

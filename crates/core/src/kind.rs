@@ -35,7 +35,7 @@ impl EdgeKind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The name used in messages.
+    /// The name used in messages and change events; removing an edge has `un` before it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Follow => "follow",
@@ -44,21 +44,8 @@ impl EdgeKind {
             Self::Like => "like",
             Self::Membership => "membership",
             Self::Share => "share",
-            Self::Dismissal => "dismissal",
-        }
-    }
-
-    /// What making an edge of this kind is called in change events; removing one has `un` before it.
-    pub fn verb(self) -> &'static str {
-        match self {
             Self::Dismissal => "dismiss",
-            other => other.name(),
         }
-    }
-
-    /// The kind of that verb.
-    pub fn from_verb(verb: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.verb() == verb)
     }
 
     /// The kind of that name.
@@ -83,13 +70,12 @@ mod tests {
                 (4, "like"),
                 (5, "membership"),
                 (6, "share"),
-                (7, "dismissal")
+                (7, "dismiss")
             ]
         );
         for kind in EdgeKind::ALL {
             assert_eq!(EdgeKind::from_number(kind.number()), Some(kind));
             assert_eq!(EdgeKind::from_name(kind.name()), Some(kind));
-            assert_eq!(EdgeKind::from_verb(kind.verb()), Some(kind));
         }
         assert_eq!(EdgeKind::from_number(0), None);
     }

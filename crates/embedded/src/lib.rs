@@ -460,7 +460,8 @@ impl EdgeStore for Embedded {
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
             plan.run(&store, (after, limit), is_given_up)
         };
-        self.store.walkers.run(work).await
+        let about = sets.first().map_or(Id::Integer(0), |set| set.of);
+        self.store.walkers.run(about, work).await
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
@@ -474,7 +475,7 @@ impl SuggestionStore for Embedded {
         let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
             store.candidates(of, bounds, scratch, is_given_up)
         };
-        self.store.walkers.run(work).await
+        self.store.walkers.run(of, work).await
     }
 
     async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {

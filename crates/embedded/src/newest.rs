@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use std::hash::BuildHasher;
 
 const SHARDS: usize = 64;
-/// How many lists are kept in all. One of 500 takes 2 KB.
-const LISTS_MAX: usize = 16 << 10;
+/// How many numbers are kept in all: 32 MiB.
+const NUMBERS_MAX: usize = 8 << 20;
 
 /// The cache.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct Newest {
 struct Shard {
     /// How often a user of this shard has changed.
     changes: u64,
+    /// How many numbers there are in the lists.
+    numbers: usize,
     lists: HashMap<Id, List, RandomState>,
 }
 
@@ -61,12 +63,7 @@ impl Newest {
         let numbers: Arc<[u32]> = load()?.into();
         let mut shard = shard.lock();
         if shard.changes == changes {
-            if shard.lists.len() >= LISTS_MAX / SHARDS
-                && let Some(&other) = shard.lists.keys().next()
-            {
-                shard.lists.remove(&other);
-            }
-            shard.lists.insert(of, List { asked: most, numbers: Arc::clone(&numbers) });
+            shard.keep(of, List { asked: most, numbers: Arc::clone(&numbers) });
         }
         Ok(numbers)
     }
@@ -75,15 +72,33 @@ impl Newest {
     pub fn changed(&self, of: Id) {
         let mut shard = self.shard(of).lock();
         shard.changes += 1;
-        shard.lists.remove(&of);
+        shard.forget(of);
     }
 
     /// Anybody may have changed.
     pub fn all_changed(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock();
-            shard.changes += 1;
-            shard.lists.clear();
+            *shard = Shard { changes: shard.changes + 1, ..Shard::default() };
+        }
+    }
+}
+
+impl Shard {
+    fn keep(&mut self, of: Id, list: List) {
+        self.forget(of);
+        self.numbers += list.numbers.len();
+        while self.numbers > NUMBERS_MAX / SHARDS
+            && let Some(&other) = self.lists.keys().next()
+        {
+            self.forget(other);
+        }
+        self.lists.insert(of, list);
+    }
+
+    fn forget(&mut self, of: Id) {
+        if let Some(list) = self.lists.remove(&of) {
+            self.numbers -= list.numbers.len();
         }
     }
 }
@@ -121,10 +136,14 @@ mod tests {
     #[test]
     fn it_stays_within_its_size() {
         let newest = Newest::new();
-        for id in 0..LISTS_MAX as u64 * 2 {
-            newest.get(Id::Integer(id), 1, || Ok(vec![1])).unwrap();
+        for id in 0..200 {
+            newest.get(Id::Integer(id), 100_000, || Ok(vec![1; 100_000])).unwrap();
         }
-        let kept: usize = newest.shards.iter().map(|shard| shard.lock().lists.len()).sum();
-        assert!(kept <= LISTS_MAX);
+        for shard in &newest.shards {
+            let shard = shard.lock();
+            let kept: usize = shard.lists.values().map(|list| list.numbers.len()).sum();
+            assert_eq!(kept, shard.numbers);
+            assert!(kept <= NUMBERS_MAX / SHARDS || shard.lists.len() == 1);
+        }
     }
 }

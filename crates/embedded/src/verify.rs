@@ -300,6 +300,8 @@ fn mend(store: &Store, difference: &Difference) -> Result<()> {
         Difference::Followees { kind, follower } => {
             let followees: Vec<Id> = store.rows.followees(kind, follower).collect::<Result<_>>()?;
             store.index.replace_followees(kind, follower, &followees);
+            // Those who have a number only now were left out of what is kept.
+            store.newest.changed(follower);
         }
         Difference::FollowerCount { kind, id, is, .. } => {
             store.index.set_follower_count(kind, id, u32::try_from(is).unwrap_or(u32::MAX));

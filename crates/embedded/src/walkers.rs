@@ -1,19 +1,28 @@
 //! Threads for work in a request that takes longer than a protocol's thread may wait: walks and large overlaps.
 //!
 //! There are as many as the machine has cores, and each does one thing at a time: whoever asks meanwhile waits in
-//! order of asking, without a thread. They run at a low priority, so that checks and writes come first.
+//! order of asking, without a thread. Of those who ask about one user only one is in that line, so that asking often for
+//! one does not keep others waiting. The threads run at a low priority, so that checks and writes come first.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use kinfolk_core::{Error, Result};
+use foldhash::fast::RandomState;
+use kinfolk_core::{Error, Id, Result};
 use parking_lot::{Condvar, Mutex};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::index::Scratch;
 use crate::maintenance;
+
+/// How many callers may wait for their turn.
+const WAITING_MAX: u64 = 1_024;
+/// When to try again, where more do.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
 
@@ -22,6 +31,8 @@ pub struct Walkers {
     /// As many as there are threads: so many jobs are under way.
     turns: Arc<Semaphore>,
     threads: usize,
+    /// For each user that somebody asks about, one place in the line.
+    places: Mutex<HashMap<Id, Arc<Semaphore>, RandomState>>,
     jobs: Mutex<Jobs>,
     added: Condvar,
     counters: Counters,
@@ -57,6 +68,7 @@ impl Walkers {
         Arc::new(Self {
             turns: Arc::new(Semaphore::new(threads)),
             threads,
+            places: Mutex::default(),
             jobs: Mutex::default(),
             added: Condvar::new(),
             counters: Counters::default(),
@@ -92,12 +104,14 @@ impl Walkers {
         }
     }
 
-    /// Does something on a walker's thread. The work is told how to see whether the caller has gone.
+    /// Does something about a user on a walker's thread. The work is told how to see whether the caller has gone.
     pub async fn run<T: Send + 'static>(
         self: &Arc<Self>,
+        about: Id,
         work: impl FnOnce(&mut Scratch, &dyn Fn() -> bool) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let waiting = Waiting::new(self);
+        let waiting = Waiting::new(self)?;
+        let _place = self.place(about).await?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)?;
         drop(waiting);
         let (reply, answer) = oneshot::channel();
@@ -114,6 +128,16 @@ impl Walkers {
         };
         self.add(Box::new(job));
         answer.await.map_err(|_| Error::Closed)?
+    }
+
+    /// Waits until nobody else who asks about a user is in the line.
+    async fn place(&self, about: Id) -> Result<Place<'_>> {
+        let place =
+            Arc::clone(self.places.lock().entry(about).or_insert_with(|| Arc::new(Semaphore::new(1))));
+        // Also one that stops waiting leaves nothing behind.
+        let mut place = Place { walkers: self, about, place, taken: None };
+        place.taken = Some(Arc::clone(&place.place).acquire_owned().await.map_err(|_| Error::Closed)?);
+        Ok(place)
     }
 
     /// Hands a job to a thread; where the threads are about to end it is dropped, which its caller notices.
@@ -135,7 +159,29 @@ impl Walkers {
             }
             let Some(job) = jobs.waiting.pop_front() else { return };
             drop(jobs);
-            job(&mut scratch);
+            // A job that panics takes neither its thread with it nor what it has left half-done.
+            if std::panic::catch_unwind(AssertUnwindSafe(|| job(&mut scratch))).is_err() {
+                scratch = Scratch::default();
+            }
+        }
+    }
+}
+
+/// A place in the line, taken or waited for.
+struct Place<'a> {
+    walkers: &'a Walkers,
+    about: Id,
+    place: Arc<Semaphore>,
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.taken = None;
+        let mut places = self.walkers.places.lock();
+        // One for the map and one for this: nobody else waits for it.
+        if Arc::strong_count(&self.place) == 2 {
+            places.remove(&self.about);
         }
     }
 }
@@ -144,9 +190,10 @@ impl Walkers {
 struct Waiting<'a>(&'a Walkers);
 
 impl<'a> Waiting<'a> {
-    fn new(walkers: &'a Walkers) -> Self {
-        walkers.counters.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(walkers)
+    fn new(walkers: &'a Walkers) -> Result<Self> {
+        let before = walkers.counters.waiting.fetch_add(1, Ordering::Relaxed);
+        let waiting = Self(walkers);
+        if before < WAITING_MAX { Ok(waiting) } else { Err(Error::Overloaded { retry_after: RETRY_AFTER }) }
     }
 }
 
@@ -164,16 +211,38 @@ mod tests {
 
     use super::*;
 
+    const ABOUT: Id = Id::Integer(1);
+
+    #[test]
+    fn of_those_who_ask_about_one_user_one_is_in_the_line() {
+        let walkers = Walkers::new();
+        let waker = std::task::Waker::noop();
+        let mut context = std::task::Context::from_waker(waker);
+        let ask = |about| {
+            let walkers = Arc::clone(&walkers);
+            Box::pin(async move { walkers.run(Id::Integer(about), move |_, _| Ok(about)).await })
+        };
+        // No thread runs yet: each takes its place, and the first of a user the turn.
+        let mut calls: Vec<_> = [1, 1, 1, 2].map(ask).into();
+        for call in &mut calls {
+            assert!(call.as_mut().poll(&mut context).is_pending());
+        }
+        assert_eq!(walkers.jobs.lock().waiting.len(), 2.min(walkers.threads));
+        drop(calls);
+        assert!(walkers.places.lock().is_empty());
+        assert_eq!(walkers.figures().waiting, 0);
+    }
+
     #[test]
     fn work_is_done_elsewhere_and_answered() {
         let walkers = Walkers::new();
         let threads = walkers.start().unwrap();
-        let name =
-            block_on(walkers.run(|_, _| Ok(std::thread::current().name().map(str::to_owned)))).unwrap();
+        let name = block_on(walkers.run(ABOUT, |_, _| Ok(std::thread::current().name().map(str::to_owned))))
+            .unwrap();
         assert_eq!(name.as_deref(), Some("kinfolk-walker"));
         walkers.stop();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        assert!(matches!(block_on(walkers.run(|_, _| Ok(()))), Err(Error::Closed)));
+        assert!(matches!(block_on(walkers.run(ABOUT, |_, _| Ok(()))), Err(Error::Closed)));
         assert_eq!((walkers.figures().done, walkers.figures().waiting), (1, 0));
     }
 
@@ -183,7 +252,7 @@ mod tests {
         let threads = walkers.start().unwrap();
         let (started, has_started) = mpsc::channel();
         let (seen, was_seen) = mpsc::channel();
-        let mut call = Box::pin(walkers.run(move |_, is_given_up| {
+        let mut call = Box::pin(walkers.run(ABOUT, move |_, is_given_up| {
             started.send(()).unwrap();
             while !is_given_up() {
                 std::thread::yield_now();

@@ -95,6 +95,11 @@ pub struct WalkBounds {
     pub ranking: Ranking,
 }
 
+impl WalkBounds {
+    /// The most results that make sense: more than anybody reads.
+    pub const RESULTS_MAX: usize = 1_000;
+}
+
 /// What a deployment sets about suggestions.
 #[derive(Clone, Copy, Debug)]
 pub struct SuggestSettings {
@@ -111,7 +116,7 @@ pub struct SuggestSettings {
 impl Default for SuggestSettings {
     fn default() -> Self {
         Self {
-            results_max: 1_000,
+            results_max: WalkBounds::RESULTS_MAX,
             per_node: 500,
             fresh_for: Duration::from_secs(24 * 60 * 60),
             dismissed_max: 100_000,

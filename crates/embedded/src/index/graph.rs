@@ -99,6 +99,20 @@ impl<K: RawId> KindGraph<K> {
         number
     }
 
+    /// All ids by number, copied in short turns: the writer adds to them.
+    fn copied_ids(&self) -> Vec<K> {
+        const IDS_IN_A_TURN: usize = 1 << 16;
+        let mut copied = Vec::with_capacity(self.ids.read().len());
+        loop {
+            let ids = self.ids.read();
+            let rest = &ids[copied.len()..];
+            if rest.is_empty() {
+                return copied;
+            }
+            copied.extend_from_slice(&rest[..rest.len().min(IDS_IN_A_TURN)]);
+        }
+    }
+
     fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
         let (shard, hash) = self.locate(id);
         let mut table = shard.write();
@@ -300,7 +314,7 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
 
     fn users_by_id(&self, after: Option<Id>) -> UsersById {
         let after = after.map(K::from_id);
-        let mut ids = self.ids.read().clone();
+        let mut ids = self.copied_ids();
         ids.retain(|&id| after.is_none_or(|after| id > after));
         ids.sort_unstable();
         UsersById { len: ids.len(), get: Box::new(move |place| ids[place].to_id()) }
@@ -342,7 +356,7 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         }
         out.number(u32::MAX)?;
         // Copied, so that the writer does not wait for the disk.
-        let ids = self.ids.read().clone();
+        let ids = self.copied_ids();
         let mut bytes = Vec::with_capacity(ids.len() * K::LEN);
         ids.iter().for_each(|id| id.push_to(&mut bytes));
         out.ids(&bytes)

@@ -65,18 +65,26 @@ impl<K: RawId> KindGraph<K> {
         shard.read().find(of, hash).map(|user| user.following.to_vec()).unwrap_or_default()
     }
 
+    /// The ids behind numbers, in the same order, looked up in short turns: the writer adds to them.
+    pub(super) fn ids_of(&self, numbers: &[u32]) -> Vec<K> {
+        const IDS_IN_A_TURN: usize = 1 << 12;
+        let mut found = Vec::with_capacity(numbers.len());
+        for turn in numbers.chunks(IDS_IN_A_TURN) {
+            let ids = self.ids.read();
+            found.extend(turn.iter().map(|&number| ids[number as usize]));
+        }
+        found
+    }
+
     /// Keeps those who follow a user. Shard by shard: one lock for all users in a shard, and look-ups that don't wait
     /// for each other.
     pub(super) fn retain_followers_of(&self, numbers: &mut Vec<u32>, of: K) {
         let Some(target) = self.number(of) else { return numbers.clear() };
-        let ids = self.ids.read();
-        let located = numbers.iter().map(|&number| {
-            let id = ids[number as usize];
+        let located = numbers.iter().zip(self.ids_of(numbers)).map(|(&number, id)| {
             let (shard, hash) = self.place(id);
             (shard as u32, number, hash, id)
         });
         let mut located: Vec<(u32, u32, u32, K)> = located.collect();
-        drop(ids);
         located.sort_unstable_by_key(|&(shard, ..)| shard);
         debug_assert!(located.iter().all(|&(shard, ..)| (shard as usize) < SHARDS));
         numbers.clear();
@@ -92,9 +100,7 @@ impl<K: RawId> KindGraph<K> {
 
     /// Up to `limit` of the users with these numbers by id, after one if it is given.
     pub(super) fn page_of(&self, numbers: &[u32], after: Option<K>, limit: usize) -> Vec<Id> {
-        let ids = self.ids.read();
-        let mut found: Vec<K> = numbers.iter().map(|&number| ids[number as usize]).collect();
-        drop(ids);
+        let mut found = self.ids_of(numbers);
         found.retain(|&id| after.is_none_or(|after| id > after));
         if limit < found.len() {
             found.select_nth_unstable(limit);

@@ -58,11 +58,14 @@ struct Tally {
 struct Counted {
     number: u32,
     tally: Tally,
+    /// The share of neighbours, where that is what candidates are ranked by.
+    jaccard: f64,
 }
 
 /// A candidate with all that it is ranked by.
 struct Candidate<K> {
     id: K,
+    number: u32,
     tally: Tally,
     jaccard: f64,
 }
@@ -94,6 +97,8 @@ pub struct Scratch {
     met: Box<[u32; BLOCK + 1]>,
     /// Copies of lists, one after another.
     numbers: Vec<u32>,
+    /// How many of them there may be at a time.
+    copied_max: usize,
 }
 
 impl Default for Scratch {
@@ -104,6 +109,7 @@ impl Default for Scratch {
             tallies: tallies.try_into().expect("it has the length of a block"),
             met: met.try_into().expect("it has one more than a block"),
             numbers: Vec::new(),
+            copied_max: COPIED_MAX,
         }
     }
 }
@@ -116,17 +122,20 @@ impl<K: RawId> KindGraph<K> {
             return Ok(Vec::new());
         }
         let excluded = self.excluded(of, &followed, walk.dismissed);
-        let (mut between, are_copied) = self.between(of, &followed, walk, &mut scratch.numbers)?;
-        let mut found = Found { bounds: walk.bounds, candidates: Vec::new(), count_min: 1 };
+        let (mut between, are_copied) = self.between(of, &followed, walk, scratch)?;
+        let share = |number: u32, count: u32| self.share(number, count, followed.len() as u64);
+        let mut found = Found { bounds: walk.bounds, share: &share, candidates: Vec::new(), count_min: 1 };
         if are_copied {
             scratch.count(&mut between, &excluded, &mut found);
         } else {
-            for part in self.parts(&between) {
+            for part in self.parts(&between, scratch.copied_max) {
                 self.copy_part(&mut between, &part, walk, &mut scratch.numbers)?;
                 scratch.count(&mut between, &excluded, &mut found);
             }
         }
-        let best = self.best(found, followed.len() as u64);
+        // One with very many paths must not keep its memory for good.
+        scratch.numbers.shrink_to(scratch.copied_max);
+        let best = self.best(found);
         Ok(best.into_iter().map(|candidate| candidate.suggestion(&between)).collect())
     }
 
@@ -146,16 +155,17 @@ impl<K: RawId> KindGraph<K> {
         of: K,
         followed: &[u32],
         walk: &Walk<'_>,
-        numbers: &mut Vec<u32>,
+        Scratch { numbers, copied_max, .. }: &mut Scratch,
     ) -> Result<(Vec<Between<K>>, bool)> {
         let newest = if followed.len() > walk.most() { Some((walk.newest)(of.to_id())?) } else { None };
         let mut between = Vec::with_capacity(newest.as_deref().unwrap_or(followed).len());
-        let ids = self.ids.read();
-        between.extend(newest.as_deref().unwrap_or(followed).iter().map(|&number| {
-            let id = ids[number as usize];
-            Between { id, weight: Score::default(), leads_to: 0, list: 0..0 }
+        let ids = self.ids_of(newest.as_deref().unwrap_or(followed));
+        between.extend(ids.into_iter().map(|id| Between {
+            id,
+            weight: Score::default(),
+            leads_to: 0,
+            list: 0..0,
         }));
-        drop(ids);
         numbers.clear();
         let mut are_copied = true;
         for one in &mut between {
@@ -163,7 +173,7 @@ impl<K: RawId> KindGraph<K> {
             self.with_list(one.id, walk, |edges, list| {
                 one.weight = weight(edges);
                 one.leads_to = list.len();
-                are_copied &= numbers.len() + list.len() <= COPIED_MAX;
+                are_copied &= numbers.len() + list.len() <= *copied_max;
                 if are_copied {
                     one.list = append(numbers, list);
                 }
@@ -189,9 +199,9 @@ impl<K: RawId> KindGraph<K> {
     }
 
     /// Parts of all numbers, so that copies of the lists within one stay within bounds, roughly.
-    fn parts(&self, between: &[Between<K>]) -> Vec<Range<u32>> {
+    fn parts(&self, between: &[Between<K>], copied_max: usize) -> Vec<Range<u32>> {
         let paths: usize = between.iter().map(|one| one.leads_to).sum();
-        let count = paths.div_ceil(COPIED_MAX).clamp(1, BLOCK) as u32;
+        let count = paths.div_ceil(copied_max).clamp(1, BLOCK) as u32;
         let width = (self.ids.read().len() as u32 / count).max(1);
         let end = |part: u32| if part + 1 == count { u32::MAX } else { (part + 1) * width };
         (0..count).map(|part| part * width..end(part)).collect()
@@ -218,23 +228,24 @@ impl<K: RawId> KindGraph<K> {
         Ok(())
     }
 
+    /// What share of neighbours those are through whom somebody is known.
+    fn share(&self, number: u32, count: u32, following: u64) -> f64 {
+        let id = self.ids.read()[number as usize];
+        let (shard, hash) = self.locate(id);
+        let followers = shard.read().find(id, hash).map_or(0, |user| user.followers);
+        jaccard(u64::from(count), following, u64::from(followers))
+    }
+
     /// The best candidates, ranked.
-    fn best(&self, mut found: Found, following: u64) -> Vec<Candidate<K>> {
+    fn best(&self, mut found: Found<'_>) -> Vec<Candidate<K>> {
         found.drop_hopeless();
-        let Found { bounds, candidates, .. } = found;
-        let ids = self.ids.read();
-        let candidate =
-            |Counted { number, tally }| Candidate { id: ids[number as usize], tally, jaccard: 0.0 };
-        let mut best: Vec<Candidate<K>> = candidates.into_iter().map(candidate).collect();
-        drop(ids);
-        let share = |candidate: &mut Candidate<K>| {
-            let (shard, hash) = self.locate(candidate.id);
-            let followers = shard.read().find(candidate.id, hash).map_or(0, |user| user.followers);
-            candidate.jaccard = jaccard(u64::from(candidate.tally.count), following, u64::from(followers));
+        let Found { bounds, share, candidates, .. } = found;
+        let ids = self.ids_of(&candidates.iter().map(|candidate| candidate.number).collect::<Vec<_>>());
+        let candidate = |(counted, id): (Counted, K)| {
+            let Counted { number, tally, jaccard } = counted;
+            Candidate { id, number, tally, jaccard }
         };
-        if bounds.ranking == Ranking::Jaccard {
-            best.iter_mut().for_each(share);
-        }
+        let mut best: Vec<Candidate<K>> = candidates.into_iter().zip(ids).map(candidate).collect();
         let rank =
             |one: &Candidate<K>, other: &Candidate<K>| bounds.ranking.compare_keys(one.key(), other.key());
         if best.len() > bounds.results {
@@ -243,7 +254,7 @@ impl<K: RawId> KindGraph<K> {
         }
         best.sort_unstable_by(rank);
         if bounds.ranking != Ranking::Jaccard {
-            best.iter_mut().for_each(share);
+            best.iter_mut().for_each(|one| one.jaccard = share(one.number, one.tally.count));
         }
         best
     }
@@ -266,18 +277,22 @@ fn append(numbers: &mut Vec<u32>, list: &[u32]) -> Range<usize> {
 }
 
 /// The candidates so far that may be among the best.
-struct Found {
+struct Found<'a> {
     bounds: WalkBounds,
+    /// The share of neighbours of a candidate that was met so often.
+    share: &'a dyn Fn(u32, u32) -> f64,
     candidates: Vec<Counted>,
     /// Those that were met less often than this can't be.
     count_min: u32,
 }
 
-impl Found {
+impl Found<'_> {
     #[inline]
     fn push(&mut self, number: u32, tally: Tally) {
         if tally.count >= self.count_min {
-            self.candidates.push(Counted { number, tally });
+            let is_shown = self.bounds.ranking == Ranking::Jaccard;
+            let jaccard = if is_shown { (self.share)(number, tally.count) } else { 0.0 };
+            self.candidates.push(Counted { number, tally, jaccard });
         }
     }
 
@@ -289,15 +304,15 @@ impl Found {
 
     /// Drops candidates that can't be among the best. Those that rank equal to the last of the best up to the id stay.
     fn drop_hopeless(&mut self) {
-        let Self { bounds, candidates, count_min } = self;
-        if bounds.ranking == Ranking::Jaccard || candidates.len() <= bounds.results {
+        let Self { bounds, candidates, count_min, .. } = self;
+        if candidates.len() <= bounds.results {
             return;
         }
         if bounds.ranking == Ranking::Count {
             *count_min = count_of_last(candidates, bounds.results);
             candidates.retain(|candidate| candidate.tally.count >= *count_min);
         }
-        let key = |of: &Counted| (of.tally.count, of.tally.score, 0.0, 0);
+        let key = |of: &Counted| (of.tally.count, of.tally.score, of.jaccard, 0);
         let rank = |one: &Counted, other: &Counted| bounds.ranking.compare_keys(key(one), key(other));
         let last = *candidates.select_nth_unstable_by(bounds.results - 1, rank).1;
         candidates.retain(|candidate| rank(candidate, &last).is_le());
@@ -322,7 +337,7 @@ fn count_of_last(candidates: &[Counted], most: usize) -> u32 {
 
 impl Scratch {
     /// Counts all numbers in the lists, block by block.
-    fn count<K>(&mut self, between: &mut [Between<K>], mut excluded: &[u32], found: &mut Found) {
+    fn count<K>(&mut self, between: &mut [Between<K>], mut excluded: &[u32], found: &mut Found<'_>) {
         while let Some(block) = self.next_block(between) {
             let met = self.count_block(between, block);
             excluded = self.strike_out(excluded, block);
@@ -368,5 +383,61 @@ impl Scratch {
             self.tallies[(number - block) as usize % BLOCK].count = 0;
         }
         &excluded[end..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::graph::Edge;
+    use proptest::prelude::*;
+
+    use super::super::AnyGraph;
+    use super::*;
+
+    fn walk(graph: &KindGraph<u64>, ranking: Ranking, copied_max: usize) -> Vec<Vec<Suggestion>> {
+        let bounds = WalkBounds { per_node: None, results: 4, ranking };
+        let newest = |_| Ok(Arc::default());
+        let walk = Walk { bounds, dismissed: &[Id::Integer(2)], newest: &newest, is_given_up: &|| false };
+        let mut scratch = Scratch { copied_max, ..Scratch::default() };
+        (0..30).map(|of| graph.walk(Id::Integer(of), &walk, &mut scratch).unwrap()).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn lists_may_be_copied_in_parts(edges in proptest::collection::vec((0u64..30, 0u64..30), 0..400)) {
+            let graph = KindGraph::<u64>::new();
+            for (follower, followee) in edges.into_iter().filter(|(one, other)| one != other) {
+                graph.insert(Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) });
+            }
+            for ranking in Ranking::ALL {
+                let whole = walk(&graph, ranking, COPIED_MAX);
+                for copied_max in [1, 7, 50] {
+                    prop_assert_eq!(&walk(&graph, ranking, copied_max), &whole);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn far_blocks_are_counted_too() {
+        let graph = KindGraph::<u64>::new();
+        let edge =
+            |follower, followee| Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) };
+        // Gives the candidates numbers in several blocks.
+        let far = 3 * BLOCK as u64;
+        for user in 0..far {
+            graph.set_follower_count(Id::Integer(user), 0);
+        }
+        for candidate in [5, BLOCK as u64 + 7, far - 1] {
+            graph.insert(edge(2, candidate));
+        }
+        graph.insert(edge(1, 2));
+        let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::Count };
+        let newest = |_| Ok(Arc::default());
+        let walk = Walk { bounds, dismissed: &[], newest: &newest, is_given_up: &|| false };
+        let found = graph.walk(Id::Integer(1), &walk, &mut Scratch::default()).unwrap();
+        let ids: Vec<Id> = found.iter().map(|one| one.id).collect();
+        assert_eq!(ids, [5, BLOCK as u64 + 7, far - 1].map(Id::Integer));
     }
 }

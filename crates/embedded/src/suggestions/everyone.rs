@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
 
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
@@ -25,6 +26,9 @@ const GROUP_USERS: usize = 64;
 const WINDOW_GROUPS: usize = 256;
 /// What is written at a time; a run that is killed repeats at most this.
 const PART_BYTES: usize = 32 << 20;
+const PART_USERS: u64 = 200_000;
+/// How often it is asked whether to go on, while no results come.
+const ASK_EVERY: Duration = Duration::from_millis(100);
 const THREADS_MAX: usize = 256;
 
 /// A user, and its record if there is something to suggest.
@@ -45,7 +49,7 @@ pub fn compute(
     let is_first = tree.table_count() == 0;
     let resumable = suggested.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));
     let run = resumable.filter(|_| !request.afresh).unwrap_or_else(|| Run::new(request.bounds, clock.now()));
-    let resumed = run.users;
+    let (resumed, suggested_before) = (run.users, run.suggested);
     suggested.keep_run(&run)?;
     let users = store.index.users_by_id(EdgeKind::Follow, run.done);
     let work = Work {
@@ -64,7 +68,7 @@ pub fn compute(
     }
     Ok(EveryoneReport {
         users: run.users - resumed,
-        suggested: run.suggested,
+        suggested: run.suggested - suggested_before,
         resumed,
         complete: run.finished_at.is_some(),
     })
@@ -96,8 +100,8 @@ impl Work<'_> {
             drop(send);
             let total = run.users + self.users.len() as u64;
             let mut output =
-                Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0 };
-            let ended = self.write_groups(results, &mut output, total, watch);
+                Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0, users: 0 };
+            let ended = self.write_groups(&results, &mut output, total, watch);
             self.end();
             let is_complete = ended?;
             output.finish_part()?;
@@ -118,20 +122,23 @@ impl Work<'_> {
     /// A thread: takes groups and walks for each user in them.
     fn walk_groups(&self, results: &SyncSender<(usize, Result<Vec<Record>>)>) {
         maintenance::yield_to_others();
+        // A thread that dies would be waited for.
+        let ending = EndOnPanic(self);
         let mut scratch = Scratch::default();
         loop {
             let group = self.next.fetch_add(1, Ordering::Relaxed);
             let from = group * GROUP_USERS;
             if from >= self.users.len() || !self.wait_for_window(group) {
-                return;
+                break;
             }
             let users = from..self.users.len().min(from + GROUP_USERS);
             let records: Result<Vec<Record>> =
                 users.map(|place| self.walk_one(self.users.get(place), &mut scratch)).collect();
             if results.send((group, records)).is_err() {
-                return;
+                break;
             }
         }
+        std::mem::forget(ending);
     }
 
     /// Waits until a group is not too far ahead; false where it is over.
@@ -153,15 +160,22 @@ impl Work<'_> {
     /// Writes results in the order of users; tells whether all of them came.
     fn write_groups(
         &self,
-        results: Receiver<(usize, Result<Vec<Record>>)>,
+        results: &Receiver<(usize, Result<Vec<Record>>)>,
         output: &mut Output<'_>,
         total: u64,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<bool> {
         let mut early = BTreeMap::new();
         let mut expected = 0;
-        for (group, records) in results {
-            early.insert(group, records?);
+        loop {
+            match results.recv_timeout(ASK_EVERY) {
+                Ok((group, records)) => drop(early.insert(group, records?)),
+                Err(RecvTimeoutError::Timeout) if watch(output.run.users, total) => {}
+                Err(RecvTimeoutError::Timeout) => return Ok(false),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(expected == self.users.len().div_ceil(GROUP_USERS));
+                }
+            }
             while let Some(records) = early.remove(&expected) {
                 output.push(&records)?;
                 expected += 1;
@@ -173,7 +187,15 @@ impl Work<'_> {
                 }
             }
         }
-        Ok(true)
+    }
+}
+
+/// Ends the run when it is dropped, which happens only where a thread panics.
+struct EndOnPanic<'a, 'b>(&'a Work<'b>);
+
+impl Drop for EndOnPanic<'_, '_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -185,6 +207,7 @@ struct Output<'a> {
     /// The part that is being written.
     ingestion: Option<AnyIngestion<'a>>,
     bytes: usize,
+    users: u64,
 }
 
 impl<'a> Output<'a> {
@@ -204,9 +227,11 @@ impl<'a> Output<'a> {
                 None => {}
             }
             self.run.users += 1;
+            self.users += 1;
             self.run.done = Some(*of);
         }
-        if self.bytes >= PART_BYTES { self.finish_part() } else { Ok(()) }
+        let is_full = self.bytes >= PART_BYTES || self.users >= PART_USERS;
+        if is_full { self.finish_part() } else { Ok(()) }
     }
 
     fn part(&mut self) -> Result<&mut AnyIngestion<'a>> {
@@ -221,7 +246,7 @@ impl<'a> Output<'a> {
         if let Some(part) = self.ingestion.take() {
             part.finish().map_err(tree_error)?;
         }
-        self.bytes = 0;
+        (self.bytes, self.users) = (0, 0);
         self.suggested.keep_run(&self.run)
     }
 

@@ -78,11 +78,11 @@ impl From<Change> for Item {
     fn from(change: Change) -> Self {
         let (r#type, fields) = match change.body {
             ChangeBody::Followed { kind, edge } => (
-                kind.verb().to_owned(),
+                kind.name().to_owned(),
                 Fields::Edge { follower: edge.follower, followee: edge.followee, since: None },
             ),
             ChangeBody::Unfollowed { kind, edge, since } => (
-                format!("un{}", kind.verb()),
+                format!("un{}", kind.name()),
                 Fields::Edge { follower: edge.follower, followee: edge.followee, since: Some(since) },
             ),
             ChangeBody::Imported { edges, .. } => ("imported".to_owned(), Fields::Imported { edges }),

@@ -489,8 +489,8 @@ impl ChangeItem {
     fn into_change(self) -> Result<Change> {
         let edge =
             self.follower.zip(self.followee).map(|(one, other)| Edge { follower: one.0, followee: other.0 });
-        let made = EdgeKind::from_verb(&self.r#type);
-        let removed = self.r#type.strip_prefix("un").and_then(EdgeKind::from_verb);
+        let made = EdgeKind::from_name(&self.r#type);
+        let removed = self.r#type.strip_prefix("un").and_then(EdgeKind::from_name);
         let body = match (made, removed, edge, self.since, self.edges) {
             (Some(kind), _, Some(edge), ..) => ChangeBody::Followed { kind, edge },
             (_, Some(kind), Some(edge), Some(since), _) => {

@@ -18,7 +18,7 @@ impl Suggest {
         EveryoneRequest {
             bounds: WalkBounds {
                 per_node: bound(self.batch_per_node),
-                results: self.keep.0,
+                results: self.keep.0.min(WalkBounds::RESULTS_MAX),
                 ranking: self.ranking,
             },
             threads: self.threads.map_or_else(cores, |threads| threads.0),

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
+use std::time::Duration;
 use std::time::Instant;
 
 use kinfolk_core::graph::EdgeCommand;
@@ -30,6 +31,8 @@ const BATCH_MAX: usize = 1_024;
 /// the arguments that cost time: each is a user to look up.
 const TURN_ARGUMENTS: usize = 4_096;
 const TURN_BYTES: usize = 128 << 10;
+/// How long a client that sends no more may wait for the answer to a walk.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
 
 /// The client is gone, or does not take its replies.
 struct Gone;
@@ -248,7 +251,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 tokio::select! {
                     biased;
                     result = walk => result,
-                    () = self.socket.peer_left() => {
+                    () = client_gave_up(&self.socket) => {
                         // Nobody waits for the answer, so the walk has ended here. What was answered before it goes out.
                         self.session.closing = true;
                         Ok(())
@@ -468,4 +471,11 @@ fn unknown(name: &[u8]) -> Error {
     const SHOWN_MAX: usize = 32;
     let shown = String::from_utf8_lossy(name.get(..SHOWN_MAX).unwrap_or(name)).escape_debug().to_string();
     Error::InvalidRequest { detail: format!("unknown command '{shown}'; COMMAND DOCS tells which there are") }
+}
+
+/// Waits until a client sends no more, and then as long as one that has only stopped sending may wait for an answer: from
+/// here it looks the same as one that is gone.
+async fn client_gave_up(socket: &impl Socket) {
+    socket.peer_left().await;
+    tokio::time::sleep(LEAVING_MAX).await;
 }

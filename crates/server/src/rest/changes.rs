@@ -83,12 +83,12 @@ impl From<Change> for Item {
         let (r#type, fields) = match change.body {
             ChangeBody::Followed { kind, edge } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
-                (kind.verb().into(), Fields { follower, followee, ..Fields::default() })
+                (kind.name().into(), Fields { follower, followee, ..Fields::default() })
             }
             ChangeBody::Unfollowed { kind, edge, since } => {
                 let (follower, followee) = (Some(edge.follower), Some(edge.followee));
                 (
-                    format!("un{}", kind.verb()).into(),
+                    format!("un{}", kind.name()).into(),
                     Fields { follower, followee, since: Some(since), ..Fields::default() },
                 )
             }

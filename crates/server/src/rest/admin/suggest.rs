@@ -16,7 +16,7 @@ use crate::administration::Progress;
 use crate::metrics::Operation;
 
 /// More than this is never in one answer.
-const KEEP_MAX: usize = 1_000;
+const KEEP_MAX: usize = WalkBounds::RESULTS_MAX;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;
 
