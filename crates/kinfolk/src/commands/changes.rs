@@ -17,7 +17,8 @@ use crate::context::Context;
     The answer ends with the token to ask with for what comes next. An import is one change.")]
 pub struct Arguments {
     /// Only what came after this token, which a write or an earlier page gave [default: the oldest kept]
-    #[arg(long, value_name = "TOKEN")]
+    // A token may begin with a hyphen.
+    #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     after: Option<String>,
     /// How many
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
