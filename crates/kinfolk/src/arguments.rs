@@ -7,11 +7,11 @@ use kinfolk_embedded::Settings;
 
 use crate::answer::Outcome;
 use crate::commands::{
-    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, overlap,
-    restore, serve, suggest, suggestions, verify, write,
+    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, overlap, post,
+    posts, restore, serve, suggest, suggestions, verify, write,
 };
 use crate::context::Context;
-use crate::place::List;
+use crate::place::{List, PostList};
 use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts};
 
 const EXAMPLES: &str = "\
@@ -21,6 +21,8 @@ Examples:
   kinfolk check 1 2                      yes or no; exit status 0 or 1
   kinfolk followers 2 --limit 10         who follows user 2, newest first
   kinfolk suggestions 1                  whom user 1 may know
+  kinfolk post 2                         user 2 posts something
+  kinfolk feed 1                         the posts of those whom user 1 follows, newest first
   kinfolk import follows.csv.zst         add the edges of a file
   kinfolk export - | head                all edges as CSV
   kinfolk counts 1 2 3 --json            answers as one JSON document
@@ -63,6 +65,11 @@ struct TuningArguments {
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     flush_rows: Option<u64>,
 
+    /// Write recent posts to disk when they take so much
+    #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_TEST_FLUSH_POST_BYTES", hide = true)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    flush_post_bytes: Option<u64>,
+
     /// Write an index snapshot after so many events
     #[arg(long, global = true, value_name = "EVENTS", env = "KINFOLK_TEST_SNAPSHOT_EVENTS", hide = true)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -83,7 +90,13 @@ impl TuningArguments {
             log_keep_bytes: self.log_keep_bytes.unwrap_or(configuration.log.keep_bytes.0),
             segment_bytes: self.segment_bytes.unwrap_or(defaults.segment_bytes),
             flush_rows: self.flush_rows.unwrap_or(defaults.flush_rows),
+            flush_post_bytes: self.flush_post_bytes.unwrap_or(defaults.flush_post_bytes),
             snapshot_events: self.snapshot_events.unwrap_or(defaults.snapshot_events),
+            fan_out_threshold: configuration.feed.fan_out_threshold.into(),
+            inbox_entries: configuration.feed.inbox_entries.0,
+            inbox_idle: configuration.feed.inbox_idle.0,
+            inbox_bytes: configuration.feed.inbox_memory.0,
+            backfill_posts: configuration.feed.backfill_posts as usize,
             ..defaults
         }
     }
@@ -123,6 +136,14 @@ enum Command {
     Dismiss(suggestions::DismissArguments),
     /// Compute suggestions for everyone
     Suggest(suggest::Arguments),
+    /// Register a post
+    Post(post::Arguments),
+    /// Delete a post
+    DeletePost(post::DeleteArguments),
+    /// List a user's own posts, newest first
+    Posts(posts::Arguments),
+    /// List the posts of those whom a user follows, newest first
+    Feed(posts::Arguments),
     /// List what has changed, oldest first
     Changes(changes::Arguments),
     /// Follow and unfollow by lines on standard input
@@ -174,6 +195,10 @@ impl Arguments {
             Command::Suggestions(command) => command.run(&context),
             Command::Dismiss(command) => command.run(&context),
             Command::Suggest(command) => command.run(&context),
+            Command::Post(command) => command.run(&context),
+            Command::DeletePost(command) => command.run(&context),
+            Command::Posts(command) => command.run(PostList::Posts, &context),
+            Command::Feed(command) => command.run(PostList::Feed, &context),
             Command::Changes(command) => command.run(&context),
             Command::Apply(command) => command.run(&context),
             Command::Import(command) => command.run(&context),

@@ -8,7 +8,7 @@ mod administration;
 mod inner;
 mod limits;
 mod metrics;
-mod payload;
+pub mod payload;
 pub mod resp;
 pub mod rest;
 mod service;

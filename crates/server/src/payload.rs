@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 64;
 ///
 /// # Errors
 /// If it is no JSON, none that can be relied on to be read again, or too long.
-pub(crate) fn compact(text: &[u8], bytes_max: usize) -> Result<Option<Arc<str>>> {
+pub fn compact(text: &[u8], bytes_max: usize) -> Result<Option<Arc<str>>> {
     let invalid = |error| Error::InvalidRequest { detail: format!("the payload is not valid JSON: {error}") };
     // As it is, first: `1 2` is none, and would be if the blank were taken out.
     let json: &RawValue = serde_json::from_slice(text).map_err(invalid)?;
@@ -54,7 +54,7 @@ fn without_blanks(json: &str, bytes_max: usize) -> Result<String> {
 }
 
 /// A payload within an answer.
-pub(crate) fn as_json<S: Serializer>(
+pub fn as_json<S: Serializer>(
     payload: &Option<Arc<str>>,
     serializer: S,
 ) -> std::result::Result<S::Ok, S::Error> {

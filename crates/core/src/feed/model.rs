@@ -37,6 +37,24 @@ pub enum Delivery {
     Pull,
 }
 
+impl Delivery {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Push, Self::Pull];
+
+    /// The name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Pull => "pull",
+        }
+    }
+
+    /// The delivery of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|delivery| delivery.name() == name)
+    }
+}
+
 /// What is known of a post's id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostState {

@@ -1,11 +1,14 @@
 //! `changes`: a page of the change log.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody, ChangesPage};
 use kinfolk_core::{Id, Timestamp};
+use kinfolk_server::payload;
 use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, as_optional_text, as_text};
@@ -17,7 +20,7 @@ use crate::context::Context;
     The answer ends with the token to ask with for what comes next. An import is one change.")]
 pub struct Arguments {
     /// Only what came after this token, which a write or an earlier page gave [default: the oldest kept]
-    // A token may begin with a hyphen.
+    // One token in 64 begins like a flag.
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     after: Option<String>,
     /// How many
@@ -66,6 +69,18 @@ enum Fields {
     Imported {
         edges: u64,
     },
+    Post {
+        #[serde(serialize_with = "as_text")]
+        post: Id,
+        #[serde(serialize_with = "as_text")]
+        author: Id,
+        #[serde(serialize_with = "as_text")]
+        created_at: Timestamp,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        delivery: Option<&'static str>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
+        payload: Option<Arc<str>>,
+    },
 }
 
 impl From<ChangesPage> for Changes {
@@ -86,8 +101,14 @@ impl From<Change> for Item {
                 Fields::Edge { follower: edge.follower, followee: edge.followee, since: Some(since) },
             ),
             ChangeBody::Imported { edges, .. } => ("imported".to_owned(), Fields::Imported { edges }),
-            ChangeBody::Posted { .. } => ("post".to_owned(), Fields::Imported { edges: 0 }),
-            ChangeBody::PostDeleted { .. } => ("post_deleted".to_owned(), Fields::Imported { edges: 0 }),
+            ChangeBody::Posted { post: Post { id: post, author, created_at, payload }, delivery } => {
+                let delivery = Some(delivery.name());
+                ("post".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
+            }
+            ChangeBody::PostDeleted { id: post, author, created_at } => {
+                let (delivery, payload) = (None, None);
+                ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
+            }
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }
@@ -102,6 +123,7 @@ impl Answer for Changes {
             match fields {
                 Fields::Edge { follower, followee, .. } => writeln!(out, "{follower} {followee}")?,
                 Fields::Imported { edges } => writeln!(out, "{edges} edges")?,
+                Fields::Post { post, author, .. } => writeln!(out, "{post} by {author}")?,
             }
         }
         writeln!(out, "next {}", self.next)
@@ -110,6 +132,7 @@ impl Answer for Changes {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::feed::Delivery;
     use kinfolk_core::graph::Edge;
     use kinfolk_core::{EdgeKind, Position};
 
@@ -118,10 +141,14 @@ mod tests {
     #[test]
     fn both_forms() {
         let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
+        let (id, author, created_at) = (Id::Integer(7), Id::Integer(1), Timestamp::from_millis(5));
+        let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
         let bodies = [
             ChangeBody::Followed { kind, edge },
             ChangeBody::Unfollowed { kind, edge, since: Timestamp::from_millis(99) },
             ChangeBody::Imported { kind, edges: 1_000 },
+            ChangeBody::Posted { post, delivery: Delivery::Push },
+            ChangeBody::PostDeleted { id, author, created_at },
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
             position: Position(at),
@@ -132,11 +159,13 @@ mod tests {
         let mut out = Vec::new();
         changes.write_plain(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
-         99  1970-01-01T00:00:00.099Z  follow    1 2
-        100  1970-01-01T00:00:00.100Z  unfollow  1 2
-        101  1970-01-01T00:00:00.101Z  imported  1000 edges
+         99  1970-01-01T00:00:00.099Z  follow        1 2
+        100  1970-01-01T00:00:00.100Z  unfollow      1 2
+        101  1970-01-01T00:00:00.101Z  imported      1000 edges
+        102  1970-01-01T00:00:00.102Z  post          7 by 1
+        103  1970-01-01T00:00:00.103Z  post_deleted  7 by 1
         next abc
         ");
-        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000}],"next":"abc"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"}],"next":"abc"}"#);
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
+use kinfolk_core::feed::NewPost;
 use kinfolk_core::graph::{Edge, ListEntry, PageRequest};
 use kinfolk_core::{Clock, EdgeKind, Id, SystemClock, Timestamp};
 use kinfolk_embedded::{ImportOptions, Progress};
@@ -24,6 +25,10 @@ const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
 /// Among so many of the newest followers, one is looked for that follows many.
 const LOOKED_AT: usize = 100;
+/// So many of those whom that one follows post something…
+const AUTHORS: usize = 20;
+/// …one after another.
+const POST_EVERY: Duration = Duration::from_secs(60);
 /// How many lines of an answer are shown.
 const SHOWN: usize = 3;
 /// Edges are spread over this time before now, so that lists have something to be sorted by.
@@ -81,6 +86,7 @@ fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
 
     let cast = show(&mut out, &open, graph.id(0))?;
+    show_feed(&mut out, &open, cast.fan)?;
     let per_check = time_checks(&open, graph);
     writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
     open.close()?;
@@ -123,7 +129,8 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::
     )?;
     writeln!(out, "  curl {http}/v1/users/{fan}/following/{star}")?;
     writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {star}' {http}/v1/users/{fan}/follow")?;
-    writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'\n")?;
+    writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'")?;
+    writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'\n")?;
     writeln!(out, "or, with any Redis client or this program:\n")?;
     writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {star}")?;
     writeln!(out, "  {program} followers {star} --limit 3 --url {http}\n")?;
@@ -179,6 +186,29 @@ fn show(out: &mut impl Write, open: &OpenGraph, star: Id) -> Result<Cast> {
         writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
     }
     Ok(Cast { star, fan })
+}
+
+/// Has some of those whom a user follows post something, and shows the user's feed.
+fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<()> {
+    let (graph, request) = (open.graph(), PageRequest { limit: AUTHORS, cursor: None });
+    let authors = open.run(graph.following(KIND, fan, request, None))?.items;
+    let now = SystemClock.now().millis();
+    for (number, author) in (0u64..).zip(authors.iter().rev()) {
+        let ago = (AUTHORS as u64 - number) * POST_EVERY.as_millis() as u64;
+        open.run(graph.register_post(NewPost {
+            id: None,
+            author: author.id,
+            created_at: Some(Timestamp::from_millis(now.saturating_sub(ago))),
+            payload: Some(format!("{{\"title\":\"What {} has to say\"}}", author.id).into()),
+            idempotency_key: None,
+        }))?;
+    }
+    let request = PageRequest { limit: SHOWN, cursor: None };
+    writeln!(out, "the feed of user {fan}:")?;
+    for post in open.run(graph.feed(fan, request, None))?.items {
+        writeln!(out, "  {}, at {}", post.payload.unwrap_or_default(), post.created_at)?;
+    }
+    Ok(())
 }
 
 /// Checks random pairs; gives the mean nanoseconds of one.

@@ -14,6 +14,8 @@ pub mod keys;
 pub mod list;
 pub mod overlap;
 mod pages;
+pub mod post;
+pub mod posts;
 pub mod restore;
 pub mod serve;
 pub mod suggest;

@@ -20,7 +20,7 @@ pub struct PageArguments {
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=i64::from(PAGE_LIMIT_MAX)))]
     limit: u16,
     /// Go on where the page before ended
-    // A cursor may begin with a hyphen.
+    // One cursor in 64 begins like a flag.
     #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
     /// Print the whole list

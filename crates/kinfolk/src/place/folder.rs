@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
 use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, OverlapPage,
     PageRequest,
@@ -16,7 +17,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
 use kinfolk_embedded::{BackupReport, Embedded, Progress, Settings, VerifyReport};
 use tokio::sync::watch;
 
-use super::{ImportWish, Imported, List, SuggestWish, Suggested, Target, WriteDone};
+use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
 use crate::output::{Columns, EdgeWriter};
@@ -234,6 +235,25 @@ impl Target for OpenGraph {
 
     fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone> {
         Ok(WriteDone::from(self.run(self.graph.dismiss(of, target))?))
+    }
+
+    fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+        Ok(self.run(self.graph.register_post(post))?)
+    }
+
+    fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone> {
+        let (token, changed) = self.run(self.graph.delete_post(Some(author), id))?;
+        Ok(WriteDone { changed, token })
+    }
+
+    fn posts(&self, list: PostList, of: Id, request: PageRequest<'_>) -> Result<PostPage> {
+        let page = self.run(async {
+            match list {
+                PostList::Feed => self.graph.feed(of, request, None).await,
+                PostList::Posts => self.graph.posts_by(of, request, None).await,
+            }
+        })?;
+        Ok(page)
     }
 
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -40,6 +41,8 @@ pub struct Call<'a> {
     pub path: String,
     /// Who acts, for writes.
     pub actor: Option<String>,
+    /// Names a write, so that it can be repeated.
+    pub idempotency_key: Option<Arc<str>>,
     pub body: Option<(&'static str, &'a mut dyn Read)>,
     /// Whether it may take as long as it takes.
     pub is_bulk: bool,
@@ -48,7 +51,7 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// A call without a body.
     pub fn new(method: Method, path: String) -> Self {
-        Self { method, path, actor: None, body: None, is_bulk: false }
+        Self { method, path, actor: None, idempotency_key: None, body: None, is_bulk: false }
     }
 }
 
@@ -77,6 +80,9 @@ impl HttpClient {
         }
         if let Some(actor) = call.actor {
             request = request.header("Kinfolk-Actor", actor);
+        }
+        if let Some(key) = call.idempotency_key {
+            request = request.header("Idempotency-Key", &*key);
         }
         let answer = match call.body {
             Some((media_type, reader)) => {
@@ -119,7 +125,7 @@ impl HttpClient {
 }
 
 /// Reads a small JSON document.
-fn json<T: DeserializeOwned>(answer: Response<Body>) -> Result<T> {
+pub fn json<T: DeserializeOwned>(answer: Response<Body>) -> Result<T> {
     let text = answer.into_body().into_with_config().limit(ANSWER_BYTES_MAX).read_to_string();
     let text = text.context("the server's answer could not be read")?;
     serde_json::from_str(&text).context("the server's answer is not what this version expects")

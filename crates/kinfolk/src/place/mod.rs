@@ -1,5 +1,6 @@
 //! Where commands work: a folder that no server has open, or a running server. One interface, two implementations.
 
+mod answers;
 mod folder;
 mod http;
 mod server;
@@ -8,6 +9,7 @@ mod suggest;
 use std::path::Path;
 
 use anyhow::Result;
+use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
 use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, ListPage, OverlapPage, PageRequest, Written,
 };
@@ -48,6 +50,15 @@ pub trait Target {
     /// Takes note, durably, that `target` is not to be suggested to `of` again.
     fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone>;
 
+    /// Registers a post, durably.
+    fn register_post(&self, post: NewPost) -> Result<WrittenPost>;
+
+    /// Deletes a post of an author's, durably.
+    fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone>;
+
+    /// A page of posts.
+    fn posts(&self, list: PostList, of: Id, request: PageRequest<'_>) -> Result<PostPage>;
+
     /// Changes after a token, or from the oldest kept.
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage>;
 
@@ -84,6 +95,15 @@ pub enum List {
     Followers,
     /// Both.
     Friends,
+}
+
+/// Which posts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostList {
+    /// A user's home feed.
+    Feed,
+    /// A user's own posts.
+    Posts,
 }
 
 /// What a write did.

@@ -2,22 +2,28 @@
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
+use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
 use kinfolk_core::graph::{
-    Change, ChangeBody, ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage,
-    PageRequest,
+    ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage, PageRequest,
 };
 use kinfolk_core::suggest::EveryoneReport;
-use kinfolk_core::{EdgeKind, ErrorCode, Id, IdKind, Position, Timestamp};
+use kinfolk_core::{ErrorCode, Id, IdKind, Timestamp};
 use kinfolk_embedded::{BackupReport, Embedded, Progress, VerifyReport};
-use kinfolk_server::FileFormat;
-use serde::{Deserialize, Deserializer};
-use ureq::http::Method;
+use kinfolk_server::{FileFormat, payload};
+use serde::Serialize;
+use ureq::Body;
+use ureq::http::{Method, Response};
 
-use super::http::{Call, HttpClient, header, last_line};
-use super::{ImportWish, Imported, List, SuggestWish, Suggested, SuggestedUser, Target, WriteDone};
-use crate::arguments::parse_id;
+use super::answers::{
+    ChangeItem, CountsItem, Entry, Following, ImportAnswer, OverlapAnswer, Page, PostItem, SuggestAnswer,
+    SuggestionsAnswer, VerifyAnswer,
+};
+use super::http::{Call, HttpClient, header, json, last_line};
+use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
+use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
 use crate::output::{Columns, EdgeWriter, OutputFile};
@@ -85,10 +91,7 @@ impl Server {
     /// A write on behalf of a user.
     fn write_as(&self, actor: Id, method: Method, path: String) -> Result<WriteDone> {
         let call = Call { actor: Some(actor.to_string()), ..Call::new(method, path) };
-        let answer = self.client.send(call)?;
-        let token = header(&answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
-        let changed = header(&answer, "Kinfolk-Changed").as_deref() != Some("false");
-        Ok(WriteDone { changed, token })
+        written(&self.client.send(call)?)
     }
 
     /// A page of an overlap; the path ends with a query that can be added to.
@@ -152,6 +155,30 @@ impl Target for Server {
 
     fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone> {
         self.write_as(of, Method::DELETE, format!("/v1/users/{of}/suggestions/{target}"))
+    }
+
+    fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+        let (actor, idempotency_key) = (Some(post.author.to_string()), post.idempotency_key.clone());
+        let text = serde_json::to_vec(&NewPostBody::from(post))?;
+        let body = Some(("application/json", &mut text.as_slice() as &mut dyn Read));
+        let call = Call::new(Method::POST, "/v1/posts".to_owned());
+        let answer = self.client.send(Call { actor, idempotency_key, body, ..call })?;
+        let WriteDone { changed, token } = written(&answer)?;
+        Ok(WrittenPost { token, post: json::<PostItem>(answer)?.into(), is_new: changed })
+    }
+
+    fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone> {
+        self.write_as(author, Method::DELETE, format!("/v1/posts/{id}"))
+    }
+
+    fn posts(&self, list: PostList, of: Id, request: PageRequest<'_>) -> Result<PostPage> {
+        let list = match list {
+            PostList::Feed => "feed",
+            PostList::Posts => "posts",
+        };
+        let page: Page<PostItem> =
+            self.client.get(format!("/v1/users/{of}/{list}?{}", page_query(request)))?;
+        Ok(page.into())
     }
 
     fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
@@ -259,6 +286,31 @@ impl Target for Server {
     }
 }
 
+/// A post on its way to a server.
+#[derive(Serialize)]
+struct NewPostBody {
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    id: Option<Id>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    created_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
+    payload: Option<Arc<str>>,
+}
+
+impl From<NewPost> for NewPostBody {
+    /// Without the author and the key, which have headers.
+    fn from(NewPost { id, created_at, payload, .. }: NewPost) -> Self {
+        Self { id, created_at, payload }
+    }
+}
+
+/// What the headers of the answer to a write say.
+fn written(answer: &Response<Body>) -> Result<WriteDone> {
+    let token = header(answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
+    let changed = header(answer, "Kinfolk-Changed").as_deref() != Some("false");
+    Ok(WriteDone { changed, token })
+}
+
 /// The server does not know what the file is called here.
 fn name_the_file(error: anyhow::Error, name: &str) -> anyhow::Error {
     match error.downcast::<Refusal>() {
@@ -359,149 +411,6 @@ impl<R: Read> Read for Counted<'_, R> {
         self.done += count as u64;
         self.reporter.report(Progress { stage: READING, done: self.done, total: self.total });
         Ok(count)
-    }
-}
-
-/// An id in an answer; its form tells its kind.
-struct AnsweredId(Id);
-
-impl<'de> Deserialize<'de> for AnsweredId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        parse_id(&text).map(Self).map_err(serde::de::Error::custom)
-    }
-}
-
-/// A time in an answer.
-struct AnsweredTime(Timestamp);
-
-impl<'de> Deserialize<'de> for AnsweredTime {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let time = Timestamp::parse(&text);
-        time.map(Self).ok_or_else(|| serde::de::Error::custom("expected a time in RFC 3339"))
-    }
-}
-
-#[derive(Deserialize)]
-struct Following {
-    following: bool,
-    since: Option<AnsweredTime>,
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    items: Vec<T>,
-    next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    id: AnsweredId,
-    since: AnsweredTime,
-}
-
-#[derive(Deserialize)]
-struct CountsItem {
-    following: u64,
-    followers: u64,
-}
-
-#[derive(Deserialize)]
-struct OverlapAnswer {
-    count: u64,
-    items: Vec<OverlapItem>,
-    next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct OverlapItem {
-    id: AnsweredId,
-}
-
-#[derive(Deserialize)]
-struct SuggestionsAnswer {
-    items: Vec<SuggestionItem>,
-    computed_at: Option<AnsweredTime>,
-}
-
-#[derive(Deserialize)]
-struct SuggestionItem {
-    id: AnsweredId,
-    mutual_count: u32,
-    score: f64,
-    jaccard: f64,
-    via: Vec<AnsweredId>,
-}
-
-impl From<SuggestionsAnswer> for Suggested {
-    fn from(SuggestionsAnswer { items, computed_at }: SuggestionsAnswer) -> Self {
-        let item = |SuggestionItem { id, mutual_count, score, jaccard, via }| SuggestedUser {
-            id: id.0,
-            mutual_count,
-            score,
-            jaccard,
-            via: via.into_iter().map(|id| id.0).collect(),
-        };
-        Self { items: items.into_iter().map(item).collect(), computed_at: computed_at.map(|at| at.0) }
-    }
-}
-
-#[derive(Deserialize)]
-struct SuggestAnswer {
-    users: u64,
-    suggested: u64,
-    resumed: u64,
-    complete: bool,
-}
-
-#[derive(Deserialize)]
-struct ImportAnswer {
-    added: u64,
-    duplicates: u64,
-    self_follows: u64,
-    over_limit: u64,
-    invalid: u64,
-    token: String,
-}
-
-#[derive(Deserialize)]
-struct VerifyAnswer {
-    edges: u64,
-    users: u64,
-    differences: u64,
-    examples: Vec<String>,
-    repaired: bool,
-}
-
-#[derive(Deserialize)]
-struct ChangeItem {
-    position: u64,
-    r#type: String,
-    at: AnsweredTime,
-    follower: Option<AnsweredId>,
-    followee: Option<AnsweredId>,
-    since: Option<AnsweredTime>,
-    edges: Option<u64>,
-}
-
-impl ChangeItem {
-    fn into_change(self) -> Result<Change> {
-        let edge =
-            self.follower.zip(self.followee).map(|(one, other)| Edge { follower: one.0, followee: other.0 });
-        let made = EdgeKind::from_name(&self.r#type);
-        let removed = self.r#type.strip_prefix("un").and_then(EdgeKind::from_name);
-        let body = match (made, removed, edge, self.since, self.edges) {
-            (Some(kind), _, Some(edge), ..) => ChangeBody::Followed { kind, edge },
-            (_, Some(kind), Some(edge), Some(since), _) => {
-                ChangeBody::Unfollowed { kind, edge, since: since.0 }
-            }
-            (.., Some(edges)) if self.r#type == "imported" => {
-                ChangeBody::Imported { kind: EdgeKind::Follow, edges }
-            }
-            _ => return Err(anyhow!("this version does not know changes of the type {}", self.r#type)),
-        };
-        Ok(Change { position: Position(self.position), at: self.at.0, body })
     }
 }
 

@@ -9,6 +9,7 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
+    all.extend(feeds(&figures));
     all.extend(suggestions(&figures, store.suggestion_run()));
     all
 }
@@ -60,6 +61,29 @@ fn counters(figures: &Figures) -> Vec<Figure> {
         ("kinfolk_repaired_total", "Differences found by that and repaired.", figures.repaired as f64),
     ]
     .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
+    .to_vec()
+}
+
+fn feeds(figures: &Figures) -> Vec<Figure> {
+    use FigureKind::{Counter, Gauge};
+    [
+        (
+            "kinfolk_fan_out_lag_events",
+            "Changes whose effect on inboxes is not done yet.",
+            Gauge,
+            figures.fan_out_lag_events as f64,
+        ),
+        (
+            "kinfolk_fan_out_lag_seconds",
+            "How long ago the oldest of them was accepted.",
+            Gauge,
+            figures.fan_out_lag.as_secs_f64(),
+        ),
+        ("kinfolk_fan_out_entries_total", "Posts put into inboxes.", Counter, figures.fan_out_entries as f64),
+        ("kinfolk_inboxes", "Users with an inbox.", Gauge, figures.inboxes as f64),
+        ("kinfolk_inbox_bytes", "Memory of the inboxes, roughly.", Gauge, figures.inbox_bytes as f64),
+    ]
+    .map(|(name, help, kind, value)| Figure { name, help, kind, value })
     .to_vec()
 }
 

@@ -19,6 +19,7 @@ fn introduction(section: &str) -> &'static str {
         "limits" => "How often. Without authentication there are no rate limits.",
         "graph" => "The rules of the graph.",
         "suggest" => "People whom users may know: [how they are computed](README.md#suggestions).",
+        "feed" => "Home feeds: [how they are made](README.md#posts-and-feeds).",
         "log" => "How much of the change log is kept.",
         "cache" => "Memory.",
         "logging" => "What goes to standard error.",

@@ -177,6 +177,19 @@ settings! {
         /// Threads that compute for everyone [default: one a core]
         threads: Option<Count> = "", "suggest-threads", "N", Server;
     }
+    /// Home feeds.
+    feed: Feed {
+        /// From so many followers on, an author's posts are found by those who read; with fewer, they are delivered
+        fan_out_threshold: u32 = "10000", "fan-out-threshold", "N", Server;
+        /// How many posts an inbox holds; reading on past them asks the authors
+        inbox_entries: Count = "200", "inbox-entries", "N", Server;
+        /// Whoever has not read for so long has no inbox; it is made again when they come back
+        inbox_idle: Span = "30 d", "inbox-idle", "TIME", Server;
+        /// Memory for inboxes; those of whom have not read for longest make room
+        inbox_memory: Bytes = "256 MiB", "inbox-memory", "SIZE", Server;
+        /// How many recent posts of somebody who is followed go into the follower's inbox
+        backfill_posts: u32 = "100", "backfill-posts", "N", Server;
+    }
     /// Memory.
     cache: Cache {
         /// Memory for blocks of rows

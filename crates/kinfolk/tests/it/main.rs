@@ -9,6 +9,7 @@ mod faults;
 mod formats;
 mod fuzz;
 mod malformed;
+mod posts;
 mod queries;
 mod real_data;
 mod resume;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::response::IntoResponse;
-use kinfolk_core::feed::{Delivery, Post};
+use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
@@ -107,13 +107,6 @@ impl Fields {
     }
 }
 
-fn delivery_name(delivery: Delivery) -> &'static str {
-    match delivery {
-        Delivery::Push => "push",
-        Delivery::Pull => "pull",
-    }
-}
-
 impl From<Change> for Item {
     fn from(change: Change) -> Self {
         let (r#type, fields) = match change.body {
@@ -134,7 +127,7 @@ impl From<Change> for Item {
             ChangeBody::Posted { post, delivery } => {
                 let Post { id, author, created_at, payload } = post;
                 let fields = Fields::of_post(id, author, created_at);
-                ("post".into(), Fields { delivery: Some(delivery_name(delivery)), payload, ..fields })
+                ("post".into(), Fields { delivery: Some(delivery.name()), payload, ..fields })
             }
             ChangeBody::PostDeleted { id, author, created_at } => {
                 ("post_deleted".into(), Fields::of_post(id, author, created_at))

@@ -6,7 +6,7 @@ mod hostile;
 mod keys;
 mod life;
 mod remote;
-mod running;
+pub mod running;
 mod stream;
 mod suggest;
 mod tls;

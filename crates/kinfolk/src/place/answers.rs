@@ -1,0 +1,255 @@
+//! What a server's answers look like, and what they mean here. Which calls they belong to is in `server`.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use kinfolk_core::feed::{Delivery, Post, PostPage};
+use kinfolk_core::graph::{Change, ChangeBody, Edge};
+use kinfolk_core::{EdgeKind, Id, Position, Timestamp};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{Suggested, SuggestedUser};
+use crate::arguments::parse_id;
+
+/// An id in an answer; its form tells its kind.
+pub struct AnsweredId(pub Id);
+
+impl<'de> Deserialize<'de> for AnsweredId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        parse_id(&text).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// A time in an answer.
+pub struct AnsweredTime(pub Timestamp);
+
+impl<'de> Deserialize<'de> for AnsweredTime {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let time = Timestamp::parse(&text);
+        time.map(Self).ok_or_else(|| serde::de::Error::custom("expected a time in RFC 3339"))
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Following {
+    pub following: bool,
+    pub since: Option<AnsweredTime>,
+}
+
+#[derive(Deserialize)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    pub next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct Entry {
+    pub id: AnsweredId,
+    pub since: AnsweredTime,
+}
+
+#[derive(Deserialize)]
+pub struct CountsItem {
+    pub following: u64,
+    pub followers: u64,
+}
+
+#[derive(Deserialize)]
+pub struct OverlapAnswer {
+    pub count: u64,
+    pub items: Vec<OverlapItem>,
+    pub next: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub struct OverlapItem {
+    pub id: AnsweredId,
+}
+
+#[derive(Deserialize)]
+pub struct SuggestionsAnswer {
+    pub items: Vec<SuggestionItem>,
+    pub computed_at: Option<AnsweredTime>,
+}
+
+#[derive(Deserialize)]
+pub struct SuggestionItem {
+    pub id: AnsweredId,
+    pub mutual_count: u32,
+    pub score: f64,
+    pub jaccard: f64,
+    pub via: Vec<AnsweredId>,
+}
+
+impl From<SuggestionsAnswer> for Suggested {
+    fn from(SuggestionsAnswer { items, computed_at }: SuggestionsAnswer) -> Self {
+        let item = |SuggestionItem { id, mutual_count, score, jaccard, via }| SuggestedUser {
+            id: id.0,
+            mutual_count,
+            score,
+            jaccard,
+            via: via.into_iter().map(|id| id.0).collect(),
+        };
+        Self { items: items.into_iter().map(item).collect(), computed_at: computed_at.map(|at| at.0) }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct SuggestAnswer {
+    pub users: u64,
+    pub suggested: u64,
+    pub resumed: u64,
+    pub complete: bool,
+}
+
+#[derive(Deserialize)]
+pub struct ImportAnswer {
+    pub added: u64,
+    pub duplicates: u64,
+    pub self_follows: u64,
+    pub over_limit: u64,
+    pub invalid: u64,
+    pub token: String,
+}
+
+#[derive(Deserialize)]
+pub struct VerifyAnswer {
+    pub edges: u64,
+    pub users: u64,
+    pub differences: u64,
+    pub examples: Vec<String>,
+    pub repaired: bool,
+}
+
+#[derive(Deserialize)]
+pub struct PostItem {
+    id: AnsweredId,
+    author: AnsweredId,
+    created_at: AnsweredTime,
+    payload: Option<Box<RawValue>>,
+}
+
+impl From<PostItem> for Post {
+    fn from(PostItem { id, author, created_at, payload }: PostItem) -> Self {
+        Self { id: id.0, author: author.0, created_at: created_at.0, payload: payload.map(text) }
+    }
+}
+
+impl From<Page<PostItem>> for PostPage {
+    fn from(Page { items, next }: Page<PostItem>) -> Self {
+        Self { items: items.into_iter().map(Post::from).collect(), next }
+    }
+}
+
+fn text(json: Box<RawValue>) -> Arc<str> {
+    json.get().into()
+}
+
+/// A change. Which of the fields are there depends on its type.
+#[derive(Deserialize)]
+pub struct ChangeItem {
+    position: u64,
+    r#type: String,
+    at: AnsweredTime,
+    follower: Option<AnsweredId>,
+    followee: Option<AnsweredId>,
+    since: Option<AnsweredTime>,
+    edges: Option<u64>,
+    post: Option<AnsweredId>,
+    author: Option<AnsweredId>,
+    created_at: Option<AnsweredTime>,
+    delivery: Option<String>,
+    payload: Option<Box<RawValue>>,
+}
+
+impl ChangeItem {
+    pub fn into_change(self) -> Result<Change> {
+        let (position, at, r#type) = (Position(self.position), self.at.0, self.r#type.clone());
+        let unknown = || anyhow!("this version does not know changes of the type {type}");
+        Ok(Change { position, at, body: self.into_body().ok_or_else(unknown)? })
+    }
+
+    fn into_body(self) -> Option<ChangeBody> {
+        match self.r#type.as_str() {
+            "imported" => Some(ChangeBody::Imported { kind: EdgeKind::Follow, edges: self.edges? }),
+            "post" => {
+                let delivery = Delivery::from_name(self.delivery.as_deref()?)?;
+                let post = Post {
+                    id: self.post?.0,
+                    author: self.author?.0,
+                    created_at: self.created_at?.0,
+                    payload: self.payload.map(text),
+                };
+                Some(ChangeBody::Posted { post, delivery })
+            }
+            "post_deleted" => Some(ChangeBody::PostDeleted {
+                id: self.post?.0,
+                author: self.author?.0,
+                created_at: self.created_at?.0,
+            }),
+            _ => self.into_edge_body(),
+        }
+    }
+
+    /// The types of changes of edges are named after the kinds of edges.
+    fn into_edge_body(self) -> Option<ChangeBody> {
+        let edge = Edge { follower: self.follower?.0, followee: self.followee?.0 };
+        if let Some(kind) = EdgeKind::from_name(&self.r#type) {
+            return Some(ChangeBody::Followed { kind, edge });
+        }
+        let kind = self.r#type.strip_prefix("un").and_then(EdgeKind::from_name)?;
+        Some(ChangeBody::Unfollowed { kind, edge, since: self.since?.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(json: &str) -> Result<ChangeBody> {
+        let item: ChangeItem = serde_json::from_str(json)?;
+        Ok(item.into_change()?.body)
+    }
+
+    #[test]
+    fn changes_of_every_type_are_understood() {
+        let at = r#""position":1,"at":"1970-01-01T00:00:00.005Z""#;
+        let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
+        let created_at = Timestamp::from_millis(7);
+        let (id, author) = (Id::Integer(8), Id::Integer(1));
+        let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
+        let made = r#""post":"8","author":"1","created_at":"1970-01-01T00:00:00.007Z""#;
+        for (fields, body) in [
+            (
+                r#""type":"follow","follower":"1","followee":"2""#.to_owned(),
+                ChangeBody::Followed { kind, edge },
+            ),
+            (
+                r#""type":"unfollow","follower":"1","followee":"2","since":"1970-01-01T00:00:00.007Z""#
+                    .to_owned(),
+                ChangeBody::Unfollowed { kind, edge, since: created_at },
+            ),
+            (r#""type":"imported","edges":9"#.to_owned(), ChangeBody::Imported { kind, edges: 9 }),
+            (
+                format!(r#""type":"post",{made},"delivery":"pull","payload":{{"b":1.10}}"#),
+                ChangeBody::Posted { post: post.clone(), delivery: Delivery::Pull },
+            ),
+            (
+                format!(r#""type":"post",{made},"delivery":"push""#),
+                ChangeBody::Posted { post: Post { payload: None, ..post }, delivery: Delivery::Push },
+            ),
+            (format!(r#""type":"post_deleted",{made}"#), ChangeBody::PostDeleted { id, author, created_at }),
+        ] {
+            assert_eq!(change(&format!("{{{at},{fields}}}")).unwrap(), body);
+        }
+        for fields in
+            [r#""type":"new""#, r#""type":"post""#, r#""type":"unfollow","follower":"1","followee":"2""#]
+        {
+            let error = change(&format!("{{{at},{fields}}}")).unwrap_err().to_string();
+            assert!(error.contains("does not know changes of the type"), "{error}");
+        }
+    }
+}
