@@ -20,7 +20,7 @@ use tokio::task::LocalSet;
 use crate::fan_out::quiet;
 use crate::feed_graph::FeedGraph;
 use crate::histogram::Histogram;
-use crate::measurement::{Recorder, Results, Row, Series, Target, number};
+use crate::measurement::{Recorder, Results, Row, Series, number};
 use crate::options::Options;
 use crate::plot::{Panel, Plot};
 use crate::posting::{Made, runtime};
@@ -33,7 +33,7 @@ const NAME: &str = "feed-run";
 const PAGE: usize = 50;
 const TICK: Duration = Duration::from_millis(1);
 /// How often the lag is looked at; the worst look of a second counts.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// More than this under way mean that the store does not keep up.
 const WAITING_MAX: u64 = 100_000;
 const MIB: f64 = (1_u64 << 20) as f64;
@@ -46,7 +46,7 @@ const ROWS: &[Row] = &[
     Row::new("lag_max", "the same, the worst of all", "ms"),
     Row::new("lag_events_max", "events not delivered yet, the most at any time", ""),
     Row::new("page_p50", "feed page of 50, p50", "ms"),
-    Row::new("page_p99", "the same, p99", "ms").target(Target::Below(2.0)),
+    Row::new("page_p99", "the same, p99", "ms"),
     Row::new("page_p99_worst", "the same, p99 of the worst second", "ms"),
     Row::new("post_p50", "durable post, p50", "ms"),
     Row::new("post_p99", "the same, p99", "ms"),
@@ -116,12 +116,13 @@ impl FeedRun {
         let cores = (cpu_seconds(process::id()) - cpu) / started.elapsed().as_secs_f64();
         quiet(&store);
         let course = Course::of(&load, &looks, self.seconds as usize);
-        let after = store.figures();
+        let (after, memory) = (store.figures(), memory_bytes(process::id(), "VmRSS"));
         store.close()?;
 
         let mut recorder = Recorder::new(ROWS);
         self.record(&mut recorder, &load, &course, (before, after));
         recorder.record("cores", cores);
+        recorder.record("memory", memory as f64 / MIB);
         let mut results = recorder.finish(NAME, self.edges, self.notes(&graph, before));
         results.series = course.series();
         self.plot(&results, &graph, before.edges)?;
@@ -188,7 +189,6 @@ impl FeedRun {
         recorder.record_ms("page", &pages);
         recorder.record("page_p99_worst", largest(&course.page_p99_ms));
         recorder.record_ms("post", &load.posts);
-        recorder.record("memory", memory_bytes(process::id(), "VmRSS") as f64 / MIB);
         recorder.record("inbox_memory", after.inbox_bytes as f64 / MIB);
     }
 
@@ -233,7 +233,7 @@ impl FeedRun {
             subtitle: &subtitle,
             panels: vec![
                 Panel { title: "Fan-out lag, worst of each second", lines: lag, bound: None },
-                Panel { title: "Feed page of 50", lines: pages, bound: Some((2.0, "target: 2 ms")) },
+                Panel { title: "Feed page of 50", lines: pages, bound: Some((2.0, "2 ms")) },
             ],
         };
         if let Some(folder) = self.plot.parent() {

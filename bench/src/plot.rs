@@ -7,7 +7,7 @@ const PANEL: f64 = 200.0;
 /// Around the panels, and between them.
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 110.0;
-const TOP: f64 = 88.0;
+const TOP: f64 = 100.0;
 const GAP: f64 = 56.0;
 const BOTTOM: f64 = 56.0;
 
