@@ -157,7 +157,7 @@ pub struct Imported {
 #[derive(Clone, Debug)]
 pub enum Place {
     /// A folder of the embedded store.
-    Folder(Folder),
+    Folder(Box<Folder>),
     /// A running server.
     Server(ServerAddress),
 }
