@@ -100,7 +100,7 @@ fn place(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Resul
     }
     let names_folder = matches!(data, Origin::Flag(_) | Origin::Environment(_));
     if names_folder && !matches!(url, Origin::Flag(_)) {
-        return Ok(Place::Folder(folder.clone()));
+        return Ok(Place::Folder(Box::new(folder.clone())));
     }
     let client = &configuration.client;
     Ok(Place::Server(ServerAddress {

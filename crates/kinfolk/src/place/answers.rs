@@ -134,7 +134,7 @@ pub struct PostItem {
 
 impl From<PostItem> for Post {
     fn from(PostItem { id, author, created_at, payload }: PostItem) -> Self {
-        Self { id: id.0, author: author.0, created_at: created_at.0, payload: payload.map(text) }
+        Self { id: id.0, author: author.0, created_at: created_at.0, payload: payload.as_deref().map(text) }
     }
 }
 
@@ -144,7 +144,7 @@ impl From<Page<PostItem>> for PostPage {
     }
 }
 
-fn text(json: Box<RawValue>) -> Arc<str> {
+fn text(json: &RawValue) -> Arc<str> {
     json.get().into()
 }
 
@@ -181,7 +181,7 @@ impl ChangeItem {
                     id: self.post?.0,
                     author: self.author?.0,
                     created_at: self.created_at?.0,
-                    payload: self.payload.map(text),
+                    payload: self.payload.as_deref().map(text),
                 };
                 Some(ChangeBody::Posted { post, delivery })
             }

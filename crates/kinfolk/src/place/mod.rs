@@ -158,7 +158,7 @@ pub struct Imported {
 #[expect(clippy::large_enum_variant, reason = "a command has one place")]
 pub enum Place {
     /// A folder of the embedded store.
-    Folder(Folder),
+    Folder(Box<Folder>),
     /// A running server.
     Server(ServerAddress),
 }

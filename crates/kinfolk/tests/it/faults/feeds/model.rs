@@ -32,7 +32,11 @@ pub fn step(change: &Value) -> Step {
         Some("unfollow") => Step::Unfollow(id("follower"), id("followee")),
         Some("post") => {
             let at = change["created_at"].as_str().and_then(kinfolk_core::Timestamp::parse);
-            Step::Post { id: id("post"), author: id("author"), at: at.map_or(0, |at| at.millis()) }
+            Step::Post {
+                id: id("post"),
+                author: id("author"),
+                at: at.map_or(0, kinfolk_core::Timestamp::millis),
+            }
         }
         Some("post_deleted") => Step::Delete { id: id("post"), author: id("author") },
         other => panic!("nobody has submitted a change of the type {other:?}"),
