@@ -155,7 +155,6 @@ pub struct Imported {
 
 /// The place of the graph that a command works on.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a command has one place")]
 pub enum Place {
     /// A folder of the embedded store.
     Folder(Box<Folder>),
