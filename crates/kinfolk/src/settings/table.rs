@@ -186,7 +186,7 @@ settings! {
         /// Whoever has not read for so long has no inbox; it is made again when they come back
         inbox_idle: Span = "30 d", "inbox-idle", "TIME", Server;
         /// Memory for inboxes; those of whom have not read for longest make room
-        inbox_memory: Bytes = "256 MiB", "inbox-memory", "SIZE", Server;
+        inbox_memory: Bytes = "1 GiB", "inbox-memory", "SIZE", Server;
         /// How many recent posts of somebody who is followed go into the follower's inbox
         backfill_posts: u32 = "100", "backfill-posts", "N", Server;
     }
