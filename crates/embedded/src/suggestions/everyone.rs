@@ -102,6 +102,8 @@ impl Work<'_> {
             let mut output =
                 Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0, users: 0 };
             let ended = self.write_groups(&results, &mut output, total, watch);
+            // A thread that waits to hand over what nobody takes any more would be waited for.
+            drop(results);
             self.end();
             let is_complete = ended?;
             output.finish_part()?;

@@ -70,10 +70,34 @@ impl Stores {
     }
 }
 
-#[test]
-fn the_suite_passes() {
+/// Runs every case of the suite for one of its settings: several tests, so that they run beside each other.
+fn the_suite_passes(setting: usize) {
     let stores = Stores::default();
-    suite::run(&|ids, clock| stores.make(ids, clock));
+    let setting = suite::Setting::all().nth(setting).unwrap();
+    for name in suite::case_names() {
+        suite::run_case_in(name, setting, &|ids, clock| stores.make(ids, clock));
+    }
+}
+
+#[test]
+fn the_suite_passes_with_the_first_setting() {
+    the_suite_passes(0);
+}
+
+#[test]
+fn the_suite_passes_with_the_second_setting() {
+    the_suite_passes(1);
+}
+
+#[test]
+fn the_suite_passes_with_the_third_setting() {
+    the_suite_passes(2);
+}
+
+#[test]
+fn the_suite_passes_with_the_last_setting() {
+    assert_eq!(suite::Setting::all().count(), 4);
+    the_suite_passes(3);
 }
 
 #[test]
