@@ -60,6 +60,27 @@ pub fn remove_file(path: &Path) -> Result<()> {
     }
 }
 
+/// Reads a file that a store can do without: where it is missing or can't be used there is nothing, and `instead` says what
+/// happens then. What a process has left that was stopped while it wrote the file is removed.
+pub fn read_dispensable<T>(
+    path: &Path,
+    instead: &'static str,
+    read: impl FnOnce(File) -> io::Result<T>,
+) -> Result<Option<T>> {
+    remove_file(&path.with_extension("tmp"))?;
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other.during("opening", path)?,
+    };
+    match read(file) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) => {
+            tracing::warn!(file = %path.display(), %error, "a file is not usable: {instead}");
+            Ok(None)
+        }
+    }
+}
+
 /// Lines of text with a checksum in the last one, for small files that people may want to read.
 pub fn seal_text(lines: &str) -> String {
     format!("{lines}checksum {:08x}\n", crc32c::crc32c(lines.as_bytes()))

@@ -15,7 +15,7 @@ use crate::{Id, Result};
 ///   same change log, with positions in the same order; nothing that changed nothing is in it. A change's `at` follows
 ///   the same rules; it is not the post's `created_at`, which may be older.
 /// - **Registered once**: the same wish again, by id or by the author's idempotency key, is a success that answers with
-///   the first post and changes nothing. It is the same if author and payload are, and the time where both name one. With
+///   the first post and changes nothing. It is the same if author and payload are, and the time where the later wish names one. With
 ///   another content: [`crate::Error::PostConflict`]. With the id of a deleted post, or the key of one:
 ///   [`crate::Error::PostDeleted`]. Keys are remembered for 7 days at least, and belong to their author. Of concurrent
 ///   wishes one is first, and the others repeat it.

@@ -17,7 +17,7 @@ use std::path::Path;
 use kinfolk_core::{Epoch, Id, IdKind, Position, Result};
 
 use super::inbox::{Inbox, key_len};
-use crate::files::{IoContext, remove_file, sync_folder};
+use crate::files::{self, IoContext, remove_file, sync_folder};
 use crate::raw;
 use crate::store::Store;
 
@@ -90,19 +90,8 @@ pub type Loaded = (Vec<(Id, Inbox)>, Position);
 
 /// Loads what was stored, if it is there and whole.
 pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<Loaded>> {
-    let path = folder.join(FILE_NAME);
-    remove_file(&path.with_extension("tmp"))?;
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.during("opening", &path)?,
-    };
-    match read(file, ids, epoch) {
-        Ok(loaded) => Ok(Some(loaded)),
-        Err(error) => {
-            tracing::warn!(%error, "stored inboxes are not usable; they are filled again when their users come");
-            Ok(None)
-        }
-    }
+    let instead = "inboxes are filled again when their users come";
+    files::read_dispensable(&folder.join(FILE_NAME), instead, |file| read(file, ids, epoch))
 }
 
 fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {

@@ -21,7 +21,7 @@ use std::path::Path;
 use kinfolk_core::{EdgeKind, Epoch, IdKind, Position, Result};
 
 use super::Index;
-use crate::files::{IoContext, remove_file, sync_folder};
+use crate::files::{self, remove_file, sync_folder};
 
 const MAGIC: &[u8; 8] = b"KINFOLKX";
 const VERSION: u32 = 2;
@@ -129,7 +129,7 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Position) -> R
     };
     if let Err(error) = write() {
         let _ = remove_file(&temporary);
-        return Err(crate::files::io_error("writing", &path, &error));
+        return Err(files::io_error("writing", &path, &error));
     }
     sync_folder(folder)
 }
@@ -141,19 +141,8 @@ pub fn is_saved(folder: &Path) -> bool {
 
 /// Loads the snapshot, with its position; `None` if there is no usable one.
 pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Position)>> {
-    let path = folder.join(FILE_NAME);
-    remove_file(&path.with_extension("tmp"))?;
-    let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.during("opening", &path)?,
-    };
-    match read(file, ids, epoch) {
-        Ok(loaded) => Ok(Some(loaded)),
-        Err(error) => {
-            tracing::warn!(%error, "the index snapshot is not usable; the index is rebuilt from the rows");
-            Ok(None)
-        }
-    }
+    let instead = "the index is rebuilt from the rows";
+    files::read_dispensable(&folder.join(FILE_NAME), instead, |file| read(file, ids, epoch))
 }
 
 fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Position)> {

@@ -48,20 +48,15 @@ pub struct KnownFollowersArguments {
 
 impl CommonArguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        self.pages.print(context, |request| target.common(&self.users, request).map(printable))?;
-        target.close()?;
-        Ok(Outcome::Done)
+        self.pages.print(context, |target, request| target.common(&self.users, request).map(printable))
     }
 }
 
 impl KnownFollowersArguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        self.pages
-            .print(context, |request| target.known_followers(self.viewer, self.id, request).map(printable))?;
-        target.close()?;
-        Ok(Outcome::Done)
+        self.pages.print(context, |target, request| {
+            target.known_followers(self.viewer, self.id, request).map(printable)
+        })
     }
 }
 

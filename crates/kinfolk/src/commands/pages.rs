@@ -1,4 +1,4 @@
-//! What commands that list users share: which page is asked for, and how pages are printed. A list may be longer than
+//! What commands that list users or posts share: which page is asked for, and how pages are printed. A list may be longer than
 //! memory, so it is printed page by page.
 
 use std::io::{self, Write};
@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::Args;
 use kinfolk_core::graph::PageRequest;
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Outcome};
 use crate::context::Context;
+use crate::place::Target;
 
 /// The largest page that the graph gives.
 const PAGE_LIMIT_MAX: u16 = 1_000;
@@ -38,9 +39,27 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// A page of a list that is not counted.
+    pub fn uncounted<E: Into<T>>(items: Vec<E>, next: Option<String>) -> Self {
+        Self { count: None, items: items.into_iter().map(E::into).collect(), next }
+    }
+}
+
 impl PageArguments {
-    /// Prints what was asked for, page by page.
+    /// Prints what was asked for of the graph that a command works on, page by page.
     pub fn print<T: Answer>(
+        &self,
+        context: &Context,
+        page_at: impl Fn(&dyn Target, PageRequest<'_>) -> Result<Page<T>>,
+    ) -> Result<Outcome> {
+        let target = context.place.open()?;
+        self.print_pages(context, |request| page_at(&*target, request))?;
+        target.close()?;
+        Ok(Outcome::Done)
+    }
+
+    fn print_pages<T: Answer>(
         &self,
         context: &Context,
         page_at: impl Fn(PageRequest<'_>) -> Result<Page<T>>,

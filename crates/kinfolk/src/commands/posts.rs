@@ -36,14 +36,10 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, list: PostList, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        self.pages.print(context, |request| {
+        self.pages.print(context, |target, request| {
             let page = target.posts(list, self.id, request)?;
-            let items = page.items.into_iter().map(Item::from).collect();
-            Ok(Page { count: None, items, next: page.next })
-        })?;
-        target.close()?;
-        Ok(Outcome::Done)
+            Ok(Page::<Item>::uncounted(page.items, page.next))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use kinfolk_server::resp::RespSettings;
 use kinfolk_server::resp::table::{COMMANDS, Who};
 use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings};
 
-use super::client::encode_words;
+use super::client::{Client, encode_words};
 use super::server::{Server, Setup};
 
 /// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
@@ -21,6 +21,21 @@ struct Guarded {
     limited: String,
     keys: PathBuf,
     _folder: tempfile::TempDir,
+}
+
+impl Guarded {
+    /// A client with the key that is limited.
+    fn limited_client(&self) -> Client {
+        let mut client = self.server.connect();
+        assert_eq!(client.call(&format!("AUTH {}", self.limited)), "+OK");
+        client
+    }
+
+    /// How many requests that key has left.
+    fn left(&self) -> u32 {
+        let caller = self.server.service.access.authenticate(&self.limited).unwrap();
+        caller.budget.state().unwrap().remaining
+    }
 }
 
 fn guarded(settings: RespSettings) -> Guarded {
@@ -240,12 +255,8 @@ fn a_long_walk_costs_as_many_requests() {
     let follows: Vec<&str> = follows.iter().map(String::as_str).collect();
     assert!(writer.call_all(&follows).iter().all(|reply| reply == "2"));
 
-    let left = || {
-        let caller = guarded.server.service.access.authenticate(&guarded.limited).unwrap();
-        caller.budget.state().unwrap().remaining
-    };
-    let mut client = guarded.server.connect();
-    assert_eq!(client.call(&format!("AUTH {}", guarded.limited)), "+OK");
+    let left = || guarded.left();
+    let mut client = guarded.limited_client();
     for (command, cost) in [
         ("SCARD followers:500", 1),
         ("SMEMBERS followers:500", 3),
@@ -271,12 +282,8 @@ fn an_overlap_costs_as_many_requests_as_it_has_rows() {
     for follower in [1, 2] {
         assert_eq!(writer.call(&format!("SADD following:{follower} {}", members.join(" "))), "1000");
     }
-    let left = || {
-        let caller = guarded.server.service.access.authenticate(&guarded.limited).unwrap();
-        caller.budget.state().unwrap().remaining
-    };
-    let mut client = guarded.server.connect();
-    assert_eq!(client.call(&format!("AUTH {}", guarded.limited)), "+OK");
+    let left = || guarded.left();
+    let mut client = guarded.limited_client();
     // The smallest set counts, once for each set.
     for (command, cost) in [
         ("COMMON 1 2", 3),
