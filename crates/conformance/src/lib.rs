@@ -24,6 +24,7 @@
 
 mod audit;
 mod clock;
+mod comments;
 mod compare;
 mod concurrent;
 mod concurrent_feeds;

@@ -85,6 +85,7 @@ impl Model {
             ChangeBody::PostDeleted { id, .. } => {
                 self.posts.entry(id).and_modify(|registered| registered.deleted = true);
             }
+            ChangeBody::Thread(_) => {}
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
         self.position = change.position;

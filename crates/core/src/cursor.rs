@@ -107,7 +107,7 @@ fn side_byte(side: Side) -> u8 {
     }
 }
 
-fn push_id(bytes: &mut Vec<u8>, id: Id) {
+pub(crate) fn push_id(bytes: &mut Vec<u8>, id: Id) {
     match id {
         Id::Integer(value) => bytes.extend_from_slice(&value.to_be_bytes()),
         Id::Uuid(value) => bytes.extend_from_slice(&value.to_be_bytes()),

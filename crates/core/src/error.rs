@@ -51,6 +51,43 @@ pub enum Error {
         /// The most that is allowed.
         max: usize,
     },
+    /// The author has used the idempotency key for another comment.
+    #[error("the idempotency key was used for another comment: use a new one")]
+    IdempotencyConflict,
+    /// No more comments may be written here.
+    #[error("this thread is locked: no new comments are accepted")]
+    ThreadLocked,
+    /// A comment can't answer that one.
+    #[error("a comment can't answer {id}: {reason}")]
+    InvalidReply {
+        /// Which comment was to be answered.
+        id: String,
+        /// Why it can't be.
+        reason: &'static str,
+    },
+    /// A text that people write is not one.
+    #[error("{what} {reason}")]
+    InvalidBody {
+        /// What it was to be.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The comment was edited since the editor has seen it.
+    #[error("the comment is at version {current}: read it again, then edit that version")]
+    VersionConflict {
+        /// Its version now.
+        current: u32,
+    },
+    /// An edit that does not say of which version.
+    #[error("an edit needs the header If-Match with the version that it is about, such as \"1\"")]
+    VersionRequired,
+    /// The comment was deleted, removed or purged.
+    #[error("comment {id} was deleted or removed")]
+    CommentDeleted {
+        /// Which comment.
+        id: String,
+    },
     /// A user can't follow itself.
     #[error("a user cannot follow itself")]
     SelfFollow,
@@ -238,6 +275,13 @@ pub enum ErrorCode {
     PostDeleted,
     PostInFuture,
     PayloadTooLarge,
+    IdempotencyConflict,
+    ThreadLocked,
+    InvalidReply,
+    InvalidBody,
+    VersionConflict,
+    VersionRequired,
+    CommentDeleted,
     FollowingLimit,
     LimitOutOfRange,
     TooMany,
@@ -280,7 +324,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 36] = {
+const PRESENTATIONS: [Presentation; 43] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -297,6 +341,13 @@ const PRESENTATIONS: [Presentation; 36] = {
         row(ErrorCode::PostDeleted, "post_deleted", 409, "ERR", 1),
         row(ErrorCode::PostInFuture, "post_in_future", 422, "ERR", 1),
         row(ErrorCode::PayloadTooLarge, "payload_too_large", 422, "ERR", 2),
+        row(ErrorCode::IdempotencyConflict, "idempotency_conflict", 409, "ERR", 1),
+        row(ErrorCode::ThreadLocked, "thread_locked", 423, "ERR", 1),
+        row(ErrorCode::InvalidReply, "invalid_reply", 422, "ERR", 1),
+        row(ErrorCode::InvalidBody, "invalid_body", 422, "ERR", 2),
+        row(ErrorCode::VersionConflict, "version_conflict", 412, "ERR", 1),
+        row(ErrorCode::VersionRequired, "version_required", 428, "ERR", 2),
+        row(ErrorCode::CommentDeleted, "comment_deleted", 410, "ERR", 1),
         row(ErrorCode::FollowingLimit, "following_limit", 422, "LIMIT", 1),
         row(ErrorCode::LimitOutOfRange, "limit_out_of_range", 400, "ERR", 2),
         row(ErrorCode::TooMany, "too_many", 400, "ERR", 2),
@@ -377,6 +428,13 @@ impl Error {
             Self::PostDeleted { .. } => ErrorCode::PostDeleted,
             Self::PostInFuture { .. } => ErrorCode::PostInFuture,
             Self::PayloadTooLarge { .. } => ErrorCode::PayloadTooLarge,
+            Self::IdempotencyConflict => ErrorCode::IdempotencyConflict,
+            Self::ThreadLocked => ErrorCode::ThreadLocked,
+            Self::InvalidReply { .. } => ErrorCode::InvalidReply,
+            Self::InvalidBody { .. } => ErrorCode::InvalidBody,
+            Self::VersionConflict { .. } => ErrorCode::VersionConflict,
+            Self::VersionRequired => ErrorCode::VersionRequired,
+            Self::CommentDeleted { .. } => ErrorCode::CommentDeleted,
             Self::FollowingLimit { .. } => ErrorCode::FollowingLimit,
             Self::LimitOutOfRange { .. } => ErrorCode::LimitOutOfRange,
             Self::TooMany { .. } => ErrorCode::TooMany,
@@ -436,6 +494,8 @@ mod tests {
             (ErrorCode::FollowingLimit, "following_limit", 422),
             (ErrorCode::NotYetVisible, "not_yet_visible", 503),
             (ErrorCode::PositionExpired, "position_expired", 410),
+            (ErrorCode::IdempotencyConflict, "idempotency_conflict", 409),
+            (ErrorCode::VersionConflict, "version_conflict", 412),
         ] {
             assert_eq!((code.name(), code.http_status()), (name, status));
         }

@@ -13,6 +13,7 @@ mod kind;
 mod position;
 mod sign;
 pub mod suggest;
+pub mod thread;
 mod timestamp;
 mod token;
 
@@ -27,6 +28,13 @@ pub use timestamp::Timestamp;
 pub use token::Token;
 
 /// A store with all ports: what a profile offers.
-pub trait Store: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore {}
+pub trait Store:
+    graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore + thread::ThreadStore
+{
+}
 
-impl<S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore> Store for S {}
+impl<
+    S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore + thread::ThreadStore,
+> Store for S
+{
+}

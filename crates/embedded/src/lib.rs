@@ -23,6 +23,7 @@ mod rows;
 mod settings;
 mod store;
 mod suggestions;
+mod threads;
 mod verify;
 mod visibility;
 mod walkers;

@@ -94,7 +94,10 @@ fn the_log_holds_all_kinds<S: Store>(subject: &Subject<S>) {
         .into_iter()
         .map(|change| match change.body {
             ChangeBody::Followed { kind, .. } | ChangeBody::Unfollowed { kind, .. } => Some(kind),
-            ChangeBody::Imported { .. } | ChangeBody::Posted { .. } | ChangeBody::PostDeleted { .. } => None,
+            ChangeBody::Imported { .. }
+            | ChangeBody::Posted { .. }
+            | ChangeBody::PostDeleted { .. }
+            | ChangeBody::Thread(_) => None,
         })
         .collect();
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);

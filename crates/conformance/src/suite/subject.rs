@@ -10,6 +10,7 @@ use kinfolk_core::graph::{
     WriteRequest,
 };
 use kinfolk_core::suggest::SuggestSettings;
+use kinfolk_core::thread::ThreadSettings;
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Keyring, Position, Result, SigningKey, Store, Timestamp};
 
 use super::Setting;
@@ -38,6 +39,7 @@ pub(super) const SETTINGS: GraphSettings = GraphSettings {
         dismissed_max: 5,
     },
     feed: FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 },
+    thread: ThreadSettings { body_chars_max: 30, depth_max: 4, tree_comments_max: 12 },
 };
 
 /// A store under test.

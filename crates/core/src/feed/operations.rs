@@ -1,6 +1,6 @@
 //! The operations on posts and feeds: the rules that hold whatever store is below and whatever protocol is above.
 
-use super::{FeedStore, NewPost, Post, PostState};
+use super::{FeedStore, NewPost, Post, PostState, PostStore};
 use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
 use crate::{EdgeKind, Error, Id, ListCursor, ListName, Result};
 
@@ -39,7 +39,7 @@ pub struct WrittenPost {
     pub is_new: bool,
 }
 
-impl<S: FeedStore + ChangeLog> Graph<S> {
+impl<S: PostStore + ChangeLog> Graph<S> {
     /// The longest payload of a post, in bytes: whoever prepares one can refuse a longer one before that.
     pub fn payload_bytes_max(&self) -> usize {
         self.settings.feed.payload_bytes_max
@@ -49,16 +49,22 @@ impl<S: FeedStore + ChangeLog> Graph<S> {
     pub async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
         self.require_ids(&[post.author])?;
         self.require_ids(post.id.as_slice())?;
-        let FeedSettings { payload_bytes_max, key_bytes_max } = self.settings.feed;
-        if post.payload.as_ref().is_some_and(|payload| payload.len() > payload_bytes_max) {
-            return Err(Error::PayloadTooLarge { max: payload_bytes_max });
+        let max = self.settings.feed.payload_bytes_max;
+        if post.payload.as_ref().is_some_and(|payload| payload.len() > max) {
+            return Err(Error::PayloadTooLarge { max });
         }
-        if post.idempotency_key.as_ref().is_some_and(|key| key.is_empty() || key.len() > key_bytes_max) {
-            let detail = format!("an idempotency key has 1 to {key_bytes_max} bytes");
-            return Err(Error::InvalidRequest { detail });
-        }
+        self.require_key(post.idempotency_key.as_deref())?;
         let posted = self.store().register(post).await?;
         Ok(WrittenPost { token: self.token(posted.position), post: posted.post, is_new: posted.is_new })
+    }
+
+    /// Refuses an idempotency key that is empty or too long.
+    pub(crate) fn require_key(&self, key: Option<&str>) -> Result<()> {
+        let max = self.settings.feed.key_bytes_max;
+        if key.is_none_or(|key| !key.is_empty() && key.len() <= max) {
+            return Ok(());
+        }
+        Err(Error::InvalidRequest { detail: format!("an idempotency key has 1 to {max} bytes") })
     }
 
     /// A post, if it is there.
@@ -87,7 +93,9 @@ impl<S: FeedStore + ChangeLog> Graph<S> {
         let removed = self.store().delete_post(id).await?;
         Ok((self.token(removed.position), removed.changed))
     }
+}
 
+impl<S: FeedStore + ChangeLog> Graph<S> {
     /// A page of an author's posts, newest first.
     pub async fn posts_by(
         &self,

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::feed::{Delivery, Post};
+use crate::thread::ThreadChange;
 use crate::{EdgeKind, Id, Position, Timestamp};
 
 /// A directed edge between two users.
@@ -189,6 +190,8 @@ pub enum ChangeBody {
         /// When it had been made.
         created_at: Timestamp,
     },
+    /// Something happened in a comment thread.
+    Thread(ThreadChange),
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::feed::FeedSettings;
 use crate::suggest::SuggestSettings;
+use crate::thread::ThreadSettings;
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, ListCursor, ListName, Position, Result, Token};
 
 /// The limits that a deployment sets.
@@ -27,6 +28,8 @@ pub struct GraphSettings {
     pub suggest: SuggestSettings,
     /// What may be posted.
     pub feed: FeedSettings,
+    /// What may be written in comments.
+    pub thread: ThreadSettings,
 }
 
 impl Default for GraphSettings {
@@ -40,6 +43,7 @@ impl Default for GraphSettings {
             sets_max: 10,
             suggest: SuggestSettings::default(),
             feed: FeedSettings::default(),
+            thread: ThreadSettings::default(),
         }
     }
 }

@@ -109,6 +109,7 @@ impl From<Change> for Item {
                 let (delivery, payload) = (None, None);
                 ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
             }
+            ChangeBody::Thread(_) => ("comment".to_owned(), Fields::Imported { edges: 0 }),
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }

@@ -132,6 +132,7 @@ impl From<Change> for Item {
             ChangeBody::PostDeleted { id, author, created_at } => {
                 ("post_deleted".into(), Fields::of_post(id, author, created_at))
             }
+            ChangeBody::Thread(_) => ("comment".into(), Fields::default()),
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }

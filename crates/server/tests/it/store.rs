@@ -14,6 +14,10 @@ use kinfolk_core::graph::{
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
+use kinfolk_core::thread::{
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
+    ThreadState, ThreadStore, Withdrawal,
+};
 use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
 use tokio::sync::Semaphore;
 
@@ -251,6 +255,58 @@ impl PostStore for WatchedStore {
 impl FeedStore for WatchedStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         self.model.feed(of, after, limit).await
+    }
+}
+
+impl ThreadStore for WatchedStore {
+    async fn comment(&self, wish: NewComment) -> Result<Commented> {
+        self.model.comment(wish).await
+    }
+
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+        self.model.edit_comment(edit).await
+    }
+
+    async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
+        self.model.withdraw_comment(id, withdrawal).await
+    }
+
+    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+        self.model.lock_thread(parent, locked).await
+    }
+
+    async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
+        self.model.comments(ids).await
+    }
+
+    async fn thread(
+        &self,
+        parent: Parent,
+        order: ThreadOrder,
+        after: Option<CommentId>,
+        limit: usize,
+    ) -> Result<Vec<Comment>> {
+        self.model.thread(parent, order, after, limit).await
+    }
+
+    async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
+        self.model.replies(branches, limit).await
+    }
+
+    async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+        self.model.comments_by(author, after, limit).await
+    }
+
+    async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+        self.model.comment_versions(id, after, limit).await
+    }
+
+    async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
+        self.model.threads(parents).await
+    }
+
+    async fn erase_purged(&self) -> Result<u64> {
+        self.model.erase_purged().await
     }
 }
 
