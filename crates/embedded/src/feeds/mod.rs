@@ -101,6 +101,7 @@ impl Feeds {
                 self.inboxes.clear();
                 None
             }
+            EventBody::Thread(_) => None,
         }
     }
 
