@@ -24,6 +24,7 @@
 
 mod audit;
 mod clock;
+mod comment_store;
 mod comments;
 mod compare;
 mod concurrent;

@@ -9,9 +9,10 @@ use kinfolk_core::graph::{
 };
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
+use crate::comments::Threads;
 use crate::posts::Registered;
 
-/// A graph in memory, and the posts of its users.
+/// A graph in memory, and the posts and comments of its users.
 ///
 /// # Time
 /// Every change is given `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
@@ -21,6 +22,7 @@ use crate::posts::Registered;
 pub struct Model {
     pub(crate) edges: BTreeMap<(EdgeKind, Edge), Timestamp>,
     pub(crate) posts: BTreeMap<Id, Registered>,
+    pub(crate) threads: Threads,
     pub(crate) changes: Vec<Change>,
     pub(crate) position: Position,
     pub(crate) floor: Timestamp,
@@ -85,7 +87,7 @@ impl Model {
             ChangeBody::PostDeleted { id, .. } => {
                 self.posts.entry(id).and_modify(|registered| registered.deleted = true);
             }
-            ChangeBody::Thread(_) => {}
+            ChangeBody::Thread(told) => self.threads.apply(change.at, told),
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
         self.position = change.position;
@@ -174,7 +176,8 @@ impl Model {
 
     /// Up to `limit` changes after `after`, oldest first.
     pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
-        self.changes.iter().filter(|change| change.position > after).take(limit).cloned().collect()
+        let wanted = self.changes.iter().filter(|change| change.position > after).take(limit);
+        wanted.map(|change| self.threads.told(change)).collect()
     }
 }
 

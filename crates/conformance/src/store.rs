@@ -24,12 +24,12 @@ const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
 /// A [`Model`] as a store, which has posts pulled from [`crate::FAN_OUT_THRESHOLD`] followers on. Its calls block for a moment, which only tests may do.
 pub struct ModelStore {
     id_kind: IdKind,
-    clock: Arc<dyn Clock>,
-    model: Mutex<Model>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) model: Mutex<Model>,
     wishes: Mutex<Wishes>,
     kept: Mutex<Kept>,
-    written: Condvar,
-    planted: Option<Planted>,
+    pub(crate) written: Condvar,
+    pub(crate) planted: Option<Planted>,
 }
 
 impl ModelStore {
@@ -52,11 +52,12 @@ impl ModelStore {
     }
 
     /// The store after a restart: everything is rebuilt from the change log, but for what that does not tell: suggestions
-    /// that were stored, idempotency keys, and which ids were made.
+    /// that were stored, idempotency keys, which ids were made, and why comments were removed.
     #[must_use]
     pub fn reopen(self) -> Self {
         let old = self.model.into_inner().expect("no call panicked inside the model");
-        let mut model = Model::replay(old.changes(Position::START, usize::MAX));
+        let mut model = Model::replay(old.changes);
+        model.threads.unlogged = old.threads.unlogged;
         let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
         let mut wishes = self.wishes.into_inner().expect("no call panicked inside the model");
         let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept, &mut wishes));
@@ -69,7 +70,7 @@ impl ModelStore {
         }
     }
 
-    fn model(&self) -> MutexGuard<'_, Model> {
+    pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
         locked(&self.model)
     }
 }
