@@ -29,6 +29,7 @@ mod concurrent;
 mod concurrent_feeds;
 mod feed_history;
 mod history;
+mod inboxes;
 mod model;
 mod planted;
 mod posts;

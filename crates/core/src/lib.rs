@@ -27,6 +27,6 @@ pub use timestamp::Timestamp;
 pub use token::Token;
 
 /// A store with all ports: what a profile offers.
-pub trait Store: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore {}
+pub trait Store: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore {}
 
-impl<S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore> Store for S {}
+impl<S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore> Store for S {}

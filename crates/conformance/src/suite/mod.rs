@@ -10,6 +10,7 @@ mod everyone;
 mod feed;
 mod feed_walks;
 mod friends;
+mod inbox;
 mod limit;
 mod lists;
 mod log;
@@ -124,6 +125,7 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         posting::cases(),
         feed::cases(),
         feed_walks::cases(),
+        inbox::cases(),
     ]
     .concat()
 }
