@@ -34,6 +34,7 @@ mod concurrent_comments;
 mod concurrent_feeds;
 mod feed_history;
 mod history;
+mod inboxes;
 mod model;
 mod planted;
 mod posts;
