@@ -1,21 +1,20 @@
 //! The embedded store passes all that any store must pass.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use kinfolk_conformance::{
-    BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, concurrent_feeds, concurrent_histories,
-    feed_histories, feed_restarts, histories, suite,
+    BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, comment_histories, comment_restarts,
+    concurrent_comments, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories,
+    suite,
 };
 use kinfolk_core::{Clock, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
 
-use crate::fixtures::try_copy;
+use crate::stores::copy_of_a_moment;
 
 /// Makes stores, one after another, small enough that every background step happens.
 #[derive(Default)]
@@ -95,31 +94,6 @@ impl Stores {
     }
 }
 
-/// A copy of a folder during which nothing in it has changed.
-fn copy_of_a_moment(folder: &Path) -> TempDir {
-    loop {
-        let target = tempfile::tempdir().unwrap();
-        let before = look(folder);
-        if try_copy(folder, target.path()).is_ok() && look(folder) == before {
-            return target;
-        }
-    }
-}
-
-/// All files below a folder, how long they are and when they were last written.
-fn look(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let Ok(metadata) = entry.metadata() else { continue };
-        if metadata.is_dir() {
-            files.extend(look(&entry.path()));
-        } else {
-            files.insert(entry.path(), (metadata.len(), metadata.modified().unwrap()));
-        }
-    }
-    files
-}
-
 /// Runs every case of the suite for one of its settings: several tests, so that they run beside each other.
 fn the_suite_passes(setting: usize) {
     let stores = Stores::default();
@@ -166,7 +140,12 @@ fn concurrent_histories_are_linearizable() {
 fn random_histories_of_feeds_with_restarts_agree_with_the_model() {
     let stores = Stores::default();
     let reopen = |store| stores.interrupt(store);
-    feed_histories(&|ids, clock| stores.make(ids, clock), Some(&reopen), cases(60), SEED);
+    feed_histories(
+        &|ids, clock| stores.make(ids, clock),
+        Some(&reopen),
+        cases("KINFOLK_FEED_HISTORIES", 60),
+        SEED,
+    );
 }
 
 #[test]
@@ -181,7 +160,27 @@ fn concurrent_feeds_agree_with_the_log() {
     concurrent_feeds(&|ids, clock| stores.make(ids, clock), 4, SEED);
 }
 
+#[test]
+fn random_histories_of_comments_with_restarts_agree_with_the_model() {
+    let stores = Stores::default();
+    let reopen = |store| stores.interrupt(store);
+    let cases = cases("KINFOLK_COMMENT_HISTORIES", 60);
+    comment_histories(&|ids, clock| stores.make(ids, clock), Some(&reopen), cases, SEED);
+}
+
+#[test]
+fn comments_survive_a_restart_after_any_step() {
+    let stores = Stores::default();
+    comment_restarts(&|ids, clock| stores.make(ids, clock), &|store| stores.interrupt(store));
+}
+
+#[test]
+fn concurrent_comments_agree_with_the_log() {
+    let stores = Stores::default();
+    concurrent_comments(&|ids, clock| stores.make(ids, clock), 6, SEED);
+}
+
 /// How many cases to run: as many as the environment asks for.
-fn cases(usual: u32) -> u32 {
-    std::env::var("KINFOLK_FEED_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
+fn cases(variable: &str, usual: u32) -> u32 {
+    std::env::var(variable).ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
