@@ -24,7 +24,7 @@ pub use administration::{
     Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest,
     NoAdministration, Progress, VerifyOutcome,
 };
-pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
+pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Door, Service};
 pub use tls::{Tls, TlsSettings};
