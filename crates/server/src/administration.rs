@@ -32,6 +32,11 @@ pub trait Administration: Send + Sync + 'static {
 
     /// Writes a backup of the whole store, as of now.
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
+
+    /// Merges all files of the store, so that nothing is left of what was replaced.
+    fn compact(&self) -> Result<()> {
+        Err(MISSING)
+    }
 }
 
 /// Nothing to administer: every wish is refused as not available. For a graph that lives in a test.

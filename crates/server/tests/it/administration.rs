@@ -1,7 +1,7 @@
 //! Administration that does as the test wants, for servers of both protocols.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kinfolk_core::{Error, Result};
 use kinfolk_server::{
@@ -17,6 +17,8 @@ pub const FILE_BYTES: usize = 4 << 20;
 pub struct Scripted {
     /// Somebody has cut a backup short.
     pub cut_short: AtomicBool,
+    /// How often files were merged.
+    pub compactions: AtomicUsize,
     /// Figures are not to be had.
     pub figures_panic: AtomicBool,
 }
@@ -68,6 +70,11 @@ impl Administration for Scripted {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
         let examples = vec!["something".to_owned()];
         Ok(VerifyOutcome { edges: 9, users: 3, differences: 1, examples, repaired: repair })
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.compactions.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Goes on for as long as somebody reads.

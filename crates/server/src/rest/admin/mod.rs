@@ -1,7 +1,8 @@
-//! Administration: import, export, verify and back up through a running server, and suggestions for everyone. Scope
-//! admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
+//! Administration: import, export, verify, back up and compact through a running server, and suggestions for everyone.
+//! Scope admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
 
 mod channel;
+mod compact;
 mod download;
 mod progress;
 mod suggest;
@@ -43,6 +44,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
+        .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
         .add(Endpoint::admin(Operation::Suggest).refusing(job), routes!(suggest::suggest))
 }
 
