@@ -24,7 +24,7 @@ pub trait Administration: Send + Sync + 'static {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ImportOutcome>;
 
-    /// Writes all edges, as of now.
+    /// Writes all edges, or all comments, as of now. Answers how many.
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
 
     /// Compares everything derived with the edges themselves, and repairs it if asked to.
@@ -124,9 +124,21 @@ pub struct ImportOutcome {
     pub position: Position,
 }
 
+/// What a file is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExportContent {
+    /// All edges.
+    #[default]
+    Edges,
+    /// All comments, tombstones among them, with their texts unless they were purged.
+    Comments,
+}
+
 /// What to export.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportRequest {
+    /// What.
+    pub content: ExportContent,
     /// The format to write.
     pub format: FileFormat,
 }

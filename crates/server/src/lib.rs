@@ -21,8 +21,8 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest,
-    NoAdministration, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
+    ImportRequest, NoAdministration, Progress, VerifyOutcome,
 };
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};

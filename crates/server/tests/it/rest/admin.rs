@@ -127,6 +127,14 @@ fn an_export_is_whole_or_broken() {
     assert_eq!(whole.header("content-type"), Some("text/csv"));
     assert_eq!(whole.header("content-disposition"), Some("attachment; filename=\"kinfolk-edges.csv\""));
 
+    assert_eq!(server.get("/v1/admin/export?content=edges").body.len(), FILE_BYTES);
+    let comments = server.get("/v1/admin/export?content=comments&format=csv.gz");
+    assert_eq!((comments.status, comments.text()), (200, "id,body\n"));
+    let name = comments.header("content-disposition");
+    assert_eq!(name, Some("attachment; filename=\"kinfolk-comments.csv.gz\""));
+    let refused = server.get("/v1/admin/export?content=posts");
+    assert_eq!(refused.refusal(), (400, "invalid_request".to_owned()));
+
     let mut connection = server.connect();
     connection.begin("GET", "/v1/admin/export?format=parquet", &[]);
     assert_eq!(connection.answer("GET").unwrap_err().kind(), ErrorKind::UnexpectedEof);
