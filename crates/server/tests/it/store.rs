@@ -61,6 +61,13 @@ impl WatchedStore {
         Self { model: ModelStore::new(kind, clock), watch: watch.clone() }
     }
 
+    /// Waits at the gate, and then goes on if nothing is damaged.
+    async fn pass(&self) -> Result<()> {
+        // Nothing is given back: that would wake others out of their turn while the gate is being opened.
+        self.watch.0.gate.acquire().await.unwrap().forget();
+        self.require_whole()
+    }
+
     fn require_whole(&self) -> Result<()> {
         if self.watch.0.broken.load(Ordering::SeqCst) {
             return Err(Error::Corrupt { detail: "/a/secret/path is damaged".to_owned() });
@@ -149,8 +156,7 @@ impl EdgeStore for WatchedStore {
     }
 
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let _passed = self.watch.0.gate.acquire().await.unwrap();
-        self.require_whole()?;
+        self.pass().await?;
         self.watch.0.commits.fetch_add(1, Ordering::SeqCst);
         self.model.write(request).await
     }
@@ -236,8 +242,7 @@ impl SuggestionStore for WatchedStore {
 impl PostStore for WatchedStore {
     async fn register(&self, post: NewPost) -> Result<Posted> {
         self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
-        let _passed = self.watch.0.gate.acquire().await.unwrap();
-        self.require_whole()?;
+        self.pass().await?;
         self.model.register(post).await
     }
 
