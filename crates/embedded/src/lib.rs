@@ -407,14 +407,18 @@ impl Embedded {
         bulk::backup::restore(file, folder, settings, progress)
     }
 
-    /// Merges all row files into one sorted run per tree.
-    pub fn compact(&self) -> Result<()> {
+    /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how
+    /// many.
+    pub fn compact(&self) -> Result<u64> {
         self.flush()?;
         self.store.rows.compact_fully()?;
         self.store.posts.tree.compact_fully()?;
-        self.store.threads.tree.compact_fully()?;
-        self.erase()?;
-        Ok(())
+        // Erasing merges them too.
+        let erased = self.erase()?;
+        if erased == 0 {
+            self.store.threads.tree.compact_fully()?;
+        }
+        Ok(erased)
     }
 }
 

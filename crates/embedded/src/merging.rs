@@ -49,7 +49,7 @@ fn merge(store: &Store, busy: bool) -> Result<()> {
     if store.rows.backlog().1 >= usize::from(runs) {
         store.rows.compact(runs, &should_stop)?;
     }
-    let mut grown = store.projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
+    let mut grown = store.merged_projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
     grown.try_for_each(|tree| tree.compact(runs, &should_stop))
 }
 

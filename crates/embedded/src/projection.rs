@@ -1,15 +1,17 @@
 //! An LSM tree that is a projection of the log: it holds whole batches when it is sealed, with the position that they bring
 //! it to. What its rows mean is not known here.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::{Position, Result};
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 
-use crate::files;
+use crate::files::{self, IoContext};
 use crate::remembered::RememberedKeys;
 use crate::rows::keys::increment;
 use crate::rows::{self, POSITION_KEY, Shared, tree_error};
@@ -17,6 +19,7 @@ use crate::rows::{self, POSITION_KEY, Shared, tree_error};
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct Projection {
     name: &'static str,
+    folder: PathBuf,
     tree: AnyTree,
     sequence: SequenceNumberCounter,
     visible: SequenceNumberCounter,
@@ -38,7 +41,8 @@ impl Projection {
         let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
-        Ok(Self { name, tree, sequence, visible, sealed: AtomicU64::new(0) })
+        let folder = folder.to_path_buf();
+        Ok(Self { name, folder, tree, sequence, visible, sealed: AtomicU64::new(0) })
     }
 
     /// Up to where the log is applied.
@@ -121,5 +125,20 @@ impl Projection {
     /// Merges all files into one sorted run.
     pub fn compact_fully(&self) -> Result<()> {
         rows::merge_fully(&self.tree, &self.sequence)
+    }
+
+    /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in
+    /// one keeps it longer. Only the writer calls it, between two batches.
+    pub fn let_go(&self, position: Position) -> Result<()> {
+        self.insert(POSITION_KEY, position.0.to_be_bytes());
+        self.tree.rotate_memtable();
+        self.flush()
+    }
+
+    /// The names of its files of rows.
+    pub fn files(&self) -> Result<BTreeSet<OsString>> {
+        let folder = self.folder.join("tables");
+        let entries = std::fs::read_dir(&folder).during("reading folder", &folder)?;
+        entries.map(|entry| Ok(entry.during("reading folder", &folder)?.file_name())).collect()
     }
 }

@@ -69,6 +69,8 @@ pub struct Store {
     pub(crate) unmerged: Mutex<Option<Error>>,
     /// The index was repaired, which the log does not tell: a snapshot has to.
     pub index_repaired: AtomicBool,
+    /// A batch could not be applied whole: rows in memory must not be stored.
+    half_applied: AtomicBool,
     pub counters: Counters,
     /// The newest followees of users who follow many.
     pub newest: Newest,
@@ -180,6 +182,7 @@ impl Store {
             stalled: Mutex::new(None),
             unmerged: Mutex::new(None),
             index_repaired: AtomicBool::new(false),
+            half_applied: AtomicBool::new(false),
             counters: Counters::default(),
             newest: Newest::new(),
             feeds: Feeds::new(identity.ids, &settings, newest),
@@ -201,7 +204,9 @@ impl Store {
         let Some(last) = events.last() else { return Ok(()) };
         self.rows.apply(events, [Position::START; 3]);
         self.posts.apply(events, Position::START);
-        self.threads.apply(events, Position::START)?;
+        self.threads.apply(events, Position::START).inspect_err(|_| {
+            self.half_applied.store(true, Ordering::Release);
+        })?;
         for event in events {
             apply_to_index(&self.index, event);
             self.forget_newest(event);
@@ -248,6 +253,13 @@ impl Store {
         all.filter(|&(content, _)| self.has(content)).map(|(_, tree)| tree)
     }
 
+    /// Those that are merged in the background. Not comments while purged texts are erased: that merges all of them, and others
+    /// would have to wait for it.
+    pub fn merged_projections(&self) -> impl Iterator<Item = &Projection> {
+        let erasing = self.erasing_gate.is_locked();
+        self.projections().filter(move |tree| !(erasing && std::ptr::eq(*tree, &raw const self.threads.tree)))
+    }
+
     /// The newest position that every read sees.
     pub fn position(&self) -> Position {
         self.visibility.position()
@@ -272,6 +284,10 @@ impl Store {
 
     /// Brings all rows into the trees, so that a scan meets them. Called by the writer, between batches.
     pub fn flush_now(&self) -> Result<()> {
+        // The position says that whole batches are in: the log has this one, and the next start applies it.
+        if let Some(reason) = self.failure().filter(|_| self.half_applied.load(Ordering::Acquire)) {
+            return Err(Error::ReadOnly { reason });
+        }
         let position = self.position();
         flush(&self.rows)?;
         self.flush_posts(position)?;

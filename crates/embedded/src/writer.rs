@@ -67,7 +67,11 @@ impl Request {
             }
             Self::Comment(wish, _) => 1 + wish.body.len() / COMMAND_BYTES,
             Self::EditComment(edit, _) => 1 + edit.body.len() / COMMAND_BYTES,
-            Self::DeletePost(..) | Self::WithdrawComment(..) | Self::LockThread(..) => 1,
+            Self::WithdrawComment(wish, _) => match &wish.1 {
+                Withdrawal::Remove(reason) => 1 + reason.len() / COMMAND_BYTES,
+                Withdrawal::Delete | Withdrawal::Purge => 1,
+            },
+            Self::DeletePost(..) | Self::LockThread(..) => 1,
         }
     }
 
@@ -342,7 +346,7 @@ impl Writer {
     /// Whether rows come in faster than they can be written to disk.
     fn is_behind(&self) -> bool {
         let is_behind = |(sealed, runs)| sealed >= SEALED_MAX || runs >= RUNS_MAX;
-        let mut projections = self.store.projections();
+        let mut projections = self.store.merged_projections();
         is_behind(self.store.rows.backlog()) || projections.any(|tree| is_behind(tree.backlog()))
     }
 

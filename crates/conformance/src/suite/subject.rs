@@ -39,7 +39,12 @@ pub(super) const SETTINGS: GraphSettings = GraphSettings {
         dismissed_max: 5,
     },
     feed: FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 },
-    thread: ThreadSettings { body_chars_max: 30, depth_max: 4, tree_comments_max: 12 },
+    thread: ThreadSettings {
+        body_chars_max: 30,
+        depth_max: 4,
+        tree_comments_max: 12,
+        page_bytes_max: 1 << 20,
+    },
 };
 
 /// A store under test.

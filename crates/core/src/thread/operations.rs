@@ -2,6 +2,7 @@
 //! of their own.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use super::cursor::CommentList;
 use super::{
@@ -15,17 +16,26 @@ use crate::{Error, Id, Result};
 /// What a deployment sets about comments.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadSettings {
-    /// The longest body of a comment, and the longest reason of a moderator, in characters.
+    /// The longest body of a comment, in characters.
     pub body_chars_max: usize,
     /// How many comments may be above one.
     pub depth_max: u8,
     /// The most comments in one answer with a tree.
     pub tree_comments_max: usize,
+    /// A page ends where its texts would have more bytes than this, but has one comment at least.
+    pub page_bytes_max: usize,
 }
+
+/// The longest reason of a moderator, in characters.
+const REASON_CHARS_MAX: usize = 1_000;
+/// How many texts a comment can have had.
+const VERSIONS_MAX: u32 = 1_000;
+/// A page is read in parts of so many comments, and others may have their turn between them.
+pub(super) const PART: usize = 64;
 
 impl Default for ThreadSettings {
     fn default() -> Self {
-        Self { body_chars_max: 10_000, depth_max: 50, tree_comments_max: 1_000 }
+        Self { body_chars_max: 10_000, depth_max: 50, tree_comments_max: 1_000, page_bytes_max: 1 << 20 }
     }
 }
 
@@ -82,6 +92,11 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
     pub async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
         self.require_body(&edit.body)?;
         self.require_author(actor, edit.id, "edit").await?;
+        // Only an edit of the current version comes further.
+        if edit.version >= VERSIONS_MAX {
+            let (given, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
+            return Err(Error::TooMany { what: "versions of a comment", given, max });
+        }
         let written = self.store().edit_comment(edit).await?;
         Ok(self.written(written))
     }
@@ -95,7 +110,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
 
     /// Removes a comment as a moderator.
     pub async fn remove_comment(&self, id: CommentId, reason: Arc<str>) -> Result<(String, bool)> {
-        self.require_text("a reason", &reason)?;
+        require_text(("a reason", REASON_CHARS_MAX), &reason)?;
         self.withdraw(id, Withdrawal::Remove(reason)).await
     }
 
@@ -130,9 +145,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         let after = after.map(|text| list.decode(text, &self.keys)).transpose()?;
         self.await_freshness(fresh).await?;
         self.require_parent(parent).await?;
-        let after = after.map(|[id]| CommentId(id));
-        let items = self.store().thread(parent, order, after, page.limit + 1).await?;
-        Ok(self.comment_page(list, items, page.limit, viewer))
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
     }
 
     /// A page of an author's active comments, newest first.
@@ -146,9 +159,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         let (list, after) = (CommentList::By(author), self.begin(page)?);
         let after = after.map(|text| list.decode(text, &self.keys)).transpose()?;
         self.await_freshness(fresh).await?;
-        let after = after.map(|[id]| CommentId(id));
-        let items = self.store().comments_by(author, after, page.limit + 1).await?;
-        Ok(self.comment_page(list, items, page.limit, viewer))
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
     }
 
     /// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
@@ -174,12 +185,16 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
                     .into(),
             });
         }
-        let mut items = self.store().comment_versions(id, after, page.limit + 1).await?;
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        let next = items.last().filter(|_| more);
+        let mut filling = Filling::new(page.limit, self.settings.thread.page_bytes_max);
+        while let Some(wanted) = filling.wanted() {
+            let after = filling.items.last().map_or(after, |last: &CommentVersion| last.version);
+            let part = self.store().comment_versions(id, after, wanted).await?;
+            filling.add(wanted, part, |version| version.body.len());
+            take_turns().await;
+        }
+        let next = filling.items.last().filter(|_| filling.more);
         let next = next.map(|last| list.encode([last.version.into()], &self.keys));
-        Ok(HistoryPage { items, next })
+        Ok(HistoryPage { items: filling.items, next })
     }
 
     /// How many comments a thread has, and whether it is locked.
@@ -200,7 +215,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
     }
 
     fn written(&self, Commented { position, comment, is_new }: Commented) -> WrittenComment {
-        WrittenComment { token: self.token(position), comment, is_new }
+        // The first result of a comment that was removed before it was purged has a reason, which is for moderators.
+        WrittenComment { token: self.token(position), comment: shown(comment, Viewer::default()), is_new }
     }
 
     async fn one_comment(&self, id: CommentId) -> Result<Comment> {
@@ -233,41 +249,117 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         Ok(page.cursor)
     }
 
-    /// The page that is made of one comment more than asked for, if there is one.
-    fn comment_page(
+    /// A page of a list of comments.
+    async fn comment_page(
         &self,
         list: CommentList,
-        mut items: Vec<Comment>,
+        after: Option<CommentId>,
         limit: usize,
         viewer: Viewer,
-    ) -> CommentPage {
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let next = items.last().filter(|_| more).map(|last| list.encode([last.id.0], &self.keys));
-        CommentPage { items: items.into_iter().map(|comment| shown(comment, viewer)).collect(), next }
+    ) -> Result<CommentPage> {
+        let mut filling = Filling::new(limit, self.settings.thread.page_bytes_max);
+        while let Some(wanted) = filling.wanted() {
+            let after = filling.items.last().map(|last: &Comment| last.id).or(after);
+            let part = match list {
+                CommentList::By(author) => self.store().comments_by(author, after, wanted).await?,
+                CommentList::Thread(parent, order) => {
+                    self.store().thread(parent, order, after, wanted).await?
+                }
+                CommentList::Branches(_) | CommentList::Versions(_) => {
+                    unreachable!("they are read elsewhere")
+                }
+            };
+            filling.add(wanted, part, text_bytes);
+            take_turns().await;
+        }
+        let next = filling.items.last().filter(|_| filling.more);
+        let next = next.map(|last| list.encode([last.id.0], &self.keys));
+        let items = filling.items.into_iter().map(|comment| shown(comment, viewer)).collect();
+        Ok(CommentPage { items, next })
     }
 
     fn require_body(&self, body: &str) -> Result<()> {
-        self.require_text("a comment", body)
+        require_text(("a comment", self.settings.thread.body_chars_max), body)
+    }
+}
+
+/// A page that is filled part by part, up to a number of items and of bytes.
+pub(super) struct Filling<T> {
+    pub items: Vec<T>,
+    /// Whether the list goes on after them.
+    pub more: bool,
+    limit: usize,
+    bytes_left: usize,
+    ended: bool,
+}
+
+impl<T> Filling<T> {
+    pub fn new(limit: usize, bytes_left: usize) -> Self {
+        Self { items: Vec::new(), more: false, limit, bytes_left, ended: false }
     }
 
-    /// Text that people write: not blank, not too long, without control characters but for line ends and tabs.
-    fn require_text(&self, what: &'static str, text: &str) -> Result<()> {
-        let max = self.settings.thread.body_chars_max;
-        let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-        let refuse = |reason: String| Err(Error::InvalidBody { what, reason });
-        if text.chars().all(char::is_whitespace) {
-            return refuse("can't be blank".into());
-        }
-        // A character has at least one byte, and is counted only where that does not tell.
-        if text.len() > max && text.chars().count() > max {
-            return refuse(format!("has at most {max} characters"));
-        }
-        if text.chars().any(is_control) {
-            return refuse("can't have control characters, but for line ends (\\n) and tabs".into());
-        }
-        Ok(())
+    /// How many more to read; none if the page is full or the list has ended.
+    pub fn wanted(&self) -> Option<usize> {
+        // One more than asked tells whether there is a next page.
+        (!self.ended).then(|| (self.limit + 1 - self.items.len()).min(PART))
     }
+
+    pub fn add(&mut self, wanted: usize, part: Vec<T>, bytes: impl Fn(&T) -> usize) {
+        self.ended = part.len() < wanted;
+        for item in part {
+            let bytes = bytes(&item);
+            if self.items.len() == self.limit || (bytes > self.bytes_left && !self.items.is_empty()) {
+                (self.more, self.ended) = (true, true);
+                return;
+            }
+            self.bytes_left = self.bytes_left.saturating_sub(bytes);
+            self.items.push(item);
+        }
+    }
+}
+
+/// How many bytes of text a comment has.
+pub(super) fn text_bytes(comment: &Comment) -> usize {
+    let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+    length(&comment.body) + length(&comment.reason)
+}
+
+/// Lets others who wait for the same thread go on first.
+pub(super) async fn take_turns() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Text that people write: not blank, not too long, without control characters but for line ends and tabs.
+fn require_text((what, chars_max): (&'static str, usize), text: &str) -> Result<()> {
+    let is_control = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    let refuse = |reason: String| Err(Error::InvalidBody { what, reason });
+    if text.chars().all(is_blank) {
+        return refuse("can't be blank".into());
+    }
+    // A character has at least one byte, and is counted only where that does not tell.
+    if text.len() > chars_max && text.chars().count() > chars_max {
+        return refuse(format!("has at most {chars_max} characters"));
+    }
+    if text.chars().any(is_control) {
+        return refuse("can't have control characters, but for line ends (\\n) and tabs".into());
+    }
+    Ok(())
+}
+
+/// Whether nothing is seen of a character by itself: blanks, and those that only join or fill.
+fn is_blank(letter: char) -> bool {
+    let is_invisible = matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}');
+    is_invisible || letter.is_whitespace()
 }
 
 /// A comment as a viewer may see it.

@@ -34,11 +34,12 @@ use crate::{Id, Result};
 ///   Locking a thread does not keep comments from being edited.
 /// - **Withdrawn** for good: a status only ever gets worse, in the order of [`super::CommentStatus`]; a withdrawal that
 ///   would not make it worse is a success that changes nothing. Of an edit and a withdrawal at once one is first: an edit that comes later is refused.
-///   A comment keeps its place, its replies and, until it is purged, its texts.
+///   A comment keeps its place, its replies, the reason of its removal and, until it is purged, its texts.
 /// - **Purged**: the texts of all its versions are gone from every read and from the change log at once. From the
 ///   storage they are gone after [`ThreadStore::erase_purged`]; backups are out of reach.
 /// - **Counts** are exact: the active comments of a thread, and the direct replies to a comment.
-/// - **One version**: no page shows a comment twice, and what is shown of it is what it was at one moment.
+/// - **One version**: no page shows a comment twice, and what is shown of it is what it was at one moment; only its count of
+///   replies may be newer.
 pub trait ThreadStore: PostStore {
     /// Writes a comment.
     fn comment(&self, wish: NewComment) -> impl Future<Output = Result<Commented>> + Send;
@@ -98,6 +99,7 @@ pub trait ThreadStore: PostStore {
     fn threads(&self, parents: &[Parent]) -> impl Future<Output = Result<Vec<ThreadState>>> + Send;
 
     /// Erases the texts of comments that were purged so far from everything that the store keeps. May take long; a store
-    /// does it by itself sooner or later. Returns how many comments were concerned.
+    /// does it by itself sooner or later. Returns how many comments were concerned; [`crate::Error::InUse`] if something that is
+    /// still read holds texts.
     fn erase_purged(&self) -> impl Future<Output = Result<u64>> + Send;
 }

@@ -1,8 +1,8 @@
 //! Threads as trees: some branches of each comment, level by level, and a cursor for each branch that goes on.
 
 use super::cursor::CommentList;
-use super::operations::shown;
-use super::{Branch, Comment, CommentId, Parent, ThreadStore, Viewer};
+use super::operations::{Filling, PART, shown, take_turns, text_bytes};
+use super::{Branch, Comment, CommentId, Parent, ThreadSettings, ThreadStore, Viewer};
 use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
 use crate::{Error, Result};
 
@@ -48,6 +48,12 @@ struct Growing {
     next: Option<String>,
 }
 
+/// How much more an answer may hold.
+struct Room {
+    comments: usize,
+    bytes: usize,
+}
+
 impl<S: ThreadStore + ChangeLog> Graph<S> {
     /// A part of a thread as a tree: from the top, or from where a cursor of a branch points. An answer has as many comments
     /// as is allowed in all; branches that have no room have a cursor only.
@@ -74,29 +80,25 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         let [reply_to, after] = place.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));
         let first = Branch { parent, reply_to, after };
 
-        let mut room = self.settings.thread.tree_comments_max;
-        let limit = page.limit.min(room);
-        let found = self.store().replies(&[first], limit + 1).await?.into_iter().next().unwrap_or_default();
-        let (mut nodes, next) = self.take_branch(first, found, limit, viewer);
-        room -= nodes.len();
+        let ThreadSettings { tree_comments_max, page_bytes_max, .. } = self.settings.thread;
+        let mut filling = Filling::new(page.limit.min(tree_comments_max), page_bytes_max);
+        while let Some(wanted) = filling.wanted() {
+            let after = filling.items.last().map(|last: &Comment| last.id).or(first.after);
+            let found = self.store().replies(&[Branch { after, ..first }], wanted).await?;
+            filling.add(wanted, found.into_iter().flatten().collect(), text_bytes);
+            take_turns().await;
+        }
+        let mut room = Room { comments: tree_comments_max, bytes: page_bytes_max };
+        let (mut nodes, next) = self.take_branch(first, filling, &mut room, viewer);
         let top = 0..nodes.len();
         let mut level = top.clone();
         for _ in 0..shape.depth {
             let answered: Vec<usize> = level.filter(|&at| nodes[at].comment.reply_count > 0).collect();
             level = nodes.len()..nodes.len();
-            let branch = |&at: &usize| Branch { parent, reply_to: Some(nodes[at].comment.id), after: None };
-            // What has no room is left to its cursor.
-            let branches: Vec<Branch> = answered.iter().take(room / shape.replies).map(branch).collect();
-            if branches.is_empty() {
-                break;
-            }
-            let found = self.store().replies(&branches, shape.replies + 1).await?;
-            for ((at, branch), found) in answered.into_iter().zip(branches).zip(found) {
-                let (children, next) = self.take_branch(branch, found, shape.replies, viewer);
-                room -= children.len();
-                nodes[at].children = nodes.len()..nodes.len() + children.len();
-                nodes[at].next = next;
-                nodes.extend(children);
+            // So many branches at a time that together they are about as long as a part of a list.
+            for some in answered.chunks((PART / shape.replies).max(1)) {
+                self.grow(parent, some, (&mut nodes, &mut room), (shape.replies, viewer)).await?;
+                take_turns().await;
             }
             level.end = nodes.len();
         }
@@ -105,20 +107,53 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         Ok(CommentTree { items: assemble(&mut nodes, top), next })
     }
 
-    /// The nodes of what was found in a branch, one more than wanted if it goes on, and the cursor then.
+    /// Puts replies under some comments, as far as there is room; what has none is left to its cursor.
+    async fn grow(
+        &self,
+        parent: Parent,
+        answered: &[usize],
+        (nodes, room): (&mut Vec<Growing>, &mut Room),
+        (replies, viewer): (usize, Viewer),
+    ) -> Result<()> {
+        let (mut branches, mut left) = (Vec::new(), room.comments);
+        for &at in answered {
+            let Comment { id, reply_count, .. } = nodes[at].comment;
+            let shown = usize::try_from(reply_count).map_or(replies, |count| count.min(replies));
+            if shown <= left && room.bytes > 0 {
+                left -= shown;
+                branches.push((at, Branch { parent, reply_to: Some(id), after: None }));
+            }
+        }
+        let wanted: Vec<Branch> = branches.iter().map(|&(_, branch)| branch).collect();
+        let found = self.store().replies(&wanted, replies + 1).await?;
+        for ((at, branch), found) in branches.into_iter().zip(found) {
+            // More may have come than were counted before.
+            let mut filling = Filling::new(replies.min(room.comments), room.bytes);
+            if room.bytes > 0 && room.comments > 0 {
+                filling.add(replies + 1, found, text_bytes);
+            }
+            let (children, next) = self.take_branch(branch, filling, room, viewer);
+            nodes[at].children = nodes.len()..nodes.len() + children.len();
+            nodes[at].next = next;
+            nodes.extend(children);
+        }
+        Ok(())
+    }
+
+    /// The nodes of what is taken of a branch, and the cursor if it goes on.
     fn take_branch(
         &self,
         branch: Branch,
-        mut found: Vec<Comment>,
-        wanted: usize,
+        filling: Filling<Comment>,
+        room: &mut Room,
         viewer: Viewer,
     ) -> (Vec<Growing>, Option<String>) {
-        let more = found.len() > wanted;
-        found.truncate(wanted);
-        let next = found.last().filter(|_| more);
+        let next = filling.items.last().filter(|_| filling.more);
         let next = next.map(|last| self.branch_cursor(branch.parent, branch.reply_to, Some(last.id)));
+        room.comments = room.comments.saturating_sub(filling.items.len());
+        room.bytes = room.bytes.saturating_sub(filling.items.iter().map(text_bytes).sum());
         let grow = |comment| Growing { comment: shown(comment, viewer), children: 0..0, next: None };
-        (found.into_iter().map(grow).collect(), next)
+        (filling.items.into_iter().map(grow).collect(), next)
     }
 
     /// Comments whose replies are not shown at all get a cursor for all of them.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,11 +19,15 @@ pub const ERASING_FILE: &str = "erasing.tmp";
 
 /// Writes a closed segment anew, durably, with zeros for the texts at some positions. Every frame keeps its place and length, so that
 /// what is known of the segment stays true.
-pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Position>, to: &Path) -> Result<()> {
+/// Returns whether there was such a segment: retention may have removed it.
+pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Position>, to: &Path) -> Result<bool> {
     let mut header = vec![0; segment::HEADER_LEN as usize];
     let from = &segment.path;
-    std::os::unix::fs::FileExt::read_exact_at(&File::open(from).during("opening", from)?, &mut header, 0)
-        .during("reading", from)?;
+    let opened = match File::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        other => other.during("opening", from)?,
+    };
+    opened.read_exact_at(&mut header, 0).during("reading", from)?;
     let file = File::create(to).during("creating", to)?;
     let mut out = BufWriter::with_capacity(1 << 20, file);
     out.write_all(&header).during("writing", to)?;
@@ -42,7 +47,8 @@ pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Position>, to:
         }
     }
     out.flush().during("writing", to)?;
-    out.get_ref().sync_all().during("syncing", to)
+    out.get_ref().sync_all().during("syncing", to)?;
+    Ok(true)
 }
 
 /// The bytes of a frame without the texts at some positions.

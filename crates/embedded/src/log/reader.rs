@@ -79,6 +79,21 @@ impl<'a> FrameReader<'a> {
     }
 }
 
+/// What is read at once ends with the frame that brings it over so many bytes.
+const READ_BYTES_MAX: u64 = 4 << 20;
+
+/// How much more is read at once.
+struct Room {
+    events: usize,
+    bytes: u64,
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        self.events > 0 && self.bytes > 0
+    }
+}
+
 /// Reads changes for consumers, at any position that is kept.
 #[derive(Clone, Debug)]
 pub struct LogReader {
@@ -110,19 +125,19 @@ impl LogReader {
         following.checked_sub(1).and_then(|at| segments.get(at)).cloned()
     }
 
-    /// Up to `limit` events after `after` and not beyond `newest`.
+    /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
     pub fn read(&self, after: Position, newest: Position, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        let mut at = after;
-        while events.len() < limit && at < newest {
+        let (mut at, mut room) = (after, Room { events: limit, bytes: READ_BYTES_MAX });
+        while room.is_left() && at < newest {
             let Some((segment, following)) = self.locate(at.next())? else {
                 let oldest = self.trimmed().next();
                 return Err(Error::PositionExpired { asked: after, oldest });
             };
             let before = at;
-            self.read_segment(&segment, &mut at, newest, limit, &mut events)?;
+            self.read_segment(&segment, &mut at, newest, &mut room, &mut events)?;
             // A segment that ends early where another follows has lost its end.
-            if at == before || (events.len() < limit && at < newest && following != Some(at.next())) {
+            if at == before || (room.is_left() && at < newest && following != Some(at.next())) {
                 return Err(damaged(&segment.path, at));
             }
         }
@@ -134,7 +149,7 @@ impl LogReader {
         segment: &Segment,
         at: &mut Position,
         newest: Position,
-        limit: usize,
+        room: &mut Room,
         events: &mut Vec<Event>,
     ) -> Result<()> {
         let index = segment.index.as_deref().unwrap_or_default();
@@ -146,17 +161,23 @@ impl LogReader {
             Err(_) if self.trimmed() >= *at => return Ok(()),
             Err(error) => return Err(error),
         };
-        while events.len() < limit && *at < newest {
-            let frame = match reader.next()? {
-                Next::Frame(frame, _) => frame,
+        while room.is_left() && *at < newest {
+            let start = reader.offset();
+            let (frame, bytes) = match reader.next()? {
+                Next::Frame(frame, end) => (frame, end - start),
                 Next::Unused => return Ok(()),
                 Next::Broken => return Err(damaged(&segment.path, *at)),
             };
+            let known = events.len();
             for event in frame.events {
-                if event.position == at.next() && event.position <= newest && events.len() < limit {
+                if event.position == at.next() && event.position <= newest && room.events > 0 {
                     *at = event.position;
+                    room.events -= 1;
                     events.push(event);
                 }
+            }
+            if events.len() > known {
+                room.bytes = room.bytes.saturating_sub(bytes);
             }
         }
         Ok(())

@@ -216,6 +216,9 @@ impl LogWriter {
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
     pub fn close_segment_of(&mut self, position: Position) -> Result<()> {
+        if let Some(reason) = &self.failed {
+            return Err(Error::ReadOnly { reason: reason.clone() });
+        }
         let open = self.segments.0.read().back().is_some_and(|segment| segment.first <= position);
         if open && position < self.next {
             self.roll()?;

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{Threads, damaged, layout};
 use crate::Embedded;
+use crate::files;
 use crate::log::{self, Segment};
 use crate::maintenance;
 use crate::store::Store;
@@ -79,11 +80,23 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
     }
     let temporary = store.folder.join(log::ERASING_FILE);
     for (segment, positions) in segments {
-        log::blank(&segment, store.identity.ids, &positions, &temporary)?;
+        // What is left of a failure holds other texts too.
+        let blanked = log::blank(&segment, store.identity.ids, &positions, &temporary);
+        if !blanked.inspect_err(|_| drop(files::remove_file(&temporary)))? {
+            continue;
+        }
         let replacement = temporary.clone();
         ask(commands, move |writer| writer.log.replace_segment(segment.first, &replacement))?;
     }
-    store.threads.tree.compact_fully()?;
+    let tree = &store.threads.tree;
+    let before = tree.files()?;
+    tree.compact_fully()?;
+    ask(commands, |writer| writer.store.threads.tree.let_go(writer.store.position()))?;
+    if !before.is_disjoint(&tree.files()?) {
+        let detail =
+            "purged texts are in files that an export or a backup still reads: try again when it has ended";
+        return Err(Error::InUse { detail: detail.into() });
+    }
     let ids: Vec<CommentId> = unerased.into_iter().map(|(id, ..)| id).collect();
     let erased = ids.len() as u64;
     ask(commands, move |writer| {
@@ -231,6 +244,40 @@ mod tests {
             drop(store);
             store = Embedded::open(folder.path(), settings.clone()).unwrap();
         }
+    }
+
+    fn purge_one(store: &Embedded) -> Arc<str> {
+        let text = random_text();
+        let id = block_on(store.comment(wish(&text, &text))).unwrap().comment.id;
+        store.flush().unwrap();
+        block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap();
+        text
+    }
+
+    #[test]
+    fn what_somebody_still_reads_is_not_called_erased() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let text = purge_one(&store);
+        store.flush().unwrap();
+        let export = store.all_comments().unwrap();
+        assert!(matches!(store.erase(), Err(Error::InUse { .. })));
+        drop(export);
+        assert_eq!(store.erase().unwrap(), 1);
+        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn texts_are_erased_when_they_have_waited_long_enough() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { erase_after: Duration::from_secs(3_600), ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+        let text = purge_one(&store);
+        let (commands, now) = (store.commands.downgrade(), store.clock.now());
+        assert_eq!(erase_if_due(&store.store, &commands, now).unwrap(), 0);
+        assert!(!files_with(folder.path(), &text).is_empty());
+        assert_eq!(erase_if_due(&store.store, &commands, now.plus_millis(3_600_000)).unwrap(), 1);
+        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
     }
 
     /// A start replays a log whose texts were erased: what it makes of them is the same.

@@ -111,8 +111,7 @@ impl Threads {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        // As of one moment: a comment that is edited meanwhile is met once.
-        let (prefix, moment) = (layout::thread_prefix(parent), self.tree.now());
+        let prefix = layout::thread_prefix(parent);
         let after = after.map(|id| layout::record_key(parent, id));
         let read = |row: Result<(UserKey, UserValue)>| {
             let (parent, id, record) = self.read_record(&row?)?;
@@ -120,11 +119,11 @@ impl Threads {
         };
         match order {
             ThreadOrder::Oldest => {
-                let rows = self.tree.rows(&prefix, (after.as_deref(), None), moment);
+                let rows = self.tree.rows(&prefix, (after.as_deref(), None), SeqNo::MAX);
                 rows.take(limit).map(read).collect()
             }
             ThreadOrder::Newest => {
-                let rows = self.tree.rows(&prefix, (None, after.as_deref()), moment);
+                let rows = self.tree.rows(&prefix, (None, after.as_deref()), SeqNo::MAX);
                 rows.rev().take(limit).map(read).collect()
             }
         }
@@ -174,7 +173,7 @@ impl Threads {
         // The newest first: what is edited meanwhile is then among the older ones, and left out there.
         let Some((_, record)) = self.record(id)? else { return Ok(Vec::new()) };
         let Some(newest) = record.newest_version() else { return Ok(Vec::new()) };
-        let older = self.older_versions(id, after)?.map(|row| row.map(|stored| stored.version));
+        let older = self.older_versions(id, after).map(|row| row.map(|stored| stored.version));
         let older = older.take_while(|row| row.as_ref().map_or(true, |older| older.version < record.version));
         let newest = (newest.version.version > after).then_some(Ok(newest.version));
         older.chain(newest).take(limit).collect()
@@ -184,13 +183,13 @@ impl Threads {
         &self,
         id: CommentId,
         after: u32,
-    ) -> Result<impl Iterator<Item = Result<StoredVersion>> + Send + use<>> {
+    ) -> impl Iterator<Item = Result<StoredVersion>> + Send + use<> {
         let after = layout::version_key(id, after);
         let rows = self.tree.rows(&layout::versions_prefix(id), (Some(&after), None), SeqNo::MAX);
-        Ok(rows.map(|row| {
+        rows.map(|row| {
             let (key, value) = row?;
             StoredVersion::decode(&key, &value).map(|(_, version)| version).ok_or_else(damaged)
-        }))
+        })
     }
 
     /// What is known of a thread as a whole.
@@ -214,8 +213,10 @@ impl Threads {
 
     /// Whether a version of a comment is what an active comment says.
     pub fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
-        let record = self.record_in(place.parent, place.id)?;
-        Ok(record.is_some_and(|record| record.is_active() && record.version == version))
+        let value = self.tree.get(layout::record_key(place.parent, place.id))?;
+        let found =
+            value.map(|value| layout::read_version(self.ids, &value).ok_or_else(damaged)).transpose()?;
+        Ok(found == Some((CommentStatus::Active, version)))
     }
 
     /// Applies the events after a position.
@@ -255,7 +256,10 @@ impl Threads {
                 let record = self.required(*place)?;
                 if record.is_active() {
                     self.tree.remove(layout::author_key(place.author, place.id));
-                    self.change_state(place.parent, |state| state.count = state.count.saturating_sub(1))?;
+                    self.change_state(place.parent, |state| match state.count.checked_sub(1) {
+                        Some(count) => state.count = count,
+                        None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
+                    })?;
                 }
                 let reason = reason.clone().or_else(|| record.reason.clone());
                 if *status == CommentStatus::Purged {
@@ -282,13 +286,16 @@ impl Threads {
 
     /// Leaves the tombstone, and notes which places in the log are still to be erased.
     fn purge(&self, place: CommentPlace, record: &Record, at: Timestamp) -> Result<()> {
-        let older: Vec<StoredVersion> = self.older_versions(place.id, 0)?.collect::<Result<_>>()?;
-        let mut positions: Vec<Position> = older.iter().map(|stored| stored.position).collect();
+        // Without the texts, which may be many.
+        let older =
+            self.older_versions(place.id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
+        let older: Vec<(u32, Position)> = older.collect::<Result<_>>()?;
+        let mut positions: Vec<Position> = older.iter().map(|&(_, position)| position).collect();
         positions.push(record.position);
         let gone = Record { status: CommentStatus::Purged, text: None, ..record.clone() };
         self.put_record(place, &gone);
-        for stored in older {
-            self.tree.remove(layout::version_key(place.id, stored.version.version));
+        for (version, _) in older {
+            self.tree.remove(layout::version_key(place.id, version));
         }
         self.tree.insert(layout::unerased_key(place.id), layout::unerased_value(at, &positions));
         Ok(())

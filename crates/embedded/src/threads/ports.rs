@@ -1,4 +1,4 @@
-//! The port of comment threads, for the embedded store.
+//! The port of comment threads, for the embedded store. Reads are short: the graph asks for a few comments at a time.
 
 use std::sync::Arc;
 
@@ -10,35 +10,19 @@ use kinfolk_core::thread::{
 use kinfolk_core::{Id, Result};
 use tokio::sync::oneshot;
 
-use super::Threads;
-use crate::index::Scratch;
 use crate::writer::Request;
 use crate::{Embedded, spawn};
 
-/// More comments than this take longer to read than a protocol's thread may wait.
-const SHORT_PAGE: usize = 100;
-
 impl Embedded {
-    /// Reads comments: at once if they are few, otherwise where long work is done.
-    async fn read_comments<T: Send + 'static>(
-        &self,
-        (about, comments): (Id, usize),
-        read: impl FnOnce(&Threads) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        if comments <= SHORT_PAGE {
-            return read(&self.store.threads);
-        }
-        let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| read(&store.threads);
-        self.store.walkers.run(about, work).await
-    }
-
     /// All comments of all threads, with tombstones, as of now, whatever is written meanwhile: thread by thread, each in the
     /// order of time.
     pub fn all_comments(&self) -> Result<impl Iterator<Item = Result<Comment>> + Send + 'static> {
-        let moment = self.ask_writer(|writer| Ok(writer.store.threads.tree.now()))?;
+        let records = self.ask_writer(|writer| {
+            let threads = &writer.store.threads;
+            Ok(threads.records(threads.tree.now()))
+        })?;
         let store = Arc::clone(&self.store);
-        Ok(self.store.threads.records(moment).map(move |row| {
+        Ok(records.map(move |row| {
             let (parent, id, record) = row?;
             store.threads.comment_of(parent, id, record)
         }))
@@ -73,27 +57,19 @@ impl ThreadStore for Embedded {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        let read = move |threads: &Threads| threads.thread(parent, order, after, limit);
-        self.read_comments((parent.id, limit), read).await
+        self.store.threads.thread(parent, order, after, limit)
     }
 
     async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
-        let Some(first) = branches.first() else { return Ok(Vec::new()) };
-        let (about, comments) = (first.parent.id, branches.len().saturating_mul(limit));
-        let branches = branches.to_vec();
-        let read = move |threads: &Threads| {
-            branches.into_iter().map(|branch| threads.replies(branch, limit)).collect()
-        };
-        self.read_comments((about, comments), read).await
+        branches.iter().map(|&branch| self.store.threads.replies(branch, limit)).collect()
     }
 
     async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
-        self.read_comments((author, limit), move |threads| threads.by_author(author, after, limit)).await
+        self.store.threads.by_author(author, after, limit)
     }
 
     async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
-        let about = Id::Uuid(id.0);
-        self.read_comments((about, limit), move |threads| threads.versions(id, after, limit)).await
+        self.store.threads.versions(id, after, limit)
     }
 
     async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use kinfolk_core::thread::{CommentId, Parent, ThreadState};
+use kinfolk_core::thread::{CommentId, CommentStatus, Parent, ThreadState};
 use kinfolk_core::{Id, Result};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
-use super::{Record, Threads, damaged, layout};
+use super::{Record, StoredVersion, Threads, damaged, layout};
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,6 +20,8 @@ pub enum Place {
     By(Id, CommentId, Parent),
     /// How many comments a thread has.
     Count(Parent),
+    /// A text that a comment had.
+    Version(CommentId, u32),
     /// How many replies a comment has, if it is known where it is.
     Replies(CommentId, Option<Parent>),
 }
@@ -45,6 +47,9 @@ impl fmt::Display for Place {
             Self::Count(Parent { kind, id }) => {
                 write!(out, "the count of comments on {} {id} differs from how many there are", kind.name())
             }
+            Self::Version(id, version) => {
+                write!(out, "there is a text of version {version} of comment {id}, which it does not have")
+            }
             Self::Replies(id, _) => {
                 write!(out, "the count of replies to comment {id} differs from how many there are")
             }
@@ -55,48 +60,106 @@ impl fmt::Display for Place {
 impl Threads {
     /// Up to `limit` places where a row seems to differ from the records. Writes go on meanwhile: look again.
     pub fn suspects(&self, limit: usize, step: &dyn Fn(&'static str, u64)) -> Result<BTreeSet<Place>> {
-        let mut suspects = BTreeSet::new();
-        let mut thread: Option<(Parent, u64)> = None;
+        let mut suspects = Suspects { limit, found: BTreeSet::new() };
+        let mut counting = Counting::default();
         for (number, row) in (1..).zip(self.records(SeqNo::MAX)) {
             step("comparing comments", number);
             let (parent, id, record) = row?;
             for place in places(parent, id, &record) {
-                if suspects.len() < limit && self.difference(place)?.is_some() {
-                    suspects.insert(place);
-                }
+                suspects.look_at(self, place)?;
             }
-            if thread.is_none_or(|(current, _)| current != parent) {
-                self.suspect_count(thread.take(), &mut suspects)?;
+            if let Some(counted) = counting.add(Place::Count(parent), u64::from(record.is_active())) {
+                self.compare_count(counted, &mut suspects)?;
             }
-            thread.get_or_insert((parent, 0)).1 += u64::from(record.is_active());
         }
-        self.suspect_count(thread, &mut suspects)?;
-        for tag in [layout::PLACE, layout::REPLY, layout::BY_AUTHOR, layout::STATE, layout::REPLY_COUNT] {
+        self.compare_count(counting, &mut suspects)?;
+        let mut counting = Counting::default();
+        for tag in [layout::PLACE, layout::REPLY, layout::BY_AUTHOR, layout::VERSION, layout::REPLY_COUNT] {
             for (number, row) in (1..).zip(self.tree.rows(&[tag], (None, None), SeqNo::MAX)) {
                 step("comparing lists of comments", number);
                 let place = self.read_place(tag, &row?)?;
-                // The counts of threads that have comments were compared with them.
-                let counted = matches!(place, Place::Count(parent) if self.has_comments(parent)?);
-                if suspects.len() < limit && !counted && self.difference(place)?.is_some() {
-                    suspects.insert(place);
+                // Replies are counted group by group.
+                if let Place::Reply(parent, Some(answered), _) = place
+                    && let Some(counted) = counting.add(Place::Replies(answered, Some(parent)), 1)
+                {
+                    self.compare_count(counted, &mut suspects)?;
+                }
+                // What is counted was compared above; where nothing is there to count, nothing may be said.
+                match place {
+                    Place::Replies(answered, Some(parent)) if self.is_answered(parent, answered)? => {}
+                    _ => suspects.look_at(self, place)?,
                 }
             }
+            self.compare_count(std::mem::take(&mut counting), &mut suspects)?;
         }
-        Ok(suspects)
+        for row in self.tree.rows(&[layout::STATE], (None, None), SeqNo::MAX) {
+            let place = self.read_place(layout::STATE, &row?)?;
+            if let Place::Count(parent) = place
+                && !self.has_rows(&layout::thread_prefix(parent))?
+            {
+                suspects.look_at(self, place)?;
+            }
+        }
+        Ok(suspects.found)
     }
 
-    fn suspect_count(&self, thread: Option<(Parent, u64)>, suspects: &mut BTreeSet<Place>) -> Result<()> {
-        if let Some((parent, count)) = thread
-            && self.state(parent)?.count != count
-        {
-            suspects.insert(Place::Count(parent));
+    /// Suspects a count that differs from what was counted. Where it is written to all the time it is not suspected: looking again
+    /// would take long on the writer's thread.
+    fn compare_count(&self, Counting(counted): Counting, suspects: &mut Suspects) -> Result<()> {
+        const TRIES: usize = 3;
+        let Some((place, count)) = counted else { return Ok(()) };
+        if self.stored_count(place)? == count {
+            return Ok(());
+        }
+        for _ in 0..TRIES {
+            let before = self.stored_count(place)?;
+            let differs = self.count(place)? != before;
+            if self.stored_count(place)? == before {
+                if differs {
+                    suspects.add(place);
+                }
+                return Ok(());
+            }
         }
         Ok(())
     }
 
-    fn has_comments(&self, parent: Parent) -> Result<bool> {
-        let first = self.tree.rows(&layout::thread_prefix(parent), (None, None), SeqNo::MAX).next();
-        Ok(first.transpose()?.is_some())
+    /// What a row says of a count.
+    fn stored_count(&self, place: Place) -> Result<u64> {
+        match place {
+            Place::Count(parent) => Ok(self.state(parent)?.count),
+            Place::Replies(id, _) => self.reply_count(id),
+            _ => Ok(0),
+        }
+    }
+
+    /// How many there are of what a place counts.
+    fn count(&self, place: Place) -> Result<u64> {
+        let prefix = match place {
+            Place::Count(parent) => layout::thread_prefix(parent),
+            Place::Replies(id, Some(parent)) => layout::branch_prefix(parent, Some(id)),
+            _ => return Ok(0),
+        };
+        let mut count = 0;
+        for row in self.tree.rows(&prefix, (None, None), SeqNo::MAX) {
+            let (_, value) = row?;
+            count += match place {
+                Place::Count(_) => {
+                    let (status, _) = layout::read_version(self.ids, &value).ok_or_else(damaged)?;
+                    u64::from(status == CommentStatus::Active)
+                }
+                _ => 1,
+            };
+        }
+        Ok(count)
+    }
+
+    fn is_answered(&self, parent: Parent, id: CommentId) -> Result<bool> {
+        self.has_rows(&layout::branch_prefix(parent, Some(id)))
+    }
+
+    fn has_rows(&self, prefix: &[u8]) -> Result<bool> {
+        Ok(self.tree.rows(prefix, (None, None), SeqNo::MAX).next().transpose()?.is_some())
     }
 
     /// The place that a row is at.
@@ -114,6 +177,10 @@ impl Threads {
             layout::BY_AUTHOR => {
                 let (author, id) = layout::read_author_key(ids, key).ok_or_else(damaged)?;
                 Place::By(author, id, layout::read_parent(ids, value).ok_or_else(damaged)?)
+            }
+            layout::VERSION => {
+                let (id, stored) = StoredVersion::decode(key, value).ok_or_else(damaged)?;
+                Place::Version(id, stored.version.version)
             }
             layout::STATE => {
                 let parent = layout::read_parent(ids, key.get(1..).unwrap_or_default());
@@ -149,21 +216,22 @@ impl Threads {
                 (layout::author_key(author, id), is.then(|| layout::parent_value(parent)))
             }
             Place::Count(parent) => {
-                let mut count = 0;
-                for row in self.tree.rows(&layout::thread_prefix(parent), (None, None), SeqNo::MAX) {
-                    count += u64::from(self.read_record(&row?)?.2.is_active());
-                }
                 // Only the row itself knows whether the thread is locked.
-                let state = ThreadState { count, ..self.state(parent)? };
+                let state = ThreadState { count: self.count(place)?, ..self.state(parent)? };
                 let key = layout::state_key(parent);
                 let is = state != ThreadState::default() || self.tree.get(&key)?.is_some();
                 (key, is.then(|| layout::state_value(state)))
             }
-            Place::Replies(id, parent) => {
-                let prefix = parent.map(|parent| layout::branch_prefix(parent, Some(id)));
-                let rows = prefix.map(|prefix| self.tree.rows(&prefix, (None, None), SeqNo::MAX));
-                let count =
-                    rows.into_iter().flatten().try_fold(0_u64, |count, row| row.map(|_| count + 1))?;
+            Place::Version(id, version) => {
+                let key = layout::version_key(id, version);
+                let is = self.record(id)?.is_some_and(|(_, record)| {
+                    record.status != CommentStatus::Purged && version < record.version
+                });
+                let value = self.tree.get(&key)?.filter(|_| is).map(|value| value.to_vec());
+                (key, value)
+            }
+            Place::Replies(id, _) => {
+                let count = self.count(place)?;
                 (layout::reply_count_key(id), (count > 0).then(|| count.to_be_bytes().to_vec()))
             }
         })
@@ -184,18 +252,55 @@ impl Threads {
 type Change = (Vec<u8>, Option<Vec<u8>>);
 
 /// Where a comment must be found, or must not.
-fn places(parent: Parent, id: CommentId, record: &Record) -> impl Iterator<Item = Place> {
-    let replies = record.reply_to.map(|answered| Place::Replies(answered, Some(parent)));
+fn places(parent: Parent, id: CommentId, record: &Record) -> [Place; 3] {
     [Place::Of(id, parent), Place::Reply(parent, record.reply_to, id), Place::By(record.author, id, parent)]
-        .into_iter()
-        .chain(replies)
+}
+
+/// Places that seem to differ, up to a number of them.
+struct Suspects {
+    limit: usize,
+    found: BTreeSet<Place>,
+}
+
+impl Suspects {
+    fn add(&mut self, place: Place) {
+        if self.found.len() < self.limit {
+            self.found.insert(place);
+        }
+    }
+
+    fn look_at(&mut self, threads: &Threads, place: Place) -> Result<()> {
+        if threads.difference(place)?.is_some() {
+            self.add(place);
+        }
+        Ok(())
+    }
+}
+
+/// What is being counted, and how many there were so far.
+#[derive(Default)]
+struct Counting(Option<(Place, u64)>);
+
+impl Counting {
+    /// Counts for a place; returns what was counted for the one before it when another begins.
+    fn add(&mut self, place: Place, count: u64) -> Option<Self> {
+        match &mut self.0 {
+            Some((current, total)) if *current == place => {
+                *total += count;
+                None
+            }
+            before => Some(Self(before.replace((place, count)))),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::IdKind;
-    use kinfolk_core::thread::{NewComment, ParentKind, ThreadOrder, ThreadStore, Withdrawal};
+    use kinfolk_core::thread::{
+        CommentVersion, NewComment, ParentKind, ThreadOrder, ThreadStore, Withdrawal,
+    };
+    use kinfolk_core::{IdKind, Position};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -238,9 +343,14 @@ mod tests {
         tree.insert(layout::state_key(parent), layout::state_value(ThreadState { count: 9, locked: true }));
         tree.insert(layout::state_key(other), layout::state_value(ThreadState { count: 3, locked: false }));
         tree.insert(layout::reply_count_key(ids[0]), 4_u64.to_be_bytes());
+        tree.insert(layout::reply_count_key(CommentId(4)), 1_u64.to_be_bytes());
+        let text = before.0[0].clone();
+        let version = CommentVersion { version: 7, at: text.created_at, body: "stray".into() };
+        let stored = StoredVersion { position: Position(1), version };
+        tree.insert(layout::version_key(first, 7), stored.encode());
         let found = store.verify(false, &|_| {}).unwrap();
         // The replies to the first are one fewer too.
-        assert_eq!((found.difference_count, found.repaired), (10, false), "{:#?}", found.differences);
+        assert_eq!((found.difference_count, found.repaired), (12, false), "{:#?}", found.differences);
         assert!(store.verify(true, &|_| {}).unwrap().repaired);
         assert_eq!(read(&store), before);
         store.close().unwrap();
