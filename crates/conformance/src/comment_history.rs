@@ -517,5 +517,5 @@ impl Expected {
 type Page = Vec<(u128, String)>;
 
 fn body(text: u64) -> Arc<str> {
-    format!("text {text}").into()
+    format!(" text {text}\n").into()
 }

@@ -62,8 +62,10 @@ fn compare_thread<S: Store>(store: &S, model: &Model, parent: Parent) -> Verdict
     }
     let all = model.thread(parent, ThreadOrder::Oldest, None, usize::MAX);
     let branch = |reply_to| Branch { parent, reply_to, after: None };
-    let branches: Vec<Branch> =
-        [branch(None)].into_iter().chain(all.iter().map(|comment| branch(Some(comment.id)))).collect();
+    // Those at the top are asked for first and last, so that no place is left out.
+    let mut branches: Vec<Branch> = all.iter().map(|comment| branch(Some(comment.id))).collect();
+    branches.insert(0, branch(None));
+    branches.push(branch(None));
     for limit in [1, 3, ENTRIES_MAX] {
         let found = answer("replies", store.replies(&branches, limit))?;
         let found: Vec<_> = found.into_iter().map(settled_all).collect();
