@@ -36,6 +36,7 @@ mod concurrent_comments;
 mod concurrent_feeds;
 mod feed_history;
 mod history;
+mod inboxes;
 mod model;
 mod planted;
 mod posts;

@@ -42,7 +42,7 @@ impl Planted {
         }
     }
 
-    fn shown(&self, model: &Model, mut comments: Vec<Comment>) -> Vec<Comment> {
+    fn shown_comments(&self, model: &Model, mut comments: Vec<Comment>) -> Vec<Comment> {
         comments.iter_mut().for_each(|comment| self.distort_comment(model, comment));
         comments
     }
@@ -114,7 +114,7 @@ impl Planted {
         if self.fault == Fault::TombstonesFilteredAfterPaging {
             found.retain(|comment| comment.status == CommentStatus::Active);
         }
-        self.shown(model, found)
+        self.shown_comments(model, found)
     }
 
     pub(crate) fn replies(&self, model: &Model, branches: &[Branch], limit: usize) -> Vec<Vec<Comment>> {
@@ -141,7 +141,7 @@ impl Planted {
             if self.fault == Fault::BranchWithoutTombstones {
                 found.retain(|comment| comment.status == CommentStatus::Active);
             }
-            self.shown(model, found)
+            self.shown_comments(model, found)
         };
         branches.into_iter().enumerate().map(one).collect()
     }
@@ -163,7 +163,7 @@ impl Planted {
         if self.fault == Fault::AuthorsListFilteredAfterPaging {
             found.retain(|comment| comment.status == CommentStatus::Active);
         }
-        self.shown(model, found)
+        self.shown_comments(model, found)
     }
 
     pub(crate) fn comment_versions(

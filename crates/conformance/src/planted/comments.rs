@@ -224,6 +224,9 @@ impl Planted {
                 return locked_model(model).apply_edit(edit, clock.now());
             }
         }
+        if self.fault == Fault::ThreadReadTorn {
+            Self::gap();
+        }
         let (mut model, now) = (locked_model(model), clock.now());
         let Some(comment) = model.comment(edit.id) else { return model.edit_comment(edit, now) };
         let is_active = comment.status == CommentStatus::Active;

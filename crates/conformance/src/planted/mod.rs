@@ -8,6 +8,7 @@ mod comment_reads;
 mod comments;
 mod fault;
 mod feeds;
+mod inboxes;
 mod limit;
 mod overlap;
 mod posts;
@@ -50,6 +51,8 @@ struct Aside {
     cached: BTreeMap<(EdgeKind, Edge), bool>,
     /// Users that a write is busy with.
     locked: BTreeSet<Id>,
+    /// Whose inbox was forgotten.
+    forgotten: BTreeSet<Id>,
     /// What a restart did to inboxes.
     restarted: feeds::Restarted,
     /// What is wrong with comments.

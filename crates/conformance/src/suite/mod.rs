@@ -11,6 +11,7 @@ mod everyone;
 mod feed;
 mod feed_walks;
 mod friends;
+mod inbox;
 mod limit;
 mod lists;
 mod log;
@@ -125,6 +126,7 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         posting::cases(),
         feed::cases(),
         feed_walks::cases(),
+        inbox::cases(),
         comments::cases(),
     ]
     .concat()
