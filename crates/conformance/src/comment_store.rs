@@ -14,6 +14,11 @@ impl ModelStore {
     /// Changes the model, and tells those who wait for it.
     fn change<T>(&self, change: impl FnOnce(&mut Model, Timestamp) -> Result<T>) -> Result<T> {
         let result = change(&mut self.model(), self.clock.now());
+        self.told(result)
+    }
+
+    /// Tells those who wait that the model may have changed.
+    fn told<T>(&self, result: Result<T>) -> Result<T> {
         self.written.notify_all();
         result
     }
@@ -21,6 +26,9 @@ impl ModelStore {
 
 impl ThreadStore for ModelStore {
     async fn comment(&self, wish: NewComment) -> Result<Commented> {
+        if let Some(planted) = &self.planted {
+            return self.told(planted.comment(&self.model, &wish, &*self.clock));
+        }
         self.change(|model, now| {
             let made = model.threads.make_id(now);
             model.write_comment(&wish, made, now)
@@ -28,20 +36,32 @@ impl ThreadStore for ModelStore {
     }
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+        if let Some(planted) = &self.planted {
+            return self.told(planted.edit_comment(&self.model, &edit, &*self.clock));
+        }
         self.change(|model, now| model.edit_comment(&edit, now))
     }
 
     async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
+        if let Some(planted) = &self.planted {
+            return self.told(planted.withdraw_comment(&self.model, id, &withdrawal, &*self.clock));
+        }
         self.change(|model, now| model.withdraw_comment(id, &withdrawal, now))
     }
 
     async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
-        self.change(|model, now| model.lock_thread(parent, locked, now))
+        self.change(|model, now| match &self.planted {
+            None => model.lock_thread(parent, locked, now),
+            Some(planted) => planted.lock_thread(model, parent, locked, now),
+        })
     }
 
     async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
         let model = self.model();
-        Ok(ids.iter().map(|&id| model.comment(id)).collect())
+        match &self.planted {
+            None => Ok(ids.iter().map(|&id| model.comment(id)).collect()),
+            Some(planted) => Ok(planted.comments(&model, ids)),
+        }
     }
 
     async fn thread(
@@ -51,25 +71,41 @@ impl ThreadStore for ModelStore {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        Ok(self.model().thread(parent, order, after, limit))
+        match &self.planted {
+            None => Ok(self.model().thread(parent, order, after, limit)),
+            Some(planted) => Ok(planted.thread(&self.model, parent, order, (after, limit))),
+        }
     }
 
     async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
         let model = self.model();
-        Ok(branches.iter().map(|&branch| model.replies(branch, limit)).collect())
+        match &self.planted {
+            None => Ok(branches.iter().map(|&branch| model.replies(branch, limit)).collect()),
+            Some(planted) => Ok(planted.replies(&model, branches, limit)),
+        }
     }
 
     async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
-        Ok(self.model().comments_by(author, after, limit))
+        match &self.planted {
+            None => Ok(self.model().comments_by(author, after, limit)),
+            Some(planted) => Ok(planted.comments_by(&self.model(), author, (after, limit))),
+        }
     }
 
     async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
-        Ok(self.model().comment_versions(id, after, limit))
+        match &self.planted {
+            None => Ok(self.model().comment_versions(id, after, limit)),
+            Some(planted) => Ok(planted.comment_versions(&self.model(), id, (after, limit))),
+        }
     }
 
     async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
         let model = self.model();
-        Ok(parents.iter().map(|&parent| model.thread_state(parent)).collect())
+        let state = |&parent: &Parent| match &self.planted {
+            None => model.thread_state(parent),
+            Some(planted) => planted.thread_state(&model, parent),
+        };
+        Ok(parents.iter().map(state).collect())
     }
 
     async fn erase_purged(&self) -> Result<u64> {

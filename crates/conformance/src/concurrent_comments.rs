@@ -117,6 +117,8 @@ impl<S: Store> History<S> {
             let wish = self.wish(self.parent(number % 2), STEADY, None, &format!("v1 steady {number}"));
             let comment = self.write(wish).unwrap().comment;
             locked(&self.known).steady.push(comment);
+            let wish = self.wish(self.parent(number % 2), TWIN, None, &format!("v1 first {number}"));
+            self.write(wish).unwrap();
         }
     }
 
@@ -215,6 +217,7 @@ impl<S: Store> History<S> {
             let Removed { position, changed } =
                 block_on(self.store.withdraw_comment(id, withdrawal)).unwrap();
             block_on(self.store.visible(position)).unwrap();
+            self.come_too_late(id);
             let mut known = locked(&self.known);
             // Nobody else withdraws.
             let before = known.statuses.get(&id).copied().unwrap_or(CommentStatus::Active);
@@ -227,6 +230,18 @@ impl<S: Store> History<S> {
                 }
             }
         }
+    }
+
+    /// What was withdrawn is not answered or edited any more, however the threads come to run.
+    fn come_too_late(&self, id: CommentId) {
+        let comment = block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+        let reply = self.write(self.wish(comment.parent, REPLIER, Some(id), "v1 too late"));
+        let code = reply.as_ref().map_err(Error::code);
+        let refusals = [ErrorCode::InvalidReply, ErrorCode::ThreadLocked, ErrorCode::NotFound];
+        assert!(code.is_err_and(|code| refusals.contains(&code)), "a reply to {comment:?}: {reply:?}");
+        let edit = CommentEdit { id, version: comment.version, body: "too late".into() };
+        let edited = block_on(self.store.edit_comment(edit));
+        assert!(matches!(edited, Err(Error::CommentDeleted { .. })), "an edit of {comment:?}: {edited:?}");
     }
 
     fn reply(&self, mut random: Random) {

@@ -1,11 +1,13 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], [`histories`], [`feed_histories`], [`feed_restarts`], [`concurrent_histories`]
-//! and [`concurrent_feeds`] with a function that makes an empty store. [`ModelStore`] is the reference; with a [`Fault`]
-//! it makes one mistake, and this crate's own test shows that the suite notices every one of them.
+//! An adapter's tests call [`suite::run`], [`histories`], [`feed_histories`], [`feed_restarts`], [`comment_histories`],
+//! [`comment_restarts`], [`concurrent_histories`], [`concurrent_feeds`] and [`concurrent_comments`] with a function that makes
+//! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that
+//! the suite notices every one of them.
 //!
 //! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
-//! crash of the machine, what a full disk or a failed sync does, and what retention trims.
+//! crash of the machine, what a full disk or a failed sync does, what retention trims, and that the bytes of purged texts are
+//! gone from its files.
 //!
 //! # Mistakes that are left for later
 //! Of the mistakes of published designs, these have no fault here, because no store of edges can make them
@@ -18,7 +20,7 @@
 //! - PostgreSQL: one routing function, syntax that it refuses, a whole list in one row.
 //! - Kafka: the outbox, more partitions, redelivery across a consumer's restart.
 //! - The reconciler, which compares more than the first followers.
-//! - The size of inboxes, comments, and how latencies are averaged.
+//! - The size of inboxes, and how latencies are averaged.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no, and this crate is only for tests")]
 

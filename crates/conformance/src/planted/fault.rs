@@ -372,6 +372,184 @@ faults! {
     /// An inbox that was forgotten is not made again.
     ForgottenInboxIsNotMade,
 
+    /// The same comment again under its key is refused.
+    CommentRetryRefused,
+    /// The same comment again under its key is written again.
+    CommentRetryWritesAgain,
+    /// The same comment again gets the comment as it is by then.
+    CommentRetryShowsCurrent,
+    /// The same comment again says that it is new.
+    CommentRetrySaysNew,
+    /// The same comment again writes an event.
+    CommentRetryEmitsEvent,
+    /// The same comment again is refused if its thread is locked by then, or its post deleted.
+    CommentRetryChecksPlace,
+    /// The same comment again is refused if it was withdrawn since.
+    CommentRetryOfWithdrawnRefused,
+    /// The same comment again after a purge gets the text that was purged.
+    CommentRetryAfterPurgeTellsText,
+    /// The same comment again after a purge conflicts, as there is no text to compare.
+    CommentRetryAfterPurgeConflicts,
+    /// A key belongs to nobody: authors get each other's comments.
+    CommentKeysShared,
+    /// A known key gets its comment, whatever the text.
+    CommentKeyIgnoresText,
+    /// A known key gets its comment, whatever it is written to.
+    CommentKeyIgnoresParent,
+    /// A known key gets its comment, whatever it answers.
+    CommentKeyIgnoresReply,
+    /// The text of a retry is compared with what the comment says by then.
+    CommentKeyComparesCurrentText,
+    /// A wish that was refused has used its key.
+    CommentRefusalTakesKey,
+    /// Whether a key is known is decided before the comment is written: two at once both write.
+    CommentDecidedBefore,
+    /// Ids follow the clock, also back.
+    CommentIdsFromClock,
+    /// Ids are of another version.
+    CommentIdsOfVersion4,
+    /// Comments are made when the clock says, also earlier than those before.
+    CommentTimeGoesBackWithClock,
+    /// A text loses the spaces around it.
+    CommentTrimsBody,
+    /// Comments can be written to posts that nobody made.
+    CommentToUnknownPost,
+    /// Comments can be written to deleted posts.
+    CommentToDeletedPost,
+    /// What is no post must be one too.
+    CommentLooksForEveryParent,
+    /// A reply may answer a comment of another thread.
+    CommentReplyAcrossThreads,
+    /// A reply may answer a comment that was withdrawn.
+    CommentReplyToWithdrawn,
+    /// Replies have no greatest depth.
+    CommentDepthUnlimited,
+    /// Replies go one deeper than allowed.
+    CommentDepthOffByOne,
+
+    /// A locked thread takes comments.
+    ThreadLockIgnored,
+    /// A locked thread takes replies.
+    ThreadLockIgnoresReplies,
+    /// A locked thread refuses edits.
+    ThreadLockRefusesEdits,
+    /// A lock holds for threads of all kinds with one id.
+    ThreadLockSharedByKinds,
+    /// A repeated lock writes an event.
+    ThreadLockRepeatEmitsEvent,
+    /// The thread of a post that is not there can be locked.
+    ThreadLockOfUnknownPost,
+
+    /// An edit sets a status that hides the comment.
+    CommentEditHides,
+    /// A comment can be edited once.
+    CommentEditOnce,
+    /// An edit wins whatever version it has seen.
+    CommentEditIgnoresVersion,
+    /// Versions are compared before the edit is made: two at once both win.
+    CommentEditComparedBefore,
+    /// A withdrawn comment can be edited.
+    CommentEditOfWithdrawn,
+    /// An edit that changes no letter makes no version.
+    CommentEditOfSameTextIgnored,
+    /// Texts are overwritten.
+    CommentEditForgetsHistory,
+    /// An edit moves the time of the comment.
+    CommentEditMovesTime,
+    /// An edit leaves no time.
+    CommentEditForgetsTime,
+    /// An edit sets the number of replies to nothing.
+    CommentEditLosesReplies,
+    /// A comment that was edited cannot be withdrawn.
+    CommentEditedCannotBeWithdrawn,
+
+    /// A repeated withdrawal writes an event.
+    CommentDeletionRepeatEmitsEvent,
+    /// A repeated withdrawal says that it changed something.
+    CommentDeletionRepeatSaysChanged,
+    /// Whether a withdrawal makes it worse is decided before: two at once both do.
+    CommentWithdrawalDecidedBefore,
+    /// The deletion of a removed comment makes it a deleted one.
+    CommentStatusGetsBetter,
+    /// A moderator cannot remove or purge what its author deleted.
+    CommentDeletedCannotBeRemoved,
+    /// A second removal replaces the reason.
+    CommentRemovalTakesLastReason,
+    /// A deletion erases the text at once.
+    CommentDeletionErasesText,
+    /// The withdrawal of an unknown comment is a success.
+    CommentWithdrawalOfNothingSucceeds,
+    /// A withdrawn comment leaves no tombstone.
+    TombstonesVanish,
+    /// Replies to a withdrawn comment are gone with it.
+    TombstonesLoseReplies,
+    /// Tombstones are left out after the page was made, so it is short before the end.
+    TombstonesFilteredAfterPaging,
+    /// A purged comment keeps what it said last.
+    CommentPurgeLeavesText,
+    /// A purged comment keeps its history.
+    CommentPurgeLeavesHistory,
+    /// The log tells the texts of purged comments.
+    CommentPurgeLeavesLog,
+    /// The log tells what comments said before they were edited.
+    CommentLogTellsOldTexts,
+    /// The log tells what deleted and removed comments said.
+    CommentLogTellsWithdrawn,
+
+    /// The count of a thread has its tombstones.
+    CommentCountHasTombstones,
+    /// The count of a thread has no replies.
+    CommentCountOfTopOnly,
+    /// A count is one for threads of all kinds with one id.
+    CommentCountSharedByKinds,
+    /// A retry counts as one more.
+    CommentCountDoubledByRetry,
+    /// A comment that is withdrawn again, or worse, is counted down again.
+    CommentCountedDownAgain,
+    /// The number of replies leaves tombstones out.
+    ReplyCountSkipsTombstones,
+    /// The number of replies has those to replies.
+    ReplyCountOfAllBelow,
+
+    /// Comments are answered by id, not in the order asked.
+    CommentsInOtherOrder,
+    /// A page may have the text of one version and the number of another.
+    ThreadReadTorn,
+    /// A thread is always read from its beginning.
+    ThreadNewestIgnored,
+    /// Threads of all kinds with one id are one.
+    ThreadsMixKinds,
+    /// A page of a thread begins with the comment that the page before ended with.
+    ThreadCursorInclusive,
+    /// A page after a comment that is gone meanwhile, or of another thread, is empty.
+    ThreadCursorNeedsComment,
+    /// A page of a thread, newest first, leaves one out.
+    ThreadNewestCursorSkips,
+    /// A page of a thread, newest first, begins with the newest again.
+    ThreadSecondPageFromStart,
+    /// Of several branches the last is forgotten.
+    BranchLastForgotten,
+    /// Branches are answered by id, not in the order asked.
+    BranchesInOtherOrder,
+    /// A branch always begins with its first reply.
+    BranchIgnoresAfter,
+    /// A branch has the replies to its replies.
+    BranchHasAllBelow,
+    /// A branch leaves tombstones out, and all below them.
+    BranchWithoutTombstones,
+    /// An author's list has withdrawn comments.
+    AuthorsListShowsWithdrawn,
+    /// Withdrawn comments are left out after the page was made, so it is short before the end.
+    AuthorsListFilteredAfterPaging,
+    /// An author's list runs from old to new.
+    AuthorsListOldestFirst,
+    /// An author's list has comments to posts only.
+    AuthorsListOfPostsOnly,
+    /// A page of texts begins with the one that the page before ended with.
+    HistoryCursorInclusive,
+    /// A page of texts runs from new to old.
+    HistoryNewestFirst,
+
     /// After a restart `since` may go back.
     RestartForgetsFloor,
     /// The newest write does not survive a restart.
@@ -396,4 +574,16 @@ faults! {
     RestartDeliversAgain,
     /// After a restart an inbox is taken to be complete.
     RestartForgetsWatermark,
+    /// Locks do not survive a restart.
+    RestartForgetsLocks,
+    /// After a restart the texts of purged comments are back.
+    RestartForgetsPurges,
+    /// Idempotency keys of comments do not survive a restart.
+    RestartForgetsCommentKeys,
+    /// The reasons of moderators do not survive a restart.
+    RestartForgetsReasons,
+    /// After a restart ids of comments are made from the clock again.
+    RestartRepeatsCommentIds,
+    /// A restart adds all comments to the counts once more.
+    RestartDoublesCommentCounts,
 }

@@ -4,6 +4,8 @@
 //! Writes of edges are distorted here, the rest in the files beside this one. Every function falls through to the [`Model`] for the faults
 //! that it does not know, so that a store makes exactly one mistake.
 
+mod comment_reads;
+mod comments;
 mod fault;
 mod feeds;
 mod inboxes;
@@ -53,6 +55,8 @@ struct Aside {
     forgotten: BTreeSet<Id>,
     /// What a restart did to inboxes.
     restarted: feeds::Restarted,
+    /// What is wrong with comments.
+    comments: comments::Beside,
 }
 
 impl Planted {
@@ -71,6 +75,7 @@ impl Planted {
     /// What the fault does to a restart.
     pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept, wishes: &mut Wishes) -> Self {
         let known = model.changes.len();
+        self.reopen_comments(model);
         let mut aside = Aside::default();
         match self.fault {
             Fault::RestartForgetsFloor => model.floor = Timestamp::MIN,

@@ -245,6 +245,7 @@ impl Planted {
         };
         let logged = model.changes(after, usize::MAX).into_iter().flat_map(|mut change| {
             let mut times = 1;
+            self.tell(model, &mut change);
             match (self.fault, &mut change.body) {
                 (
                     Fault::LogForgetsOtherKinds,

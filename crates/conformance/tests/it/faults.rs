@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use kinfolk_conformance::suite::{self, Setting};
 use kinfolk_conformance::{
-    Fault, ModelStore, SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories,
+    Fault, ModelStore, SEED, comment_histories, comment_restarts, concurrent_comments, concurrent_feeds,
+    concurrent_histories, feed_histories, feed_restarts, histories,
 };
 use kinfolk_core::{Clock, EdgeKind, IdKind};
 
+use crate::comment_faults::{COMMENT_HISTORIES, COMMENT_RESTARTS, COMMENTS_CAUGHT_BY, CONCURRENT_COMMENTS};
 use crate::one_at_a_time;
 
 /// What catches a fault besides a case.
@@ -20,7 +22,7 @@ const FEED_HISTORIES: &str = "feed_histories";
 const FEED_RESTARTS: &str = "feed_restarts";
 const CONCURRENT_FEEDS: &str = "concurrent_feeds";
 
-/// Which test must catch which fault. Most are caught by others too.
+/// Which test must catch which fault. Most are caught by others too. Those of comments are in `comment_faults.rs`.
 const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::RepeatAppendsRow, "a_repeated_follow_changes_nothing"),
     (Fault::RepeatAddsToCounts, "counts_equal_the_lists"),
@@ -227,7 +229,7 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
 const ATTEMPTS: usize = 20;
 
 /// Runs a test that may panic, and says how it ended. Its panic is expected, so it prints nothing.
-fn quietly(test: impl FnOnce()) -> Result<(), String> {
+pub(crate) fn quietly(test: impl FnOnce()) -> Result<(), String> {
     let hook = take_hook();
     set_hook(Box::new(|_| {}));
     let outcome = catch_unwind(AssertUnwindSafe(test));
@@ -235,7 +237,7 @@ fn quietly(test: impl FnOnce()) -> Result<(), String> {
     outcome.map_err(|panic| panic.downcast_ref::<String>().cloned().unwrap_or_default())
 }
 
-fn run(test: &str, fault: Fault) {
+pub(crate) fn run(test: &str, fault: Fault) {
     let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);
     let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
@@ -244,6 +246,9 @@ fn run(test: &str, fault: Fault) {
         FEED_HISTORIES => feed_histories(&make, Some(&ModelStore::reopen), 2000, SEED),
         FEED_RESTARTS => feed_restarts(&make, &ModelStore::reopen),
         CONCURRENT_FEEDS => concurrent_feeds(&make, 6, SEED),
+        COMMENT_HISTORIES => comment_histories(&make, Some(&ModelStore::reopen), 200, SEED),
+        COMMENT_RESTARTS => comment_restarts(&make, &ModelStore::reopen),
+        CONCURRENT_COMMENTS => concurrent_comments(&make, 3, SEED),
         case => suite::run_case_in(case, setting, &make),
     }
 }
@@ -251,14 +256,15 @@ fn run(test: &str, fault: Fault) {
 #[test]
 fn every_fault_is_caught() {
     let _turn = one_at_a_time();
-    let listed: BTreeSet<Fault> = CAUGHT_BY.iter().map(|(fault, _)| *fault).collect();
+    let rows = || CAUGHT_BY.iter().chain(COMMENTS_CAUGHT_BY);
+    let listed: BTreeSet<Fault> = rows().map(|(fault, _)| *fault).collect();
     assert_eq!(listed, Fault::ALL.iter().copied().collect(), "every fault has a row");
     let caught = |&(fault, test): &(Fault, &str)| {
         let caught = (0..ATTEMPTS).any(|_| quietly(|| run(test, fault)).is_err());
         println!("{:<28} -> {}", format!("{fault:?}"), if caught { test } else { "NOT CAUGHT" });
         caught
     };
-    let missed: Vec<_> = CAUGHT_BY.iter().filter(|row| !caught(row)).collect();
+    let missed: Vec<_> = rows().filter(|row| !caught(row)).collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
 }
 

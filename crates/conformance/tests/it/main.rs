@@ -1,5 +1,6 @@
 //! Shows that the suite passes for a right store and fails for every planted fault.
 
+mod comment_faults;
 mod faults;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,6 +2,7 @@
 //! says.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kinfolk_core::graph::ChangeBody;
 use kinfolk_core::thread::{
@@ -11,7 +12,7 @@ use kinfolk_core::{Error, ErrorCode, Result, Store};
 
 use super::words::{ORDERS, ids, key, withdrawals};
 use crate::suite::subject::Subject;
-use crate::threads::{at_once, block_on, meanwhile};
+use crate::threads::{at_once, meanwhile};
 
 super::list_cases![
     the_same_comment_from_several_threads,
@@ -28,6 +29,8 @@ super::list_cases![
 
 /// Short races are run so often, as one alone may go well by luck.
 const RACES: u64 = 12;
+/// More edits than a walk takes.
+const EDITS_MAX: u32 = 3_000;
 
 /// How many events of the log tell of a comment.
 fn events<S: Store>(subject: &Subject<S>, comment: &Comment) -> usize {
@@ -268,6 +271,7 @@ fn every_thread_sees_its_own_comments<S: Store>(subject: &Subject<S>) {
 fn a_walk_while_others_write<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let steady = subject.say_many(parent, 1, 12);
+    let walks = AtomicUsize::new(0);
     let walk = || {
         for order in ORDERS {
             for limit in [2, 5] {
@@ -288,6 +292,7 @@ fn a_walk_while_others_write<S: Store>(subject: &Subject<S>) {
                 }
             }
         }
+        walks.fetch_add(1, Ordering::SeqCst);
     };
     meanwhile(walk, || {
         at_once(2, |thread| {
@@ -298,10 +303,18 @@ fn a_walk_while_others_write<S: Store>(subject: &Subject<S>) {
                     said = subject.edit(&said, &format!("version {version}"));
                 }
                 if (step + thread) % 2 == 0 {
-                    block_on(subject.store().withdraw_comment(said.id, Withdrawal::Delete)).unwrap();
+                    subject.bury(said.id, Withdrawal::Delete);
                 }
+            }
+            // Until whoever walks has come by.
+            let mut said = subject.say(&subject.remark(parent, 2, "version 1"));
+            for version in 2..EDITS_MAX {
+                if walks.load(Ordering::SeqCst) > 1 {
+                    break;
+                }
+                said = subject.edit(&said, &format!("version {version}"));
             }
         })
     });
-    assert_eq!(subject.count(parent), 24);
+    assert_eq!(subject.count(parent), 26);
 }

@@ -214,6 +214,7 @@ fn a_branch_goes_on_after_any_reply<S: Store>(subject: &Subject<S>) {
     }
     let replies = subject.refreshed(&replies);
     assert!(replies.iter().all(|reply| reply.reply_count == 1));
+    assert_eq!(subject.comment(top.id).reply_count, 7, "those who answer it directly");
     for limit in 1..=8 {
         let mut walked: Vec<Comment> = Vec::new();
         loop {
