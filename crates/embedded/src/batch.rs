@@ -7,8 +7,10 @@ use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
 use crate::log::{Event, EventBody};
-use crate::posts::{FollowerSteps, MadeIds, PendingPosts};
+use crate::made::Made;
+use crate::posts::{FollowerSteps, PendingPosts};
 use crate::store::Store;
+use crate::threads::PendingThreads;
 
 /// The most commands in one request: a frame must stay readable in one piece.
 const COMMANDS_MAX: usize = 100_000;
@@ -19,6 +21,7 @@ pub struct Pending {
     edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
     following: HashMap<(EdgeKind, Id), i64, RandomState>,
     pub posts: PendingPosts,
+    pub threads: PendingThreads,
 }
 
 impl Pending {
@@ -27,6 +30,7 @@ impl Pending {
         self.edges.clear();
         self.following.clear();
         self.posts.clear();
+        self.threads.clear();
     }
 }
 
@@ -42,8 +46,8 @@ pub struct Batch<'a> {
     /// What the batch before this one changes, where it is not visible yet.
     pub earlier: Option<&'a Decided>,
     pub pending: Pending,
-    /// Makes ids for posts.
-    pub made: &'a mut MadeIds,
+    /// Makes ids for posts and comments.
+    pub made: &'a mut Made,
     pub follower_steps: FollowerSteps,
     /// What the clock shows.
     pub now: Timestamp,
@@ -66,7 +70,7 @@ impl<'a> Batch<'a> {
     pub fn new(
         store: &'a Store,
         earlier: Option<&'a Decided>,
-        (pending, made): (Pending, &'a mut MadeIds),
+        (pending, made): (Pending, &'a mut Made),
         first: Position,
         (now, earliest): (Timestamp, Timestamp),
     ) -> Self {

@@ -13,8 +13,8 @@
 //!
 //! `base` is the position before the first event of this epoch: 0, or a backup's position after a restore.
 //!
-//! Format 1 has edges only. The first post makes it format 2, which an older Kinfolk refuses to open: it would take posts
-//! in the log for damage.
+//! Format 1 has edges only. The first post makes it format 2 and the first comment format 3, which an older Kinfolk refuses
+//! to open: it would take them in the log for damage.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,15 +24,28 @@ use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
 
 use crate::files::{self, IoContext};
 
-/// A store without posts.
-const FORMAT_EDGES: u32 = 1;
-/// A store that may have posts; the newest format that this code reads.
-const FORMAT: u32 = 2;
+/// The newest format that this code reads.
+const FORMAT: u32 = Content::Comments as u32;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
 const LOCK_FILE: &str = "LOCK";
 /// How many keys a ring keeps: the signing one and those that only verify.
 const KEYS_MAX: usize = 4;
+
+/// What may be in a store, beside what is named before it. Its number is the format's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Content {
+    Edges = 1,
+    Posts = 2,
+    Comments = 3,
+}
+
+impl Content {
+    /// The content of that number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        [Self::Edges, Self::Posts, Self::Comments].into_iter().find(|&content| content as u32 == number)
+    }
+}
 
 /// The identity of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +56,8 @@ pub struct Identity {
     pub epoch: Epoch,
     /// The position before the first event of this epoch.
     pub base: Position,
-    /// Whether there may be posts.
-    pub has_posts: bool,
+    /// What may be in it.
+    pub content: Content,
 }
 
 /// Whether a folder holds a store of any format.
@@ -78,7 +91,7 @@ pub fn require_vacant(folder: &Path) -> Result<()> {
 
 /// Writes the identity. Done last when a store is made: a folder without it is not a store.
 pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
-    let format = if identity.has_posts { FORMAT } else { FORMAT_EDGES };
+    let format = identity.content as u32;
     let lines = format!(
         "kinfolk store\nformat {format}\nids {}\nepoch {}\nbase {}\n",
         identity.ids.name(),
@@ -119,10 +132,8 @@ pub fn read_identity(folder: &Path) -> Result<Identity> {
     let lines = files::open_text(&text).ok_or_else(damaged)?;
     let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let identity = || {
-        let format: u32 = field("format")?.parse().ok()?;
-        (FORMAT_EDGES..=FORMAT).contains(&format).then_some(())?;
         Some(Identity {
-            has_posts: format == FORMAT,
+            content: Content::from_number(field("format")?.parse().ok()?)?,
             ids: IdKind::from_name(field("ids")?)?,
             epoch: Epoch(u64::from_str_radix(field("epoch")?, 16).ok()?),
             base: Position(field("base")?.parse().ok()?),
@@ -232,7 +243,7 @@ mod tests {
     use super::*;
 
     fn identity() -> Identity {
-        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Position(7), has_posts: false }
+        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Position(7), content: Content::Edges }
     }
 
     #[test]

@@ -11,14 +11,17 @@ mod files;
 mod format;
 mod index;
 mod log;
+mod made;
 mod maintenance;
 mod merging;
 mod newest;
 mod overlap;
 mod posts;
+mod projection;
 mod raw;
 mod recent;
 mod reconcile;
+mod remembered;
 mod rows;
 mod settings;
 mod store;
@@ -56,8 +59,9 @@ pub use settings::Settings;
 pub use verify::VerifyReport;
 
 use crate::feeds::Wanted;
-use crate::format::Identity;
+use crate::format::{Content, Identity};
 use crate::index::Scratch;
+use crate::log::EventBody;
 use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
@@ -105,6 +109,7 @@ impl Threads {
         let writer = writer.join();
         self.store.signal.stop();
         self.store.merging.stop();
+        self.store.erasing.stop();
         self.store.walkers.stop();
         self.store.feeds.deliveries.stop();
         let ended: Vec<_> = background.into_iter().map(JoinHandle::join).collect();
@@ -146,7 +151,10 @@ impl Embedded {
         // Again, now that nobody else can be doing the same.
         format::require_vacant(folder)?;
         let epoch = Epoch(u64::from_le_bytes(format::random()?));
-        format::write_identity(folder, Identity { ids, epoch, base: Position::START, has_posts: false })?;
+        format::write_identity(
+            folder,
+            Identity { ids, epoch, base: Position::START, content: Content::Edges },
+        )?;
         Self::start(Store::open(folder, settings, lock)?, clock)
     }
 
@@ -176,10 +184,13 @@ impl Embedded {
         let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
         let (merged, repair) = (Arc::clone(&store), commands.downgrade());
         let merging = spawn("kinfolk-merging", move || merging::run(&merged, &repair))?;
+        let (erased, erase_clock, asked) = (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
+        let erasing =
+            spawn("kinfolk-erasing", move || threads::erase_when_due(&erased, &*erase_clock, &asked))?;
         let (delivered, deliver_clock) = (Arc::clone(&store), Arc::clone(&clock));
         let delivery = spawn("kinfolk-delivery", move || feeds::run(&delivered, &deliver_clock))?;
         let mut background = store.walkers.start()?;
-        background.extend([maintenance, merging, delivery]);
+        background.extend([maintenance, merging, erasing, delivery]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = Threads { store: Arc::clone(&store), running };
         Ok(Self { commands, store, clock, threads: Arc::new(threads) })
@@ -354,7 +365,7 @@ impl Embedded {
     }
 
     fn verify_pass(&self, progress: &dyn Fn(Progress)) -> Result<(VerifyReport, Vec<Difference>)> {
-        verify::pass((&self.store.rows, &self.store.posts), &self.store.index, progress)
+        verify::pass((&self.store.rows, &self.store.posts, &self.store.threads), &self.store.index, progress)
     }
 
     /// Looks at suspected differences again on the writer's thread, some at a time so that writes don't wait long.
@@ -400,7 +411,10 @@ impl Embedded {
     pub fn compact(&self) -> Result<()> {
         self.flush()?;
         self.store.rows.compact_fully()?;
-        self.store.posts.compact_fully()
+        self.store.posts.tree.compact_fully()?;
+        self.store.threads.tree.compact_fully()?;
+        self.erase()?;
+        Ok(())
     }
 }
 
@@ -562,6 +576,15 @@ impl ChangeLog for Embedded {
 
     async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
         let events = self.store.log.read(after, self.store.position(), limit)?;
-        Ok(events.into_iter().map(Change::from).collect())
+        let changes = events.into_iter().map(|event| {
+            let text = match &event.body {
+                EventBody::Thread(body) => body.version(),
+                _ => None,
+            };
+            let is_current =
+                text.map_or(Ok(false), |(place, version)| self.store.threads.is_current(place, version))?;
+            Ok(event.into_change(is_current))
+        });
+        changes.collect()
     }
 }

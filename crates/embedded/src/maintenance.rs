@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::checkpoint::Checkpoint;
 use crate::index;
+use crate::projection::Projection;
 use crate::store::Store;
 use crate::writer::Command;
 
@@ -97,7 +98,7 @@ fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
     if sealed > store.flushed.load(Ordering::Acquire) {
         store.rows.flush()?;
-        store.posts.flush()?;
+        store.projections().try_for_each(Projection::flush)?;
         record_flushed(store, Position(sealed))?;
         store.merging.wake();
     }

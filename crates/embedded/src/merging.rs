@@ -49,10 +49,8 @@ fn merge(store: &Store, busy: bool) -> Result<()> {
     if store.rows.backlog().1 >= usize::from(runs) {
         store.rows.compact(runs, &should_stop)?;
     }
-    if store.posts.backlog().1 >= usize::from(runs) {
-        store.posts.compact(runs, &should_stop)?;
-    }
-    Ok(())
+    let mut grown = store.projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
+    grown.try_for_each(|tree| tree.compact(runs, &should_stop))
 }
 
 /// How fast the graph changes.

@@ -17,7 +17,7 @@ pub struct Settings {
     pub segment_bytes: u64,
     /// So many recent rows, three for each change, are kept in memory before they are written to disk.
     pub flush_rows: u64,
-    /// So many bytes of posts are kept in memory before they are written to disk.
+    /// So many bytes of posts, and of comments, are kept in memory before they are written to disk.
     pub flush_post_bytes: u64,
     /// An author with so many followers has posts pulled by those who read; with fewer, they are pushed to followers.
     pub fan_out_threshold: u64,
@@ -33,6 +33,10 @@ pub struct Settings {
     pub inbox_bytes: u64,
     /// Idempotency keys of posts are remembered for this long.
     pub post_key_keep: Duration,
+    /// Idempotency keys of comments are remembered for this long.
+    pub comment_key_keep: Duration,
+    /// Texts of comments that were purged are erased from all files after this time at the latest.
+    pub erase_after: Duration,
     /// So many rows a second are compared with the truth in the background; 0 turns it off.
     pub reconcile_rows: usize,
     /// A new index snapshot is written after this many events.
@@ -57,6 +61,8 @@ impl Default for Settings {
             inbox_idle: Duration::from_secs(30 * 24 * 60 * 60),
             inbox_bytes: 1 << 30,
             post_key_keep: Duration::from_secs(7 * 24 * 60 * 60),
+            comment_key_keep: Duration::from_secs(7 * 24 * 60 * 60),
+            erase_after: Duration::from_secs(24 * 60 * 60),
             reconcile_rows: 5_000,
             snapshot_events: 2_000_000,
             sort_memory: 512 << 20,

@@ -1,8 +1,8 @@
-//! The open store: log, rows, posts and index together, and how they are brought to one state at a start.
+//! The open store: log, rows, posts, comments and index together, and how they are brought to one state at a start.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};
@@ -13,15 +13,19 @@ use crate::bulk::import;
 use crate::checkpoint::Checkpoint;
 use crate::feeds::{self, Feeds};
 use crate::figures::Counters;
-use crate::format::{self, FolderLock, Identity};
+use crate::files;
+use crate::format::{self, Content, FolderLock, Identity};
 use crate::index::{self, Index, Scratch, Walk};
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
+use crate::made::Made;
 use crate::maintenance::{self, Signal};
 use crate::newest::Newest;
-use crate::posts::{MadeIds, Posts};
+use crate::posts::Posts;
+use crate::projection::Projection;
 use crate::rows::{Rows, Tree};
 use crate::settings::Settings;
 use crate::suggestions::Suggested;
+use crate::threads::Threads;
 use crate::visibility::Visibility;
 use crate::walkers::Walkers;
 
@@ -33,8 +37,9 @@ pub struct Store {
     pub index: Index,
     pub rows: Rows,
     pub posts: Posts,
-    /// Whether the log may have posts.
-    has_posts: AtomicBool,
+    pub threads: Threads,
+    /// What the log may have.
+    content: AtomicU32,
     pub log: LogReader,
     pub keys: RwLock<Keyring>,
     /// The newest position that every read sees, and who waits for a later one.
@@ -49,6 +54,10 @@ pub struct Store {
     pub floor: AtomicU64,
     /// Held while the index snapshot must not be taken: while an import is half applied.
     pub snapshot_gate: Mutex<()>,
+    /// Wakes the thread that erases purged texts.
+    pub erasing: Signal,
+    /// Held while purged texts are erased.
+    pub erasing_gate: Mutex<()>,
     /// Held while the checkpoint is written.
     pub checkpointing: Mutex<()>,
     pub signal: Signal,
@@ -79,13 +88,15 @@ pub struct Opened {
     pub store: Arc<Store>,
     pub log: LogWriter,
     pub floor: Timestamp,
-    pub made: MadeIds,
+    pub made: Made,
 }
 
 impl Store {
     /// Opens the store in a folder: loads the snapshot, opens the rows, replays the log's tail into both.
     pub fn open(folder: &Path, settings: Settings, lock: FolderLock) -> Result<Opened> {
         let identity = format::read_identity(folder)?;
+        // What a process has left that was stopped while it erased texts holds others.
+        files::remove_file(&folder.join(log::ERASING_FILE))?;
         let keys = format::read_keys(folder)?;
         let checkpoint = Checkpoint::read(folder);
         let rows = Rows::open(&folder.join("rows"), identity.ids, settings.cache_bytes)?;
@@ -94,17 +105,21 @@ impl Store {
             applied[tree as usize] = rows.applied(tree)?.max(identity.base);
         }
         let posts = Posts::open(&folder.join("posts"), identity.ids, rows.shared(), settings.post_key_keep)?;
+        let threads =
+            Threads::open(&folder.join("comments"), identity.ids, rows.shared(), settings.comment_key_keep)?;
         let mut flushed = applied.into_iter().min().unwrap_or_default();
-        // A log without posts says nothing to them.
-        let mut posts_applied = Position(u64::MAX);
-        if identity.has_posts {
-            posts_applied = posts.applied()?.max(identity.base);
-            flushed = flushed.min(posts_applied);
+        // A log without posts says nothing to them, and so with comments.
+        let mut projected = [Position(u64::MAX); 2];
+        for (at, (content, tree)) in projected.iter_mut().zip(projections(&posts, &threads)) {
+            if identity.content >= content {
+                *at = tree.applied()?.max(identity.base);
+                flushed = flushed.min(*at);
+            }
         }
         if flushed < checkpoint.rows {
             return Err(Error::Corrupt {
                 detail: format!(
-                    "the rows or posts in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
+                    "the rows, posts or comments in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
                     folder.display(),
                     checkpoint.rows
                 ),
@@ -117,10 +132,11 @@ impl Store {
             folder,
             rows: &rows,
             posts: &posts,
+            threads: &threads,
             index: &index,
             settings: &settings,
             applied,
-            posts_applied,
+            projected,
             snapshotted,
             imported: false,
             lost: false,
@@ -139,14 +155,15 @@ impl Store {
             index
         };
         let floor = recovered.floor.max(checkpoint.floor);
-        let made = MadeIds::new(identity.ids, posts.newest_made()?);
+        let made = Made::new(identity.ids, posts.newest_made()?, threads.newest_made()?);
         let store = Self {
             folder: folder.to_path_buf(),
             identity,
             index,
             rows,
             posts,
-            has_posts: identity.has_posts.into(),
+            threads,
+            content: (identity.content as u32).into(),
             log: recovered.reader,
             keys: RwLock::new(keys),
             visibility: Visibility::new(newest),
@@ -155,6 +172,8 @@ impl Store {
             sealed: flushed.0.into(),
             floor: floor.millis().into(),
             snapshot_gate: Mutex::new(()),
+            erasing: Signal::default(),
+            erasing_gate: Mutex::new(()),
             checkpointing: Mutex::new(()),
             signal: Signal::default(),
             merging: Signal::default(),
@@ -178,10 +197,11 @@ impl Store {
     }
 
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
-    pub fn publish(&self, events: &[Event]) {
-        let Some(last) = events.last() else { return };
+    pub fn publish(&self, events: &[Event]) -> Result<()> {
+        let Some(last) = events.last() else { return Ok(()) };
         self.rows.apply(events, [Position::START; 3]);
         self.posts.apply(events, Position::START);
+        self.threads.apply(events, Position::START)?;
         for event in events {
             apply_to_index(&self.index, event);
             self.forget_newest(event);
@@ -189,6 +209,7 @@ impl Store {
         // Last: whoever begins to read a feed later finds the index as it is now.
         self.feeds.take_note(events);
         self.visibility.publish(last.position);
+        Ok(())
     }
 
     /// What is kept of lists that an event changes is not true any more.
@@ -200,23 +221,31 @@ impl Store {
                 }
             }
             EventBody::Imported { .. } => self.newest.all_changed(),
-            EventBody::Posted(_) | EventBody::PostDeleted { .. } => {}
+            EventBody::Posted(_) | EventBody::PostDeleted { .. } | EventBody::Thread(_) => {}
         }
     }
 
-    /// Whether there may be posts.
-    pub fn has_posts(&self) -> bool {
-        self.has_posts.load(Ordering::Acquire)
+    /// Whether there may be such content.
+    pub fn has(&self, content: Content) -> bool {
+        self.content.load(Ordering::Acquire) >= content as u32
     }
 
-    /// Makes a store that had edges only ready for its first post. Called by the writer.
-    pub fn begin_posts(&self) -> Result<()> {
-        // Before the format says that there are posts, their rows say up to where the log has none.
-        self.posts.seal(self.position());
-        self.posts.flush()?;
-        format::write_identity(&self.folder, Identity { has_posts: true, ..self.identity })?;
-        self.has_posts.store(true, Ordering::Release);
+    /// Makes the store ready for its first post or comment. Called by the writer.
+    pub fn begin(&self, content: Content) -> Result<()> {
+        // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
+        for (_, tree) in projections(&self.posts, &self.threads) {
+            tree.seal(self.position());
+            tree.flush()?;
+        }
+        format::write_identity(&self.folder, Identity { content, ..self.identity })?;
+        self.content.store(content as u32, Ordering::Release);
         Ok(())
+    }
+
+    /// The trees of posts and comments, as far as there may be any.
+    pub fn projections(&self) -> impl Iterator<Item = &Projection> {
+        let all = projections(&self.posts, &self.threads).into_iter();
+        all.filter(|&(content, _)| self.has(content)).map(|(_, tree)| tree)
     }
 
     /// The newest position that every read sees.
@@ -226,9 +255,8 @@ impl Store {
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
     pub fn seal_if_large(&self) {
-        if self.rows.unsealed() >= self.settings.flush_rows
-            || self.posts.unsealed() >= self.settings.flush_post_bytes
-        {
+        let is_large = |tree: &Projection| tree.unsealed() >= self.settings.flush_post_bytes;
+        if self.rows.unsealed() >= self.settings.flush_rows || self.projections().any(is_large) {
             self.seal();
         }
     }
@@ -237,9 +265,7 @@ impl Store {
     pub fn seal(&self) {
         let position = self.position();
         self.rows.seal();
-        if self.has_posts() {
-            self.posts.seal(position);
-        }
+        self.projections().for_each(|tree| tree.seal(position));
         self.sealed.store(position.0, Ordering::Release);
         self.signal.wake();
     }
@@ -253,13 +279,13 @@ impl Store {
         maintenance::record_flushed(self, position)
     }
 
-    /// Brings all posts into files, with the position that everything is applied up to. Called by the writer, between batches.
+    /// Brings all posts and comments into files, with the position that everything is applied up to. Called by the writer,
+    /// between batches.
     pub fn flush_posts(&self, position: Position) -> Result<()> {
-        if !self.has_posts() {
-            return Ok(());
-        }
-        self.posts.seal(position);
-        self.posts.flush()
+        self.projections().try_for_each(|tree| {
+            tree.seal(position);
+            tree.flush()
+        })
     }
 
     /// A start needs the log only after this position.
@@ -352,6 +378,11 @@ impl Store {
     }
 }
 
+/// The trees of posts and comments, and from which content on they are used.
+fn projections<'a>(posts: &'a Posts, threads: &'a Threads) -> [(Content, &'a Projection); 2] {
+    [(Content::Posts, &posts.tree), (Content::Comments, &threads.tree)]
+}
+
 fn apply_to_index(index: &Index, event: &Event) {
     match event.body {
         EventBody::Followed(edge) => {
@@ -360,7 +391,10 @@ fn apply_to_index(index: &Index, event: &Event) {
         EventBody::Unfollowed(edge, _) => {
             index.remove(event.kind, edge);
         }
-        EventBody::Imported { .. } | EventBody::Posted(_) | EventBody::PostDeleted { .. } => {}
+        EventBody::Imported { .. }
+        | EventBody::Posted(_)
+        | EventBody::PostDeleted { .. }
+        | EventBody::Thread(_) => {}
     }
 }
 
@@ -369,10 +403,12 @@ struct Replay<'a> {
     folder: &'a Path,
     rows: &'a Rows,
     posts: &'a Posts,
+    threads: &'a Threads,
     index: &'a Index,
     settings: &'a Settings,
     applied: [Position; 3],
-    posts_applied: Position,
+    /// How far posts and comments are.
+    projected: [Position; 2],
     snapshotted: Option<Position>,
     /// An import was applied: the next start should not have to do that again.
     imported: bool,
@@ -387,11 +423,14 @@ impl Replay<'_> {
             return self.apply_import(&events[0], *number);
         }
         self.rows.apply(events, self.applied);
-        self.posts.apply(events, self.posts_applied);
-        if let Some(last) = events.last().filter(|_| self.posts.unsealed() >= self.settings.flush_post_bytes)
-        {
-            self.posts.seal(last.position);
-            self.posts.flush()?;
+        let [posts_applied, threads_applied] = self.projected;
+        self.posts.apply(events, posts_applied);
+        self.threads.apply(events, threads_applied)?;
+        for (_, tree) in projections(self.posts, self.threads) {
+            if let Some(last) = events.last().filter(|_| tree.unsealed() >= self.settings.flush_post_bytes) {
+                tree.seal(last.position);
+                tree.flush()?;
+            }
         }
         for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
             apply_to_index(self.index, event);

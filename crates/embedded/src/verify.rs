@@ -19,6 +19,7 @@ use crate::index::Index;
 use crate::posts::Posts;
 use crate::rows::{Rows, Tree};
 use crate::store::Store;
+use crate::threads::{Place, Threads};
 
 /// How many buckets users are hashed into.
 const BUCKETS: usize = 1 << 16;
@@ -53,6 +54,8 @@ pub enum Difference {
     FollowerCount { kind: EdgeKind, id: Id, counted: u64, is: u64 },
     /// The list of an author's posts is not what the post's record says.
     Post { author: Id, at: PostKey },
+    /// A row about comments is not what their records say.
+    Comment(Place),
 }
 
 impl fmt::Display for Difference {
@@ -70,6 +73,7 @@ impl fmt::Display for Difference {
             Self::FollowerCount { kind, id, counted, is } => {
                 write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
             }
+            Self::Comment(place) => place.fmt(out),
             Self::Post { author, at } => {
                 write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
             }
@@ -110,7 +114,7 @@ pub struct Pass<'a> {
 
 /// Compares everything once.
 pub fn pass(
-    (rows, posts): (&Rows, &Posts),
+    (rows, posts, threads): (&Rows, &Posts, &Threads),
     index: &Index,
     progress: &dyn Fn(Progress),
 ) -> Result<(VerifyReport, Vec<Difference>)> {
@@ -120,6 +124,8 @@ pub fn pass(
     }
     let suspects = posts.suspects(DIFFERENCES_MAX, &|stage, done| pass.step(stage, done))?;
     suspects.into_iter().for_each(|(author, at)| pass.note(Difference::Post { author, at }));
+    let suspects = threads.suspects(DIFFERENCES_MAX, &|stage, done| pass.step(stage, done))?;
+    suspects.into_iter().for_each(|place| pass.note(Difference::Comment(place)));
     Ok((pass.report, pass.found))
 }
 
@@ -298,6 +304,7 @@ pub fn look_again(store: &Store, suspected: &Difference) -> Result<Option<Differ
             let counted = index.counts(kind, id).followers;
             (counted != is).then_some(Difference::FollowerCount { kind, id, counted, is })
         }
+        Difference::Comment(place) => store.threads.difference(place)?.map(|_| Difference::Comment(place)),
         Difference::Post { author, at } => {
             store.posts.difference((author, at))?.map(|_| Difference::Post { author, at })
         }
@@ -321,6 +328,7 @@ fn mend(store: &Store, difference: &Difference) -> Result<()> {
         Difference::FollowerCount { kind, id, is, .. } => {
             store.index.set_follower_count(kind, id, u32::try_from(is).unwrap_or(u32::MAX));
         }
+        Difference::Comment(place) => store.threads.mend(place)?,
         Difference::Post { author, at } => store.posts.mend((author, at))?,
     }
     Ok(())

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{NewPost, Posted, Removed};
 use kinfolk_core::graph::{Receipt, WriteRequest};
+use kinfolk_core::thread::{CommentEdit, CommentId, Commented, NewComment, Parent, Withdrawal};
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::{Batch, Decided, Pending};
+use crate::format::Content;
 use crate::log::{Event, EventBody, FrameBuilder, LogWriter};
-use crate::posts::MadeIds;
+use crate::made::Made;
 use crate::store::Store;
 
 /// The most requests that share a sync.
@@ -45,6 +47,14 @@ pub enum Request {
     Register(Box<NewPost>, Reply<Posted>),
     /// Delete a post.
     DeletePost(Id, Reply<Removed>),
+    /// Write a comment.
+    Comment(Box<NewComment>, Reply<Commented>),
+    /// Edit a comment.
+    EditComment(Box<CommentEdit>, Reply<Commented>),
+    /// Take a comment back.
+    WithdrawComment(Box<(CommentId, Withdrawal)>, Reply<Removed>),
+    /// Lock a thread, or unlock it.
+    LockThread(Parent, bool, Reply<Removed>),
 }
 
 impl Request {
@@ -55,7 +65,9 @@ impl Request {
             Self::Register(post, _) => {
                 1 + post.payload.as_ref().map_or(0, |payload| payload.len() / COMMAND_BYTES)
             }
-            Self::DeletePost(..) => 1,
+            Self::Comment(wish, _) => 1 + wish.body.len() / COMMAND_BYTES,
+            Self::EditComment(edit, _) => 1 + edit.body.len() / COMMAND_BYTES,
+            Self::DeletePost(..) | Self::WithdrawComment(..) | Self::LockThread(..) => 1,
         }
     }
 
@@ -64,6 +76,17 @@ impl Request {
             Self::Write(request, reply) => Answer::Written(reply, batch.decide(&request)),
             Self::Register(post, reply) => Answer::Posted(reply, batch.register(*post).map(Box::new)),
             Self::DeletePost(id, reply) => Answer::Removed(reply, batch.delete_post(id)),
+            Self::Comment(wish, reply) => Answer::Commented(reply, batch.comment(*wish).map(Box::new)),
+            Self::EditComment(edit, reply) => {
+                Answer::Commented(reply, batch.edit_comment(*edit).map(Box::new))
+            }
+            Self::WithdrawComment(wish, reply) => {
+                let (id, withdrawal) = *wish;
+                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal))
+            }
+            Self::LockThread(parent, locked, reply) => {
+                Answer::Removed(reply, batch.lock_thread(parent, locked))
+            }
         }
     }
 
@@ -71,7 +94,10 @@ impl Request {
         match self {
             Self::Write(_, reply) => drop(reply.send(Err(error))),
             Self::Register(_, reply) => drop(reply.send(Err(error))),
-            Self::DeletePost(_, reply) => drop(reply.send(Err(error))),
+            Self::Comment(_, reply) | Self::EditComment(_, reply) => drop(reply.send(Err(error))),
+            Self::DeletePost(_, reply) | Self::WithdrawComment(_, reply) | Self::LockThread(_, _, reply) => {
+                drop(reply.send(Err(error)));
+            }
         }
     }
 }
@@ -81,6 +107,7 @@ enum Answer {
     Written(Reply<Receipt>, Result<Receipt>),
     Posted(Reply<Posted>, Result<Box<Posted>>),
     Removed(Reply<Removed>, Result<Removed>),
+    Commented(Reply<Commented>, Result<Box<Commented>>),
 }
 
 impl Answer {
@@ -90,6 +117,7 @@ impl Answer {
             Self::Written(reply, answer) => drop(reply.send(answer)),
             Self::Posted(reply, answer) => drop(reply.send(answer.map(|posted| *posted))),
             Self::Removed(reply, answer) => drop(reply.send(answer)),
+            Self::Commented(reply, answer) => drop(reply.send(answer.map(|commented| *commented))),
         }
     }
 
@@ -99,6 +127,7 @@ impl Answer {
             Self::Written(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
             Self::Posted(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
             Self::Removed(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
+            Self::Commented(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
         }
     }
 }
@@ -110,8 +139,8 @@ pub struct Writer {
     clock: Arc<dyn Clock>,
     /// The earliest `since` or `at` that may be given out.
     floor: Timestamp,
-    /// Makes ids for posts.
-    made: MadeIds,
+    /// Makes ids for posts and comments.
+    made: Made,
     /// The batch that is logged, but not visible yet.
     logged: Option<Logged>,
     /// Emptied, kept for its memory.
@@ -130,7 +159,7 @@ impl Writer {
         store: Arc<Store>,
         log: LogWriter,
         clock: Arc<dyn Clock>,
-        (floor, made): (Timestamp, MadeIds),
+        (floor, made): (Timestamp, Made),
     ) -> Self {
         Self { store, log, clock, floor, made, logged: None, spare: Pending::default() }
     }
@@ -239,7 +268,11 @@ impl Writer {
         let Some(Logged { decided: Decided { events, pending }, answers }) = self.logged.take() else {
             return;
         };
-        self.store.publish(&events);
+        if let Err(error) = self.store.publish(&events) {
+            // It is in the log: the next start applies it.
+            let error = self.refuse_from_now_on(&error.to_string());
+            return self.refuse(Logged { decided: Decided { events, pending }, answers }, &error);
+        }
         self.store.seal_if_large();
         self.store.counters.batch(answers.len(), events.len());
         answers.into_iter().for_each(Answer::send);
@@ -267,8 +300,13 @@ impl Writer {
         if events.is_empty() {
             return Ok(());
         }
-        if !self.store.has_posts() && events.iter().any(|event| matches!(event.body, EventBody::Posted(_))) {
-            self.store.begin_posts()?;
+        let content = |event: &Event| match event.body {
+            EventBody::Posted(_) => Content::Posts,
+            EventBody::Thread(_) => Content::Comments,
+            _ => Content::Edges,
+        };
+        if let Some(content) = events.iter().map(content).max().filter(|&content| !self.store.has(content)) {
+            self.store.begin(content)?;
         }
         if self.is_behind() {
             // What is durable must not wait for maintenance as well.
@@ -303,9 +341,9 @@ impl Writer {
 
     /// Whether rows come in faster than they can be written to disk.
     fn is_behind(&self) -> bool {
-        [self.store.rows.backlog(), self.store.posts.backlog()]
-            .iter()
-            .any(|&(sealed, runs)| sealed >= SEALED_MAX || runs >= RUNS_MAX)
+        let is_behind = |(sealed, runs)| sealed >= SEALED_MAX || runs >= RUNS_MAX;
+        let mut projections = self.store.projections();
+        is_behind(self.store.rows.backlog()) || projections.any(|tree| is_behind(tree.backlog()))
     }
 
     /// Lets maintenance catch up.

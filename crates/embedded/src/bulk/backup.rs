@@ -1,13 +1,14 @@
-//! Backups: every edge and post in one file, as of one position, readable by any version that knows the file's.
+//! Backups: every edge, post and comment in one file, as of one position, readable by any version that knows the file's.
 //!
 //! ```text
 //! magic "KINFOLKB" | version u32 | ids u32 | epoch u64 | position u64 | floor u64 | crc32c u32
 //! blocks: kind u32 | length u32 | crc32c u32 of kind, length and records | records
-//! end:    0 u32 | length u32 | crc32c u32 | number of edges u64 | from version 2: of posts u64 | of idempotency keys u64
+//! end:    0 u32 | length u32 | crc32c u32 | number of edges u64 | from version 2: of posts u64 | of their idempotency keys u64
+//!         | from version 3: of comments u64 | of their older texts u64 | of their idempotency keys u64
 //! ```
 //!
 //! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
-//! version 2, are documented with them. Not in a backup: the change log (a restore starts a new epoch, so older tokens
+//! version 2, and of comments, which make it version 3, are documented with them. Not in a backup: the change log (a restore starts a new epoch, so older tokens
 //! fail clearly) and the signing keys.
 
 use std::fs::File;
@@ -17,23 +18,21 @@ use std::path::Path;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Epoch, Error, IdKind, Position, Result, Timestamp};
 
-use super::backup_posts;
 use super::load::{self, Target};
 use super::run::{Block, PairRecord, Record};
+use super::{backup_comments, backup_posts};
 use crate::checkpoint::Checkpoint;
 use crate::files::{self, IoContext};
-use crate::format::{self, Identity};
+use crate::format::{self, Content, Identity};
 use crate::index::{self, Index};
 use crate::posts::{Posts, PostsSnapshot};
 use crate::raw::RawId;
 use crate::rows::{Rows, Tree};
 use crate::store::Store;
+use crate::threads::{Threads, ThreadsSnapshot};
 use crate::{Progress, Settings};
 
 const MAGIC: &[u8; 8] = b"KINFOLKB";
-/// A backup of a store without posts, which an older Kinfolk reads too.
-const VERSION_EDGES: u32 = 1;
-const VERSION: u32 = 2;
 const HEADER_LEN: usize = 44;
 /// A block is closed when it has reached this.
 pub const BLOCK_BYTES: usize = 64 << 10;
@@ -45,6 +44,10 @@ const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (2 << 20);
 pub struct BackupReport {
     /// How many edges, of all kinds.
     pub edges: u64,
+    /// How many posts, those that were deleted among them.
+    pub posts: u64,
+    /// How many comments, tombstones among them.
+    pub comments: u64,
     /// As of which position.
     pub position: Position,
     /// The size of the file.
@@ -57,12 +60,24 @@ pub struct Totals {
     pub edges: u64,
     pub posts: u64,
     pub keys: u64,
+    pub comments: u64,
+    pub versions: u64,
+    pub comment_keys: u64,
 }
 
 impl Totals {
-    fn encode(self, version: u32) -> Vec<u8> {
-        let all = [self.edges, self.posts, self.keys];
-        let kept = if version == VERSION_EDGES { &all[..1] } else { &all };
+    fn report(self, position: Position, bytes: u64) -> BackupReport {
+        let Self { edges, posts, comments, .. } = self;
+        BackupReport { edges, posts, comments, position, bytes }
+    }
+
+    fn encode(self, content: Content) -> Vec<u8> {
+        let all = [self.edges, self.posts, self.keys, self.comments, self.versions, self.comment_keys];
+        let kept = match content {
+            Content::Edges => &all[..1],
+            Content::Posts => &all[..3],
+            Content::Comments => &all,
+        };
         kept.iter().flat_map(|count| count.to_le_bytes()).collect()
     }
 }
@@ -76,6 +91,7 @@ pub struct Snapshot {
     edges: Vec<(EdgeKind, Edges)>,
     edge_count: u64,
     posts: Option<PostsSnapshot>,
+    threads: Option<ThreadsSnapshot>,
 }
 
 impl Snapshot {
@@ -88,12 +104,18 @@ impl Snapshot {
             floor: store.floor.load(std::sync::atomic::Ordering::Acquire),
             edges: EdgeKind::ALL.map(edges).into(),
             edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
-            posts: store.has_posts().then(|| store.posts.snapshot()).transpose()?,
+            posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
+            threads: store.has(Content::Comments).then(|| store.threads.snapshot()),
         })
     }
 
-    fn version(&self) -> u32 {
-        if self.posts.is_some() { VERSION } else { VERSION_EDGES }
+    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
+    fn content(&self) -> Content {
+        match (&self.posts, &self.threads) {
+            (_, Some(_)) => Content::Comments,
+            (Some(_), None) => Content::Posts,
+            (None, None) => Content::Edges,
+        }
     }
 }
 
@@ -129,11 +151,11 @@ fn write_file<K: RawId>(
     path: &Path,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    let version = snapshot.version();
-    let Snapshot { position, floor, edges, edge_count, posts } = snapshot;
+    let content = snapshot.content();
+    let Snapshot { position, floor, edges, edge_count, posts, threads } = snapshot;
     let file = File::create(path).during("creating", path)?;
     let mut out = Blocks { out: BufWriter::with_capacity(1 << 20, file), path, block: Vec::new() };
-    out.write(&header(version, identity, position, floor))?;
+    out.write(&header(content, identity, position, floor))?;
     let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
     let mut totals = Totals::default();
     for (kind, edges) in edges {
@@ -142,10 +164,13 @@ fn write_file<K: RawId>(
     if let Some(posts) = posts {
         backup_posts::write(&mut out, posts, &mut totals, progress)?;
     }
-    out.block = totals.encode(version);
+    if let Some(threads) = threads {
+        backup_comments::write(&mut out, threads, &mut totals, progress)?;
+    }
+    out.block = totals.encode(content);
     out.close(0)?;
     let bytes = out.finish()?;
-    Ok(BackupReport { edges: totals.edges, position, bytes })
+    Ok(totals.report(position, bytes))
 }
 
 fn write_edges<K: RawId>(
@@ -216,11 +241,11 @@ impl Blocks<'_> {
     }
 }
 
-fn header(version: u32, identity: Identity, position: Position, floor: u64) -> [u8; HEADER_LEN] {
+fn header(content: Content, identity: Identity, position: Position, floor: u64) -> [u8; HEADER_LEN] {
     let ids: u32 = if identity.ids == IdKind::Integer { 1 } else { 2 };
     let mut header = [0; HEADER_LEN];
     header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&version.to_le_bytes());
+    header[8..12].copy_from_slice(&(content as u32).to_le_bytes());
     header[12..16].copy_from_slice(&ids.to_le_bytes());
     header[16..24].copy_from_slice(&identity.epoch.0.to_le_bytes());
     header[24..32].copy_from_slice(&position.0.to_le_bytes());
@@ -245,7 +270,7 @@ fn write_block(out: &mut impl Write, kind: u32, bytes: &[u8]) -> io::Result<()> 
 /// What the header of a backup says.
 #[derive(Clone, Copy)]
 struct Header {
-    version: u32,
+    content: Content,
     ids: IdKind,
     position: Position,
     floor: Timestamp,
@@ -292,16 +317,16 @@ impl<'a> Reader<'a> {
         if half(40) != crc32c::crc32c(&bytes[..40]) {
             return Err(self.damaged());
         }
-        let version = half(8);
-        if !(VERSION_EDGES..=VERSION).contains(&version) {
+        let (version, newest) = (half(8), Content::Comments as u32);
+        let Some(content) = Content::from_number(version) else {
             let detail = format!(
-                "{} has backup version {version}, this Kinfolk reads up to {VERSION}",
+                "{} has backup version {version}, this Kinfolk reads up to {newest}",
                 self.path.display()
             );
             return Err(Error::InvalidInput { detail });
-        }
+        };
         let ids = if half(12) == 1 { IdKind::Integer } else { IdKind::Uuid };
-        Ok(Header { version, ids, position: Position(word(24)), floor: Timestamp::from_millis(word(32)) })
+        Ok(Header { content, ids, position: Position(word(24)), floor: Timestamp::from_millis(word(32)) })
     }
 
     /// The next block of a kind, or `None` where another kind or the end comes.
@@ -334,14 +359,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Requires that the end comes now and that nothing was left out.
-    fn end(&mut self, version: u32) -> Result<()> {
+    fn end(&mut self, content: Content) -> Result<()> {
         let (kind, bytes) = match self.held.take() {
             Some(held) => held,
             None => self.read_block()?,
         };
         self.ended = true;
         let nothing_after = matches!(self.input.read(&mut [0]), Ok(0));
-        if kind == 0 && bytes == self.totals.encode(version) && nothing_after {
+        if kind == 0 && bytes == self.totals.encode(content) && nothing_after {
             Ok(())
         } else {
             Err(self.damaged())
@@ -388,8 +413,13 @@ pub fn inspect(path: &Path) -> Result<BackupReport> {
             break records;
         }
     };
-    let edges = end.first_chunk().ok_or_else(|| reader.damaged())?;
-    Ok(BackupReport { edges: u64::from_le_bytes(*edges), position, bytes: reader.bytes })
+    let (counts, _) = end.as_chunks::<8>();
+    let count = |at: usize| counts.get(at).map_or(0, |&bytes| u64::from_le_bytes(bytes));
+    if counts.is_empty() {
+        return Err(reader.damaged());
+    }
+    let (edges, posts, comments) = (count(0), count(1), count(3));
+    Ok(BackupReport { edges, posts, comments, position, bytes: reader.bytes })
 }
 
 /// Makes a store from a backup in a folder that is missing or empty. The folder becomes a store with the last step.
@@ -412,12 +442,12 @@ pub fn restore(
         IdKind::Uuid => restore_all::<u128>(&mut reader, folder, header, settings, progress),
     };
     restored.inspect_err(|_| empty(folder))?;
-    Ok(BackupReport { edges: reader.totals.edges, position: header.position, bytes: reader.bytes })
+    Ok(reader.totals.report(header.position, reader.bytes))
 }
 
 /// Removes what an unsuccessful restore has left, so that it can be tried again.
 fn empty(folder: &Path) {
-    for part in ["rows", "posts", "restoring"] {
+    for part in ["rows", "posts", "comments", "restoring"] {
         let _ = std::fs::remove_dir_all(folder.join(part));
     }
     let _ = files::remove_file(&folder.join("index.snapshot"));
@@ -426,7 +456,7 @@ fn empty(folder: &Path) {
 fn restore_all<K: RawId>(
     reader: &mut Reader<'_>,
     folder: &Path,
-    Header { version, position, floor, .. }: Header,
+    Header { content, position, floor, .. }: Header,
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
@@ -448,15 +478,19 @@ fn restore_all<K: RawId>(
         let edges = KindEdges::<K> { reader, kind, block: Block::default(), before: PairRecord::default() };
         load::load(&target, edges, None, progress)?;
     }
-    let has_posts = version > VERSION_EDGES;
-    if has_posts {
+    if content >= Content::Posts {
         let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
         backup_posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
     }
-    reader.end(version)?;
+    if content >= Content::Comments {
+        let folder = folder.join("comments");
+        let threads = Threads::open(&folder, K::KIND, rows.shared(), settings.comment_key_keep)?;
+        backup_comments::restore(reader, (&threads, K::KIND), position, settings, progress)?;
+    }
+    reader.end(content)?;
     std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
     let epoch = Epoch(u64::from_le_bytes(format::random()?));
     index::save(&index, folder, epoch, position)?;
     Checkpoint { rows: position, floor }.write(folder)?;
-    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, has_posts })
+    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, content })
 }

@@ -64,10 +64,10 @@ pub fn restore(
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
     let flush = || {
-        posts.seal(position);
-        posts.flush()
+        posts.tree.seal(position);
+        posts.tree.flush()
     };
-    let flush_if_large = || if posts.unsealed() >= settings.flush_post_bytes { flush() } else { Ok(()) };
+    let flush_if_large = || if posts.tree.unsealed() >= settings.flush_post_bytes { flush() } else { Ok(()) };
     while let Some(bytes) = reader.block(POSTS)? {
         let mut block = Block::new(bytes);
         while !block.is_read() {

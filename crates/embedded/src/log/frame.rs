@@ -8,6 +8,7 @@
 //!   3 imported    import number u64 | edges u64
 //!   4 posted      flags u8 | id | author | created_at u48 | payload length u32, payload (flag 2) | key 16 bytes (flag 4)
 //!   5 deleted     id | author | created_at u48
+//!   6 to 9 are about comments, and documented with them
 //! ```
 //!
 //! Integers are little-endian, ids big-endian (8 or 16 bytes), times milliseconds. `length` counts the bytes
@@ -21,6 +22,7 @@ use kinfolk_core::feed::{Delivery, Post};
 use kinfolk_core::graph::{Change, ChangeBody, Edge};
 use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 
+use super::threads::ThreadEvent;
 use crate::raw;
 
 /// Length and checksum.
@@ -72,6 +74,8 @@ pub enum EventBody {
         /// When it had been made.
         created_at: Timestamp,
     },
+    /// Something happened in a comment thread.
+    Thread(Arc<ThreadEvent>),
 }
 
 /// Stands for an author's idempotency key.
@@ -90,8 +94,10 @@ pub struct Registration {
     pub made_id: bool,
 }
 
-impl From<Event> for Change {
-    fn from(Event { position, at, kind, body }: Event) -> Self {
+impl Event {
+    /// What consumers are told. They see the text of a comment only if that is said to be current.
+    pub fn into_change(self, is_current: bool) -> Change {
+        let Self { position, at, kind, body } = self;
         let body = match body {
             EventBody::Followed(edge) => ChangeBody::Followed { kind, edge },
             EventBody::Unfollowed(edge, since) => ChangeBody::Unfollowed { kind, edge, since },
@@ -102,8 +108,11 @@ impl From<Event> for Change {
             EventBody::PostDeleted { id, author, created_at } => {
                 ChangeBody::PostDeleted { id, author, created_at }
             }
+            EventBody::Thread(event) => {
+                ChangeBody::Thread(Arc::unwrap_or_clone(event).into_change(is_current))
+            }
         };
-        Self { position, at, body }
+        Change { position, at, body }
     }
 }
 
@@ -148,12 +157,13 @@ impl FrameBuilder {
     /// Appends an event.
     pub fn push(&mut self, event: &Event) {
         let bytes = &mut self.bytes;
-        let tag = match event.body {
+        let tag = match &event.body {
             EventBody::Followed(_) => 1,
             EventBody::Unfollowed(..) => 2,
             EventBody::Imported { .. } => 3,
             EventBody::Posted(_) => 4,
             EventBody::PostDeleted { .. } => 5,
+            EventBody::Thread(event) => event.tag(),
         };
         bytes.extend_from_slice(&[tag, event.kind.number()]);
         push_time(bytes, event.at);
@@ -173,6 +183,7 @@ impl FrameBuilder {
                 raw::push_id(bytes, *author);
                 push_time(bytes, *created_at);
             }
+            EventBody::Thread(event) => event.encode(bytes),
         }
         self.count += 1;
     }
@@ -278,7 +289,10 @@ fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event,
             let (id, author, created_at, rest) = decode_post_place(ids, rest)?;
             (EventBody::PostDeleted { id, author, created_at }, rest)
         }
-        _ => return None,
+        tag => {
+            let (event, rest) = ThreadEvent::decode(tag, ids, rest)?;
+            (EventBody::Thread(Arc::new(event)), rest)
+        }
     };
     Some((Event { position, at, kind, body }, rest))
 }

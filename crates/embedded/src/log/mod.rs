@@ -3,15 +3,20 @@
 //! A folder of segment files, appended to by one writer and synced before anything is acknowledged, and a mark
 //! of what was synced, so that a damaged end is told apart from one that a crash tore.
 
+mod erase;
 mod frame;
 mod mark;
 mod reader;
 mod recovery;
 mod segment;
 mod sync;
+mod threads;
 mod writer;
 
+pub use erase::{ERASING_FILE, blank};
 pub use frame::{Event, EventBody, FrameBuilder, KeyHash, Registration};
 pub use reader::LogReader;
 pub use recovery::recover;
+pub use segment::Segment;
+pub use threads::{CommentPlace, LoggedText, Reader, ThreadEvent, push_parent, status_from, status_number};
 pub use writer::{LogSizes, LogWriter};

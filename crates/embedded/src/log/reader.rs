@@ -103,6 +103,13 @@ impl LogReader {
         self.segments.0.read().iter().map(|segment| segment.bytes).sum()
     }
 
+    /// The segment that holds a position, if it is kept.
+    pub fn segment_of(&self, position: Position) -> Option<Segment> {
+        let segments = self.segments.0.read();
+        let following = segments.partition_point(|segment| segment.first <= position);
+        following.checked_sub(1).and_then(|at| segments.get(at)).cloned()
+    }
+
     /// Up to `limit` events after `after` and not beyond `newest`.
     pub fn read(&self, after: Position, newest: Position, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();

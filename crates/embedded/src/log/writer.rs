@@ -214,6 +214,29 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
+    pub fn close_segment_of(&mut self, position: Position) -> Result<()> {
+        let open = self.segments.0.read().back().is_some_and(|segment| segment.first <= position);
+        if open && position < self.next {
+            self.roll()?;
+        }
+        Ok(())
+    }
+
+    /// Puts a file in the place of a closed segment, if that is still kept. Readers may go on in the old one.
+    pub fn replace_segment(&mut self, first: Position, replacement: &Path) -> Result<()> {
+        let kept = self
+            .segments
+            .0
+            .read()
+            .iter()
+            .find(|segment| segment.first == first)
+            .map(|kept| kept.path.clone());
+        let Some(path) = kept else { return remove_file(replacement) };
+        fs::rename(replacement, &path).during("replacing", &path)?;
+        sync_folder(&self.folder)
+    }
+
     /// A full disk leaves the log usable; anything else ends it.
     fn refuse(&mut self, doing: &str, error: &io::Error) -> AppendError {
         if error.kind() == io::ErrorKind::StorageFull {

@@ -8,9 +8,10 @@ use foldhash::fast::RandomState;
 use kinfolk_core::feed::{Delivery, NewPost, Post, Posted, Removed};
 use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
-use super::{Record, key_hash};
+use super::Record;
 use crate::batch::Batch;
 use crate::log::{Event, EventBody, KeyHash, Registration};
+use crate::remembered::key_hash;
 
 /// The longest payload that a log frame is made for, whatever a deployment allows.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -120,7 +121,7 @@ impl Batch<'_> {
     }
 
     /// The record of an id after everything that was decided so far.
-    fn record(&self, id: Id) -> Result<Option<Record>> {
+    pub fn record(&self, id: Id) -> Result<Option<Record>> {
         let own = self.pending.posts.records.get(&id);
         let pending = own.or_else(|| self.earlier?.pending.posts.records.get(&id));
         pending.map_or_else(|| self.store.posts.record(id), |record| Ok(Some(record.clone())))
@@ -135,9 +136,9 @@ impl Batch<'_> {
     }
 
     fn make_id(&mut self) -> Result<Id> {
-        let mut made = *self.made;
+        let mut made = self.made.posts;
         let id = made.next(self.floor, |id| Ok(self.record(id)?.is_none()))?;
-        *self.made = made;
+        self.made.posts = made;
         Ok(id)
     }
 
@@ -164,7 +165,7 @@ mod tests {
 
     use super::*;
     use crate::batch::{Decided, Pending};
-    use crate::posts::MadeIds;
+    use crate::made::Made;
     use crate::{Embedded, Settings};
 
     const AUTHOR: Id = Id::Integer(1);
@@ -195,7 +196,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { fan_out_threshold: 2, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
-        let mut made = MadeIds::new(IdKind::Integer, None);
+        let mut made = Made::new(IdKind::Integer, None, None);
         let store = &**store.shared();
         let mut first = Batch::new(store, None, (Pending::default(), &mut made), Position(1), (NOW, NOW));
         change(&mut first, EdgeAction::Follow, 2);

@@ -12,49 +12,37 @@
 //! Everything is big-endian; `!` is the bitwise complement. Flags: 1 it is pulled, 2 it has a payload, 4 it was deleted
 //! and only author and time are left. The records are the truth: a post is in its author's list after its record is
 //! there, and out of it before the record says that it is gone. Posts are rare beside edges, so that the tree's own memory
-//! takes new rows. It holds whole batches when it is sealed, with the position that they bring it to.
+//! takes new rows.
 
 mod deciding;
-mod expiry;
 mod layout;
-mod made;
 mod verify;
 
-use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
 use kinfolk_core::{Error, Id, IdKind, Position, Result, Timestamp};
-use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter};
+use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
 pub use deciding::{FollowerSteps, PendingPosts};
 pub use layout::Record;
-pub use made::MadeIds;
 
-use self::expiry::ForgetKeys;
-use crate::files;
 use crate::log::{Event, EventBody, KeyHash, Registration};
+use crate::projection::Projection;
 use crate::raw;
-use crate::rows::keys::increment;
-use crate::rows::{self, POSITION_KEY, Shared, tree_error};
+use crate::remembered::RememberedKeys;
+use crate::rows::Shared;
 
 /// The posts of a store.
 pub struct Posts {
     ids: IdKind,
-    tree: AnyTree,
-    sequence: SequenceNumberCounter,
-    visible: SequenceNumberCounter,
+    pub tree: Projection,
     /// Authors who have ever had a post pulled, by id.
     pulled: RwLock<Arc<[Id]>>,
-    /// When the newest post was registered, in milliseconds: keys that are too old then are forgotten.
-    newest_at: Arc<AtomicU64>,
-    key_keep: Duration,
-    /// The position of the newest seal.
-    sealed: AtomicU64,
+    keys: RememberedKeys,
 }
 
 /// A key of an author, the post that it stands for, and since when.
@@ -70,32 +58,15 @@ pub struct PostsSnapshot {
 impl Posts {
     /// Opens the posts in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
-        let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
-        let newest_at = Arc::new(AtomicU64::new(0));
-        let forget = ForgetKeys { ids, newest_at: Arc::clone(&newest_at), keep: key_keep };
-        let tree = shared
-            .tree(folder, &sequence, &visible)
-            .with_compaction_filter_factory(Some(Arc::new(forget)))
-            .open()
-            .map_err(tree_error)?;
-        // The tree syncs what is in its folder, not that it has one.
-        folder.parent().map_or(Ok(()), files::sync_folder)?;
-        let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
-        sequence.fetch_max(next);
-        visible.fetch_max(next);
-        let pulled = RwLock::new(Arc::from([]));
-        let sealed = AtomicU64::new(0);
-        let posts = Self { ids, tree, sequence, visible, pulled, newest_at, key_keep, sealed };
+        let keys = RememberedKeys::new(layout::KEY, key_keep);
+        let tree = Projection::open("posts", folder, shared, &keys)?;
+        let posts = Self { ids, tree, pulled: RwLock::new(Arc::from([])), keys };
         let authors = posts
-            .rows(&[layout::PULLED_AUTHOR], None, SeqNo::MAX)
+            .tree
+            .rows(&[layout::PULLED_AUTHOR], (None, None), SeqNo::MAX)
             .map(|row| layout::read_tagged(ids, &row?.0).ok_or_else(damaged));
         *posts.pulled.write() = authors.collect::<Result<_>>()?;
         Ok(posts)
-    }
-
-    /// Up to where the log is applied.
-    pub fn applied(&self) -> Result<Position> {
-        rows::read_position(&self.tree, "posts")
     }
 
     /// What is known of an id.
@@ -105,7 +76,7 @@ impl Posts {
 
     /// The record of an id.
     pub fn record(&self, id: Id) -> Result<Option<Record>> {
-        let value = self.tree.get(layout::record_key(id), SeqNo::MAX).map_err(tree_error)?;
+        let value = self.tree.get(layout::record_key(id))?;
         value.map(|value| Record::decode(id, &value).ok_or_else(damaged)).transpose()
     }
 
@@ -118,7 +89,7 @@ impl Posts {
     ) -> impl Iterator<Item = Result<(PostKey, Delivery)>> + Send + use<> {
         let ids = self.ids;
         let after = after.map(|after| layout::author_key(author, after));
-        self.rows(&layout::author_prefix(author), after.as_deref(), SeqNo::MAX).map(move |row| {
+        self.tree.rows(&layout::author_prefix(author), (after.as_deref(), None), SeqNo::MAX).map(move |row| {
             let (key, value) = row?;
             let (_, at, delivery) = layout::read_author_row(ids, &key, &value).ok_or_else(damaged)?;
             Ok((at, delivery))
@@ -148,14 +119,14 @@ impl Posts {
     /// The post that an author's key stands for, unless the key is older than they are remembered.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
         let key = layout::idempotency_key(author, hash);
-        let Some(value) = self.tree.get(key, SeqNo::MAX).map_err(tree_error)? else { return Ok(None) };
+        let Some(value) = self.tree.get(key)? else { return Ok(None) };
         let (id, at) = layout::read_key_value(self.ids, &value).ok_or_else(damaged)?;
-        Ok((!expiry::is_over(at, self.key_keep, now)).then_some(id))
+        Ok((!self.keys.is_over(at, now)).then_some(id))
     }
 
     /// The newest id that the store made, if it ever made one.
     pub fn newest_made(&self) -> Result<Option<Id>> {
-        let value = self.tree.get(layout::NEWEST_MADE_KEY, SeqNo::MAX).map_err(tree_error)?;
+        let value = self.tree.get(layout::NEWEST_MADE_KEY)?;
         value.map(|value| raw::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
@@ -165,11 +136,14 @@ impl Posts {
             match &event.body {
                 EventBody::Posted(registration) => self.put(registration, event.at),
                 EventBody::PostDeleted { id, author, created_at } => {
-                    self.remove(layout::author_key(*author, PostKey { since: *created_at, id: *id }));
+                    self.tree.remove(layout::author_key(*author, PostKey { since: *created_at, id: *id }));
                     let gone = Record::Deleted { author: *author, created_at: *created_at };
-                    self.insert(layout::record_key(*id), gone.encode());
+                    self.tree.insert(layout::record_key(*id), gone.encode());
                 }
-                EventBody::Followed(_) | EventBody::Unfollowed(..) | EventBody::Imported { .. } => {}
+                EventBody::Followed(_)
+                | EventBody::Unfollowed(..)
+                | EventBody::Imported { .. }
+                | EventBody::Thread(_) => {}
             }
         }
     }
@@ -183,12 +157,12 @@ impl Posts {
         if *made_id {
             self.put_newest_made(post.id);
         }
-        self.newest_at.fetch_max(at.millis(), Ordering::Relaxed);
+        self.keys.note(at);
     }
 
     /// Puts a record in, and the post into its author's list.
     pub fn put_record(&self, id: Id, record: &Record) {
-        self.insert(layout::record_key(id), record.encode());
+        self.tree.insert(layout::record_key(id), record.encode());
         if let Record::Present(post, delivery) = record {
             self.put_in_list(post.author, post.key(), *delivery);
         }
@@ -198,60 +172,34 @@ impl Posts {
         if delivery == Delivery::Pull {
             self.note_pulled(author);
         }
-        self.insert(layout::author_key(author, at), layout::author_value(delivery));
+        self.tree.insert(layout::author_key(author, at), layout::author_value(delivery));
     }
 
     /// Puts an idempotency key in.
     pub fn put_key(&self, (author, hash, id, at): KeyRow) {
-        self.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
+        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
     }
 
     /// Remembers the newest id that the store made.
     pub fn put_newest_made(&self, id: Id) {
         let mut value = Vec::with_capacity(16);
         raw::push_id(&mut value, id);
-        self.insert(layout::NEWEST_MADE_KEY, value);
+        self.tree.insert(layout::NEWEST_MADE_KEY, value);
     }
 
     fn note_pulled(&self, author: Id) {
         let known = self.pulled_authors();
         if let Err(at) = known.binary_search(&author) {
-            self.insert(layout::pulled_key(author), []);
+            self.tree.insert(layout::pulled_key(author), []);
             let (before, after) = known.split_at(at);
             *self.pulled.write() = before.iter().chain([&author]).chain(after).copied().collect();
         }
     }
 
-    fn insert(&self, key: impl Into<lsm_tree::UserKey>, value: impl Into<lsm_tree::UserValue>) {
-        let sequence = self.sequence.next();
-        self.tree.insert(key, value, sequence);
-        self.visible.fetch_max(sequence + 1);
-    }
-
-    fn remove(&self, key: Vec<u8>) {
-        let sequence = self.sequence.next();
-        self.tree.remove(key, sequence);
-        self.visible.fetch_max(sequence + 1);
-    }
-
-    /// The rows whose keys begin with a prefix, after a key if one is given, as of a sequence number.
-    fn rows(
-        &self,
-        prefix: &[u8],
-        after: Option<&[u8]>,
-        sequence: SeqNo,
-    ) -> impl Iterator<Item = Result<(lsm_tree::UserKey, lsm_tree::UserValue)>> + Send + use<> {
-        let mut end = prefix.to_vec();
-        increment(&mut end);
-        let start = after.map_or(Bound::Included(prefix), Bound::Excluded);
-        let rows = self.tree.range::<&[u8], _>((start, Bound::Excluded(end.as_slice())), sequence, None);
-        rows.map(|row| row.into_inner().map_err(tree_error))
-    }
-
     /// All records as of a sequence number, by id.
     fn records(&self, sequence: SeqNo) -> impl Iterator<Item = Result<(Id, Record)>> + Send + use<> {
         let ids = self.ids;
-        self.rows(&[layout::RECORD], None, sequence).map(move |row| {
+        self.tree.rows(&[layout::RECORD], (None, None), sequence).map(move |row| {
             let (key, value) = row?;
             let id = layout::read_tagged(ids, &key).ok_or_else(damaged)?;
             Ok((id, Record::decode(id, &value).ok_or_else(damaged)?))
@@ -260,8 +208,8 @@ impl Posts {
 
     /// All posts as of now. Called by the writer, between batches.
     pub fn snapshot(&self) -> Result<PostsSnapshot> {
-        let (ids, sequence) = (self.ids, self.sequence.get());
-        let keys = self.rows(&[layout::KEY], None, sequence).map(move |row| {
+        let (ids, sequence) = (self.ids, self.tree.now());
+        let keys = self.tree.rows(&[layout::KEY], (None, None), sequence).map(move |row| {
             let (key, value) = row?;
             let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
             let (id, at) = layout::read_key_value(ids, &value).ok_or_else(damaged)?;
@@ -273,52 +221,8 @@ impl Posts {
             newest_made: self.newest_made()?,
         })
     }
-
-    /// How many bytes of rows are in memory and not sealed.
-    pub fn unsealed(&self) -> u64 {
-        self.tree.active_memtable().size()
-    }
-
-    /// Hands the rows in memory over for flushing, with the position that they bring the tree to. Only the writer calls
-    /// it, between two batches.
-    pub fn seal(&self, position: Position) {
-        let before = self.sealed.swap(position.0, Ordering::AcqRel);
-        if before == position.0 && self.tree.active_memtable().is_empty() {
-            return;
-        }
-        self.insert(POSITION_KEY, position.0.to_be_bytes());
-        self.tree.rotate_memtable();
-    }
-
-    /// Writes sealed rows to disk, durably.
-    pub fn flush(&self) -> Result<()> {
-        let lock = self.tree.get_flush_lock();
-        self.tree.flush(&lock, self.sequence.get()).map_err(tree_error)?;
-        Ok(())
-    }
-
-    /// How many sealed parts wait for flushing, and how many un-merged runs there are.
-    pub fn backlog(&self) -> (usize, usize) {
-        (self.tree.sealed_memtable_count(), self.tree.l0_run_count())
-    }
-
-    /// Merges files if there are at least so many un-merged runs, until it should stop.
-    pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        rows::merge(&self.tree, &self.sequence, runs, should_stop)
-    }
-
-    /// Merges all files into one sorted run.
-    pub fn compact_fully(&self) -> Result<()> {
-        rows::merge_fully(&self.tree, &self.sequence)
-    }
 }
 
 fn damaged() -> Error {
     Error::Corrupt { detail: "a row of posts has an unknown layout; restore from a backup".into() }
-}
-
-/// What stands for an idempotency key.
-pub fn key_hash(key: &str) -> KeyHash {
-    let hash = blake3::hash(key.as_bytes());
-    std::array::from_fn(|at| hash.as_bytes()[at])
 }

@@ -2,10 +2,9 @@
 
 use kinfolk_core::feed::{Delivery, PostKey};
 use kinfolk_core::{Id, Result};
-use lsm_tree::{AbstractTree, SeqNo};
+use lsm_tree::SeqNo;
 
 use super::{Posts, Record, damaged, layout};
-use crate::rows::tree_error;
 
 /// A place in an author's list.
 pub type Place = (Id, PostKey);
@@ -23,7 +22,7 @@ impl Posts {
                 suspects.push((post.author, post.key()));
             }
         }
-        for (number, row) in (1..).zip(self.rows(&[layout::BY_AUTHOR], None, SeqNo::MAX)) {
+        for (number, row) in (1..).zip(self.tree.rows(&[layout::BY_AUTHOR], (None, None), SeqNo::MAX)) {
             step("comparing authors' posts", number);
             let (key, value) = row?;
             let (author, at, _) = layout::read_author_row(self.ids, &key, &value).ok_or_else(damaged)?;
@@ -44,7 +43,7 @@ impl Posts {
             _ => None,
         };
         let key = layout::author_key(author, at);
-        let found = self.tree.get(&key, SeqNo::MAX).map_err(tree_error)?;
+        let found = self.tree.get(&key)?;
         let found = found
             .map(|value| layout::read_author_row(self.ids, &key, &value).ok_or_else(damaged))
             .transpose()?
@@ -58,7 +57,7 @@ impl Posts {
         match self.difference((author, at))? {
             None => {}
             Some(Some(delivery)) => self.put_in_list(author, at, delivery),
-            Some(None) => self.remove(layout::author_key(author, at)),
+            Some(None) => self.tree.remove(layout::author_key(author, at)),
         }
         Ok(())
     }
@@ -88,9 +87,9 @@ mod tests {
 
         let posts = &store.shared().posts;
         let stray = PostKey { since: Timestamp::MIN, id: truth[3].id };
-        posts.insert(layout::author_key(author, stray), layout::author_value(Delivery::Pull));
-        posts.insert(layout::author_key(author, truth[4].key()), layout::author_value(Delivery::Push));
-        posts.remove(layout::author_key(author, truth[5].key()));
+        posts.tree.insert(layout::author_key(author, stray), layout::author_value(Delivery::Pull));
+        posts.tree.insert(layout::author_key(author, truth[4].key()), layout::author_value(Delivery::Push));
+        posts.tree.remove(layout::author_key(author, truth[5].key()));
         *posts.pulled.write() = [].into();
         let found = store.verify(false, &|_| {}).unwrap();
         assert_eq!((found.difference_count, found.repaired), (10, false), "{:?}", found.differences);

@@ -207,7 +207,10 @@ impl Rows {
             let (row, present) = match event.body {
                 EventBody::Followed(edge) => ((event.kind, edge, event.at), true),
                 EventBody::Unfollowed(edge, since) => ((event.kind, edge, since), false),
-                EventBody::Imported { .. } | EventBody::Posted(_) | EventBody::PostDeleted { .. } => continue,
+                EventBody::Imported { .. }
+                | EventBody::Posted(_)
+                | EventBody::PostDeleted { .. }
+                | EventBody::Thread(_) => continue,
             };
             for tree in Tree::ALL.into_iter().filter(|&tree| event.position > applied[tree as usize]) {
                 self.put_one(&layer, tree, row, present);

@@ -1,64 +1,394 @@
-//! Comment threads on disk.
+//! Comment threads on disk: one LSM tree with a projection of the log's comments. What a wish changes is decided elsewhere.
+//!
+//! ```text
+//! 0u8                             -> position u64                  up to where the log is applied
+//! 1u8 | parent | id               -> record                        a thread's comments, in the order of time
+//! 2u8 | id                        -> parent                        where a comment is
+//! 3u8 | parent | reply_to | id    -> nothing                       direct replies; reply_to is 0 at the top
+//! 4u8 | author | !id              -> parent                        an author's active comments, newest first
+//! 5u8 | id | version u32          -> position u64 | at u48 | text  texts before the newest one
+//! 6u8 | author | hash of the key  -> id | at u48                   idempotency keys
+//! 7u8 | parent                    -> count u64 | locked u8         a thread as a whole
+//! 8u8 | id                        -> count u64                     how many direct replies there are, if there are any
+//! 9u8 | id                        -> at u48 | positions u64…       purged, but still in files: since when, and where in the log
+//! ```
+//!
+//! Everything is big-endian; `!` is the bitwise complement; a parent is its kind u8 and its id. A record is
+//! `flags u8 | depth u8 | author | created_at u48 | version u32 | position u64 | reply_to (flag 4) | edited_at u48 (flag 8) |
+//! length u32, reason (flag 16) | text (flag 32)`; flags 1 and 2 are the status. `position` is where the text is in the log.
+//! The records are the truth: a comment is in other rows after its record is there. Counts are of what is applied, which a
+//! flushed tree knows exactly, so that a replay counts nothing twice.
 
-use kinfolk_core::feed::Removed;
+mod deciding;
+mod erase;
+mod layout;
+mod ports;
+mod verify;
+
+use std::path::Path;
+use std::time::Duration;
+
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ThreadOrder, ThreadState,
 };
-use kinfolk_core::{Error, Id, Result};
+use kinfolk_core::{Error, Id, IdKind, Position, Result, Timestamp};
+use lsm_tree::{SeqNo, UserKey, UserValue};
 
-use crate::Embedded;
+pub use deciding::PendingThreads;
+pub use erase::erase_when_due;
+pub use layout::{Record, StoredVersion, version_key as version_row};
+pub use verify::Place;
 
-const LATER: Error = Error::NotAvailable { what: "comments" };
+use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
+use crate::projection::Projection;
+use crate::remembered::RememberedKeys;
+use crate::rows::Shared;
 
-impl ThreadStore for Embedded {
-    async fn comment(&self, _: NewComment) -> Result<Commented> {
-        Err(LATER)
+/// The comment threads of a store.
+pub struct Threads {
+    ids: IdKind,
+    pub tree: Projection,
+    keys: RememberedKeys,
+}
+
+/// A key of an author, the comment that it stands for, and since when.
+pub type KeyRow = (Id, KeyHash, CommentId, Timestamp);
+
+/// All comments as of one moment.
+pub struct ThreadsSnapshot {
+    pub records: Box<dyn Iterator<Item = Result<(Parent, CommentId, Record)>> + Send>,
+    pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
+    pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
+    pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
+}
+
+impl Threads {
+    /// Opens the comments in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
+    pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
+        let keys = RememberedKeys::new(layout::KEY, key_keep);
+        let tree = Projection::open("comments", folder, shared, &keys)?;
+        Ok(Self { ids, tree, keys })
     }
 
-    async fn edit_comment(&self, _: CommentEdit) -> Result<Commented> {
-        Err(LATER)
+    /// Where a comment is.
+    fn parent_of(&self, id: CommentId) -> Result<Option<Parent>> {
+        let value = self.tree.get(layout::place_key(id))?;
+        value.map(|value| layout::read_parent(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
-    async fn withdraw_comment(&self, _: CommentId, _: Withdrawal) -> Result<Removed> {
-        Err(LATER)
+    /// A comment of a thread.
+    fn record_in(&self, parent: Parent, id: CommentId) -> Result<Option<Record>> {
+        let value = self.tree.get(layout::record_key(parent, id))?;
+        value.map(|value| Record::decode(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
-    async fn lock_thread(&self, _: Parent, _: bool) -> Result<Removed> {
-        Err(LATER)
+    /// A comment and where it is.
+    fn record(&self, id: CommentId) -> Result<Option<(Parent, Record)>> {
+        let Some(parent) = self.parent_of(id)? else { return Ok(None) };
+        Ok(self.record_in(parent, id)?.map(|record| (parent, record)))
     }
 
-    async fn comments(&self, _: &[CommentId]) -> Result<Vec<Option<Comment>>> {
-        Err(LATER)
+    fn reply_count(&self, id: CommentId) -> Result<u64> {
+        let value = self.tree.get(layout::reply_count_key(id))?;
+        value.map_or(Ok(0), |value| layout::read_count(&value).ok_or_else(damaged))
     }
 
-    async fn thread(
+    fn comment_of(&self, parent: Parent, id: CommentId, record: Record) -> Result<Comment> {
+        Ok(record.into_comment((parent, id), self.reply_count(id)?))
+    }
+
+    /// A comment, or its tombstone.
+    pub fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
+        let found = self.record(id)?;
+        found.map(|(parent, record)| self.comment_of(parent, id, record)).transpose()
+    }
+
+    /// A page of a thread.
+    pub fn thread(
         &self,
-        _: Parent,
-        _: ThreadOrder,
-        _: Option<CommentId>,
-        _: usize,
+        parent: Parent,
+        order: ThreadOrder,
+        after: Option<CommentId>,
+        limit: usize,
     ) -> Result<Vec<Comment>> {
-        Err(LATER)
+        // As of one moment: a comment that is edited meanwhile is met once.
+        let (prefix, moment) = (layout::thread_prefix(parent), self.tree.now());
+        let after = after.map(|id| layout::record_key(parent, id));
+        let read = |row: Result<(UserKey, UserValue)>| {
+            let (parent, id, record) = self.read_record(&row?)?;
+            self.comment_of(parent, id, record)
+        };
+        match order {
+            ThreadOrder::Oldest => {
+                let rows = self.tree.rows(&prefix, (after.as_deref(), None), moment);
+                rows.take(limit).map(read).collect()
+            }
+            ThreadOrder::Newest => {
+                let rows = self.tree.rows(&prefix, (None, after.as_deref()), moment);
+                rows.rev().take(limit).map(read).collect()
+            }
+        }
     }
 
-    async fn replies(&self, _: &[Branch], _: usize) -> Result<Vec<Vec<Comment>>> {
-        Err(LATER)
+    fn read_record(&self, (key, value): &(UserKey, UserValue)) -> Result<(Parent, CommentId, Record)> {
+        let (parent, id) = layout::read_record_key(self.ids, key).ok_or_else(damaged)?;
+        Ok((parent, id, Record::decode(self.ids, value).ok_or_else(damaged)?))
     }
 
-    async fn comments_by(&self, _: Id, _: Option<CommentId>, _: usize) -> Result<Vec<Comment>> {
-        Err(LATER)
+    /// Direct replies, oldest first.
+    pub fn replies(&self, Branch { parent, reply_to, after }: Branch, limit: usize) -> Result<Vec<Comment>> {
+        let after = after.map(|id| layout::reply_key(parent, reply_to, id));
+        let rows =
+            self.tree.rows(&layout::branch_prefix(parent, reply_to), (after.as_deref(), None), SeqNo::MAX);
+        let read = |row: Result<(UserKey, UserValue)>| {
+            let (_, _, id) = layout::read_reply_key(self.ids, &row?.0).ok_or_else(damaged)?;
+            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
+            self.comment_of(parent, id, record)
+        };
+        rows.take(limit).map(read).collect()
     }
 
-    async fn comment_versions(&self, _: CommentId, _: u32, _: usize) -> Result<Vec<CommentVersion>> {
-        Err(LATER)
+    /// An author's active comments, newest first.
+    pub fn by_author(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+        let after = after.map(|id| layout::author_key(author, id));
+        let rows = self.tree.rows(&layout::author_prefix(author), (after.as_deref(), None), SeqNo::MAX);
+        let mut found = Vec::new();
+        for row in rows {
+            if found.len() == limit {
+                break;
+            }
+            let (key, value) = row?;
+            let (_, id) = layout::read_author_key(self.ids, &key).ok_or_else(damaged)?;
+            let parent = layout::read_parent(self.ids, &value).ok_or_else(damaged)?;
+            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
+            // Withdrawn since its row was read: then it is in no page that is made from now on.
+            if record.is_active() {
+                found.push(self.comment_of(parent, id, record)?);
+            }
+        }
+        Ok(found)
     }
 
-    async fn threads(&self, _: &[Parent]) -> Result<Vec<ThreadState>> {
-        Err(LATER)
+    /// Texts that a comment has or had, oldest first, with versions above `after`.
+    pub fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+        // The newest first: what is edited meanwhile is then among the older ones, and left out there.
+        let Some((_, record)) = self.record(id)? else { return Ok(Vec::new()) };
+        let Some(newest) = record.newest_version() else { return Ok(Vec::new()) };
+        let older = self.older_versions(id, after)?.map(|row| row.map(|stored| stored.version));
+        let older = older.take_while(|row| row.as_ref().map_or(true, |older| older.version < record.version));
+        let newest = (newest.version.version > after).then_some(Ok(newest.version));
+        older.chain(newest).take(limit).collect()
     }
 
-    async fn erase_purged(&self) -> Result<u64> {
-        Err(LATER)
+    fn older_versions(
+        &self,
+        id: CommentId,
+        after: u32,
+    ) -> Result<impl Iterator<Item = Result<StoredVersion>> + Send + use<>> {
+        let after = layout::version_key(id, after);
+        let rows = self.tree.rows(&layout::versions_prefix(id), (Some(&after), None), SeqNo::MAX);
+        Ok(rows.map(|row| {
+            let (key, value) = row?;
+            StoredVersion::decode(&key, &value).map(|(_, version)| version).ok_or_else(damaged)
+        }))
     }
+
+    /// What is known of a thread as a whole.
+    pub fn state(&self, parent: Parent) -> Result<ThreadState> {
+        let value = self.tree.get(layout::state_key(parent))?;
+        value.map_or(Ok(ThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
+    }
+
+    /// The comment that an author's key stands for, unless the key is older than they are remembered.
+    fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
+        let Some(value) = self.tree.get(layout::idempotency_key(author, hash))? else { return Ok(None) };
+        let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
+        Ok((!self.keys.is_over(at, now)).then_some(id))
+    }
+
+    /// The newest id that the store made, if it ever made one.
+    pub fn newest_made(&self) -> Result<Option<Id>> {
+        let newest = self.tree.rows(&[layout::PLACE], (None, None), SeqNo::MAX).next_back().transpose()?;
+        newest.map(|(key, _)| Ok(Id::Uuid(layout::read_tagged(&key).ok_or_else(damaged)?.0))).transpose()
+    }
+
+    /// Whether a version of a comment is what an active comment says.
+    pub fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
+        let record = self.record_in(place.parent, place.id)?;
+        Ok(record.is_some_and(|record| record.is_active() && record.version == version))
+    }
+
+    /// Applies the events after a position.
+    pub fn apply(&self, events: &[Event], after: Position) -> Result<()> {
+        for event in events.iter().filter(|event| event.position > after) {
+            if let EventBody::Thread(body) = &event.body {
+                self.apply_one(body, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_one(&self, body: &ThreadEvent, event: &Event) -> Result<()> {
+        match body {
+            ThreadEvent::Written { place, depth, reply_to, key, text } => {
+                let record = Record {
+                    author: place.author,
+                    reply_to: *reply_to,
+                    depth: *depth,
+                    created_at: event.at,
+                    version: 1,
+                    edited_at: None,
+                    status: CommentStatus::Active,
+                    reason: None,
+                    text: Some(text.text()),
+                    position: event.position,
+                };
+                self.put_new((place.parent, place.id), &record)?;
+                if let Some(hash) = key {
+                    self.put_key((place.author, *hash, place.id, event.at));
+                }
+                self.keys.note(event.at);
+                Ok(())
+            }
+            ThreadEvent::Edited { place, version, text } => self.apply_edit(*place, *version, text, event),
+            ThreadEvent::Withdrawn { place, status, reason } => {
+                let record = self.required(*place)?;
+                if record.is_active() {
+                    self.tree.remove(layout::author_key(place.author, place.id));
+                    self.change_state(place.parent, |state| state.count = state.count.saturating_sub(1))?;
+                }
+                let reason = reason.clone().or_else(|| record.reason.clone());
+                if *status == CommentStatus::Purged {
+                    return self.purge(*place, &Record { reason, ..record }, event.at);
+                }
+                self.put_record(*place, &Record { status: *status, reason, ..record });
+                Ok(())
+            }
+            ThreadEvent::Locked { parent, locked } => {
+                self.change_state(*parent, |state| state.locked = *locked)
+            }
+        }
+    }
+
+    fn apply_edit(&self, place: CommentPlace, version: u32, text: &LoggedText, event: &Event) -> Result<()> {
+        let record = self.required(place)?;
+        if let Some(before) = record.newest_version() {
+            self.put_version(place.id, &before);
+        }
+        let (text, edited_at) = (Some(text.text()), Some(event.at));
+        self.put_record(place, &Record { version, edited_at, text, position: event.position, ..record });
+        Ok(())
+    }
+
+    /// Leaves the tombstone, and notes which places in the log are still to be erased.
+    fn purge(&self, place: CommentPlace, record: &Record, at: Timestamp) -> Result<()> {
+        let older: Vec<StoredVersion> = self.older_versions(place.id, 0)?.collect::<Result<_>>()?;
+        let mut positions: Vec<Position> = older.iter().map(|stored| stored.position).collect();
+        positions.push(record.position);
+        let gone = Record { status: CommentStatus::Purged, text: None, ..record.clone() };
+        self.put_record(place, &gone);
+        for stored in older {
+            self.tree.remove(layout::version_key(place.id, stored.version.version));
+        }
+        self.tree.insert(layout::unerased_key(place.id), layout::unerased_value(at, &positions));
+        Ok(())
+    }
+
+    /// The record of a comment that the log has told of before.
+    fn required(&self, CommentPlace { id, parent, .. }: CommentPlace) -> Result<Record> {
+        self.record_in(parent, id)?.ok_or_else(|| torn(id))
+    }
+
+    fn put_record(&self, CommentPlace { id, parent, .. }: CommentPlace, record: &Record) {
+        self.tree.insert(layout::record_key(parent, id), record.encode());
+    }
+
+    /// Puts a comment in that is not there, with all that follows from it.
+    pub fn put_new(&self, (parent, id): (Parent, CommentId), record: &Record) -> Result<()> {
+        self.tree.insert(layout::record_key(parent, id), record.encode());
+        self.tree.insert(layout::place_key(id), layout::parent_value(parent));
+        self.tree.insert(layout::reply_key(parent, record.reply_to, id), []);
+        if let Some(answered) = record.reply_to {
+            let count = self.reply_count(answered)? + 1;
+            self.tree.insert(layout::reply_count_key(answered), count.to_be_bytes());
+        }
+        if record.is_active() {
+            self.tree.insert(layout::author_key(record.author, id), layout::parent_value(parent));
+            self.change_state(parent, |state| state.count += 1)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a text in that a comment had.
+    pub fn put_version(&self, id: CommentId, stored: &StoredVersion) {
+        self.tree.insert(layout::version_key(id, stored.version.version), stored.encode());
+    }
+
+    /// Puts an idempotency key in.
+    pub fn put_key(&self, (author, hash, id, at): KeyRow) {
+        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
+    }
+
+    /// Changes what is known of a thread as a whole.
+    pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut ThreadState)) -> Result<()> {
+        let mut state = self.state(parent)?;
+        change(&mut state);
+        self.tree.insert(layout::state_key(parent), layout::state_value(state));
+        Ok(())
+    }
+
+    /// All comments as of a moment, thread by thread.
+    pub fn records(
+        &self,
+        moment: SeqNo,
+    ) -> impl Iterator<Item = Result<(Parent, CommentId, Record)>> + Send + use<> {
+        let ids = self.ids;
+        self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| {
+            let (key, value) = row?;
+            let (parent, id) = layout::read_record_key(ids, &key).ok_or_else(damaged)?;
+            Ok((parent, id, Record::decode(ids, &value).ok_or_else(damaged)?))
+        })
+    }
+
+    /// All comments as of now. Called by the writer, between batches.
+    pub fn snapshot(&self) -> ThreadsSnapshot {
+        let (ids, now) = (self.ids, self.tree.now());
+        let all = |tag: u8| self.tree.rows(&[tag], (None, None), now);
+        let versions = all(layout::VERSION).map(|row| {
+            let (key, value) = row?;
+            StoredVersion::decode(&key, &value).ok_or_else(damaged)
+        });
+        let keys = all(layout::KEY).map(move |row| {
+            let (key, value) = row?;
+            let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
+            let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
+            Ok((author, hash, id, at))
+        });
+        let locked = all(layout::STATE).filter_map(move |row| {
+            let read = |(key, value): (UserKey, UserValue)| {
+                let parent =
+                    layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
+                Ok((parent, layout::read_state(&value).ok_or_else(damaged)?))
+            };
+            match row.and_then(read) {
+                Ok((parent, state)) => state.locked.then_some(Ok(parent)),
+                Err(error) => Some(Err(error)),
+            }
+        });
+        ThreadsSnapshot {
+            records: Box::new(self.records(now)),
+            versions: Box::new(versions),
+            keys: Box::new(keys),
+            locked: Box::new(locked),
+        }
+    }
+}
+
+fn damaged() -> Error {
+    Error::Corrupt { detail: "a row of comments has an unknown layout; restore from a backup".into() }
+}
+
+/// A row tells of a comment whose record is missing.
+fn torn(id: CommentId) -> Error {
+    Error::Corrupt { detail: format!("the record of comment {id} is missing; run verify") }
 }

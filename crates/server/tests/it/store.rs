@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
-use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
+use kinfolk_core::feed::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
@@ -260,6 +262,16 @@ impl PostStore for WatchedStore {
 impl FeedStore for WatchedStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         self.model.feed(of, after, limit).await
+    }
+}
+
+impl InboxStore for WatchedStore {
+    async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
+        self.model.inbox(of).await
+    }
+
+    async fn forget_inbox(&self, of: Id) -> Result<()> {
+        self.model.forget_inbox(of).await
     }
 }
 

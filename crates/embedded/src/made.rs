@@ -1,7 +1,7 @@
-//! Ids that the store makes for posts: each higher than the one before, and in the order of time.
+//! Ids that the store makes for posts and comments: each higher than the one before, and in the order of time.
 //!
 //! Integers are milliseconds and 20 bits to count in, which reaches to the year 2248; UUIDs are of version 7. Where the
-//! clock goes back, or more posts come than a millisecond has room for, counting goes on from the newest one.
+//! clock goes back, or more come than a millisecond has room for, counting goes on from the newest one.
 
 use kinfolk_core::{Error, Id, IdKind, Result, Timestamp};
 
@@ -18,6 +18,22 @@ const UUID_MARKS: u128 = 7 << 76 | 2 << 62;
 pub struct MadeIds {
     kind: IdKind,
     newest: Option<Id>,
+}
+
+/// Makes all ids that the store makes.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    /// Of posts, of the deployment's kind.
+    pub posts: MadeIds,
+    /// Of comments: UUIDs.
+    pub comments: MadeIds,
+}
+
+impl Made {
+    /// Goes on after the newest ids that were made.
+    pub fn new(kind: IdKind, post: Option<Id>, comment: Option<Id>) -> Self {
+        Self { posts: MadeIds::new(kind, post), comments: MadeIds::new(IdKind::Uuid, comment) }
+    }
 }
 
 impl MadeIds {
@@ -62,9 +78,7 @@ fn following(id: Id) -> Result<Id> {
             from_uuid(value).checked_add(1).filter(|free| free >> 122 == 0).map(to_uuid).map(Id::Uuid)
         }
     };
-    following.ok_or_else(|| Error::Storage {
-        detail: "there are no higher ids: give posts ids of your own".into(),
-    })
+    following.ok_or_else(|| Error::Storage { detail: "there are no higher ids".into() })
 }
 
 /// Spreads 122 bits around version and variant: 48 of time, 12 and 62.

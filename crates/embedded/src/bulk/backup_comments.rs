@@ -1,0 +1,137 @@
+//! The comments in a backup: their records, older texts, idempotency keys and locks. Lists and counts are made anew by a
+//! restore.
+//!
+//! ```text
+//! block of kind 259, comments:         parent | id | length u32 | record as in the tree of comments
+//! block of kind 260, older texts:      id | version u32 | length u32 | text as in the tree of comments
+//! block of kind 261, idempotency keys: author | hash of the key, 16 bytes | id | at u48
+//! block of kind 262, locked threads:   parent
+//! ```
+//!
+//! Lengths and versions are little-endian, everything else is as in the tree.
+
+use kinfolk_core::{Id, IdKind, Position, Result};
+
+use super::backup::{Blocks, Reader as Backup, Totals};
+use crate::log::{Reader, push_parent};
+use crate::rows::keys::{decode_since, since_value};
+use crate::threads::{Record, StoredVersion, Threads, ThreadsSnapshot, version_row};
+use crate::{Progress, Settings, raw};
+
+const COMMENTS: u32 = 259;
+const VERSIONS: u32 = 260;
+const KEYS: u32 = 261;
+const LOCKED: u32 = 262;
+
+/// Writes all comments.
+pub fn write(
+    out: &mut Blocks<'_>,
+    threads: ThreadsSnapshot,
+    totals: &mut Totals,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    for row in threads.records {
+        let (parent, id, record) = row?;
+        push_parent(&mut out.block, parent);
+        out.block.extend_from_slice(&id.0.to_be_bytes());
+        push_bytes(&mut out.block, &record.encode());
+        totals.comments += 1;
+        if out.close_if_full(COMMENTS)? {
+            progress(Progress { stage: "backing up comments", done: totals.comments, total: None });
+        }
+    }
+    out.close_if_any(COMMENTS)?;
+    for row in threads.versions {
+        let (id, stored) = row?;
+        out.block.extend_from_slice(&id.0.to_be_bytes());
+        out.block.extend_from_slice(&stored.version.version.to_le_bytes());
+        push_bytes(&mut out.block, &stored.encode());
+        totals.versions += 1;
+        out.close_if_full(VERSIONS)?;
+    }
+    out.close_if_any(VERSIONS)?;
+    for row in threads.keys {
+        let (author, hash, id, at) = row?;
+        raw::push_id(&mut out.block, author);
+        out.block.extend_from_slice(&hash);
+        out.block.extend_from_slice(&id.0.to_be_bytes());
+        out.block.extend_from_slice(&since_value(at));
+        totals.comment_keys += 1;
+        out.close_if_full(KEYS)?;
+    }
+    out.close_if_any(KEYS)?;
+    for parent in threads.locked {
+        push_parent(&mut out.block, parent?);
+        out.close_if_full(LOCKED)?;
+    }
+    out.close_if_any(LOCKED)
+}
+
+fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
+    block.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    block.extend_from_slice(bytes);
+}
+
+/// Brings the comments of a backup into a store that has none, as of a position.
+pub fn restore(
+    backup: &mut Backup<'_>,
+    (threads, ids): (&Threads, IdKind),
+    position: Position,
+    settings: &Settings,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    let mut blocks = |kind: u32, stage: &'static str, put: Put| -> Result<u64> {
+        let mut done = 0;
+        while let Some(bytes) = backup.block(kind)? {
+            let mut block = Reader { ids, bytes: &bytes };
+            while !block.bytes.is_empty() {
+                put(threads, &mut block).ok_or_else(|| backup.damaged())??;
+                done += 1;
+            }
+            if threads.tree.unsealed() >= settings.flush_post_bytes {
+                flush(threads, position)?;
+            }
+            progress(Progress { stage, done, total: None });
+        }
+        Ok(done)
+    };
+    let comments = blocks(COMMENTS, "restoring comments", put_comment)?;
+    let versions = blocks(VERSIONS, "restoring older texts", put_version)?;
+    let comment_keys = blocks(KEYS, "restoring keys of comments", put_key)?;
+    blocks(LOCKED, "restoring locks", put_lock)?;
+    backup.totals = Totals { comments, versions, comment_keys, ..backup.totals };
+    flush(threads, position)
+}
+
+fn flush(threads: &Threads, position: Position) -> Result<()> {
+    threads.tree.seal(position);
+    threads.tree.flush()
+}
+
+/// Takes one of what a block holds and puts it in.
+type Put = fn(&Threads, &mut Reader<'_>) -> Option<Result<()>>;
+
+fn put_comment(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+    let place = (block.parent()?, block.comment_id()?);
+    let record = Record::decode(block.ids, block.length_and_bytes()?)?;
+    Some(threads.put_new(place, &record))
+}
+
+fn put_version(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+    let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
+    let (_, stored) = StoredVersion::decode(&version_row(id, version), block.length_and_bytes()?)?;
+    threads.put_version(id, &stored);
+    Some(Ok(()))
+}
+
+fn put_key(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+    let (author, hash): (Id, _) = (block.id()?, block.take()?);
+    let (id, at) = (block.comment_id()?, decode_since(&block.take::<6>()?)?);
+    threads.put_key((author, hash, id, at));
+    Some(Ok(()))
+}
+
+fn put_lock(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+    let parent = block.parent()?;
+    Some(threads.change_state(parent, |state| state.locked = true))
+}

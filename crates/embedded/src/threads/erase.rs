@@ -1,0 +1,263 @@
+//! Erasing purged texts from files. A purge makes texts unreadable at once; their bytes stay in the log and in files of rows
+//! until this is done. What is in backups, and what a disk keeps of files that were removed, is out of reach.
+//!
+//! First the log: every segment that has one of the texts is written anew with zeros in its place, of the same length, and
+//! takes the place of the old one. Then all files of comments are merged into one, which leaves out what was replaced. Only then the comments are
+//! noted as erased: whatever stops it, it is done again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::thread::CommentId;
+use kinfolk_core::{Clock, Error, Position, Result, Timestamp};
+use lsm_tree::SeqNo;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Threads, damaged, layout};
+use crate::Embedded;
+use crate::log::{self, Segment};
+use crate::maintenance;
+use crate::store::Store;
+use crate::writer::{Command, Writer};
+
+/// How often it looks whether texts are due.
+const TICK_MIN: Duration = Duration::from_secs(1);
+const TICK_MAX: Duration = Duration::from_secs(60);
+
+/// A comment whose texts are still in files: since when, and where they are in the log.
+type Unerased = (CommentId, Timestamp, Vec<Position>);
+
+impl Threads {
+    /// Comments that were purged, and whose texts are still in files.
+    fn unerased(&self) -> impl Iterator<Item = Result<Unerased>> + Send + use<> {
+        self.tree.rows(&[layout::UNERASED], (None, None), SeqNo::MAX).map(|row| {
+            let (key, value) = row?;
+            let id = layout::read_tagged(&key).ok_or_else(damaged)?;
+            let (at, positions) = layout::read_unerased(&value).ok_or_else(damaged)?;
+            Ok((id, at, positions))
+        })
+    }
+}
+
+impl Embedded {
+    /// Erases the texts of all comments that were purged so far; returns how many comments there were.
+    pub fn erase(&self) -> Result<u64> {
+        erase(&self.store, &self.commands.downgrade())
+    }
+}
+
+/// Erases purged texts when the oldest of them has waited long enough, until it is told to stop. On a thread of its own:
+/// it asks the writer, which may be waiting for other background work.
+pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
+    maintenance::yield_to_others();
+    while store.erasing.wait(store.settings.erase_after.clamp(TICK_MIN, TICK_MAX)) {
+        match erase_if_due(store, commands, clock.now()) {
+            Ok(0) | Err(Error::Closed) => {}
+            Ok(comments) => tracing::info!(comments, "purged texts were erased from all files"),
+            Err(error) => {
+                tracing::error!(%error, "purged texts could not be erased; it is tried again later");
+            }
+        }
+    }
+}
+
+fn erase_if_due(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>, now: Timestamp) -> Result<u64> {
+    let oldest = store.threads.unerased().map(|row| row.map(|(_, at, _)| at));
+    let oldest = oldest.collect::<Result<Vec<_>>>()?.into_iter().min();
+    let age = |at: Timestamp| Duration::from_millis(now.millis().saturating_sub(at.millis()));
+    let is_due = oldest.is_some_and(|oldest| age(oldest) >= store.settings.erase_after);
+    if is_due { erase(store, commands) } else { Ok(0) }
+}
+
+fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64> {
+    let _alone = store.erasing_gate.lock();
+    let (unerased, segments) = ask(commands, begin)?;
+    if unerased.is_empty() {
+        return Ok(0);
+    }
+    let temporary = store.folder.join(log::ERASING_FILE);
+    for (segment, positions) in segments {
+        log::blank(&segment, store.identity.ids, &positions, &temporary)?;
+        let replacement = temporary.clone();
+        ask(commands, move |writer| writer.log.replace_segment(segment.first, &replacement))?;
+    }
+    store.threads.tree.compact_fully()?;
+    let ids: Vec<CommentId> = unerased.into_iter().map(|(id, ..)| id).collect();
+    let erased = ids.len() as u64;
+    ask(commands, move |writer| {
+        for id in ids {
+            writer.store.threads.tree.remove(layout::unerased_key(id));
+        }
+        // So that a start does not take them for unerased again.
+        writer.store.flush_now()
+    })?;
+    Ok(erased)
+}
+
+/// A segment, and the positions in it whose texts go.
+type Touched = (Segment, BTreeSet<Position>);
+
+/// What is to be erased, with everything in files and all segments in question closed. Runs on the writer's thread.
+fn begin(writer: &mut Writer) -> Result<(Vec<Unerased>, Vec<Touched>)> {
+    let unerased: Vec<Unerased> = writer.store.threads.unerased().collect::<Result<_>>()?;
+    if unerased.is_empty() {
+        return Ok((unerased, Vec::new()));
+    }
+    writer.store.flush_now()?;
+    let positions: BTreeSet<Position> =
+        unerased.iter().flat_map(|(.., positions)| positions).copied().collect();
+    if let Some(&newest) = positions.last() {
+        writer.log.close_segment_of(newest)?;
+    }
+    let mut touched: BTreeMap<PathBuf, Touched> = BTreeMap::new();
+    for position in positions {
+        // Trimmed since: then it is gone already.
+        if let Some(segment) = writer.store.log.segment_of(position) {
+            let (_, positions) = touched.entry(segment.path.clone()).or_insert((segment, BTreeSet::new()));
+            positions.insert(position);
+        }
+    }
+    Ok((unerased, touched.into_values().collect()))
+}
+
+/// Runs something on the writer's thread, between two batches, and waits for the outcome.
+fn ask<T: Send + 'static>(
+    commands: &mpsc::WeakSender<Command>,
+    work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let (reply, answer) = oneshot::channel();
+    let run = Command::Run(Box::new(move |writer| {
+        let _ = reply.send(work(writer));
+    }));
+    commands.upgrade().ok_or(Error::Closed)?.blocking_send(run).map_err(|_| Error::Closed)?;
+    answer.blocking_recv().map_err(|_| Error::Closed)?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use kinfolk_conformance::block_on;
+    use kinfolk_core::graph::ChangeLog;
+    use kinfolk_core::thread::{
+        CommentEdit, CommentStatus, NewComment, Parent, ParentKind, ThreadStore, Withdrawal,
+    };
+    use kinfolk_core::{Id, IdKind};
+
+    use super::*;
+    use crate::{Settings, format};
+
+    const PARENT: Parent = Parent { kind: ParentKind::Item, id: Id::Integer(1) };
+
+    /// A text that no compression shortens.
+    fn random_text() -> Arc<str> {
+        let bytes = format::random::<64>().unwrap();
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    }
+
+    fn wish(body: &Arc<str>, key: &str) -> NewComment {
+        NewComment {
+            parent: PARENT,
+            author: Id::Integer(7),
+            body: Arc::clone(body),
+            reply_to: None,
+            idempotency_key: Some(key.into()),
+            depth_max: 50,
+        }
+    }
+
+    /// The files below a folder that hold a part of a text.
+    fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(files_with(&path, text));
+            } else {
+                // What is gone when it is looked at holds nothing.
+                let bytes = fs::read(&path).unwrap_or_default();
+                let holds = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+                if text.as_bytes().chunks(16).any(holds) {
+                    found.push(path);
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn what_was_purged_is_in_no_file_afterwards() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { segment_bytes: 4 << 10, ..Settings::default() };
+        let mut store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
+        let texts: Vec<Arc<str>> = (0..60).map(|_| random_text()).collect();
+        let write = |store: &Embedded, at: usize| {
+            block_on(store.comment(wish(&texts[at], &at.to_string()))).unwrap().comment.id
+        };
+        let ids: Vec<CommentId> = (0..20).map(|at| write(&store, at)).collect();
+        // Older versions are in files of their own, and in other segments of the log.
+        store.flush().unwrap();
+        for (at, &id) in ids.iter().enumerate() {
+            let edit = |version, text: usize| CommentEdit { id, version, body: Arc::clone(&texts[text]) };
+            block_on(store.edit_comment(edit(1, 20 + at))).unwrap();
+            store.flush().unwrap();
+            block_on(store.edit_comment(edit(2, 40 + at))).unwrap();
+        }
+        let purged = [ids[3], ids[19]];
+        for id in purged {
+            assert!(block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap().changed);
+        }
+        let gone = [3, 19, 23, 39, 43, 59];
+        assert!(gone.iter().all(|&at| !files_with(folder.path(), &texts[at]).is_empty()), "it can be found");
+        let before = block_on(store.changes(Position::START, 1_000)).unwrap();
+        assert_eq!(block_on(store.erase_purged()).unwrap(), 2);
+        assert_eq!(block_on(store.erase_purged()).unwrap(), 0);
+        for round in 0..2 {
+            for (at, text) in texts.iter().enumerate() {
+                let found = files_with(folder.path(), text);
+                assert_eq!(found.is_empty(), gone.contains(&at), "text {at} in {found:?}, round {round}");
+            }
+            assert_eq!(block_on(store.changes(Position::START, 1_000)).unwrap(), before);
+            let tombstone = block_on(store.comment(wish(&texts[3], "3"))).unwrap();
+            assert_eq!((tombstone.is_new, tombstone.comment.status), (false, CommentStatus::Purged));
+            assert_eq!(
+                block_on(store.comment(wish(&texts[4], "4"))).unwrap().comment.body.as_deref(),
+                Some(&*texts[4])
+            );
+            assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+            drop(store);
+            store = Embedded::open(folder.path(), settings.clone()).unwrap();
+        }
+    }
+
+    /// A start replays a log whose texts were erased: what it makes of them is the same.
+    #[test]
+    fn an_erased_log_can_be_replayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let text = random_text();
+        let id = block_on(store.comment(wish(&text, "k"))).unwrap().comment.id;
+        block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap();
+        let expected = block_on(store.comments(&[id])).unwrap();
+        store.erase().unwrap();
+        let (replayed, log) = (tempfile::tempdir().unwrap(), folder.path().join("log"));
+        drop(store);
+        let identity = format::read_identity(folder.path()).unwrap();
+        fs::create_dir(replayed.path().join("log")).unwrap();
+        for entry in fs::read_dir(log).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, replayed.path().join("log").join(path.file_name().unwrap())).unwrap();
+        }
+        fs::copy(folder.path().join("mark"), replayed.path().join("mark")).unwrap();
+        format::write_identity(replayed.path(), identity).unwrap();
+        let store = Embedded::open(replayed.path(), Settings::default()).unwrap();
+        assert_eq!(block_on(store.comments(&[id])).unwrap(), expected);
+        assert!(!store.follows(
+            kinfolk_core::EdgeKind::Follow,
+            kinfolk_core::graph::Edge { follower: Id::Integer(1), followee: Id::Integer(2) }
+        ));
+    }
+}
