@@ -11,6 +11,8 @@ use kinfolk_core::thread::{
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
 
 use super::super::json::{CommentName, Json, Moment, UserId, as_optional_text, as_text};
 use super::super::query::Page;
@@ -174,6 +176,25 @@ pub struct Tree {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     next: Option<String>,
+}
+
+/// How a thread is documented: in order or as a tree. Where there are no comments the two look the same.
+pub struct ThreadPart;
+
+impl utoipa::PartialSchema for ThreadPart {
+    fn schema() -> RefOr<Schema> {
+        let either = [Comments::name(), Tree::name()].map(Ref::from_schema_name);
+        either.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
+    }
+}
+
+impl ToSchema for ThreadPart {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Comments::name().into(), <Comments as utoipa::PartialSchema>::schema()));
+        schemas.push((Tree::name().into(), <Tree as utoipa::PartialSchema>::schema()));
+        Comments::schemas(schemas);
+        Tree::schemas(schemas);
+    }
 }
 
 /// A page of the texts of a comment.

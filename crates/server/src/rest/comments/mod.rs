@@ -30,7 +30,7 @@ fn reading<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(read.refusing(thread), routes!(reads::thread))
         .add(read.refusing(&PAGES), routes!(reads::comments_by))
         .add(read.refusing(&[NOT_FOUND]), routes!(reads::comment))
-        .add(Endpoint::read_oneself(Operation::Comments).refusing(history), routes!(reads::history))
+        .add(Endpoint::read_oneself(Operation::Comments).refusing(history), routes!(reads::comment_history))
 }
 
 fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
@@ -52,9 +52,12 @@ fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
     ];
     let delete_refuses = &[ErrorCode::NotFound];
     routes
-        .add(Endpoint::write(Operation::Comment).refusing(create_refuses), routes!(writes::create))
-        .add(Endpoint::write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit))
-        .add(Endpoint::write(Operation::DeleteComment).refusing(delete_refuses), routes!(writes::delete))
+        .add(Endpoint::write(Operation::Comment).refusing(create_refuses), routes!(writes::write_comment))
+        .add(Endpoint::write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit_comment))
+        .add(
+            Endpoint::write(Operation::DeleteComment).refusing(delete_refuses),
+            routes!(writes::delete_comment),
+        )
 }
 
 fn moderation<S: Store>(routes: Routes<S>) -> Routes<S> {
@@ -62,8 +65,8 @@ fn moderation<S: Store>(routes: Routes<S>) -> Routes<S> {
     let remove_refuses = &[ErrorCode::NotFound, ErrorCode::InvalidBody, ErrorCode::UnsupportedMediaType];
     let moderate = Endpoint::moderate(Operation::Moderate);
     routes
-        .add(moderate.refusing(remove_refuses), routes!(moderation::remove))
-        .add(moderate.refusing(not_found), routes!(moderation::purge))
-        .add(moderate.refusing(not_found), routes!(moderation::lock))
-        .add(moderate.refusing(not_found), routes!(moderation::unlock))
+        .add(moderate.refusing(remove_refuses), routes!(moderation::remove_comment))
+        .add(moderate.refusing(not_found), routes!(moderation::purge_comment))
+        .add(moderate.refusing(not_found), routes!(moderation::lock_comments))
+        .add(moderate.refusing(not_found), routes!(moderation::unlock_comments))
 }

@@ -18,7 +18,7 @@ use super::given;
     params(("comment" = CommentName, Path, description = "Which comment")),
     request_body = given::Removal,
     responses(Done))]
-pub async fn remove<S: Store>(
+pub async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     _: NoQuery,
@@ -36,7 +36,7 @@ pub async fn remove<S: Store>(
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
     params(("comment" = CommentName, Path, description = "Which comment")),
     responses(Done))]
-pub async fn purge<S: Store>(
+pub async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     _: NoQuery,
@@ -50,7 +50,7 @@ pub async fn purge<S: Store>(
 #[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = UserId, Path, description = "Which post")),
     responses(Done))]
-pub async fn lock<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+pub async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
     let (token, changed) = call.service.graph.lock_thread(Parent::post(id), true).await?;
     Ok(writes::changed(&token, changed))
 }
@@ -59,7 +59,7 @@ pub async fn lock<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoB
 #[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = UserId, Path, description = "Which post")),
     responses(Done))]
-pub async fn unlock<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+pub async fn unlock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
     let (token, changed) = call.service.graph.lock_thread(Parent::post(id), false).await?;
     Ok(writes::changed(&token, changed))
 }

@@ -10,7 +10,7 @@ use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
 use super::super::json::{CommentName, Json, UserId};
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
-use super::item::{At, CommentItem, Comments, History, Tree};
+use super::item::{At, CommentItem, Comments, History, ThreadPart};
 use super::version::entity_tag;
 
 /// How a thread is asked for, as it is documented.
@@ -109,17 +109,6 @@ pub async fn thread<S: Store>(
     })
 }
 
-/// What a thread is read as.
-#[derive(utoipa::ToSchema)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "documents what the route writes")]
-enum ThreadPart {
-    /// In order.
-    Page(Comments),
-    /// As a tree.
-    Tree(Tree),
-}
-
 /// The comments of a user that are active, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/comments", tag = "comments",
     params(
@@ -169,7 +158,7 @@ pub async fn comment<S: Store>(
         PageParameters),
     responses((status = 200, description = "A page of the texts", body = History, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-pub async fn history<S: Store>(
+pub async fn comment_history<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Viewing(viewer): Viewing,

@@ -35,7 +35,7 @@ use super::version::{Seen, entity_tag};
             "Names the comment for its author, so that it can be sent again without being written twice")),
     request_body = given::NewComment,
     responses(Written))]
-pub async fn create<S: Store>(
+pub async fn write_comment<S: Store>(
     call: Call<S>,
     Ids([post]): Ids<1>,
     Actor(author): Actor,
@@ -71,11 +71,11 @@ pub async fn create<S: Store>(
 #[utoipa::path(patch, path = "/v1/comments/{comment}", tag = "comments",
     params(
         ("comment" = CommentName, Path, description = "Which comment; the actor must be its author"),
-        ("If-Match" = inline(String), Header, pattern = "^\"[1-9][0-9]*\"$", description =
-            "The version that the actor has seen, in quotes: the `ETag` of the answer with it")),
+        ("If-Match" = inline(Option<String>), Header, pattern = "^\"[1-9][0-9]*\"$", description =
+            "The version that the actor has seen, in quotes: the `ETag` of the answer with it. An edit without it is refused")),
     request_body = given::Edit,
     responses(Edited))]
-pub async fn edit<S: Store>(
+pub async fn edit_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Actor(actor): Actor,
@@ -95,7 +95,7 @@ pub async fn edit<S: Store>(
 #[utoipa::path(delete, path = "/v1/comments/{comment}", tag = "comments",
     params(("comment" = CommentName, Path, description = "Which comment; the actor must be its author")),
     responses(Done))]
-pub async fn delete<S: Store>(
+pub async fn delete_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Actor(actor): Actor,

@@ -76,6 +76,11 @@ fn served_and_documented_routes_are_the_same() {
         operations(&document).into_iter().map(|(method, path, _)| (method, path)).collect();
     let promised = CONTRACT.iter().map(|&(method, path)| (method.to_owned(), path.to_owned())).collect();
     assert_eq!(documented, promised);
+    let names: BTreeSet<&str> = operations(&document)
+        .iter()
+        .map(|(.., operation)| operation["operationId"].as_str().unwrap())
+        .collect();
+    assert_eq!(names.len(), CONTRACT.len(), "each operation has a name of its own");
 
     let paths: BTreeMap<&str, BTreeSet<&str>> =
         documented.iter().fold(BTreeMap::new(), |mut paths, (method, path)| {
