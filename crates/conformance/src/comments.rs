@@ -104,7 +104,7 @@ impl Threads {
     }
 
     /// A comment as it was when it was written.
-    fn first(&self, id: CommentId) -> Option<Comment> {
+    pub(crate) fn first(&self, id: CommentId) -> Option<Comment> {
         let written = self.comments.get(&id)?;
         Some(Comment {
             id,
@@ -123,7 +123,7 @@ impl Threads {
     }
 
     /// All comments that are wanted, in the order of their ids.
-    fn all(&self, wanted: impl Fn(&Written) -> bool) -> Vec<Comment> {
+    pub(crate) fn all(&self, wanted: impl Fn(&Written) -> bool) -> Vec<Comment> {
         let wanted = self.comments.iter().filter(|(_, written)| wanted(written));
         wanted.filter_map(|(&id, _)| self.comment(id)).collect()
     }
@@ -131,11 +131,7 @@ impl Threads {
     /// What the log tells of an event now: a text only while it is what an active comment says.
     pub(crate) fn told(&self, change: &Change) -> Change {
         let mut change = change.clone();
-        let (id, version, body) = match &mut change.body {
-            ChangeBody::Thread(ThreadChange::Written { id, body, .. }) => (*id, 1, body),
-            ChangeBody::Thread(ThreadChange::Edited { id, version, body, .. }) => (*id, *version, body),
-            _ => return change,
-        };
+        let Some((id, version, body)) = text_of(&mut change) else { return change };
         let is_current = |written: &Written| written.is_active() && written.version() == version;
         if !self.comments.get(&id).is_some_and(is_current) {
             *body = None;
@@ -182,7 +178,7 @@ impl Model {
         if self.threads.locked.contains(&parent) { Err(Error::ThreadLocked) } else { Ok(()) }
     }
 
-    fn require_parent(&self, parent: Parent) -> Result<()> {
+    pub(crate) fn require_parent(&self, parent: Parent) -> Result<()> {
         let is_there = matches!(self.post(parent.id), Some(PostState::Present(..)));
         if parent.kind != ParentKind::Post || is_there {
             return Ok(());
@@ -343,15 +339,10 @@ impl Model {
         let comments = &mut self.threads.comments;
         let mut concerned = BTreeSet::new();
         for change in &mut self.changes {
-            let ChangeBody::Thread(
-                ThreadChange::Written { id, body, .. } | ThreadChange::Edited { id, body, .. },
-            ) = &mut change.body
-            else {
-                continue;
-            };
-            let is_purged = comments.get(id).is_some_and(|written| written.status == CommentStatus::Purged);
+            let Some((id, _, body)) = text_of(change) else { continue };
+            let is_purged = comments.get(&id).is_some_and(|written| written.status == CommentStatus::Purged);
             if is_purged && body.take().is_some() {
-                concerned.insert(*id);
+                concerned.insert(id);
             }
         }
         for id in &concerned {
@@ -360,6 +351,15 @@ impl Model {
                 .and_modify(|written| written.versions.iter_mut().for_each(|(_, text)| *text = None));
         }
         concerned.len() as u64
+    }
+}
+
+/// The text that an event tells, and of which version of which comment.
+pub(crate) fn text_of(change: &mut Change) -> Option<(CommentId, u32, &mut Option<Arc<str>>)> {
+    match &mut change.body {
+        ChangeBody::Thread(ThreadChange::Written { id, body, .. }) => Some((*id, 1, body)),
+        ChangeBody::Thread(ThreadChange::Edited { id, version, body, .. }) => Some((*id, *version, body)),
+        _ => None,
     }
 }
 

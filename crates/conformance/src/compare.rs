@@ -68,10 +68,11 @@ pub(crate) fn walk_posts(
     walk_by(Post::key, page_limit, read)
 }
 
-fn walk_by<T>(
-    key: impl Fn(&T) -> ListKey,
+/// As [`walk`], for any list whose entries tell their places.
+pub(crate) fn walk_by<T, K>(
+    key: impl Fn(&T) -> K,
     page_limit: usize,
-    mut read: impl FnMut(Option<ListKey>) -> std::result::Result<Vec<T>, String>,
+    mut read: impl FnMut(Option<K>) -> std::result::Result<Vec<T>, String>,
 ) -> std::result::Result<Vec<T>, String> {
     let mut entries: Vec<T> = Vec::new();
     loop {

@@ -11,6 +11,7 @@ use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Position, Store, Timestamp};
 use crate::Make;
 use crate::clock::SimulatedClock;
 use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
+use crate::inboxes::{settled_inbox, sound_inbox};
 use crate::model::Model;
 use crate::random::Random;
 use crate::suggestions::locked;
@@ -31,7 +32,7 @@ const FIRST_POSTS: u64 = 12;
 
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
-/// is not what the log says.
+/// is not what the log says, or at any time an inbox.
 pub fn concurrent_feeds<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
@@ -133,6 +134,8 @@ impl<S: Store> History<S> {
             let (fan, author) = (FANS[random.below(2) as usize], STEADY[random.below(2) as usize]);
             let action = if random.below(5) < 3 { EdgeAction::Follow } else { EdgeAction::Unfollow };
             self.write(&[(action, fan, author)]);
+            // So that there is one for each state, however the threads come to run.
+            self.post(author, 0, true);
         }
     }
 
@@ -178,6 +181,7 @@ impl<S: Store> History<S> {
                     "{post:?} was there all the time, but the walk met {walked:?}"
                 );
             }
+            sound_inbox(&self.store, self.id(reader)).unwrap_or_else(|wrong| panic!("{wrong}"));
             let gone: Vec<_> = met.intersection(&before.gone).collect();
             assert!(gone.is_empty(), "{gone:?} were gone, but the walk met {walked:?}");
         }
@@ -185,6 +189,7 @@ impl<S: Store> History<S> {
 
     /// Once all is quiet: feeds and lists are what the log says, and it tells of every post once.
     fn audit(&self) -> Verdict {
+        READERS.iter().try_for_each(|&reader| settled_inbox(&self.store, self.id(reader)).map(drop))?;
         let changes = answer("changes", self.store.changes(Position::START, ENTRIES_MAX))?;
         let posted = changes.iter().filter(|change| matches!(change.body, ChangeBody::Posted { .. })).count();
         equal(|| "posts in the log".to_owned(), &posted, &locked(&self.known).new)?;

@@ -1,6 +1,7 @@
-//! Random histories of posts, follows and feeds, every page of which is compared with the model: a state machine whose
-//! steps are made up beforehand, so that a failure can be shrunk and repeated.
+//! Random histories of posts, follows and feeds, every page of which is compared with the model, and every inbox with its
+//! promises: a state machine whose steps are made up beforehand, so that a failure can be shrunk and repeated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kinfolk_core::feed::{NewPost, Post, PostKey, Posted};
@@ -12,6 +13,7 @@ use proptest::prelude::{Just, Strategy, prop_oneof};
 use crate::clock::SimulatedClock;
 use crate::compare::{ENTRIES_MAX, KINDS, Verdict, answer, equal, walk_posts};
 use crate::history::run_random;
+use crate::inboxes::{check_inbox, settled_inbox};
 use crate::model::Model;
 use crate::posts::{AHEAD_MS_MAX, Wishes, higher};
 use crate::threads::block_on;
@@ -82,6 +84,10 @@ enum Step {
         slot: usize,
         of: u64,
         limit: usize,
+    },
+    /// An inbox is forgotten.
+    Forget {
+        of: u64,
     },
     Advance(u64),
     TurnBack(u64),
@@ -201,6 +207,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (0..12_usize).prop_map(Step::Delete),
         10 => read,
         12 => walk,
+        1 => (0..USERS).prop_map(|of| Step::Forget { of }),
         6 => (1..3_u64).prop_map(Step::Advance),
         1 => (1..40 * DAY_MS).prop_map(Step::Advance),
         1 => (1..DAY_MS).prop_map(Step::TurnBack),
@@ -221,7 +228,7 @@ fn run_history<S: Store>(
         if let (Step::Restart, Some(reopen)) = (step, reopen) {
             store = reopen(store);
         }
-        let verdict = expected.step(&store, step);
+        let verdict = expected.step(&store, step).and_then(|()| expected.look(&store, number % USERS));
         verdict.map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
     }
     expected.compare_all(&store)
@@ -244,6 +251,8 @@ struct Expected {
     wishes: Wishes,
     fulfilled: Vec<Fulfilled>,
     walks: [Option<Walk>; WALKS],
+    /// Who has ever read: a restart may bring an inbox back that was forgotten.
+    readers: BTreeSet<u64>,
 }
 
 /// A walk that is open: whose feed, in pages of which length, and where it is.
@@ -264,6 +273,7 @@ impl Expected {
             wishes: Wishes::default(),
             fulfilled: Vec::new(),
             walks: [None; WALKS],
+            readers: BTreeSet::new(),
         }
     }
 
@@ -287,6 +297,11 @@ impl Expected {
                 let last = page.last().filter(|_| page.len() == walk.limit).map(Post::key);
                 self.walks[*slot] = last.map(|last| Walk { after: Some(last), ..walk });
                 Ok(())
+            }
+            Step::Forget { of } => {
+                let of = user(self.id_kind, *of);
+                answer("forget_inbox", store.forget_inbox(of))?;
+                equal(|| format!("the inbox of {of}"), &answer("inbox", store.inbox(of))?, &None)
             }
             Step::Advance(millis) => {
                 self.clock.advance(*millis);
@@ -396,18 +411,33 @@ impl Expected {
     }
 
     /// A page of a feed, which must be the model's.
-    fn page<S: Store>(&self, store: &S, walk: Walk) -> std::result::Result<Vec<Post>, String> {
+    fn page<S: Store>(&mut self, store: &S, walk: Walk) -> std::result::Result<Vec<Post>, String> {
         let of = user(self.id_kind, walk.of);
+        self.readers.insert(walk.of);
         let found = answer("feed", store.feed(of, walk.after, walk.limit))?;
         let expected = self.model.feed(of, walk.after, walk.limit);
         equal(|| format!("{walk:?}"), &found, &expected)?;
         Ok(found)
     }
 
+    /// The inbox of a user, if there is one, must be right however far deliveries have come.
+    fn look<S: Store>(&self, store: &S, number: u64) -> Verdict {
+        let of = user(self.id_kind, number);
+        match answer("inbox", store.inbox(of))? {
+            None => Ok(()),
+            Some(inbox) if !self.readers.contains(&number) => {
+                Err(format!("user {number} has not read, but has {inbox:?}"))
+            }
+            Some(inbox) => check_inbox(&self.model, of, &inbox),
+        }
+    }
+
     /// In the end: every feed and every list, whole and in small pages, every post, and the log.
     fn compare_all<S: Store>(&self, store: &S) -> Verdict {
         for number in 0..USERS {
             let of = user(self.id_kind, number);
+            self.look(store, number)?;
+            settled_inbox(store, of)?;
             let (feed, own) =
                 (self.model.feed(of, None, usize::MAX), self.model.posts_by(of, None, usize::MAX));
             for limit in [1 + number as usize % 4, ENTRIES_MAX] {

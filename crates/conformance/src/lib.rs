@@ -24,13 +24,17 @@
 
 mod audit;
 mod clock;
+mod comment_history;
 mod comment_store;
 mod comments;
 mod compare;
+mod compare_comments;
 mod concurrent;
+mod concurrent_comments;
 mod concurrent_feeds;
 mod feed_history;
 mod history;
+mod inboxes;
 mod model;
 mod planted;
 mod posts;
@@ -46,7 +50,9 @@ use std::sync::Arc;
 use kinfolk_core::{Clock, IdKind};
 
 pub use clock::SimulatedClock;
+pub use comment_history::{comment_histories, comment_restarts};
 pub use concurrent::concurrent_histories;
+pub use concurrent_comments::concurrent_comments;
 pub use concurrent_feeds::concurrent_feeds;
 pub use feed_history::{feed_histories, feed_restarts};
 pub use history::{Reopen, histories};

@@ -1,9 +1,12 @@
 //! The reference model behind the ports: a store in memory, right by construction unless a fault is planted.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
+use kinfolk_core::feed::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
@@ -28,6 +31,8 @@ pub struct ModelStore {
     pub(crate) model: Mutex<Model>,
     wishes: Mutex<Wishes>,
     kept: Mutex<Kept>,
+    /// Who has an inbox, and at which position it was made.
+    inboxes: Mutex<BTreeMap<Id, Position>>,
     pub(crate) written: Condvar,
     pub(crate) planted: Option<Planted>,
 }
@@ -41,6 +46,7 @@ impl ModelStore {
             model: Mutex::default(),
             wishes: Mutex::default(),
             kept: Mutex::default(),
+            inboxes: Mutex::default(),
             written: Condvar::new(),
             planted: None,
         }
@@ -65,6 +71,7 @@ impl ModelStore {
             model: Mutex::new(model),
             wishes: Mutex::new(wishes),
             kept: Mutex::new(kept),
+            inboxes: self.inboxes,
             planted,
             ..Self::new(self.id_kind, self.clock)
         }
@@ -246,10 +253,31 @@ impl PostStore for ModelStore {
 
 impl FeedStore for ModelStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        match &self.planted {
-            None => Ok(self.model().feed(of, after, limit)),
-            Some(planted) => Ok(planted.feed(&self.model(), of, (after, limit))),
+        let model = self.model();
+        if model.counts(EdgeKind::Follow, of).following > 0 {
+            locked(&self.inboxes).entry(of).or_insert(model.position());
         }
+        match &self.planted {
+            None => Ok(model.feed(of, after, limit)),
+            Some(planted) => Ok(planted.feed(&model, of, (after, limit))),
+        }
+    }
+}
+
+impl InboxStore for ModelStore {
+    async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
+        let (model, made_at) = (self.model(), locked(&self.inboxes).get(&of).copied());
+        match &self.planted {
+            None => Ok(made_at.map(|_| model.inbox(of))),
+            Some(planted) => Ok(planted.inbox_of(&model, of, made_at)),
+        }
+    }
+
+    async fn forget_inbox(&self, of: Id) -> Result<()> {
+        if self.planted.as_ref().is_none_or(|planted| planted.forgets(of)) {
+            locked(&self.inboxes).remove(&of);
+        }
+        Ok(())
     }
 }
 

@@ -29,12 +29,12 @@ pub use token::Token;
 
 /// A store with all ports: what a profile offers.
 pub trait Store:
-    graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore + thread::ThreadStore
+    graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore + thread::ThreadStore
 {
 }
 
 impl<
-    S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::FeedStore + thread::ThreadStore,
+    S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore + thread::ThreadStore,
 > Store for S
 {
 }

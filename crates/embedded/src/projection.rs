@@ -65,7 +65,7 @@ impl Projection {
         self.visible.fetch_max(sequence + 1);
     }
 
-    /// The moment between the last row and the next: called by the writer, between batches.
+    /// The moment between the last row and the next: between two batches, if the writer asks.
     pub fn now(&self) -> SeqNo {
         self.sequence.get()
     }

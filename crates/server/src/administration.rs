@@ -24,7 +24,7 @@ pub trait Administration: Send + Sync + 'static {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ImportOutcome>;
 
-    /// Writes all edges, as of now.
+    /// Writes all edges, or all comments, as of now. Answers how many.
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
 
     /// Compares everything derived with the edges themselves, and repairs it if asked to.
@@ -32,6 +32,11 @@ pub trait Administration: Send + Sync + 'static {
 
     /// Writes a backup of the whole store, as of now.
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
+
+    /// Merges all files of the store, so that nothing is left of what was replaced.
+    fn compact(&self) -> Result<()> {
+        Err(MISSING)
+    }
 }
 
 /// Nothing to administer: every wish is refused as not available. For a graph that lives in a test.
@@ -119,9 +124,21 @@ pub struct ImportOutcome {
     pub position: Position,
 }
 
+/// What a file is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExportContent {
+    /// All edges.
+    #[default]
+    Edges,
+    /// All comments, tombstones among them, with their texts unless they were purged.
+    Comments,
+}
+
 /// What to export.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportRequest {
+    /// What.
+    pub content: ExportContent,
     /// The format to write.
     pub format: FileFormat,
 }

@@ -21,10 +21,10 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest,
-    NoAdministration, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
+    ImportRequest, NoAdministration, Progress, VerifyOutcome,
 };
-pub use limits::{Budget, LimitSettings, Limits, Rate, RateState};
+pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Door, Service};
 pub use tls::{Tls, TlsSettings};

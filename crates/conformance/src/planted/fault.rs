@@ -347,6 +347,31 @@ faults! {
     /// Where the inbox ends, the feed goes on with the next older millisecond.
     FeedSkipsWhereInboxEnds,
 
+    /// Nothing is ever taken from the old end of an inbox.
+    InboxGrows,
+    /// Posts that are pulled are in inboxes, too; pages show them once.
+    InboxHasPulled,
+    /// What is delivered again is in an inbox twice; pages show it once.
+    InboxHasTwice,
+    /// Everybody's posts are in an inbox; pages leave out what is not followed.
+    InboxOfEverybody,
+    /// The entries of an inbox run from old to new.
+    InboxFromOldToNew,
+    /// An inbox that was trimmed says that nothing is missing.
+    InboxSaysItIsWhole,
+    /// An inbox says that it has everything while the newest event is not delivered.
+    InboxClaimsUndelivered,
+    /// Everybody has an inbox, and looking at it makes it.
+    InboxWithoutReading,
+    /// Until the inbox that was forgotten is made again, a page is empty.
+    InboxTakesPageAlong,
+    /// An inbox that has too much is emptied.
+    TrimmedInboxIsEmpty,
+    /// Forgetting an inbox leaves it where it is.
+    ForgottenInboxStays,
+    /// An inbox that was forgotten is not made again.
+    ForgottenInboxIsNotMade,
+
     /// After a restart `since` may go back.
     RestartForgetsFloor,
     /// The newest write does not survive a restart.

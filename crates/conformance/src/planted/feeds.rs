@@ -38,12 +38,12 @@ impl Restarted {
 
 /// The pushed posts of those whom a user follows, in the order in which they came.
 #[derive(Debug, Default)]
-struct Inbox {
-    entries: Vec<PostKey>,
+pub(super) struct Inbox {
+    pub entries: Vec<PostKey>,
     /// It has everything that is newer than this, and all there is without it.
-    watermark: Option<PostKey>,
+    pub watermark: Option<PostKey>,
     /// Authors that were followed before.
-    followed: BTreeSet<Id>,
+    pub followed: BTreeSet<Id>,
 }
 
 impl Planted {
@@ -52,6 +52,9 @@ impl Planted {
             let heard = model.changes.len().saturating_sub(1);
             let before = Model::replay(model.changes[..heard].iter().cloned());
             return before.feed(of, after, limit);
+        }
+        if self.fault == Fault::InboxTakesPageAlong && self.aside().forgotten.remove(&of) {
+            return Vec::new();
         }
         let inbox = self.inbox(model, of);
         let mut posts = self.pushed(model, of, &inbox);
@@ -161,9 +164,14 @@ impl Planted {
 
     /// The inbox of a user who has read its feed from the beginning.
     fn inbox(&self, model: &Model, of: Id) -> Inbox {
+        self.hear_all(Inbox::default(), Model::default(), model, of)
+    }
+
+    /// Brings an inbox up to date, which has heard of everything in `past`.
+    pub(super) fn hear_all(&self, mut inbox: Inbox, mut past: Model, model: &Model, of: Id) -> Inbox {
         let restarted = self.aside().restarted.clone();
-        let (mut inbox, mut past) = (Inbox::default(), Model::default());
-        for (index, change) in model.changes.iter().enumerate() {
+        let heard = past.changes.len();
+        for (index, change) in model.changes.iter().enumerate().skip(heard) {
             if self.fault == Fault::RestartForgetsWatermark && restarted.lengths.contains(&index) {
                 inbox.watermark = None;
             }
@@ -179,14 +187,19 @@ impl Planted {
     /// Brings an inbox up to date with a change; `past` has it already.
     fn hear(&self, inbox: &mut Inbox, past: &Model, of: Id, (change, restarted): (&Change, &Restarted)) {
         match &change.body {
-            ChangeBody::Posted { post, delivery } if self.follows(past, of, post.author) => {
+            ChangeBody::Posted { post, delivery }
+                if self.fault == Fault::InboxOfEverybody || self.follows(past, of, post.author) =>
+            {
                 let forgotten = self.fault == Fault::RestartForgetsUndelivered
                     && restarted.undelivered.contains(&post.id);
-                if (*delivery == Delivery::Push || self.fault == Fault::FeedPushesPulled) && !forgotten {
+                let pulled_too = matches!(self.fault, Fault::FeedPushesPulled | Fault::InboxHasPulled);
+                if (*delivery == Delivery::Push || pulled_too) && !forgotten {
                     self.deliver(inbox, post.key());
                 }
                 let again = match self.fault {
-                    Fault::FeedRedeliveryDoubles => change.position.0.is_multiple_of(3),
+                    Fault::FeedRedeliveryDoubles | Fault::InboxHasTwice => {
+                        change.position.0.is_multiple_of(3)
+                    }
                     Fault::RestartDeliversAgain => restarted.undelivered.contains(&post.id),
                     _ => false,
                 };
@@ -216,6 +229,12 @@ impl Planted {
             return;
         }
         inbox.entries.push(key);
+        if self.fault == Fault::InboxGrows {
+            return;
+        }
+        if self.fault == Fault::TrimmedInboxIsEmpty && inbox.entries.len() > INBOX_ENTRIES {
+            inbox.watermark = inbox.entries.drain(..).min();
+        }
         while inbox.entries.len() > INBOX_ENTRIES {
             if self.fault == Fault::FeedTrimsByArrival {
                 inbox.entries.remove(0);

@@ -6,6 +6,7 @@
 
 mod fault;
 mod feeds;
+mod inboxes;
 mod limit;
 mod overlap;
 mod posts;
@@ -48,6 +49,8 @@ struct Aside {
     cached: BTreeMap<(EdgeKind, Edge), bool>,
     /// Users that a write is busy with.
     locked: BTreeSet<Id>,
+    /// Whose inbox was forgotten.
+    forgotten: BTreeSet<Id>,
     /// What a restart did to inboxes.
     restarted: feeds::Restarted,
 }

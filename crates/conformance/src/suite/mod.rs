@@ -1,15 +1,17 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
-//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest` and `kinfolk_core::feed`
-//! has a case. Every run of a case gets a fresh store, and waits with `visible` after a write before it reads.
+//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest`, `kinfolk_core::feed` and
+//! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and waits with `visible` after a write before it reads.
 
 mod authored;
 mod candidates;
+mod comments;
 mod common;
 mod everyone;
 mod feed;
 mod feed_walks;
 mod friends;
+mod inbox;
 mod limit;
 mod lists;
 mod log;
@@ -124,6 +126,8 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         posting::cases(),
         feed::cases(),
         feed_walks::cases(),
+        inbox::cases(),
+        comments::cases(),
     ]
     .concat()
 }

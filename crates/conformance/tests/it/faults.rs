@@ -170,6 +170,28 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::FeedShowsUnfollowed, "an_unfollow_takes_posts_out"),
     (Fault::FeedFilteredAfterPaging, "an_unfollow_takes_posts_out"),
     (Fault::FeedSkipsWhereInboxEnds, FEED_HISTORIES),
+    (Fault::InboxGrows, "an_inbox_is_trimmed_from_the_old_end"),
+    (Fault::InboxHasPulled, "an_inbox_has_nothing_that_is_pulled"),
+    (Fault::InboxHasTwice, "an_inbox_is_trimmed_from_the_old_end"),
+    (Fault::InboxOfEverybody, "an_inbox_has_what_is_pushed"),
+    (Fault::InboxFromOldToNew, "an_inbox_is_made_of_the_newest"),
+    (Fault::InboxSaysItIsWhole, "an_inbox_is_made_of_the_newest"),
+    (Fault::InboxClaimsUndelivered, "an_inbox_keeps_its_promises_meanwhile"),
+    (Fault::InboxWithoutReading, "who_has_not_read_has_no_inbox"),
+    (Fault::InboxTakesPageAlong, "an_inbox_can_be_forgotten_at_any_time"),
+    (Fault::TrimmedInboxIsEmpty, "an_inbox_is_trimmed_from_the_old_end"),
+    (Fault::ForgottenInboxStays, "an_inbox_can_be_forgotten_at_any_time"),
+    (Fault::ForgottenInboxIsNotMade, "what_is_gone_is_gone_from_an_inbox_that_is_made_again"),
+    // These besides, to show that an inbox is looked at after a follow, in the past, at the threshold and after a restart.
+    (Fault::FeedFollowBringsNothing, "a_follow_brings_posts_into_an_inbox"),
+    (Fault::FeedBackfillLeavesHole, "a_follow_brings_posts_into_an_inbox"),
+    (Fault::FeedRefollowLeavesHole, "a_follow_again_makes_no_hole_in_an_inbox"),
+    (Fault::FeedIgnoresPast, "an_inbox_of_posts_from_the_past"),
+    (Fault::FeedDropsPast, "an_inbox_of_posts_from_the_past"),
+    (Fault::FeedTrimsByArrival, "an_inbox_of_posts_from_the_past"),
+    (Fault::FeedPushesPulled, "an_inbox_has_nothing_that_is_pulled"),
+    (Fault::FeedMixesKinds, "an_inbox_knows_only_follows"),
+    (Fault::InboxClaimsUndelivered, CONCURRENT_FEEDS),
     // These besides, to show that feeds of several threads can fail too.
     (Fault::FeedEndsWithInbox, CONCURRENT_FEEDS),
     (Fault::FeedCrossingLoses, CONCURRENT_FEEDS),
@@ -219,9 +241,9 @@ fn run(test: &str, fault: Fault) {
     match test {
         HISTORIES => histories(&make, Some(&ModelStore::reopen), 30, SEED),
         CONCURRENT_HISTORIES => concurrent_histories(&make, 3, SEED),
-        FEED_HISTORIES => feed_histories(&make, Some(&ModelStore::reopen), 200, SEED),
+        FEED_HISTORIES => feed_histories(&make, Some(&ModelStore::reopen), 2000, SEED),
         FEED_RESTARTS => feed_restarts(&make, &ModelStore::reopen),
-        CONCURRENT_FEEDS => concurrent_feeds(&make, 3, SEED),
+        CONCURRENT_FEEDS => concurrent_feeds(&make, 6, SEED),
         case => suite::run_case_in(case, setting, &make),
     }
 }
@@ -260,7 +282,9 @@ fn random_histories_find_the_faults_of_feeds() {
     let _turn = one_at_a_time();
     let is_of_feeds = |fault: &&Fault| {
         let name = format!("{fault:?}");
-        ["Post", "Made", "Delivery", "Deletion", "Feed"].iter().any(|family| name.starts_with(family))
+        ["Post", "Made", "Delivery", "Deletion", "Feed", "Inbox"]
+            .iter()
+            .any(|family| name.starts_with(family))
     };
     let found = |fault: Fault| quietly(|| run(FEED_HISTORIES, fault)).is_err();
     let missed: Vec<_> = Fault::ALL.iter().filter(is_of_feeds).filter(|&&fault| !found(fault)).collect();

@@ -5,7 +5,8 @@ mod faults;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use kinfolk_conformance::{
-    ModelStore, SEED, concurrent_feeds, concurrent_histories, feed_histories, feed_restarts, histories, suite,
+    ModelStore, SEED, comment_histories, comment_restarts, concurrent_comments, concurrent_feeds,
+    concurrent_histories, feed_histories, feed_restarts, histories, suite,
 };
 
 /// The test of faults silences panics, which it expects by the hundred, for the whole process: the others wait,
@@ -36,6 +37,15 @@ fn the_model_passes_the_histories_of_feeds() {
     feed_histories(&ModelStore::new, None, 100, SEED);
     feed_restarts(&ModelStore::new, &ModelStore::reopen);
     concurrent_feeds(&ModelStore::new, 20, SEED);
+}
+
+#[test]
+fn the_model_passes_the_histories_of_comments() {
+    let _turn = one_at_a_time();
+    comment_histories(&ModelStore::new, Some(&ModelStore::reopen), 3_000, SEED);
+    comment_histories(&ModelStore::new, None, 100, SEED);
+    comment_restarts(&ModelStore::new, &ModelStore::reopen);
+    concurrent_comments(&ModelStore::new, 20, SEED);
 }
 
 #[test]

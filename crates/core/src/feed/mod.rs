@@ -4,6 +4,6 @@ mod model;
 mod operations;
 mod ports;
 
-pub use model::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
+pub use model::{Delivery, Inbox, NewPost, Post, PostKey, PostState, Posted, Removed};
 pub use operations::{FeedSettings, PostPage, WrittenPost};
-pub use ports::{FeedStore, PostStore};
+pub use ports::{FeedStore, InboxStore, PostStore};

@@ -101,3 +101,14 @@ pub struct Removed {
     /// Whether it was there.
     pub changed: bool,
 }
+
+/// What is kept ready of a user's feed: the newest posts that were pushed to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inbox {
+    /// The posts, from new to old.
+    pub entries: Vec<PostKey>,
+    /// Nothing is missing that is as new as this key or newer; without one, nothing at all.
+    pub complete_from: Option<PostKey>,
+    /// What was written up to here is delivered.
+    pub as_of: Position,
+}

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{NewPost, Post, PostKey, PostState, Posted, Removed};
+use super::{Inbox, NewPost, Post, PostKey, PostState, Posted, Removed};
 use crate::graph::EdgeStore;
 use crate::{Id, Result};
 
@@ -65,4 +65,30 @@ pub trait FeedStore: PostStore {
         after: Option<PostKey>,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<Post>>> + Send;
+}
+
+/// Keeps inboxes, which make the pages of [`FeedStore`] quick. What a page says does not depend on them.
+///
+/// # Contract
+/// - **Complete from its key on, always**: a post is an entry if it is there, is delivered by [`super::Delivery::Push`], was
+///   registered at `as_of` or before, is as new as `complete_from` or newer, and its author has been followed since `as_of` or
+///   longer. Also when a follow has just brought posts in, when entries were trimmed, when the author has crossed the
+///   threshold, and after a restart. What was written later may have changed it or not, also a moment before it
+///   is visible.
+/// - **Catching up**: `as_of` comes to every position that is visible, without anybody reading.
+/// - **Nothing else**: an entry is a post that is delivered by push, of one whom the user follows or has followed. It is there
+///   once, from new to old, and not older than `complete_from`. A post that was deleted, or whose author is not followed
+///   any more, may stay an entry until the inbox is made again: pages look at every post, and leave it out.
+/// - **Bounded**: there are never more entries than the setting allows. What is too much goes from the old end, no more of it than
+///   that, and `complete_from` is then the oldest that is left.
+/// - **Made by reading**: a page makes the inbox of one who follows somebody, of the newest posts that are pushed, as many as it
+///   may hold (or fewer, where very many that are pulled lie in between). Who has never read has none; looking at it is not reading.
+/// - **Dispensable**: an inbox can be gone at any time. No page is another without it, and the next one makes it again. What was
+///   forgotten is gone at once; after a restart it may be back, and is then as right as any.
+pub trait InboxStore: FeedStore {
+    /// A user's inbox, if there is one.
+    fn inbox(&self, of: Id) -> impl Future<Output = Result<Option<Inbox>>> + Send;
+
+    /// Drops a user's inbox, if there is one.
+    fn forget_inbox(&self, of: Id) -> impl Future<Output = Result<()>> + Send;
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Id, IdKind, Position, Result, Timestamp};
+use crate::{Error, Id, IdKind, Position, Result, Timestamp};
 
 /// What comments can be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,9 +72,15 @@ pub struct CommentId(pub u128);
 impl CommentId {
     /// Reads an id.
     pub fn parse(text: &str) -> Result<Self> {
-        match IdKind::Uuid.parse(text)? {
-            Id::Uuid(value) => Ok(Self(value)),
-            Id::Integer(value) => Ok(Self(value.into())),
+        match IdKind::Uuid.parse(text) {
+            Ok(Id::Uuid(value)) => Ok(Self(value)),
+            Ok(Id::Integer(value)) => Ok(Self(value.into())),
+            // Whatever ids users have in this deployment.
+            Err(Error::InvalidId { given, .. }) => {
+                let reason = "the id of a comment is a UUID such as 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+                Err(Error::InvalidId { given, reason })
+            }
+            Err(other) => Err(other),
         }
     }
 }

@@ -105,7 +105,7 @@ impl Snapshot {
             edges: EdgeKind::ALL.map(edges).into(),
             edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
             posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
-            threads: store.has(Content::Comments).then(|| store.threads.snapshot()).transpose()?,
+            threads: store.has(Content::Comments).then(|| store.threads.snapshot()),
         })
     }
 

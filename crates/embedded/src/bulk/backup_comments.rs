@@ -6,7 +6,6 @@
 //! block of kind 260, older texts:      id | version u32 | length u32 | text as in the tree of comments
 //! block of kind 261, idempotency keys: author | hash of the key, 16 bytes | id | at u48
 //! block of kind 262, locked threads:   parent
-//! block of kind 263, the newest id that the store made, if it made one: id
 //! ```
 //!
 //! Lengths and versions are little-endian, everything else is as in the tree.
@@ -23,7 +22,6 @@ const COMMENTS: u32 = 259;
 const VERSIONS: u32 = 260;
 const KEYS: u32 = 261;
 const LOCKED: u32 = 262;
-const NEWEST_MADE: u32 = 263;
 
 /// Writes all comments.
 pub fn write(
@@ -66,11 +64,7 @@ pub fn write(
         push_parent(&mut out.block, parent?);
         out.close_if_full(LOCKED)?;
     }
-    out.close_if_any(LOCKED)?;
-    if let Some(id) = threads.newest_made {
-        raw::push_id(&mut out.block, id);
-    }
-    out.close_if_any(NEWEST_MADE)
+    out.close_if_any(LOCKED)
 }
 
 fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
@@ -106,10 +100,6 @@ pub fn restore(
     let comment_keys = blocks(KEYS, "restoring keys of comments", put_key)?;
     blocks(LOCKED, "restoring locks", put_lock)?;
     backup.totals = Totals { comments, versions, comment_keys, ..backup.totals };
-    while let Some(bytes) = backup.block(NEWEST_MADE)? {
-        let id = raw::read_id(IdKind::Uuid, &bytes).ok_or_else(|| backup.damaged())?;
-        threads.put_newest_made(id);
-    }
     flush(threads, position)
 }
 

@@ -110,7 +110,7 @@ fn take_out(store: &Store, follower: Id, followee: Id) -> Result<()> {
     if store.index.contains(EdgeKind::Follow, Edge { follower, followee }) {
         return Ok(());
     }
-    let Some(inbox) = store.feeds.inboxes.read(follower, 0) else { return Ok(()) };
+    let Some(inbox) = store.feeds.inboxes.look(follower) else { return Ok(()) };
     let mut theirs = Vec::new();
     for key in inbox.keys().chunks(store.feeds.inboxes.capacity().key_len) {
         let Some(post) = unpack(store.identity.ids, key) else { continue };

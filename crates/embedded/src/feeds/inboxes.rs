@@ -124,7 +124,8 @@ impl Inboxes {
         }
     }
 
-    fn forget(&self, of: Id) {
+    /// Drops a user's inbox, if there is one: the next page fills it again.
+    pub fn forget(&self, of: Id) {
         if let Some(inbox) = self.shard(of).remove(&of) {
             self.dropped(&inbox);
         }
@@ -151,6 +152,11 @@ impl Inboxes {
         let inbox = shard.get_mut(&of).filter(|inbox| !inbox.is_filling())?;
         inbox.seen_at = inbox.seen_at.max(now);
         Some(inbox.clone())
+    }
+
+    /// A copy of a user's inbox, for one who is not the user.
+    pub fn look(&self, of: Id) -> Option<Inbox> {
+        self.read(of, 0)
     }
 
     /// Drops all: they are filled again when their users come.

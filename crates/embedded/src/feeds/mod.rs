@@ -10,6 +10,7 @@ mod inbox;
 mod inboxes;
 mod merge;
 mod page;
+mod port;
 mod snapshot;
 
 use std::sync::Arc;

@@ -23,7 +23,8 @@ use crate::store::Store;
 use crate::writer::{Command, Writer};
 
 /// How often it looks whether texts are due.
-const TICK: Duration = Duration::from_secs(10);
+const TICK_MIN: Duration = Duration::from_secs(1);
+const TICK_MAX: Duration = Duration::from_secs(60);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
 type Unerased = (CommentId, Timestamp, Vec<Position>);
@@ -51,7 +52,7 @@ impl Embedded {
 /// it asks the writer, which may be waiting for other background work.
 pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     maintenance::yield_to_others();
-    while store.erasing.wait(TICK.min(store.settings.erase_after)) {
+    while store.erasing.wait(store.settings.erase_after.clamp(TICK_MIN, TICK_MAX)) {
         match erase_if_due(store, commands, clock.now()) {
             Ok(0) | Err(Error::Closed) => {}
             Ok(comments) => tracing::info!(comments, "purged texts were erased from all files"),

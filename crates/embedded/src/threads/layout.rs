@@ -18,8 +18,6 @@ pub const KEY: u8 = 6;
 pub const STATE: u8 = 7;
 pub const REPLY_COUNT: u8 = 8;
 pub const UNERASED: u8 = 9;
-/// The key of the row with the newest id that the store made.
-pub const NEWEST_MADE_KEY: [u8; 1] = [10];
 
 const STATUS: u8 = 3;
 const WITH_REPLY_TO: u8 = 4;

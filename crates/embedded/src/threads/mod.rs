@@ -11,7 +11,6 @@
 //! 7u8 | parent                    -> count u64 | locked u8         a thread as a whole
 //! 8u8 | id                        -> count u64                     how many direct replies there are, if there are any
 //! 9u8 | id                        -> at u48 | positions u64…       purged, but still in files: since when, and where in the log
-//! 10u8                            -> id                            the newest that the store made
 //! ```
 //!
 //! Everything is big-endian; `!` is the bitwise complement; a parent is its kind u8 and its id. A record is
@@ -42,7 +41,6 @@ pub use verify::Place;
 
 use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
 use crate::projection::Projection;
-use crate::raw;
 use crate::remembered::RememberedKeys;
 use crate::rows::Shared;
 
@@ -62,7 +60,6 @@ pub struct ThreadsSnapshot {
     pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
     pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
     pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
-    pub newest_made: Option<Id>,
 }
 
 impl Threads {
@@ -114,7 +111,8 @@ impl Threads {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        let prefix = layout::thread_prefix(parent);
+        // As of one moment: a comment that is edited meanwhile is met once.
+        let (prefix, moment) = (layout::thread_prefix(parent), self.tree.now());
         let after = after.map(|id| layout::record_key(parent, id));
         let read = |row: Result<(UserKey, UserValue)>| {
             let (parent, id, record) = self.read_record(&row?)?;
@@ -122,11 +120,11 @@ impl Threads {
         };
         match order {
             ThreadOrder::Oldest => {
-                let rows = self.tree.rows(&prefix, (after.as_deref(), None), SeqNo::MAX);
+                let rows = self.tree.rows(&prefix, (after.as_deref(), None), moment);
                 rows.take(limit).map(read).collect()
             }
             ThreadOrder::Newest => {
-                let rows = self.tree.rows(&prefix, (None, after.as_deref()), SeqNo::MAX);
+                let rows = self.tree.rows(&prefix, (None, after.as_deref()), moment);
                 rows.rev().take(limit).map(read).collect()
             }
         }
@@ -210,8 +208,8 @@ impl Threads {
 
     /// The newest id that the store made, if it ever made one.
     pub fn newest_made(&self) -> Result<Option<Id>> {
-        let value = self.tree.get(layout::NEWEST_MADE_KEY)?;
-        value.map(|value| raw::read_id(IdKind::Uuid, &value).ok_or_else(damaged)).transpose()
+        let newest = self.tree.rows(&[layout::PLACE], (None, None), SeqNo::MAX).next_back().transpose()?;
+        newest.map(|(key, _)| Ok(Id::Uuid(layout::read_tagged(&key).ok_or_else(damaged)?.0))).transpose()
     }
 
     /// Whether a version of a comment is what an active comment says.
@@ -249,7 +247,6 @@ impl Threads {
                 if let Some(hash) = key {
                     self.put_key((place.author, *hash, place.id, event.at));
                 }
-                self.put_newest_made(Id::Uuid(place.id.0));
                 self.keys.note(event.at);
                 Ok(())
             }
@@ -332,13 +329,6 @@ impl Threads {
         self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
     }
 
-    /// Remembers the newest id that the store made.
-    pub fn put_newest_made(&self, id: Id) {
-        let mut value = Vec::with_capacity(16);
-        raw::push_id(&mut value, id);
-        self.tree.insert(layout::NEWEST_MADE_KEY, value);
-    }
-
     /// Changes what is known of a thread as a whole.
     pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut ThreadState)) -> Result<()> {
         let mut state = self.state(parent)?;
@@ -361,7 +351,7 @@ impl Threads {
     }
 
     /// All comments as of now. Called by the writer, between batches.
-    pub fn snapshot(&self) -> Result<ThreadsSnapshot> {
+    pub fn snapshot(&self) -> ThreadsSnapshot {
         let (ids, now) = (self.ids, self.tree.now());
         let all = |tag: u8| self.tree.rows(&[tag], (None, None), now);
         let versions = all(layout::VERSION).map(|row| {
@@ -385,13 +375,12 @@ impl Threads {
                 Err(error) => Some(Err(error)),
             }
         });
-        Ok(ThreadsSnapshot {
+        ThreadsSnapshot {
             records: Box::new(self.records(now)),
             versions: Box::new(versions),
             keys: Box::new(keys),
             locked: Box::new(locked),
-            newest_made: self.newest_made()?,
-        })
+        }
     }
 }
 

@@ -104,7 +104,10 @@ impl ThreadStore for Embedded {
         let (store, (done, outcome)) = (self.clone(), oneshot::channel());
         // It may rewrite much: on a thread of its own, so that nobody's request waits behind it.
         spawn("kinfolk-erase", move || {
-            let _ = done.send(store.erase());
+            let outcome = store.erase();
+            // Whoever is told may close the store.
+            drop(store);
+            let _ = done.send(outcome);
         })?;
         outcome.await.map_err(|_| kinfolk_core::Error::Closed)?
     }

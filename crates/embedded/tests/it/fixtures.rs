@@ -8,9 +8,9 @@
 //! pulled from the third on; user 2 has two posts under the keys "first" and "second". Up to the deletion of 103 all is in
 //! row files, the rest only in the log.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
@@ -25,15 +25,22 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 pub fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+    try_copy(from, to).unwrap();
+}
+
+/// Copies a folder from which files may go meanwhile.
+pub fn try_copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &target);
+        if entry.file_type()?.is_dir() {
+            try_copy(&entry.path(), &target)?;
         } else {
-            fs::copy(entry.path(), target).unwrap();
+            fs::copy(entry.path(), target)?;
         }
     }
+    Ok(())
 }
 
 fn id(ids: IdKind, number: u64) -> Id {

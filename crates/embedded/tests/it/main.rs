@@ -1,7 +1,9 @@
 //! The embedded store through its public interface.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
+mod comments;
 mod conformance;
 mod fixtures;
 mod posts;
 mod store;
+mod stores;

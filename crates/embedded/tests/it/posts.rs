@@ -6,48 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kinfolk_conformance::{Model, SimulatedClock, block_on};
+use kinfolk_conformance::{Model, block_on};
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, PostStore, Posted};
 use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
-use tempfile::TempDir;
 
 use crate::fixtures::copy;
+use crate::stores::{Store, busy, in_both_kinds};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// A store and its clock; `Store::killed` opens what a kill at this moment would leave.
-struct Store {
-    folder: TempDir,
-    clock: Arc<SimulatedClock>,
-    settings: Settings,
-    open: Embedded,
-}
-
 impl Store {
-    fn new(ids: IdKind, settings: Settings) -> Self {
-        let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(SimulatedClock::default()));
-        let shared: Arc<dyn Clock> = clock.clone();
-        let open = Embedded::create_with_clock(folder.path(), ids, settings.clone(), shared).unwrap();
-        Self { folder, clock, settings, open }
-    }
-
-    fn reopened(self) -> Self {
-        let Self { folder, clock, settings, open } = self;
-        open.close().unwrap();
-        let open = Embedded::open_with_clock(folder.path(), settings.clone(), clock.clone()).unwrap();
-        Self { folder, clock, settings, open }
-    }
-
-    fn killed(&self) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        copy(self.folder.path(), folder.path());
-        let clock: Arc<dyn Clock> = self.clock.clone();
-        let open = Embedded::open_with_clock(folder.path(), self.settings.clone(), clock).unwrap();
-        Self { folder, clock: self.clock.clone(), settings: self.settings.clone(), open }
-    }
-
     fn register(&self, wish: NewPost) -> Result<Posted> {
         block_on(self.open.register(wish))
     }
@@ -72,35 +42,6 @@ impl Store {
             }
         }
     }
-
-    fn follow(&self, follower: Id, followee: Id) {
-        let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: Edge { follower, followee } }];
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1_000 };
-        self.open.write_blocking(request).unwrap();
-    }
-
-    fn require_sound(&self) {
-        assert_eq!(self.open.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
-    }
-}
-
-/// Everything is written to disk all the time, and the log has many short segments.
-fn busy() -> Settings {
-    Settings {
-        segment_bytes: 2 << 10,
-        flush_rows: 20,
-        flush_post_bytes: 4 << 10,
-        snapshot_events: 50,
-        fan_out_threshold: 3,
-        ..Settings::default()
-    }
-}
-
-fn id(ids: IdKind, number: u64) -> Id {
-    match ids {
-        IdKind::Integer => Id::Integer(number),
-        IdKind::Uuid => Id::Uuid(u128::from(number) << 64 | 9),
-    }
 }
 
 fn wish(author: Id) -> NewPost {
@@ -113,12 +54,6 @@ fn by_id(author: Id, id: Id) -> NewPost {
 
 fn by_key(author: Id, key: &str) -> NewPost {
     NewPost { idempotency_key: Some(key.into()), ..wish(author) }
-}
-
-fn in_both_kinds(test: impl Fn(IdKind, &dyn Fn(u64) -> Id)) {
-    for ids in [IdKind::Integer, IdKind::Uuid] {
-        test(ids, &|number| id(ids, number));
-    }
 }
 
 #[test]

@@ -67,6 +67,7 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         user: limits.user.0,
         changes: limits.changes.0,
         remembered: limits.remembered.0,
+        ..LimitSettings::default()
     };
     let settings = AccessSettings { id_kind, keys_file: auth.keys.clone(), tokens, limits };
     Ok(Access::new(&settings)?)

@@ -65,10 +65,15 @@ impl Caller {
     /// Refuses a caller without a scope.
     pub fn require(&self, scope: Scope) -> Result<()> {
         self.check()?;
-        if self.scopes.contains(scope) && self.standing.scopes().contains(scope) {
+        if self.holds(scope) {
             return Ok(());
         }
         Err(Error::Forbidden { detail: format!("this needs the scope {}", scope.name()) })
+    }
+
+    /// Whether a scope was given to this caller, and not taken back since.
+    pub fn holds(&self, scope: Scope) -> bool {
+        self.scopes.contains(scope) && self.standing.scopes().contains(scope)
     }
 
     /// Who acts: an end user is itself; a service names whom it acts for.

@@ -92,6 +92,15 @@ impl Budget {
         }
     }
 
+    /// Gives back what was taken and then not used.
+    pub fn give_back(&self, cost: u32) {
+        let charge = u64::from(cost).saturating_mul(self.interval.load(Ordering::Relaxed));
+        // A moment that is past is as good as now: more than a full budget is not to be had.
+        let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |full_at| {
+            Some(full_at.saturating_sub(charge))
+        });
+    }
+
     /// The limit and what is left of it; nothing if there is no limit.
     pub fn state(&self) -> Option<RateState> {
         self.state_at(monotonic())
@@ -159,6 +168,19 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(wait(budget.take_at(1, 0)), Duration::from_millis(100));
         }
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_taken_again_and_no_more() {
+        let budget = budget(Rate::per_second(10).with_burst(2));
+        budget.take_at(2, SECOND).unwrap();
+        budget.give_back(1);
+        budget.take_at(1, SECOND).unwrap();
+        assert_eq!(wait(budget.take_at(1, SECOND)), Duration::from_millis(100));
+        budget.give_back(100);
+        budget.take_at(2, SECOND).unwrap();
+        assert!(budget.take_at(1, SECOND).is_err());
+        Budget::unlimited().give_back(1);
     }
 
     #[test]

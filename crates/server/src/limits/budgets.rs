@@ -1,7 +1,8 @@
-//! The budgets of many users, found by id. Memory is bounded: full budgets are forgotten, since a new one is full too.
+//! The budgets of many users or threads, found by id. Memory is bounded: full budgets are forgotten, since a new one is
+//! full too.
 
 use std::collections::HashMap;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
@@ -13,29 +14,32 @@ use super::{Budget, Rate};
 
 const SHARDS: usize = 16;
 
-/// One budget a user. Two connections of a user get the same one.
+/// The budgets of one shard.
+type Shard<K> = HashMap<K, Arc<Budget>, RandomState>;
+
+/// One budget a user, or whatever else is told apart. Two connections of a user get the same one.
 #[derive(Debug)]
-pub(crate) struct Budgets {
+pub(crate) struct Budgets<K = Id> {
     rate: Rate,
     /// Random, so that nobody can choose ids that meet in one shard.
     hasher: RandomState,
-    shards: [Mutex<HashMap<Id, Arc<Budget>, RandomState>>; SHARDS],
+    shards: [Mutex<Shard<K>>; SHARDS],
     shard_entries_max: usize,
 }
 
-impl Budgets {
+impl<K: Copy + Ord + Hash> Budgets<K> {
     /// Budgets of one rate; at most about `remembered` of them.
     pub fn new(rate: Rate, remembered: usize) -> Self {
         let shard_entries_max = remembered.div_ceil(SHARDS).max(8);
         Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
     }
 
-    /// The user's budget.
-    pub fn of(&self, user: Id) -> Arc<Budget> {
+    /// The budget of that one.
+    pub fn of(&self, user: K) -> Arc<Budget> {
         self.of_at(user, monotonic)
     }
 
-    fn of_at(&self, user: Id, now: impl FnOnce() -> u64) -> Arc<Budget> {
+    fn of_at(&self, user: K, now: impl FnOnce() -> u64) -> Arc<Budget> {
         let shard = (self.hasher.hash_one(user) >> 32) as usize % SHARDS;
         let mut budgets = self.shards[shard].lock();
         if let Some(budget) = budgets.get(&user) {
@@ -54,7 +58,7 @@ impl Budgets {
 ///
 /// Full budgets that no connection holds go first. Should that not do, more users are active at once than may be
 /// remembered: those with the most left go, so whoever asks too much stays known.
-fn forget(budgets: &mut HashMap<Id, Arc<Budget>, RandomState>, entries_max: usize, now: u64) {
+fn forget<K: Copy + Ord + Hash>(budgets: &mut Shard<K>, entries_max: usize, now: u64) {
     let is_held = |budget: &Arc<Budget>| Arc::strong_count(budget) > 1;
     budgets.retain(|_, budget| is_held(budget) || budget.full_at() > now);
     let kept = entries_max - entries_max / 8;

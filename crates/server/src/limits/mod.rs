@@ -1,17 +1,21 @@
-//! How often a caller may ask, and how often an actor may change the graph. Who they are is not decided here.
+//! How often a caller may ask, how often an actor may change the graph, and how often threads may be written to. Who they
+//! are is not decided here.
 //!
-//! A caller's own limit is the [`Budget`] that it carries. The limit on changes belongs to the actor, whoever acts
-//! for it: a service that follows on behalf of a user spends that user's budget as well as its own.
+//! A caller's own limit is the [`Budget`] that it carries. The limits on changes and comments belong to the actor, whoever
+//! acts for it: a service that follows on behalf of a user spends that user's budget as well as its own.
 //!
 //! With authentication off all limits are off: nobody is known, so nobody can be told apart.
 
 mod budget;
 mod budgets;
+mod comments;
 mod rate;
 mod toll;
 
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
+pub use comments::Taken;
+use kinfolk_core::thread::Parent;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
 pub(crate) use toll::Toll;
@@ -23,35 +27,53 @@ pub struct LimitSettings {
     pub key: Option<Rate>,
     /// Requests of an end user, over all of its connections.
     pub user: Option<Rate>,
-    /// Follows, unfollows, dismissals, posts and their deletions of one actor, whoever acts for it.
+    /// Follows, unfollows, dismissals, posts and their deletions, and edits and deletions of comments, of one actor,
+    /// whoever acts for it.
     pub changes: Option<Rate>,
-    /// So many users and so many actors are remembered. Past that, those nearest to a full budget are forgotten.
+    /// New comments of one author, whoever acts for it.
+    pub author_comments: Option<Rate>,
+    /// New comments in one thread, whoever writes them.
+    pub parent_comments: Option<Rate>,
+    /// So many users, actors, authors and threads each are remembered. Past that, those nearest to a full budget are
+    /// forgotten.
     pub remembered: usize,
 }
 
 impl Default for LimitSettings {
     /// Services are trusted. A person taps some dozens of times a second at most, and a thousand follows in an hour
-    /// is what large networks allow before they call it churn; the burst lets a new user follow a starter list.
+    /// is what large networks allow before they call it churn; the burst lets a new user follow a starter list. Nobody
+    /// writes a comment every other second for long. A hundred a second is more than people can read, and still leaves
+    /// room for the one thread that everybody writes to.
     fn default() -> Self {
         Self {
             key: None,
             user: Some(Rate::per_second(50).with_burst(100)),
             changes: Some(Rate::per_hour(1_000).with_burst(400)),
+            author_comments: Some(Rate::per_minute(30)),
+            parent_comments: Some(Rate::per_second(100).with_burst(1_000)),
             remembered: 100_000,
         }
     }
 }
 
-/// The limits that are not a caller's own: how often one actor may change something. The default is no limit.
+/// The limits that are not a caller's own: how often one actor may change something, and how often a thread may be written
+/// to. The default is no limit.
 #[derive(Debug, Default)]
 pub struct Limits {
     changes: Option<Budgets>,
+    authors: Option<Budgets>,
+    parents: Option<Budgets<Parent>>,
 }
 
 impl Limits {
     /// Limits as set. [`crate::Access::limits`] makes the right ones for whoever may ask.
     pub fn new(settings: &LimitSettings) -> Self {
-        Self { changes: settings.changes.map(|rate| Budgets::new(rate, settings.remembered)) }
+        let LimitSettings { changes, author_comments, parent_comments, remembered, .. } = *settings;
+        Self {
+            changes: changes.map(|rate| Budgets::new(rate, remembered)),
+            authors: author_comments.map(|rate| Budgets::new(rate, remembered)),
+            parents: parent_comments.map(|rate| Budgets::new(rate, remembered)),
+        }
     }
 
     /// Takes one change by an actor out of its budget.

@@ -25,6 +25,11 @@ impl Rate {
         Self::new(count, 1)
     }
 
+    /// So many in a minute.
+    pub fn per_minute(count: u32) -> Self {
+        Self::new(count, 60)
+    }
+
     /// So many in an hour.
     pub fn per_hour(count: u32) -> Self {
         Self::new(count, 3_600)

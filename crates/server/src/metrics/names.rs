@@ -89,12 +89,21 @@ operations! {
     /// One post, or those of a user.
     Posts = "posts",
     Feed = "feed",
+    /// Writing a comment.
+    Comment = "comment",
+    EditComment = "edit_comment",
+    DeleteComment = "delete_comment",
+    /// Removing and purging comments, locking threads.
+    Moderate = "moderate",
+    /// One comment or its history, those of a thread or of a user.
+    Comments = "comments",
     Changes = "changes",
     ChangesStream = "changes_stream",
     Import = "import",
     Export = "export",
     Verify = "verify",
     Backup = "backup",
+    Compact = "compact",
     /// Suggestions for everyone.
     Suggest = "suggest",
     /// Anything about the connection or the server itself.

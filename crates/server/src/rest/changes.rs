@@ -6,14 +6,16 @@ use std::sync::Arc;
 use axum::response::IntoResponse;
 use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody};
+use kinfolk_core::thread::{CommentId, CommentStatus, Parent, ThreadChange};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
 
+use super::comments::ParentId;
 use super::endpoint::Endpoint;
 use super::extract::Call;
-use super::json::{Json, Moment, UserId, as_optional_text, as_text};
+use super::json::{CommentName, Json, Moment, UserId, as_optional_text, as_text};
 use super::problem::Answered;
 use super::query::Query;
 use super::routes::Routes;
@@ -48,7 +50,9 @@ pub struct Changes {
 pub struct Item {
     /// Its place in the log.
     position: u64,
-    /// What happened: `follow`, `unfollow`, `dismiss`, `post`, `post_deleted`, `imported`; more may come.
+    /// What happened: `follow`, `unfollow`, `dismiss`, `post`, `post_deleted`, `comment`, `comment_edited`,
+    /// `comment_deleted`, `comment_removed`, `comment_purged`, `comments_locked`, `comments_unlocked`, `imported`; more may
+    /// come.
     #[schema(value_type = String)]
     pub r#type: Cow<'static, str>,
     /// When.
@@ -79,11 +83,15 @@ struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = u64, required = false)]
     edges: Option<u64>,
-    /// Which post.
+    /// Which comment.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    #[schema(value_type = UserId, required = false)]
-    post: Option<Id>,
-    /// Who made the post.
+    #[schema(value_type = CommentName, required = false)]
+    comment: Option<CommentId>,
+    /// Which post, or what a comment was written to.
+    #[serde(flatten)]
+    #[schema(inline)]
+    parent: ParentId,
+    /// Who made the post, or wrote the comment.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
     #[schema(value_type = UserId, required = false)]
     author: Option<Id>,
@@ -99,11 +107,59 @@ struct Fields {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
     #[schema(value_type = Value, required = false)]
     payload: Option<Arc<str>>,
+    /// The comment that a comment answers.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = CommentName, required = false)]
+    reply_to: Option<CommentId>,
+    /// How many comments are above a comment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u8, required = false)]
+    depth: Option<u8>,
+    /// The version that an edit has made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u32, required = false)]
+    version: Option<u32>,
+    /// What the comment says; missing once it was edited again, deleted, removed or purged.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = String, required = false)]
+    body: Option<Arc<str>>,
 }
 
 impl Fields {
     fn of_post(id: Id, author: Id, created_at: Timestamp) -> Self {
-        Self { post: Some(id), author: Some(author), created_at: Some(created_at), ..Self::default() }
+        let parent = Parent::post(id).into();
+        Self { parent, author: Some(author), created_at: Some(created_at), ..Self::default() }
+    }
+
+    fn of_comment(id: CommentId, parent: Parent, author: Id) -> Self {
+        Self { comment: Some(id), parent: parent.into(), author: Some(author), ..Self::default() }
+    }
+}
+
+/// What happened to a thread.
+fn of_thread(change: ThreadChange) -> (&'static str, Fields) {
+    match change {
+        ThreadChange::Written { id, parent, author, reply_to, depth, body } => {
+            let fields = Fields::of_comment(id, parent, author);
+            ("comment", Fields { reply_to, depth: Some(depth), body, ..fields })
+        }
+        ThreadChange::Edited { id, parent, author, version, body } => {
+            let fields = Fields::of_comment(id, parent, author);
+            ("comment_edited", Fields { version: Some(version), body, ..fields })
+        }
+        ThreadChange::Withdrawn { id, parent, author, status } => {
+            let name = match status {
+                CommentStatus::Removed => "comment_removed",
+                CommentStatus::Purged => "comment_purged",
+                // No comment is withdrawn and stays active.
+                CommentStatus::Deleted | CommentStatus::Active => "comment_deleted",
+            };
+            (name, Fields::of_comment(id, parent, author))
+        }
+        ThreadChange::Locked { parent, locked } => {
+            let name = if locked { "comments_locked" } else { "comments_unlocked" };
+            (name, Fields { parent: parent.into(), ..Fields::default() })
+        }
     }
 }
 
@@ -132,7 +188,10 @@ impl From<Change> for Item {
             ChangeBody::PostDeleted { id, author, created_at } => {
                 ("post_deleted".into(), Fields::of_post(id, author, created_at))
             }
-            ChangeBody::Thread(_) => ("comment".into(), Fields::default()),
+            ChangeBody::Thread(change) => {
+                let (name, fields) = of_thread(change);
+                (name.into(), fields)
+            }
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }

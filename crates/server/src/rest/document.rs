@@ -18,7 +18,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::endpoint::{Admission, Endpoint};
-use super::json::{GivenUserId, UserId};
+use super::json::{GivenUserId, UUID_PATTERN, UserId};
 use super::problem::{self, Problem};
 
 const BEARER: &str = "bearer";
@@ -33,13 +33,9 @@ const ANY: &[ErrorCode] = &[
     ErrorCode::TimedOut,
 ];
 const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::Forbidden, ErrorCode::RateLimited];
-const OF_WRITES: &[ErrorCode] = &[
-    ErrorCode::ActorRequired,
-    ErrorCode::TooLarge,
-    ErrorCode::Overloaded,
-    ErrorCode::StorageFull,
-    ErrorCode::ReadOnly,
-];
+const OF_ACTORS: &[ErrorCode] = &[ErrorCode::ActorRequired];
+const OF_WRITES: &[ErrorCode] =
+    &[ErrorCode::TooLarge, ErrorCode::Overloaded, ErrorCode::StorageFull, ErrorCode::ReadOnly];
 const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
 const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 
@@ -88,7 +84,8 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         }
         let mut codes = [ANY, endpoint.refusals].concat();
         codes.extend(has_ids.then_some(OF_PATHS).into_iter().flatten());
-        codes.extend(endpoint.acts.then_some(OF_WRITES).into_iter().flatten());
+        codes.extend(endpoint.acts.then_some(OF_ACTORS).into_iter().flatten());
+        codes.extend(endpoint.changes.then_some(OF_WRITES).into_iter().flatten());
         codes.extend(endpoint.can_be_fresh.then_some(OF_FRESH_READS).into_iter().flatten());
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
@@ -195,8 +192,6 @@ fn id_schema(kind: IdKind) -> Schema {
         .examples([json!(example)])
         .into()
 }
-
-const UUID_PATTERN: &str = "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
 
 fn given_id_schema(kind: IdKind) -> RefOr<Schema> {
     let text = Ref::from_schema_name(UserId::name());

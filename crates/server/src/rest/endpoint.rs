@@ -37,7 +37,7 @@ pub enum Admission {
     /// Callers that hold a scope.
     Holders(Scope),
     /// As [`Admission::Holders`], and of end users only the one whom the path names first or the parameter `viewer`
-    /// names. That is for the route to see to, once it has read them.
+    /// names, or whose comment it is. That is for the route to see to, once it has read them.
     Oneself(Scope),
     /// Services that hold a scope; end users are refused.
     Services(Scope),
@@ -70,7 +70,9 @@ pub struct Endpoint {
     pub operation: Operation,
     /// Who may call it.
     pub admission: Admission,
-    /// Whether it changes something in the name of an actor.
+    /// Whether it changes something.
+    pub changes: bool,
+    /// Whether it does so in the name of an actor.
     pub acts: bool,
     /// Whether the answer can be asked to be as fresh as a token says.
     pub can_be_fresh: bool,
@@ -86,6 +88,7 @@ impl Endpoint {
         Self {
             operation: Operation::Other,
             admission: Admission::Everybody,
+            changes: false,
             acts: false,
             can_be_fresh: false,
             is_long: false,
@@ -106,7 +109,13 @@ impl Endpoint {
 
     /// Changes the graph for an actor.
     pub const fn write(operation: Operation) -> Self {
-        Self { operation, admission: Admission::Holders(Scope::Write), acts: true, ..Self::open() }
+        let admission = Admission::Holders(Scope::Write);
+        Self { operation, admission, changes: true, acts: true, ..Self::open() }
+    }
+
+    /// Acts on what others have written, in nobody's name.
+    pub const fn moderate(operation: Operation) -> Self {
+        Self { operation, admission: Admission::Holders(Scope::Moderate), changes: true, ..Self::open() }
     }
 
     /// Reads what belongs to no user.

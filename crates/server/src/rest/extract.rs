@@ -10,12 +10,13 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use kinfolk_core::thread::{CommentId, Viewer};
 use kinfolk_core::{Error, Id, IdKind, Result};
 
 use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
-use crate::access::Caller;
+use crate::access::{Caller, Scope};
 use crate::service::Service;
 
 /// The header that carries consistency tokens, both ways.
@@ -87,13 +88,33 @@ impl<const N: usize, S: Store> FromRequestParts<Shared<S>> for Ids<N> {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let kind = call::<S>(parts)?.id_kind();
-        let params = RawPathParams::from_request_parts(parts, shared).await;
-        let not_text = |_| Error::InvalidRequest { detail: "the path is not valid UTF-8".to_owned() };
-        let params = params.map_err(not_text)?;
-        let ids: Vec<Id> = params.iter().map(|(_, text)| kind.parse(text)).collect::<Result<_>>()?;
-        let missing = |_| Error::NotFound { detail: "the path does not have its ids".to_owned() };
-        Ok(Self(ids.try_into().map_err(missing)?))
+        Ok(Self(path_ids(parts, shared, |text| kind.parse(text)).await?))
     }
+}
+
+/// The comment that the path names.
+pub struct NamedComment(pub CommentId);
+
+impl<S: Store> FromRequestParts<Shared<S>> for NamedComment {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let [id] = path_ids(parts, shared, CommentId::parse).await?;
+        Ok(Self(id))
+    }
+}
+
+async fn path_ids<T, const N: usize, S: Store>(
+    parts: &mut Parts,
+    shared: &Shared<S>,
+    parse: impl Fn(&str) -> Result<T>,
+) -> Result<[T; N]> {
+    let params = RawPathParams::from_request_parts(parts, shared).await;
+    let not_text = |_| Error::InvalidRequest { detail: "the path is not valid UTF-8".to_owned() };
+    let params = params.map_err(not_text)?;
+    let ids: Vec<T> = params.iter().map(|(_, text)| parse(text)).collect::<Result<_>>()?;
+    let missing = |_| Error::NotFound { detail: "the path does not have its ids".to_owned() };
+    ids.try_into().map_err(missing)
 }
 
 /// Who acts.
@@ -117,6 +138,23 @@ impl<S: Store> FromRequestParts<Shared<S>> for NamedActor {
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         let kind = call::<S>(parts)?.id_kind();
         Ok(Self(header(&parts.headers, &ACTOR)?.map(|text| kind.parse(text)).transpose()?))
+    }
+}
+
+/// Who reads comments: an end user is itself, a service may name for whom it asks. Moderators see more.
+pub struct Viewing(pub Viewer);
+
+impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
+        let caller = &call::<S>(parts)?.caller;
+        let user = match caller.actor(named) {
+            Err(Error::ActorRequired) => None,
+            actor => Some(actor?),
+        };
+        Ok(Self(Viewer { user, is_moderator: caller.holds(Scope::Moderate) }))
     }
 }
 

@@ -15,6 +15,10 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::problem::Failure;
 
+/// Matches UUIDs.
+pub const UUID_PATTERN: &str =
+    "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
+
 /// The media type of answers.
 pub const MEDIA_TYPE: &str = "application/json";
 
@@ -83,6 +87,26 @@ impl PartialSchema for GivenUserId {
 impl ToSchema for GivenUserId {
     fn name() -> Cow<'static, str> {
         "GivenUserId".into()
+    }
+}
+
+/// How the id of a comment is documented.
+pub struct CommentName;
+
+impl PartialSchema for CommentName {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(SchemaType::new(Type::String))
+            .description(Some("The id of a comment, whatever ids users have: a UUID of version 7"))
+            .pattern(Some(UUID_PATTERN))
+            .examples([serde_json::json!("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")])
+            .into()
+    }
+}
+
+impl ToSchema for CommentName {
+    fn name() -> Cow<'static, str> {
+        "CommentId".into()
     }
 }
 

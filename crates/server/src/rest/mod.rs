@@ -8,6 +8,7 @@ mod admin;
 mod answer;
 mod changes;
 mod checks;
+mod comments;
 mod connection;
 mod counts;
 mod document;

@@ -74,7 +74,7 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
     let page = Page::take(&mut query)?;
     query.end()?;
     let found = common_page(&call, &of, &page, &fresh).await?;
-    let of: Vec<(&str, Id)> = of.into_iter().map(|id| ("id", id)).collect();
+    let of: Vec<(&str, String)> = of.into_iter().map(|id| ("id", id.to_string())).collect();
     Ok(answer(found, &page, &uri, &of))
 }
 
@@ -104,14 +104,14 @@ async fn known_followers_of<S: Store>(
     let viewer = call.caller.viewer(named.or(actor))?;
     let budget = Some(&*call.caller.budget);
     let found = call.service.known_followers(budget, (viewer, of), page.request(), fresh.as_deref()).await?;
-    Ok(answer(found, &page, &uri, &[("viewer", viewer)]))
+    Ok(answer(found, &page, &uri, &[("viewer", viewer.to_string())]))
 }
 
 async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
     call.service.common(Some(&call.caller.budget), of, page.request(), fresh.as_deref()).await
 }
 
-fn answer(found: OverlapPage, page: &Page, uri: &Uri, of: &[(&str, Id)]) -> Response {
+fn answer(found: OverlapPage, page: &Page, uri: &Uri, of: &[(&str, String)]) -> Response {
     let link = page.link(uri, of, found.next.as_deref());
     let items = found.items.into_iter().map(|id| Member { id }).collect();
     let mut response = Json(CountedPage { count: found.count, items, next: found.next }).into_response();

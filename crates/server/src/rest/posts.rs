@@ -7,6 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kinfolk_core::feed::{NewPost, Post, PostPage, WrittenPost};
+use kinfolk_core::thread::{Parent, ThreadState};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
@@ -78,7 +79,7 @@ pub struct PostWithComments {
     #[serde(flatten)]
     #[schema(inline)]
     post: PostItem,
-    /// How many comments there are.
+    /// How many comments are active.
     comment_count: u64,
     /// Whether no more may be written.
     comments_locked: bool,
@@ -161,8 +162,10 @@ impl IntoResponses for Registered {
     params(("id" = UserId, Path, description = "Which post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let post = call.service.graph.post(id, fresh.as_deref()).await?.into();
-    Ok(Json(PostWithComments { post, comment_count: 0, comments_locked: false }).into_response())
+    let graph = &call.service.graph;
+    let post = graph.post(id, fresh.as_deref()).await?.into();
+    let ThreadState { count, locked } = graph.thread_state(Parent::post(id), None).await?;
+    Ok(Json(PostWithComments { post, comment_count: count, comments_locked: locked }).into_response())
 }
 
 /// Deletes a post of the actor's.
@@ -180,7 +183,7 @@ async fn delete<S: Store>(
 ) -> Answered {
     call.service.limits.take_change(actor)?;
     let (token, changed) = call.service.graph.delete_post(Some(actor), id).await?;
-    Ok((StatusCode::NO_CONTENT, writes::headers(&token, changed)).into_response())
+    Ok(writes::changed(&token, changed))
 }
 
 /// A user's own posts.

@@ -156,15 +156,15 @@ impl Page {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
 
-    /// The header that leads to the next page, if there is one: the same address, with the parameters that say of whom,
-    /// and the cursor.
+    /// The header that leads to the next page, if there is one: the same address, with the parameters that say of whom or
+    /// how, and the cursor.
     pub fn link(
         &self,
         uri: &Uri,
-        of: &[(&str, Id)],
+        of: &[(&str, String)],
         next: Option<&str>,
     ) -> Option<(HeaderName, HeaderValue)> {
-        let of: String = of.iter().map(|(name, id)| format!("{name}={id}&")).collect();
+        let of: String = of.iter().map(|(name, value)| format!("{name}={value}&")).collect();
         let link = format!("<{}?{of}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
         HeaderValue::try_from(link).ok().map(|link| (LINK, link))
     }

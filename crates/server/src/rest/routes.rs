@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, ETAG, LINK, LOCATION, RETRY_AFTER};
 use axum::http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, any};
+use axum::routing::MethodRouter;
 use kinfolk_core::Error;
 use tower::util::option_layer;
 use tower_http::CompressionLevel;
@@ -22,23 +22,12 @@ use utoipa_axum::router::UtoipaMethodRouter;
 use super::endpoint::{Endpoint, guard};
 use super::problem::Failure;
 use super::{
-    Shared, Store, admin, changes, checks, counts, document, extract, json, lists, overlaps, posts,
+    Shared, Store, admin, changes, checks, comments, counts, document, extract, json, lists, overlaps, posts,
     request_id, suggestions, system, writes,
 };
 
 /// Smaller answers are sent as they are: compressing them costs more than it saves.
 const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
-
-/// What will be served one day. Until then clients can tell these from addresses that will never be.
-const LATER: &[(&str, &str)] = &[
-    ("/v1/posts/{id}/comments", "comments"),
-    ("/v1/posts/{id}/comments/lock", "comments"),
-    ("/v1/users/{id}/comments", "comments"),
-    ("/v1/comments/{comment}", "comments"),
-    ("/v1/comments/{comment}/history", "comments"),
-    ("/v1/comments/{comment}/remove", "comments"),
-    ("/v1/comments/{comment}/purge", "comments"),
-];
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
 pub struct Routes<S> {
@@ -76,6 +65,7 @@ pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
         overlaps::routes,
         suggestions::routes,
         posts::routes,
+        comments::routes,
         changes::routes,
         admin::routes,
     ];
@@ -91,9 +81,6 @@ pub fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
     for (path, endpoint, methods) in routes.methods {
         let guard = from_fn_with_state((Arc::clone(shared), endpoint), guard::<S>);
         router = router.route(&path, methods.route_layer(guard));
-    }
-    for &(path, what) in LATER {
-        router = router.route(path, any(async move || Failure(Error::NotAvailable { what })));
     }
     router
         .fallback(not_found)
@@ -129,8 +116,7 @@ fn compression() -> CompressionLayer<impl Predicate> {
 /// Which web pages may call: those of the allowed origins, and of no other.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<_> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
-    let (link, retry_after) = (axum::http::header::LINK, axum::http::header::RETRY_AFTER);
-    let exposed = [extract::TOKEN, extract::CHANGED, request_id::HEADER, link, retry_after];
+    let exposed = [extract::TOKEN, extract::CHANGED, request_id::HEADER, ETAG, LINK, LOCATION, RETRY_AFTER];
     let layer = CorsLayer::new()
         .allow_methods(AllowMethods::mirror_request())
         .allow_headers(AllowHeaders::mirror_request())

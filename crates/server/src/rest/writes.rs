@@ -83,7 +83,12 @@ async fn remove_follower<S: Store>(
 
 /// The answer of a write.
 pub fn done(written: &Written) -> Response {
-    (StatusCode::NO_CONTENT, headers(&written.token, written.changed.contains(&true))).into_response()
+    changed(&written.token, written.changed.contains(&true))
+}
+
+/// The answer of a write that has nothing to show.
+pub fn changed(token: &str, changed: bool) -> Response {
+    (StatusCode::NO_CONTENT, headers(token, changed)).into_response()
 }
 
 /// What every write says about itself.

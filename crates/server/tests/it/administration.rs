@@ -1,12 +1,12 @@
 //! Administration that does as the test wants, for servers of both protocols.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use kinfolk_core::{Error, Result};
 use kinfolk_server::{
-    Administration, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome, ImportRequest, Progress,
-    VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
+    ImportRequest, Progress, VerifyOutcome,
 };
 
 /// How large an export of the tests is.
@@ -17,6 +17,8 @@ pub const FILE_BYTES: usize = 4 << 20;
 pub struct Scripted {
     /// Somebody has cut a backup short.
     pub cut_short: AtomicBool,
+    /// How often files were merged.
+    pub compactions: AtomicUsize,
     /// Figures are not to be had.
     pub figures_panic: AtomicBool,
 }
@@ -49,8 +51,12 @@ impl Administration for Scripted {
         Ok(outcome)
     }
 
-    /// A large file. Parquet fails in the middle, and zstd before the first byte.
+    /// A large file of edges, a small one of comments. Parquet fails in the middle, and zstd before the first byte.
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
+        if request.content == ExportContent::Comments {
+            file.write_all(b"id,body\n").map_err(|error| Error::Storage { detail: error.to_string() })?;
+            return Ok(0);
+        }
         if request.format == FileFormat::CsvZstd {
             return Err(Error::Storage { detail: "no".to_owned() });
         }
@@ -68,6 +74,11 @@ impl Administration for Scripted {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
         let examples = vec!["something".to_owned()];
         Ok(VerifyOutcome { edges: 9, users: 3, differences: 1, examples, repaired: repair })
+    }
+
+    fn compact(&self) -> Result<()> {
+        self.compactions.fetch_add(1, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Goes on for as long as somebody reads.

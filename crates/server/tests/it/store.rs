@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
-use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
+use kinfolk_core::feed::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+};
 use kinfolk_core::graph::{
     Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
@@ -57,6 +59,13 @@ impl Default for Watch {
 impl WatchedStore {
     pub fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
         Self { model: ModelStore::new(kind, clock), watch: watch.clone() }
+    }
+
+    /// Waits at the gate, and then goes on if nothing is damaged.
+    async fn pass(&self) -> Result<()> {
+        // Nothing is given back: that would wake others out of their turn while the gate is being opened.
+        self.watch.0.gate.acquire().await.unwrap().forget();
+        self.require_whole()
     }
 
     fn require_whole(&self) -> Result<()> {
@@ -147,8 +156,7 @@ impl EdgeStore for WatchedStore {
     }
 
     async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let _passed = self.watch.0.gate.acquire().await.unwrap();
-        self.require_whole()?;
+        self.pass().await?;
         self.watch.0.commits.fetch_add(1, Ordering::SeqCst);
         self.model.write(request).await
     }
@@ -234,8 +242,7 @@ impl SuggestionStore for WatchedStore {
 impl PostStore for WatchedStore {
     async fn register(&self, post: NewPost) -> Result<Posted> {
         self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
-        let _passed = self.watch.0.gate.acquire().await.unwrap();
-        self.require_whole()?;
+        self.pass().await?;
         self.model.register(post).await
     }
 
@@ -255,6 +262,16 @@ impl PostStore for WatchedStore {
 impl FeedStore for WatchedStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         self.model.feed(of, after, limit).await
+    }
+}
+
+impl InboxStore for WatchedStore {
+    async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
+        self.model.inbox(of).await
+    }
+
+    async fn forget_inbox(&self, of: Id) -> Result<()> {
+        self.model.forget_inbox(of).await
     }
 }
 

@@ -1,7 +1,8 @@
-//! Administration: import, export, verify and back up through a running server, and suggestions for everyone. Scope
-//! admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
+//! Administration: import, export, verify, back up and compact through a running server, and suggestions for everyone.
+//! Scope admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
 
 mod channel;
+mod compact;
 mod download;
 mod progress;
 mod suggest;
@@ -24,10 +25,12 @@ use utoipa_axum::routes;
 use super::endpoint::Endpoint;
 use super::extract::{Call, NoBody};
 use super::problem::Answered;
-use super::query::{NoQuery, Query};
+use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
 use super::{Rest, Shared, Store};
-use crate::administration::{ExportRequest, FileFormat, ImportOutcome, ImportRequest, VerifyOutcome};
+use crate::administration::{
+    ExportContent, ExportRequest, FileFormat, ImportOutcome, ImportRequest, VerifyOutcome,
+};
 use crate::metrics::{Operation, Protocol};
 
 /// After how long to ask again when all jobs are taken.
@@ -43,6 +46,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
+        .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
         .add(Endpoint::admin(Operation::Suggest).refusing(job), routes!(suggest::suggest))
 }
 
@@ -135,15 +139,18 @@ fn discard(file: &mut impl Read) {
     while started.elapsed() < DISCARD_TIME_MAX && file.read(&mut bytes).is_ok_and(|count| count > 0) {}
 }
 
-/// All edges, as of now.
+/// All edges, or all comments, as of now.
 ///
 /// A failure in the middle breaks the transfer off: a file that came to its end is whole.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
-    params(("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
+    params(
+        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their texts unless they were purged", pattern = "^(edges|comments)$"),
+        ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
 async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
+    let (content, name) = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
     let permit = permit(&shared)?;
@@ -152,11 +159,20 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
         operation: Operation::Export,
         permit,
         media_type: media_type(format),
-        name: "kinfolk-edges",
+        name,
         ending: ending(format),
     };
-    file.answer(move |administration, file| administration.export(file, ExportRequest { format }).map(|_| ()))
-        .await
+    let request = ExportRequest { content, format };
+    file.answer(move |administration, file| administration.export(file, request).map(|_| ())).await
+}
+
+/// What a file is to have, and what it is called.
+fn content(query: &mut Query) -> Result<(ExportContent, &'static str)> {
+    match query.one("content")?.as_deref() {
+        None | Some("edges") => Ok((ExportContent::Edges, "kinfolk-edges")),
+        Some("comments") => Ok((ExportContent::Comments, "kinfolk-comments")),
+        Some(_) => Err(invalid("the parameter content must be edges or comments".to_owned())),
+    }
 }
 
 /// Compares everything derived with the edges themselves, and repairs it if asked to.
@@ -225,8 +241,7 @@ const FORMATS: [(FileFormat, &str, &str); 4] = [
 fn format(query: &mut Query) -> Result<FileFormat> {
     let Some(name) = query.one("format")? else { return Ok(FileFormat::Csv) };
     let found = FORMATS.iter().find(|(_, ending, _)| *ending == name).map(|(format, ..)| *format);
-    let detail = "the parameter format must be csv, csv.gz, csv.zst or parquet";
-    found.ok_or_else(|| Error::InvalidRequest { detail: detail.to_owned() })
+    found.ok_or_else(|| invalid("the parameter format must be csv, csv.gz, csv.zst or parquet".to_owned()))
 }
 
 fn ending(format: FileFormat) -> &'static str {

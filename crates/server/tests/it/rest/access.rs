@@ -18,25 +18,26 @@ use super::server::Server;
 
 const SECRET: &str = "a shared secret of the tests that is long enough";
 
-/// Posts of user 1: one to be read, one to be deleted.
-const POSTS: [&str; 2] = ["21", "22"];
+/// Posts of user 1: one to be read and commented, one to be deleted, one to be locked.
+const POSTS: [&str; 3] = ["21", "22", "23"];
 
 /// A server that wants credentials, and some to show to it.
-struct Guarded {
-    server: Server,
+pub struct Guarded {
+    pub server: Server,
     document: Value,
     keys: BTreeMap<Vec<&'static str>, String>,
     folder: tempfile::TempDir,
 }
 
 impl Guarded {
-    fn start(limits: LimitSettings) -> Self {
+    pub fn start(limits: LimitSettings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
         let mut tokens = TokenSettings::new(secret_file, "kinfolk");
         tokens.algorithms = vec!["HS256".to_owned()];
+        tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: Some(keys_file),
@@ -58,21 +59,43 @@ impl Guarded {
         assert_eq!(self.server.post_with(&[("authorization", &authorization)], &body).status, 201);
     }
 
-    fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
+    /// A service writes a comment of a user. Answers its id.
+    pub fn comment(&self, author: &str, post: &str, key: &str) -> String {
+        let authorization = format!("Bearer {}", self.key([Scope::Write]));
+        let headers = [
+            ("authorization", authorization.as_str()),
+            ("kinfolk-actor", author),
+            ("idempotency-key", key),
+            ("content-type", "application/json"),
+        ];
+        let path = format!("/v1/posts/{post}/comments");
+        let written = self.server.request("POST", &path, &headers, br#"{"body":"a"}"#);
+        assert_eq!(written.status, 201, "{written:?}");
+        written.json()["id"].as_str().unwrap().to_owned()
+    }
+
+    pub fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
         let names: Vec<_> = scopes.into_iter().map(Scope::name).collect();
         &self.keys[&names]
     }
 
     /// All documented routes for which callers need something.
     fn routes(&self) -> Vec<Route> {
-        let routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
-        assert!(routes.len() >= 28, "{}", routes.len());
+        let mut routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
+        assert!(routes.len() >= 40, "{}", routes.len());
+        // Each has a comment of its own: some of them end it.
+        for (number, route) in routes.iter_mut().enumerate() {
+            if route.path.contains("{comment}") {
+                let comment = self.comment("1", POSTS[0], &format!("of route {number}"));
+                route.path = route.path.replace("{comment}", &comment);
+            }
+        }
         routes
     }
 
     fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
         let authorization = credential.map(|credential| format!("Bearer {credential}"));
-        let mut headers = more.to_vec();
+        let mut headers = [route.headers, more].concat();
         headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
         headers.extend(route.body.map(|_| ("content-type", "application/json")));
         let body = route.body.unwrap_or_default().as_bytes();
@@ -111,7 +134,7 @@ fn new_key(name: &str, scopes: &[Scope]) -> NewKey {
 }
 
 /// The token of an end user.
-fn token(user: &str, scope: &str) -> String {
+pub fn token(user: &str, scope: &str) -> String {
     let end = SystemClock.now().millis() / 1_000 + 600;
     let claims = json!({"sub": user, "aud": "kinfolk", "exp": end, "scope": scope});
     let key = EncodingKey::from_secret(SECRET.as_bytes());
@@ -125,6 +148,9 @@ struct Route {
     scope: Scope,
     audience: String,
     acts: bool,
+    /// Whether what is answered depends on who views, whom a service must name.
+    views: bool,
+    headers: &'static [(&'static str, &'static str)],
     body: Option<&'static str>,
     is_endless: bool,
 }
@@ -147,15 +173,16 @@ impl Route {
         // Acting on oneself is refused for another reason, unless it is one's own followers or suggestions.
         let id = if acts && !is_of_actor(path) { "2" } else { "1" };
         let id = match (path.as_str(), method.as_str()) {
-            ("/v1/posts/{id}", "get") => POSTS[0],
+            ("/v1/posts/{id}", "get") | ("/v1/posts/{id}/comments", _) => POSTS[0],
             ("/v1/posts/{id}", _) => POSTS[1],
+            ("/v1/posts/{id}/comments/lock", _) => POSTS[2],
             _ => id,
         };
         let mut address = path.replace("{id}", id);
         for name in ["{follower}", "{target}", "{other}"] {
             address = address.replace(name, "3");
         }
-        assert!(!address.contains('{'), "{path}: give it a value here");
+        assert!(!address.replace("{comment}", "").contains('{'), "{path}: give it a value here");
         address.push_str(match path.as_str() {
             "/v1/users/{id}/relationships" | "/v1/counts" | "/v1/common" => "?id=3",
             "/v1/users/{id}/known-followers" => "?viewer=1",
@@ -167,24 +194,33 @@ impl Route {
             scope: Scope::ALL.into_iter().find(|known| scope == known.name()).unwrap(),
             audience,
             acts,
-            body: match path.as_str() {
-                "/v1/check" => Some(r#"{"pairs":[[1,2]]}"#),
-                "/v1/posts" => Some("{}"),
+            views: path.ends_with("/history"),
+            headers: match (method.as_str(), path.as_str()) {
+                ("post", "/v1/posts/{id}/comments") => &[("idempotency-key", "of the route")],
+                ("patch", _) => &[("if-match", "\"1\"")],
+                _ => &[],
+            },
+            body: match (method.as_str(), path.as_str()) {
+                ("post", "/v1/check") => Some(r#"{"pairs":[[1,2]]}"#),
+                ("post", "/v1/posts") => Some("{}"),
+                ("post", "/v1/posts/{id}/comments") | ("patch", _) => Some(r#"{"body":"a"}"#),
+                ("post", "/v1/comments/{comment}/remove") => Some(r#"{"reason":"a"}"#),
                 _ => None,
             },
             is_endless: path.ends_with("/stream") || path.ends_with("/backup"),
         })
     }
 
-    /// Who acts, where somebody must.
+    /// Who acts or views, where somebody must.
     fn actor<'a>(&self, user: &'a str) -> Vec<(&'static str, &'a str)> {
-        if self.acts { vec![("kinfolk-actor", user)] } else { Vec::new() }
+        if self.acts || self.views { vec![("kinfolk-actor", user)] } else { Vec::new() }
     }
 }
 
-/// Whether the path names whose followers, suggestions or post they are, who must be the actor.
+/// Whether the path names whose followers, suggestions, post or comment they are, who must be the actor.
 fn is_of_actor(path: &str) -> bool {
-    path.contains("/followers/") || path.contains("/suggestions/") || path.contains("/posts/")
+    let owned = ["/followers/", "/suggestions/", "/posts/", "/v1/comments/"];
+    owned.iter().any(|part| path.contains(part)) && !path.ends_with("/comments")
 }
 
 #[test]
@@ -238,10 +274,12 @@ fn the_wrong_user() {
         let of_foreign = guarded.call(&route, Some(&foreign), &[]).status;
         let expected = match route.audience.as_str() {
             "services" => [403, 403],
+            // Users are no moderators unless their token says so.
+            _ if route.scope == Scope::Moderate => [403, 403],
             "oneself" => [200, 403],
             "callers" if !route.acts => [200, 200],
             // Who acts is the user itself; only its own followers, suggestions and posts are named in the path.
-            "callers" if is_of_actor(&route.path) => [204, 403],
+            "callers" if is_of_actor(&route.path) => [if route.body.is_some() { 200 } else { 204 }, 403],
             "callers" if route.body.is_some() => [201, 201],
             "callers" => [204, 204],
             other => panic!("{other}"),
@@ -250,6 +288,11 @@ fn the_wrong_user() {
         if route.acts {
             let pretends = guarded.call(&route, Some(&foreign), &route.actor("1"));
             assert_eq!(pretends.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
+        }
+        if route.scope == Scope::Moderate {
+            let moderator = token("7", "kinfolk:moderate");
+            let answer = guarded.call(&route, Some(&moderator), &[]);
+            assert_eq!(answer.status, 204, "{} {}", route.method, route.path);
         }
     }
 }
@@ -304,9 +347,9 @@ fn users_post_as_themselves_and_services_for_anybody() {
 
 #[test]
 fn posts_are_changes_of_their_author() {
-    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(4)), ..LimitSettings::default() };
+    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..LimitSettings::default() };
     let guarded = Guarded::start(limits);
-    // Two were registered at the start.
+    // Three were registered at the start.
     let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
     let post = || guarded.server.post_with(&headers, "{}").status;
     assert_eq!([post(), post(), post()], [201, 201, 429]);

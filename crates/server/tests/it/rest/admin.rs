@@ -100,12 +100,40 @@ fn verify() {
 }
 
 #[test]
+fn compaction_erases_and_merges() {
+    let server = Server::start();
+    server.post(r#"{"id":"5","author":"1"}"#);
+    for key in ["a", "b", "c"] {
+        let comment = server.comment(1, 5, key, r#"{"body":"x"}"#).json()["id"].as_str().unwrap().to_owned();
+        let purge = format!("/v1/comments/{comment}/purge");
+        assert!(key == "c" || server.request("POST", &purge, &[], b"").status == 204);
+    }
+    for erased in [2, 0] {
+        let lines = lines(&server.request("POST", "/v1/admin/compact", &[], b""));
+        assert_eq!(lines[0], json!({"progress": {"stage": "erasing", "done": 0}}));
+        assert_eq!(lines[1], json!({"progress": {"stage": "merging", "done": 0}}));
+        assert_eq!(lines[2], json!({"result": {"erased": erased}}));
+    }
+    assert_eq!(server.administration.compactions.load(Ordering::Acquire), 2);
+    let refused = server.request("POST", "/v1/admin/compact?fully=true", &[], b"");
+    assert_eq!(refused.refusal(), (400, "invalid_request".to_owned()));
+}
+
+#[test]
 fn an_export_is_whole_or_broken() {
     let server = Server::start();
     let whole = server.get("/v1/admin/export?format=csv");
     assert_eq!((whole.status, whole.body.len()), (200, FILE_BYTES));
     assert_eq!(whole.header("content-type"), Some("text/csv"));
     assert_eq!(whole.header("content-disposition"), Some("attachment; filename=\"kinfolk-edges.csv\""));
+
+    assert_eq!(server.get("/v1/admin/export?content=edges").body.len(), FILE_BYTES);
+    let comments = server.get("/v1/admin/export?content=comments&format=csv.gz");
+    assert_eq!((comments.status, comments.text()), (200, "id,body\n"));
+    let name = comments.header("content-disposition");
+    assert_eq!(name, Some("attachment; filename=\"kinfolk-comments.csv.gz\""));
+    let refused = server.get("/v1/admin/export?content=posts");
+    assert_eq!(refused.refusal(), (400, "invalid_request".to_owned()));
 
     let mut connection = server.connect();
     connection.begin("GET", "/v1/admin/export?format=parquet", &[]);

@@ -154,6 +154,57 @@ fn posts_are_in_the_log_and_in_streams() {
 }
 
 #[test]
+fn threads_are_in_the_log_and_in_streams() {
+    let server = Server::start();
+    let mut listener = Listener::open(&server, "", &[]);
+    server.post(r#"{"id":"5","author":"1"}"#);
+    let first = server.comment(2, 5, "a", r#"{"body":"one\r"}"#);
+    assert_eq!(first.status, 422);
+    let first = server.comment(2, 5, "a", "{\"body\":\"one\\n\\ttwo\u{2028}\"}").json()["id"].clone();
+    let reply = json!({"body": "three", "reply_to": first}).to_string();
+    let reply = server.comment(3, 5, "a", &reply).json()["id"].clone();
+    let (id, of_reply) = (first.as_str().unwrap(), reply.as_str().unwrap());
+    assert_eq!(server.edit(2, id, "\"1\"", r#"{"body":"four"}"#).status, 200);
+    let at = "2026-11-15T08:00:00.123Z";
+    let edited = json!({"position": 4, "type": "comment_edited", "at": at, "comment": first, "post": "5",
+        "author": "2", "version": 2, "body": "four"});
+    assert_eq!(server.read("/v1/changes")["items"][3], edited);
+    let told: Vec<Event> = (0..4).map(|_| listener.event()).collect();
+
+    assert_eq!(server.edit(2, id, "\"2\"", r#"{"body":"five"}"#).status, 200);
+    server.act(3, "DELETE", &format!("/v1/comments/{of_reply}"));
+    server.remove(of_reply, r#"{"reason":"rude"}"#);
+    server.request("POST", &format!("/v1/comments/{of_reply}/purge"), &[], b"");
+    server.request("PUT", "/v1/posts/5/comments/lock", &[], b"");
+    server.request("PUT", "/v1/posts/5/comments/lock", &[], b"");
+    server.request("DELETE", "/v1/posts/5/comments/lock", &[], b"");
+    let of_reply = |position: u64, name: &str| json!({"position": position, "type": name, "at": at, "comment": reply, "post": "5", "author": "3"});
+    // A text is told only while it is what an active comment says.
+    let items = server.read("/v1/changes")["items"].clone();
+    let expected = json!([
+        {"position": 2, "type": "comment", "at": at, "comment": first, "post": "5", "author": "2", "depth": 0},
+        {"position": 3, "type": "comment", "at": at, "comment": reply, "post": "5", "author": "3",
+            "reply_to": first, "depth": 1},
+        {"position": 4, "type": "comment_edited", "at": at, "comment": first, "post": "5", "author": "2",
+            "version": 2},
+        {"position": 5, "type": "comment_edited", "at": at, "comment": first, "post": "5", "author": "2",
+            "version": 3, "body": "five"},
+        of_reply(6, "comment_deleted"),
+        of_reply(7, "comment_removed"),
+        of_reply(8, "comment_purged"),
+        {"position": 9, "type": "comments_locked", "at": at, "post": "5"},
+        {"position": 10, "type": "comments_unlocked", "at": at, "post": "5"},
+    ]);
+    assert_eq!(items.as_array().unwrap()[1..], *expected.as_array().unwrap());
+    let events: Vec<Event> = (0..6).map(|_| listener.event()).collect();
+    for (event, item) in events.iter().zip(&items.as_array().unwrap()[4..]) {
+        assert_eq!((json!(event.name), &event.data), (item["type"].clone(), item));
+    }
+    // Streams had told earlier ones as they were then.
+    assert_eq!([&told[2].data["body"], &told[3].data["body"]], ["three", "four"]);
+}
+
+#[test]
 fn a_stream_is_resumed_without_loss_or_repetition() {
     let server = Server::start();
     (2..=700).for_each(|target| drop(server.follow(1, target)));

@@ -32,12 +32,24 @@ const CONTRACT: &[(&str, &str)] = &[
     ("delete", "/v1/posts/{id}"),
     ("get", "/v1/users/{id}/posts"),
     ("get", "/v1/users/{id}/feed"),
+    ("post", "/v1/posts/{id}/comments"),
+    ("get", "/v1/posts/{id}/comments"),
+    ("put", "/v1/posts/{id}/comments/lock"),
+    ("delete", "/v1/posts/{id}/comments/lock"),
+    ("get", "/v1/users/{id}/comments"),
+    ("get", "/v1/comments/{comment}"),
+    ("patch", "/v1/comments/{comment}"),
+    ("delete", "/v1/comments/{comment}"),
+    ("get", "/v1/comments/{comment}/history"),
+    ("post", "/v1/comments/{comment}/remove"),
+    ("post", "/v1/comments/{comment}/purge"),
     ("get", "/v1/changes"),
     ("get", "/v1/changes/stream"),
     ("post", "/v1/admin/import"),
     ("get", "/v1/admin/export"),
     ("post", "/v1/admin/verify"),
     ("get", "/v1/admin/backup"),
+    ("post", "/v1/admin/compact"),
     ("post", "/v1/admin/suggest"),
     ("get", "/healthz"),
     ("get", "/readyz"),
@@ -72,7 +84,7 @@ fn served_and_documented_routes_are_the_same() {
         });
     for (path, methods) in paths {
         // An id that is none is refused by a route, and by nothing else.
-        let named = ["{id}", "{follower}", "{target}", "{other}"];
+        let named = ["{id}", "{follower}", "{target}", "{other}", "{comment}"];
         let address = named.iter().fold(path.to_owned(), |path, name| path.replace(name, "x"));
         for method in ["get", "post", "put", "patch", "delete"] {
             let answer = server.request(&method.to_uppercase(), &format!("{address}?no=1"), &[], b"");

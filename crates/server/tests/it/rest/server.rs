@@ -125,6 +125,31 @@ impl Server {
         self.request("POST", "/v1/posts", &headers, body.as_bytes())
     }
 
+    /// A user writes a comment that JSON describes.
+    pub fn comment(&self, author: u64, post: u64, key: &str, body: &str) -> Answer {
+        let author = author.to_string();
+        let headers = [
+            ("kinfolk-actor", author.as_str()),
+            ("idempotency-key", key),
+            ("content-type", "application/json"),
+        ];
+        self.request("POST", &format!("/v1/posts/{post}/comments"), &headers, body.as_bytes())
+    }
+
+    /// A user edits the version of a comment that it has seen.
+    pub fn edit(&self, author: u64, comment: &str, seen: &str, body: &str) -> Answer {
+        let author = author.to_string();
+        let headers =
+            [("kinfolk-actor", author.as_str()), ("if-match", seen), ("content-type", "application/json")];
+        self.request("PATCH", &format!("/v1/comments/{comment}"), &headers, body.as_bytes())
+    }
+
+    /// A moderator removes a comment.
+    pub fn remove(&self, comment: &str, body: &str) -> Answer {
+        let headers = [("content-type", "application/json")];
+        self.request("POST", &format!("/v1/comments/{comment}/remove"), &headers, body.as_bytes())
+    }
+
     pub fn check(&self, body: &str) -> Answer {
         self.request("POST", "/v1/check", &[("content-type", "application/json")], body.as_bytes())
     }

@@ -1,0 +1,136 @@
+//! Compares all that a quiet store answers about comments with the model. Says what differs; never panics.
+
+use kinfolk_core::thread::{
+    Branch, Comment, CommentId, CommentStatus, CommentVersion, Commented, Parent, ThreadOrder,
+};
+use kinfolk_core::{Error, Id, Position, Result, Store};
+
+use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_by};
+use crate::model::Model;
+
+/// An id that no comment has.
+pub(crate) const NOBODY: CommentId = CommentId(5);
+
+const ORDERS: [ThreadOrder; 2] = [ThreadOrder::Oldest, ThreadOrder::Newest];
+
+/// Whether a store answers like the model: every comment and its texts, every thread, branch and list in small pages and
+/// as a whole, every count, and the log.
+pub(crate) fn compare_comments<S: Store>(
+    store: &S,
+    model: &Model,
+    parents: &[Parent],
+    authors: &[Id],
+) -> Verdict {
+    let ids: Vec<CommentId> = model.threads.comments.keys().copied().chain([NOBODY]).collect();
+    let found = answer("comments", store.comments(&ids))?;
+    let expected: Vec<Option<Comment>> = ids.iter().map(|&id| model.comment(id)).collect();
+    equal(|| "comments".to_owned(), &settled_all(found), &settled_all(expected))?;
+    for &id in &ids {
+        for limit in [1, ENTRIES_MAX] {
+            let found = versions(store, id, limit)?;
+            let expected = model.comment_versions(id, 0, usize::MAX);
+            equal(|| format!("the texts of {id} in pages of {limit}"), &found, &expected)?;
+        }
+    }
+    for &parent in parents {
+        compare_thread(store, model, parent)?;
+    }
+    for &author in authors {
+        let expected = model.comments_by(author, None, usize::MAX);
+        for limit in [1, 3, ENTRIES_MAX] {
+            let read = |after| answer("comments_by", store.comments_by(author, after, limit));
+            let found = walk_by(|comment: &Comment| comment.id, limit, read)?;
+            equal(|| format!("the comments of {author} in pages of {limit}"), &found, &expected)?;
+        }
+    }
+    let found = answer("threads", store.threads(parents))?;
+    let expected: Vec<_> = parents.iter().map(|&parent| model.thread_state(parent)).collect();
+    equal(|| format!("the states of {parents:?}"), &found, &expected)?;
+    let found = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
+    equal(|| "the log".to_owned(), &found, &model.changes(Position::START, usize::MAX))
+}
+
+fn compare_thread<S: Store>(store: &S, model: &Model, parent: Parent) -> Verdict {
+    for order in ORDERS {
+        let expected = settled_all(model.thread(parent, order, None, usize::MAX));
+        for limit in [1, 2, 5, ENTRIES_MAX] {
+            let read = |after| answer("thread", store.thread(parent, order, after, limit));
+            let found = settled_all(walk_by(|comment: &Comment| comment.id, limit, read)?);
+            let what = || format!("the thread of {parent:?}, {order:?}, in pages of {limit}");
+            equal(what, &found, &expected)?;
+        }
+    }
+    let all = model.thread(parent, ThreadOrder::Oldest, None, usize::MAX);
+    let branch = |reply_to| Branch { parent, reply_to, after: None };
+    let branches: Vec<Branch> =
+        [branch(None)].into_iter().chain(all.iter().map(|comment| branch(Some(comment.id)))).collect();
+    for limit in [1, 3, ENTRIES_MAX] {
+        let found = answer("replies", store.replies(&branches, limit))?;
+        let found: Vec<_> = found.into_iter().map(settled_all).collect();
+        let expected: Vec<_> =
+            branches.iter().map(|&branch| settled_all(model.replies(branch, limit))).collect();
+        equal(|| format!("{limit} replies in {branches:?}"), &found, &expected)?;
+    }
+    for branch in branches {
+        let read = |after| {
+            let found = answer("replies", store.replies(&[Branch { after, ..branch }], 2))?;
+            found.into_iter().next().ok_or_else(|| "no answer for a branch".to_owned())
+        };
+        let found = settled_all(walk_by(|comment: &Comment| comment.id, 2, read)?);
+        let expected = settled_all(model.replies(branch, usize::MAX));
+        equal(|| format!("{branch:?} in pages of 2"), &found, &expected)?;
+    }
+    Ok(())
+}
+
+fn versions<S: Store>(
+    store: &S,
+    id: CommentId,
+    limit: usize,
+) -> std::result::Result<Vec<CommentVersion>, String> {
+    let read = |after: Option<u32>| {
+        answer("comment_versions", store.comment_versions(id, after.unwrap_or(0), limit))
+    };
+    walk_by(|version: &CommentVersion| version.version, limit, read)
+}
+
+/// What the contract says of a comment: whether the reason of a purged one is kept is the store's choice.
+pub(crate) trait Settled {
+    fn settled(self) -> Self;
+}
+
+impl Settled for Comment {
+    fn settled(self) -> Self {
+        let reason = self.reason.clone().filter(|_| self.status != CommentStatus::Purged);
+        Self { reason, ..self }
+    }
+}
+
+impl Settled for Option<Comment> {
+    fn settled(self) -> Self {
+        self.map(Comment::settled)
+    }
+}
+
+impl Settled for Commented {
+    /// How much of its versions and replies the tombstone shows that a retry gets after a purge is the store's choice too.
+    fn settled(self) -> Self {
+        let mut comment = self.comment.settled();
+        if !self.is_new && comment.status == CommentStatus::Purged {
+            comment = Comment { version: 1, edited_at: None, reply_count: 0, ..comment };
+        }
+        Self { comment, ..self }
+    }
+}
+
+pub(crate) fn settled_all<T: Settled>(all: Vec<T>) -> Vec<T> {
+    all.into_iter().map(T::settled).collect()
+}
+
+/// An answer that can be compared: errors have no equality, and some have words that are the store's choice.
+pub(crate) fn comparable<T>(result: Result<T>) -> std::result::Result<T, String> {
+    result.map_err(|error| match error {
+        Error::VersionConflict { .. } | Error::CommentDeleted { .. } => error.to_string(),
+        other => format!("{:?}", other.code()),
+    })
+}

@@ -1,0 +1,27 @@
+//! Cases of comment threads: of the port, and of the operations on top of it.
+
+mod changing;
+mod graph;
+mod purging;
+mod races;
+mod reading;
+mod trees;
+mod words;
+mod writing;
+
+use kinfolk_core::Store;
+
+use super::{Case, list_cases};
+
+pub(super) fn cases<S: Store>() -> Vec<Case<S>> {
+    [
+        writing::cases(),
+        changing::cases(),
+        purging::cases(),
+        reading::cases(),
+        graph::cases(),
+        trees::cases(),
+        races::cases(),
+    ]
+    .concat()
+}

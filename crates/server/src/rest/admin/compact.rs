@@ -1,0 +1,44 @@
+//! Compaction through a running server. What it does to files is up to [`crate::Administration`] and the store.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use serde::Serialize;
+use tokio::runtime::Handle;
+
+use super::super::extract::{Call, NoBody};
+use super::super::problem::Answered;
+use super::super::query::NoQuery;
+use super::super::{Shared, Store};
+use super::{permit, progress};
+use crate::administration::Progress;
+use crate::metrics::Operation;
+
+#[derive(Serialize)]
+struct Compacted {
+    /// How many comments had texts that were purged, but not erased yet.
+    erased: u64,
+}
+
+/// Erases the texts of purged comments from everything that the store keeps, and merges all files.
+///
+/// The answer is lines of JSON: progress, and at last a result or an error.
+#[utoipa::path(post, path = "/v1/admin/compact", tag = "admin",
+    responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
+pub async fn compact<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    let permit = permit(&shared)?;
+    let (service, runtime) = (Arc::clone(&call.service), Handle::current());
+    let lines = progress::Lines { call, operation: Operation::Compact, permit };
+    Ok(lines.answer(move |teller, last| {
+        let begin = |stage| teller.tell(Progress { stage, done: 0, total: None });
+        begin("erasing");
+        let erased = runtime.block_on(service.graph.erase_purged());
+        begin("merging");
+        last(erased.and_then(|erased| service.administration.compact().map(|()| Compacted { erased })));
+    }))
+}

@@ -1,0 +1,69 @@
+//! Comments: how they are written, moderated and read over HTTP. The rules of threads are not here.
+
+mod given;
+mod item;
+mod moderation;
+mod reads;
+mod version;
+mod writes;
+
+pub use item::ParentId;
+use kinfolk_core::ErrorCode;
+use utoipa_axum::routes;
+
+use super::Store;
+use super::endpoint::Endpoint;
+use super::routes::Routes;
+use crate::metrics::Operation;
+
+pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+    moderation(writing(reading(routes)))
+}
+
+fn reading<S: Store>(routes: Routes<S>) -> Routes<S> {
+    const NOT_FOUND: ErrorCode = ErrorCode::NotFound;
+    const PAGES: [ErrorCode; 2] = [ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
+    let thread = &[PAGES[0], PAGES[1], NOT_FOUND];
+    let history = &[PAGES[0], PAGES[1], NOT_FOUND, ErrorCode::CommentDeleted];
+    let read = Endpoint::read(Operation::Comments);
+    routes
+        .add(read.refusing(thread), routes!(reads::thread))
+        .add(read.refusing(&PAGES), routes!(reads::comments_by))
+        .add(read.refusing(&[NOT_FOUND]), routes!(reads::comment))
+        .add(Endpoint::read_oneself(Operation::Comments).refusing(history), routes!(reads::history))
+}
+
+fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let create_refuses = &[
+        ErrorCode::NotFound,
+        ErrorCode::IdempotencyConflict,
+        ErrorCode::ThreadLocked,
+        ErrorCode::InvalidReply,
+        ErrorCode::InvalidBody,
+        ErrorCode::UnsupportedMediaType,
+    ];
+    let edit_refuses = &[
+        ErrorCode::NotFound,
+        ErrorCode::VersionConflict,
+        ErrorCode::VersionRequired,
+        ErrorCode::CommentDeleted,
+        ErrorCode::InvalidBody,
+        ErrorCode::UnsupportedMediaType,
+    ];
+    let delete_refuses = &[ErrorCode::NotFound];
+    routes
+        .add(Endpoint::write(Operation::Comment).refusing(create_refuses), routes!(writes::create))
+        .add(Endpoint::write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit))
+        .add(Endpoint::write(Operation::DeleteComment).refusing(delete_refuses), routes!(writes::delete))
+}
+
+fn moderation<S: Store>(routes: Routes<S>) -> Routes<S> {
+    let not_found = &[ErrorCode::NotFound];
+    let remove_refuses = &[ErrorCode::NotFound, ErrorCode::InvalidBody, ErrorCode::UnsupportedMediaType];
+    let moderate = Endpoint::moderate(Operation::Moderate);
+    routes
+        .add(moderate.refusing(remove_refuses), routes!(moderation::remove))
+        .add(moderate.refusing(not_found), routes!(moderation::purge))
+        .add(moderate.refusing(not_found), routes!(moderation::lock))
+        .add(moderate.refusing(not_found), routes!(moderation::unlock))
+}

@@ -1,0 +1,65 @@
+//! What moderators do: remove and purge comments, lock threads. They act in their own right, not as a user.
+
+use kinfolk_core::thread::Parent;
+
+use super::super::Store;
+use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoBody};
+use super::super::json::{CommentName, UserId};
+use super::super::problem::Answered;
+use super::super::query::NoQuery;
+use super::super::writes::{self, Done};
+use super::given;
+
+/// Removes a comment, and says why.
+///
+/// Its text is for moderators only from now on; its place and the replies to it stay. Removing it again is a success that
+/// changes nothing: the first reason stays.
+#[utoipa::path(post, path = "/v1/comments/{comment}/remove", tag = "comments",
+    params(("comment" = CommentName, Path, description = "Which comment")),
+    request_body = given::Removal,
+    responses(Done))]
+pub async fn remove<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    _: NoQuery,
+    JsonBody(body): JsonBody,
+) -> Answered {
+    let reason = given::text(&body, &["reason"])?;
+    let (token, changed) = call.service.graph.remove_comment(id, reason.into()).await?;
+    Ok(writes::changed(&token, changed))
+}
+
+/// Erases the texts of a comment for good, those of its history too.
+///
+/// No read shows them from now on, and neither does the change log. From the disk they go soon after, and at once with `POST
+/// /v1/admin/compact`; from backups they do not. The place of the comment and the replies to it stay.
+#[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
+    params(("comment" = CommentName, Path, description = "Which comment")),
+    responses(Done))]
+pub async fn purge<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    let (token, changed) = call.service.graph.purge_comment(id).await?;
+    Ok(writes::changed(&token, changed))
+}
+
+/// Locks the thread of a post: no new comments are accepted. Those that are there can still be edited and deleted.
+#[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
+    params(("id" = UserId, Path, description = "Which post")),
+    responses(Done))]
+pub async fn lock<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+    let (token, changed) = call.service.graph.lock_thread(Parent::post(id), true).await?;
+    Ok(writes::changed(&token, changed))
+}
+
+/// Unlocks the thread of a post.
+#[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
+    params(("id" = UserId, Path, description = "Which post")),
+    responses(Done))]
+pub async fn unlock<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+    let (token, changed) = call.service.graph.lock_thread(Parent::post(id), false).await?;
+    Ok(writes::changed(&token, changed))
+}

@@ -1,0 +1,183 @@
+//! Reading comments: one, a thread in order or as a tree, those of a user, and the history of one.
+
+use axum::http::Uri;
+use axum::response::IntoResponse;
+use kinfolk_core::Result;
+use kinfolk_core::thread::{Parent, ThreadOrder, TreeShape};
+
+use super::super::Store;
+use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
+use super::super::json::{CommentName, Json, UserId};
+use super::super::problem::Answered;
+use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
+use super::item::{At, CommentItem, Comments, History, Tree};
+use super::version::entity_tag;
+
+/// How a thread is asked for, as it is documented.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what View reads")]
+pub struct ThreadParameters {
+    /// In which order; not with a tree, which is always oldest first.
+    #[param(pattern = "^(oldest|newest)$", default = "oldest", required = false)]
+    order: String,
+    /// As a tree.
+    #[param(pattern = "^tree$", required = false)]
+    view: String,
+    /// How many levels of replies below the first; only with a tree.
+    #[param(minimum = 0, default = 3, required = false)]
+    depth: u32,
+    /// How many replies to each comment; only with a tree.
+    #[param(minimum = 1, maximum = 1000, default = 3, required = false)]
+    replies: u32,
+}
+
+/// How a thread is read.
+enum View {
+    List(ThreadOrder),
+    Tree(TreeShape),
+}
+
+impl View {
+    fn take(query: &mut Query) -> Result<Self> {
+        let is_tree = match query.one("view")?.as_deref() {
+            None => false,
+            Some("tree") => true,
+            Some(_) => return Err(invalid("the parameter view must be tree".to_owned())),
+        };
+        let order = query.one("order")?;
+        let (depth, replies) = (query.number("depth")?, query.number("replies")?);
+        if !is_tree {
+            if depth.is_some() || replies.is_some() {
+                return Err(invalid("the parameters depth and replies are for view=tree".to_owned()));
+            }
+            let known = order.map_or(Some(ThreadOrder::default()), |name| ThreadOrder::from_name(&name));
+            let wrong = || invalid("the parameter order must be oldest or newest".to_owned());
+            return Ok(Self::List(known.ok_or_else(wrong)?));
+        }
+        if order.is_some() {
+            return Err(invalid("a tree has no order: it is always oldest first".to_owned()));
+        }
+        let shape = TreeShape::default();
+        // What does not fit is deeper than any tree, which the graph refuses.
+        let depth = depth.map_or(shape.depth, |depth| u8::try_from(depth).unwrap_or(u8::MAX));
+        Ok(Self::Tree(TreeShape { depth, replies: replies.unwrap_or(shape.replies) }))
+    }
+
+    /// The parameters that ask for it.
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::List(order) => vec![("order", order.name().to_owned())],
+            Self::Tree(TreeShape { depth, replies }) => vec![
+                ("view", "tree".to_owned()),
+                ("depth", depth.to_string()),
+                ("replies", replies.to_string()),
+            ],
+        }
+    }
+}
+
+/// The comments on a post.
+///
+/// In order, oldest or newest first, with tombstones in the places of comments that are not active any more. Or as a tree: some
+/// comments of a branch, from the top on, each with its first replies, and these with theirs. What is left out has a cursor: the
+/// `next` of a comment, as `cursor` with the same parameters, goes on with the replies to it. A tree has 1,000 comments at most.
+#[utoipa::path(get, path = "/v1/posts/{id}/comments", tag = "comments",
+    params(
+        ("id" = UserId, Path, description = "Which post"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        ThreadParameters,
+        PageParameters),
+    responses((status = 200, description = "A page of the thread, or a part of the tree", body = inline(ThreadPart), headers(
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
+pub async fn thread<S: Store>(
+    call: Call<S>,
+    Ids([id]): Ids<1>,
+    Viewing(viewer): Viewing,
+    mut query: Query,
+    fresh: Fresh,
+    uri: Uri,
+) -> Answered {
+    let view = View::take(&mut query)?;
+    let page = Page::take(&mut query)?;
+    query.end()?;
+    let (graph, parent, reading) = (&call.service.graph, Parent::post(id), (viewer, fresh.as_deref()));
+    let at = At { page: &page, uri: &uri, how: &view.parameters() };
+    Ok(match view {
+        View::List(order) => at.comments(graph.thread(parent, order, page.request(), reading).await?),
+        View::Tree(shape) => at.tree(graph.comment_tree(parent, shape, page.request(), reading).await?),
+    })
+}
+
+/// What a thread is read as.
+#[derive(utoipa::ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "documents what the route writes")]
+enum ThreadPart {
+    /// In order.
+    Page(Comments),
+    /// As a tree.
+    Tree(Tree),
+}
+
+/// The comments of a user that are active, newest first.
+#[utoipa::path(get, path = "/v1/users/{id}/comments", tag = "comments",
+    params(
+        ("id" = UserId, Path, description = "Whose comments"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        PageParameters),
+    responses((status = 200, description = "A page of the comments", body = Comments, headers(
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
+pub async fn comments_by<S: Store>(
+    call: Call<S>,
+    Ids([author]): Ids<1>,
+    Viewing(viewer): Viewing,
+    page: Page,
+    fresh: Fresh,
+    uri: Uri,
+) -> Answered {
+    let reading = (viewer, fresh.as_deref());
+    let found = call.service.graph.comments_by(author, page.request(), reading).await?;
+    Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
+}
+
+/// A comment, or its tombstone.
+///
+/// The header `ETag` tells its version: send it as `If-Match` to edit that one.
+#[utoipa::path(get, path = "/v1/comments/{comment}", tag = "comments",
+    params(
+        ("comment" = CommentName, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself")),
+    responses((status = 200, description = "The comment", body = CommentItem, headers(
+        ("ETag" = String, description = "Its version, in quotes")))))]
+pub async fn comment<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    Viewing(viewer): Viewing,
+    fresh: Fresh,
+    _: NoQuery,
+) -> Answered {
+    let found = call.service.graph.read_comment(id, viewer, fresh.as_deref()).await?;
+    Ok(([entity_tag(found.version)], Json(CommentItem::from(found))).into_response())
+}
+
+/// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
+#[utoipa::path(get, path = "/v1/comments/{comment}/history", tag = "comments",
+    params(
+        ("comment" = CommentName, Path, description = "Which comment. An end user who is no moderator reads only the history of its own"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        PageParameters),
+    responses((status = 200, description = "A page of the texts", body = History, headers(
+        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
+pub async fn history<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    Viewing(viewer): Viewing,
+    page: Page,
+    fresh: Fresh,
+    uri: Uri,
+) -> Answered {
+    let reading = (viewer, fresh.as_deref());
+    let found = call.service.graph.comment_history(id, page.request(), reading).await?;
+    Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
+}

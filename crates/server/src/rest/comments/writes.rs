@@ -1,0 +1,147 @@
+//! Writing comments: new ones, edits and deletions by their authors.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent, WrittenComment};
+use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder};
+use utoipa::{IntoResponses, ToSchema};
+
+use super::super::Store;
+use super::super::extract::{Actor, Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
+use super::super::json::{CommentName, Json, UserId};
+use super::super::problem::Answered;
+use super::super::query::{NoQuery, invalid};
+use super::super::writes::{self, Done};
+use super::given;
+use super::item::CommentItem;
+use super::version::{Seen, entity_tag};
+
+/// The actor writes a comment on a post.
+///
+/// The same again under the same key is a success that changes nothing: the answer is the first one's, byte for byte, with
+/// status 200, whatever has become of the comment since; of one that was purged it is the tombstone. The same key with another body,
+/// post or reply is a conflict. Keys belong to their author, and are remembered for 7 days at least.
+///
+/// How many comments an author may write, and how many a thread takes, is limited. A repetition costs nothing, but needs a place in
+/// these limits: it is refused only while nothing else could be written either.
+#[utoipa::path(post, path = "/v1/posts/{id}/comments", tag = "comments",
+    params(
+        ("id" = UserId, Path, description = "Which post"),
+        ("Idempotency-Key" = inline(String), Header, min_length = 1, max_length = 255, description =
+            "Names the comment for its author, so that it can be sent again without being written twice")),
+    request_body = given::NewComment,
+    responses(Written))]
+pub async fn create<S: Store>(
+    call: Call<S>,
+    Ids([post]): Ids<1>,
+    Actor(author): Actor,
+    IdempotencyKey(key): IdempotencyKey,
+    _: NoQuery,
+    JsonBody(body): JsonBody,
+) -> Answered {
+    let idempotency_key = Some(key.ok_or_else(|| {
+        invalid(
+            "a comment needs the header Idempotency-Key: a name that this comment of its author has alone"
+                .to_owned(),
+        )
+    })?);
+    let (body, reply_to) = given::new_comment(&body)?;
+    let reply_to = reply_to.as_deref().map(CommentId::parse).transpose()?;
+    let parent = Parent::post(post);
+    let wish = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
+    let taken = call.service.limits.take_comment(author, parent)?;
+    let written = call.service.graph.comment(wish).await;
+    if written.as_ref().map_or(true, |written| !written.is_new) {
+        taken.give_back();
+    }
+    let written = written?;
+    let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = HeaderValue::from_str(&format!("/v1/comments/{}", written.comment.id));
+    let location = location.expect("an id is plain text");
+    Ok((status, [(LOCATION, location)], answer(written)).into_response())
+}
+
+/// The actor edits its comment, of which it has seen the current version.
+///
+/// It stays where it is, and can be edited again. The text that it had stays in its history.
+#[utoipa::path(patch, path = "/v1/comments/{comment}", tag = "comments",
+    params(
+        ("comment" = CommentName, Path, description = "Which comment; the actor must be its author"),
+        ("If-Match" = inline(String), Header, pattern = "^\"[1-9][0-9]*\"$", description =
+            "The version that the actor has seen, in quotes: the `ETag` of the answer with it")),
+    request_body = given::Edit,
+    responses(Edited))]
+pub async fn edit<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    Actor(actor): Actor,
+    Seen(version): Seen,
+    _: NoQuery,
+    JsonBody(body): JsonBody,
+) -> Answered {
+    let body: Arc<str> = given::text(&body, &["body"])?.into();
+    call.service.limits.take_change(actor)?;
+    let edit = CommentEdit { id, version, body };
+    Ok(answer(call.service.graph.edit_comment(Some(actor), edit).await?))
+}
+
+/// The actor deletes its comment.
+///
+/// Its place and the replies to it stay. Deleting it again is a success that changes nothing.
+#[utoipa::path(delete, path = "/v1/comments/{comment}", tag = "comments",
+    params(("comment" = CommentName, Path, description = "Which comment; the actor must be its author")),
+    responses(Done))]
+pub async fn delete<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    Actor(actor): Actor,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
+    call.service.limits.take_change(actor)?;
+    let (token, changed) = call.service.graph.delete_comment(Some(actor), id).await?;
+    Ok(writes::changed(&token, changed))
+}
+
+/// The comment as it was written, its version, and what every write says about itself.
+fn answer(WrittenComment { token, comment, is_new }: WrittenComment) -> Response {
+    let headers = writes::headers(&token, is_new);
+    ([entity_tag(comment.version)], headers, Json(CommentItem::from(comment))).into_response()
+}
+
+/// How the answer to a new comment is documented.
+struct Written;
+
+impl IntoResponses for Written {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let answer = |status: StatusCode, description: &str| {
+            let location = HeaderBuilder::new().description(Some("Where the comment is")).build();
+            let response = with_comment(description).header("Location", location);
+            (status.as_str().to_owned(), response.build().into())
+        };
+        BTreeMap::from([
+            answer(StatusCode::CREATED, "The comment, as it is stored"),
+            answer(StatusCode::OK, "The comment, as it was stored before: this call has repeated it"),
+        ])
+    }
+}
+
+/// How the answer to an edit is documented.
+struct Edited;
+
+impl IntoResponses for Edited {
+    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
+        let response = with_comment("The comment, as it is now").build();
+        BTreeMap::from([(StatusCode::OK.as_str().to_owned(), response.into())])
+    }
+}
+
+fn with_comment(description: &str) -> ResponseBuilder {
+    let comment = ContentBuilder::new().schema(Some(Ref::from_schema_name(CommentItem::name()))).build();
+    let tag = HeaderBuilder::new().description(Some("Its version, in quotes")).build();
+    writes::documented(description).content("application/json", comment).header("ETag", tag)
+}
