@@ -180,8 +180,8 @@ impl Comments {
              keeps a change log"
                 .to_owned(),
             format!(
-                "PostgreSQL starts with {} comments too; pgbench with prepared statements over its socket; its pages \
-                 count from when they were sent, also where an earlier one held them up",
+                "PostgreSQL starts with {} comments too; it is loaded by pgbench with prepared statements over its \
+                 socket; a count is updated in one pipeline with its insert",
                 number(self.comments as f64)
             ),
         ]

@@ -41,20 +41,21 @@ impl Load {
 pub struct Hot {
     pub comments: Histogram,
     pub pages: Histogram,
-    pub elapsed: Duration,
+    /// How long was written, and how long read: longer where readers are behind at the end.
+    pub elapsed: (Duration, Duration),
     /// Of the side that serves.
     pub cpu_seconds: f64,
 }
 
 impl Hot {
     pub fn per_second(&self) -> f64 {
-        self.comments.total() as f64 / self.elapsed.as_secs_f64()
+        self.comments.total() as f64 / self.elapsed.0.as_secs_f64()
     }
 
     pub fn record(&self, recorder: &mut Recorder, key: &str) {
         recorder.record(key, self.per_second());
         recorder.record_ms(key, &self.comments);
-        recorder.record(&format!("{key}_pages"), self.pages.total() as f64 / self.elapsed.as_secs_f64());
+        recorder.record(&format!("{key}_pages"), self.pages.total() as f64 / self.elapsed.1.as_secs_f64());
         recorder.record_ms(&format!("{key}_page"), &self.pages);
         let comments = self.comments.total().max(1);
         recorder.record(&format!("{key}_cpu"), self.cpu_seconds * 1e6 / comments as f64);
@@ -69,13 +70,13 @@ pub fn at_once(
     cpu_seconds: impl Fn() -> Result<f64>,
 ) -> Result<Hot> {
     let (cpu, started) = (cpu_seconds()?, Instant::now());
-    let (comments, pages) = thread::scope(|scope| {
+    let (comments, written, pages) = thread::scope(|scope| {
         let readers: Vec<_> = (0..readers).map(|_| scope.spawn(&read)).collect();
         let comments = write();
-        (comments, joined(readers))
+        (comments, started.elapsed(), joined(readers))
     });
-    let (comments, pages, elapsed) = (comments?, pages?, started.elapsed());
-    Ok(Hot { comments, pages, elapsed, cpu_seconds: cpu_seconds()? - cpu })
+    let elapsed = (written, started.elapsed());
+    Ok(Hot { comments: comments?, pages: pages?, elapsed, cpu_seconds: cpu_seconds()? - cpu })
 }
 
 fn joined(threads: Vec<ScopedJoinHandle<'_, Result<Histogram>>>) -> Result<Histogram> {

@@ -1,5 +1,6 @@
 //! The textbook's comments in PostgreSQL, under the same load as a hot thread: pgbench writes, another pgbench reads.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -87,7 +88,8 @@ impl PostgresComments {
         let read = || self.pgbench("read", &read, (READERS as usize, 1), load.time, Some(load.pages()));
         let write = || self.pgbench("write", &write, (WRITERS, 2), load.time, None);
         let hot = at_once(1, read, write, || self.postgres.cpu_seconds())?;
-        Ok(Hot { elapsed: load.time, ..hot })
+        // Without the start of pgbench.
+        Ok(Hot { elapsed: (load.time, load.time), ..hot })
     }
 
     /// Adds comments of different ages to a post, and sets its count.
@@ -134,8 +136,10 @@ fn read_logs(folder: &Path, prefix: &str) -> Result<Histogram> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(prefix) {
+            let mut free = HashMap::new();
             for line in fs::read_to_string(entry.path())?.lines() {
-                latency.record(parse(line).with_context(|| format!("pgbench logged {line:?}"))?);
+                let micros = parse(line, &mut free).with_context(|| format!("pgbench logged {line:?}"))?;
+                latency.record(Duration::from_micros(micros));
             }
             fs::remove_file(entry.path())?;
         }
@@ -143,12 +147,16 @@ fn read_logs(folder: &Path, prefix: &str) -> Result<Histogram> {
     Ok(latency)
 }
 
-/// How long a transaction took. Where it waited for its turn, that is part of the third field, and the seventh by itself.
-fn parse(line: &str) -> Option<Duration> {
-    let mut fields = line.split_whitespace().skip(2);
-    let micros: u64 = fields.next()?.parse().ok()?;
-    let late: u64 = fields.nth(3).map_or(Some(0), |late| late.parse().ok())?;
-    Some(Duration::from_micros(micros.checked_sub(late)?))
+/// How many microseconds a transaction took, by the rule of [`crate::pace`]: from when it was due if the client was held up
+/// by the one before, else from when it was sent. `free` tells since when each client has been free.
+fn parse(line: &str, free: &mut HashMap<u64, u64>) -> Option<u64> {
+    let fields: Vec<u64> = line.split_whitespace().map(|field| field.parse().ok()).collect::<Option<_>>()?;
+    // The script and the transaction have numbers too. Only what waited for its turn has the last field.
+    let (&[client, _, elapsed, _, seconds, micros], late) = fields.split_first_chunk()?;
+    let ended = seconds * 1_000_000 + micros;
+    let due = ended.checked_sub(elapsed)?;
+    let held_up = free.insert(client, ended).is_some_and(|free| free > due);
+    elapsed.checked_sub(late.first().copied().filter(|_| !held_up).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -158,13 +166,23 @@ mod tests {
     #[test]
     fn what_pgbench_logs_is_read() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("write.log.17"), "0 1 950 0 1700000000 12\n1 1 1050 0 1700000000 99\n")
-            .unwrap();
-        fs::write(folder.path().join("write.log.17.1"), "2 1 2000 0 1700000000 5 1000\n").unwrap();
-        fs::write(folder.path().join("write.sql"), "select 1;\n").unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("write.log.17", "0 1 950 0 1700000000 2000\n1 1 1050 0 1700000000 2000\n");
+        write("write.log.17.1", "2 1 2000 0 1700000000 5000 1000\n");
+        write("write.sql", "select 1;\n");
         let latency = read_logs(folder.path(), "write.log.").unwrap();
         assert_eq!((latency.total(), latency.percentile_us(1.0) as u64 / 100), (3, 10));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        assert_eq!(parse("0 1 failed 0 1700000000 12"), None);
+        assert_eq!(parse("0 1 failed 0 1700000000 12", &mut HashMap::new()), None);
+    }
+
+    #[test]
+    fn a_transaction_counts_from_when_it_was_due_if_one_before_held_it_up() {
+        let mut free = HashMap::new();
+        let mut took = |line| parse(line, &mut free).unwrap();
+        assert_eq!(took("0 1 5000 0 10 10000 100"), 4_900);
+        assert_eq!(took("0 2 3000 0 10 11000 2000"), 3_000, "due at 8000, but free since 10000");
+        assert_eq!(took("1 3 3000 0 10 11000 2000"), 1_000, "another client");
+        assert_eq!(took("0 4 500 0 10 12000 200"), 300);
     }
 }

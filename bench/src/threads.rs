@@ -36,6 +36,8 @@ pub struct Threads {
     /// As many from all parts of the long thread as there are in short ones.
     long_ids: Vec<CommentId>,
     short_ids: Vec<CommentId>,
+    /// Nothing is done more often in a round, so that a small run is quick.
+    turns_max: usize,
 }
 
 impl Threads {
@@ -69,7 +71,8 @@ impl Threads {
         let long_ids = walk(store, long, comments)?;
         let long_ids = long_ids.into_iter().step_by(LONG_FOR_EACH_SHORT as usize).collect();
         let short = shorts.get(shorts.len() / 2).copied().context("there are short threads")?;
-        Ok(Self { long, short, middle: commenter.thread(store, PAGE)?, long_ids, short_ids })
+        let middle = commenter.thread(store, PAGE)?;
+        Ok(Self { long, short, middle, long_ids, short_ids, turns_max: (comments / SHORT) as usize })
     }
 
     /// Everything once, short and long by turns.
@@ -100,7 +103,7 @@ impl Threads {
     fn append(&self, store: &Embedded, commenter: &mut Commenter, recorder: &mut Recorder) -> Result<()> {
         let runtime = runtime()?;
         let (mut short, mut long) = (Histogram::default(), Histogram::default());
-        for _ in 0..APPENDS / SHORT as usize {
+        for _ in 0..APPENDS.min(self.turns_max) / SHORT as usize {
             let thread = commenter.thread(store, SHORT as usize)?;
             for _ in 0..SHORT {
                 short.record(runtime.block_on(append(store, commenter.wish(thread)))?);
@@ -122,7 +125,7 @@ impl Threads {
     ) -> Result<[Histogram; 2]> {
         let mut histograms = [Histogram::default(), Histogram::default()];
         runtime()?.block_on(async {
-            for _ in 0..PAGES {
+            for _ in 0..PAGES.min(self.turns_max) {
                 for (thread, histogram) in [other, self.long].into_iter().zip(&mut histograms) {
                     let started = Instant::now();
                     first_page(store, thread, order, limit).await?;
@@ -138,7 +141,7 @@ impl Threads {
         let mut random = Random::new(4);
         let mut histograms = [Histogram::default(), Histogram::default()];
         runtime()?.block_on(async {
-            for _ in 0..PAGES {
+            for _ in 0..PAGES.min(self.turns_max) {
                 for (ids, histogram) in [&self.short_ids, &self.long_ids].into_iter().zip(&mut histograms) {
                     let id = random.pick(ids);
                     let started = Instant::now();
@@ -162,7 +165,7 @@ impl Threads {
         let mut random = Random::new(commenter.make_up().author);
         let mut latency = Histogram::default();
         runtime()?.block_on(async {
-            for _ in 0..EDITS {
+            for _ in 0..EDITS.min(self.turns_max) {
                 let id = random.pick(&self.long_ids);
                 let seen = store.comments(&[id]).await?.pop().flatten().context("the comment is there")?;
                 let edit = CommentEdit { id, version: seen.version, body: commenter.body().into() };
