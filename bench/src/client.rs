@@ -62,9 +62,23 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a GET request and returns the body of the answer; one that is not 200 is an error.
+    /// Sends a GET request and returns the body of the answer; one that is no success is an error.
     pub fn get(&mut self, path: &str, key: &str) -> Result<&[u8]> {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\r\n"))?;
+        self.receive_answer()
+    }
+
+    /// Sends a POST request with JSON and further headers, each with its line end, and returns the body of the answer.
+    pub fn post(&mut self, path: &str, key: &str, headers: &str, json: &str) -> Result<&[u8]> {
+        self.send(&format!(
+            "POST {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n{headers}\r\n{json}",
+            json.len()
+        ))?;
+        self.receive_answer()
+    }
+
+    fn receive_answer(&mut self) -> Result<&[u8]> {
         loop {
             self.receive()?;
             if let Some((start, length)) = body(&self.buffer[..self.received])?
@@ -148,7 +162,7 @@ pub fn leading_number(reply: &[u8]) -> Option<u64> {
 fn body(received: &[u8]) -> Result<Option<(usize, usize)>> {
     let Some(end) = received.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
     let head = String::from_utf8_lossy(&received[..end]).to_lowercase();
-    if !head.starts_with("http/1.1 200") {
+    if !head.starts_with("http/1.1 20") {
         bail!("the server answered {head}");
     }
     let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));

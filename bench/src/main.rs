@@ -3,6 +3,8 @@
 mod cast;
 mod check;
 mod client;
+mod commenting;
+mod comments;
 mod crowd;
 mod dataset;
 mod design;
@@ -16,6 +18,7 @@ mod feed_run;
 mod follow;
 mod growth;
 mod histogram;
+mod hot_thread;
 mod import;
 mod load;
 mod machine;
@@ -23,10 +26,12 @@ mod measurement;
 mod mixed;
 mod options;
 mod overlap;
+mod pace;
 mod pages;
 mod plain;
 mod plot;
 mod postgres;
+mod postgres_comments;
 mod posting;
 mod probe_check;
 mod process;
@@ -43,10 +48,12 @@ mod spark;
 mod start;
 mod suggest;
 mod survey;
+mod threads;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
+use crate::comments::Comments;
 use crate::everyone::{Everyone, EveryoneChild};
 use crate::fan_out::FeedChild;
 use crate::feed_run::FeedRun;
@@ -90,6 +97,8 @@ enum Benchmark {
     Feed(Options),
     /// 1,000 posts a second for minutes: how far deliveries lag and how long pages take, with a plot
     FeedRun(FeedRun),
+    /// Comments in a short and a long thread, and a hot one beside PostgreSQL
+    Comments(Comments),
     /// Checks and durable follows over the Redis protocol, beside Redis and PostgreSQL
     Resp(Options),
     /// Checks over REST
@@ -128,6 +137,7 @@ fn main() -> Result<()> {
         Benchmark::Everyone(everyone) => everyone.run(),
         Benchmark::Feed(options) => feed::run(&options),
         Benchmark::FeedRun(run) => run.run(),
+        Benchmark::Comments(comments) => comments.run(),
         Benchmark::Resp(options) => resp::run(&options),
         Benchmark::Rest(options) => rest::run(&options),
         Benchmark::Design(options) => design::run(&options),
@@ -146,7 +156,7 @@ fn all(options: &Options) -> Result<()> {
     let walks = [overlap::run, suggest::run, everyone::run_both];
     let served = [resp::run, rest::run, design::run];
     let served = served.into_iter().filter(|_| !options.in_process);
-    let feeds = [feed::run, feed_run::run_default];
+    let feeds = [feed::run, feed_run::run_default, comments::run_default];
     for run in graph.into_iter().chain(walks).chain(feeds).chain(served) {
         run(options)?;
     }

@@ -177,6 +177,12 @@ impl Recorder {
         self.record(&format!("{key}_p99"), latency.percentile_ms(0.99));
     }
 
+    /// The same in microseconds.
+    pub fn record_us(&mut self, key: &str, latency: &Histogram) {
+        self.record(&format!("{key}_p50"), latency.percentile_us(0.5));
+        self.record(&format!("{key}_p99"), latency.percentile_us(0.99));
+    }
+
     /// The results; rows without a round, such as those of a peer that was left out, are left out.
     pub fn finish(self, name: &str, size: Size, notes: Vec<String>) -> Results {
         let filled = self.rows.iter().zip(self.rounds).filter(|(_, rounds)| !rounds.is_empty());

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::process::run;
+use crate::server::cpu_seconds_with_children;
 use crate::survey::Users;
 
 const STACK: &str = "scripts/stack";
@@ -101,16 +102,39 @@ impl Postgres {
         parse_pgbench(&printed).with_context(|| format!("pgbench printed no rate: {printed}"))
     }
 
-    fn execute(&self, sql: &str) -> Result<()> {
+    pub fn execute(&self, sql: &str) -> Result<()> {
+        self.query(sql).map(drop)
+    }
+
+    /// What a statement answers, a line a row.
+    pub fn query(&self, sql: &str) -> Result<String> {
         run(self
             .command("psql")?
-            .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--command"])
-            .arg(sql))?;
-        Ok(())
+            .args([
+                "--no-psqlrc",
+                "--quiet",
+                "--set=ON_ERROR_STOP=1",
+                "--tuples-only",
+                "--no-align",
+                "--command",
+            ])
+            .arg(sql))
+    }
+
+    /// The processor time that all of its processes have used, in seconds.
+    pub fn cpu_seconds(&self) -> Result<f64> {
+        let file = self.folder.join("run/data/postmaster.pid");
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let process = text.lines().next().and_then(|line| line.trim().parse().ok());
+        Ok(cpu_seconds_with_children(process.context("PostgreSQL did not tell its process")?))
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A client program of the server's version that connects to this server.
-    fn command(&self, program: &str) -> Result<Command> {
+    pub fn command(&self, program: &str) -> Result<Command> {
         let programs =
             self.facts.get("PGBIN").context("scripts/stack did not tell where the programs are")?;
         let mut command = Command::new(Path::new(programs).join(program));

@@ -46,7 +46,7 @@ impl Made {
 
 /// Registers posts, and returns when all of them are durable.
 pub fn register_all(store: &Embedded, posts: impl Iterator<Item = NewPost> + 'static) -> Result<()> {
-    for_each(posts, {
+    for_each(OUTSTANDING, posts, {
         let store = store.clone();
         move |post| {
             let store = store.clone();
@@ -57,7 +57,7 @@ pub fn register_all(store: &Embedded, posts: impl Iterator<Item = NewPost> + 'st
 
 /// Lets users read their feeds, after which they have inboxes.
 pub fn wake(store: &Embedded, users: Vec<u64>) -> Result<()> {
-    for_each(users.into_iter(), {
+    for_each(OUTSTANDING, users.into_iter(), {
         let store = store.clone();
         move |user| {
             let store = store.clone();
@@ -67,13 +67,14 @@ pub fn wake(store: &Embedded, users: Vec<u64>) -> Result<()> {
 }
 
 /// Does something with every item, several at a time.
-fn for_each<T: 'static, R, F: Future<Output = kinfolk_core::Result<R>> + 'static>(
+pub fn for_each<T: 'static, R, F: Future<Output = kinfolk_core::Result<R>> + 'static>(
+    outstanding: usize,
     items: impl Iterator<Item = T> + 'static,
     work: impl Fn(T) -> F + 'static,
 ) -> Result<()> {
     let (items, work) = (Rc::new(RefCell::new(items)), Rc::new(work));
     runtime()?.block_on(LocalSet::new().run_until(async {
-        let tasks: Vec<_> = (0..OUTSTANDING)
+        let tasks: Vec<_> = (0..outstanding)
             .map(|_| {
                 let (items, work) = (Rc::clone(&items), Rc::clone(&work));
                 tokio::task::spawn_local(async move {

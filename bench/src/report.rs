@@ -21,6 +21,7 @@ const ORDER: &[&str] = &[
     "everyone-twitter",
     "feed",
     "feed-run",
+    "comments",
     "growth",
 ];
 

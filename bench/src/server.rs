@@ -29,6 +29,11 @@ pub struct Server {
 impl Server {
     /// Serves the store in a folder on free ports.
     pub fn start(kinfolk: &Path, store: &Path) -> Result<Self> {
+        Self::start_with(kinfolk, store, &[])
+    }
+
+    /// The same, with limits that are counted but never reached; they are named by their flags.
+    pub fn start_with(kinfolk: &Path, store: &Path, limits: &[&str]) -> Result<Self> {
         let keys = store.with_extension("keys.toml");
         let _ = fs::remove_file(&keys);
         let mut add = Command::new(kinfolk);
@@ -43,6 +48,7 @@ impl Server {
             .arg(store)
             .args(["--http", "127.0.0.1:0", "--resp", "127.0.0.1:0", "--auth-keys"])
             .arg(&keys)
+            .args(limits.iter().flat_map(|flag| [flag, LIMIT]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -89,11 +95,22 @@ impl Drop for Server {
 
 /// The processor time that a process has used, in seconds.
 pub fn cpu_seconds(process: u32) -> f64 {
+    ticks(process).iter().take(2).sum::<f64>() / TICKS
+}
+
+/// The same of a process with its children, those that have ended among them.
+pub fn cpu_seconds_with_children(process: u32) -> f64 {
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    ticks(process).iter().sum::<f64>() / TICKS + children.map(cpu_seconds).sum::<f64>()
+}
+
+/// What a process has used in user and kernel mode, then the same of its children that have ended.
+fn ticks(process: u32) -> Vec<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name in parentheses may hold anything; what follows it is regular, from the third field on.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let ticks = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
-    ticks.sum::<f64>() / TICKS
+    fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -107,6 +124,7 @@ mod tests {
         while started.elapsed() < std::time::Duration::from_millis(60) {
             std::hint::spin_loop();
         }
-        assert!(cpu_seconds(std::process::id()) > before);
+        let after = cpu_seconds(std::process::id());
+        assert!(after > before && cpu_seconds_with_children(std::process::id()) >= after);
     }
 }

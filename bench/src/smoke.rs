@@ -8,6 +8,7 @@ use kinfolk_core::IdKind;
 use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
 
+use crate::comments::Comments;
 use crate::dataset::add_edges;
 use crate::everyone_graph::Graph;
 use crate::fan_out::inbox_memory;
@@ -132,6 +133,18 @@ fn feeds_are_read_and_posts_delivered() {
         assert!(is_positive(key), "{key}");
     }
     assert!(results.figure("inbox").is_some() && results.figure("redis_inbox").is_none());
+}
+
+#[test]
+fn comments_are_written_and_read_in_threads_of_all_sizes() {
+    let (_folder, options) = prepared();
+    Comments { options: options.clone(), comments: 2_000, pages: 40 }.run().unwrap();
+    let figures = figures(&options, "comments");
+    for key in ["disk_rows", "append_times", "newest_long_p99", "one_times", "erase", "hot_p99", "hot_pages"]
+    {
+        assert!(figures.contains(&key.to_owned()), "{key}");
+    }
+    assert!(!figures.contains(&"rest".to_owned()) && !figures.contains(&"counted".to_owned()));
 }
 
 #[test]

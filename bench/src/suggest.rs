@@ -17,6 +17,7 @@ use crate::dataset::Dataset;
 use crate::histogram::Histogram;
 use crate::measurement::{Recorder, Row, Target};
 use crate::options::Options;
+use crate::pace::by_the_clock;
 use crate::random::Random;
 use crate::server::Server;
 use crate::survey::Survey;
@@ -251,19 +252,7 @@ impl Others<'_> {
 
     fn ask(&self, per_second: u32, command: impl Fn(&mut Random) -> String) -> Result<Histogram> {
         let mut client = Client::resp(self.server.resp, Some(&self.server.key))?;
-        let (mut histogram, mut random) = (Histogram::default(), Random::new(7));
-        let begun = Instant::now();
-        let mut due = begun;
-        while due < begun + self.time {
-            let command = command(&mut random);
-            // Waking up late is not the server's doing; being held up by the answer before is.
-            let early = due.saturating_duration_since(Instant::now());
-            thread::sleep(early);
-            let started = if early.is_zero() { due } else { Instant::now() };
-            client.command(&command)?;
-            histogram.record(started.elapsed());
-            due += Duration::from_secs(1) / per_second;
-        }
-        Ok(histogram)
+        let mut random = Random::new(7);
+        by_the_clock(self.time, per_second, || client.command(&command(&mut random)).map(drop))
     }
 }

@@ -35,6 +35,11 @@ impl Users {
         self.last - self.first + 1
     }
 
+    /// A user at random.
+    pub fn random(self, random: &mut Random) -> u64 {
+        self.first + random.below(self.count())
+    }
+
     /// Two different users at random.
     pub fn random_pair(self, random: &mut Random) -> Pair {
         let count = self.count();
