@@ -33,7 +33,7 @@ impl Stores {
             flush_post_bytes: 2 << 10,
             snapshot_events: 100,
             fan_out_threshold: FAN_OUT_THRESHOLD,
-            fan_out_turn: 2,
+            fan_out_turn: 1,
             inbox_entries: INBOX_ENTRIES,
             backfill_posts: BACKFILL_POSTS,
             ..Settings::default()
