@@ -226,11 +226,11 @@ fn run_history<S: Store>(
     let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
     let mut expected = Expected::new(id_kind, clock);
     for (step, number) in steps.iter().zip(1..) {
-        let mut verdict = expected.step(&store, step);
+        let stepped = expected.step(&store, step);
         if let (Step::Restart(_), Some(reopen)) = (step, reopen) {
             store = reopen(store);
         }
-        verdict = verdict.and_then(|()| expected.look(&store, number % USERS));
+        let verdict = stepped.and_then(|()| expected.look(&store, number % USERS));
         verdict.map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
     }
     expected.compare_all(&store)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use kinfolk_conformance::{
     BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, concurrent_feeds, concurrent_histories,
@@ -28,6 +28,8 @@ struct Stores {
 impl Stores {
     fn settings() -> Settings {
         Settings {
+            // Histories jump over months, and compare the whole log.
+            log_keep: Duration::from_secs(10_000 * 24 * 60 * 60),
             segment_bytes: 2 << 10,
             flush_rows: 100,
             flush_post_bytes: 2 << 10,
