@@ -91,7 +91,8 @@ enum Step {
     },
     Advance(u64),
     TurnBack(u64),
-    Restart,
+    /// So many posts are made at once, and while they are being delivered the store ends.
+    Restart(usize),
 }
 
 /// Runs `cases` random histories of posts and feeds against a store and the model side by side, and panics with the
@@ -112,12 +113,12 @@ pub fn feed_restarts<S: Store>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
             let mut steps = script.clone();
-            steps.insert(place, Step::Restart);
+            steps.insert(place, Step::Restart(0));
             run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
                 panic!("with {} ids and a restart as step {}: {wrong}", id_kind.name(), place + 1)
             });
         }
-        let steps: Vec<Step> = script.iter().flat_map(|step| [step.clone(), Step::Restart]).collect();
+        let steps: Vec<Step> = script.iter().flat_map(|step| [step.clone(), Step::Restart(0)]).collect();
         run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
             panic!("with {} ids and restarts after every step: {wrong}", id_kind.name())
         });
@@ -211,7 +212,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (1..3_u64).prop_map(Step::Advance),
         1 => (1..40 * DAY_MS).prop_map(Step::Advance),
         1 => (1..DAY_MS).prop_map(Step::TurnBack),
-        3 => Just(Step::Restart),
+        3 => (0..8_usize).prop_map(Step::Restart),
     ]
 }
 
@@ -225,10 +226,11 @@ fn run_history<S: Store>(
     let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
     let mut expected = Expected::new(id_kind, clock);
     for (step, number) in steps.iter().zip(1..) {
-        if let (Step::Restart, Some(reopen)) = (step, reopen) {
+        let stepped = expected.step(&store, step);
+        if let (Step::Restart(_), Some(reopen)) = (step, reopen) {
             store = reopen(store);
         }
-        let verdict = expected.step(&store, step).and_then(|()| expected.look(&store, number % USERS));
+        let verdict = stepped.and_then(|()| expected.look(&store, number % USERS));
         verdict.map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
     }
     expected.compare_all(&store)
@@ -312,7 +314,10 @@ impl Expected {
                 self.clock.turn_back(*millis);
                 Ok(())
             }
-            Step::Restart => Ok(()),
+            Step::Restart(posts) => (0..*posts as u64).try_for_each(|number| {
+                let wish = self.wish(number % AUTHORS, Time::Unsaid, Name::Made);
+                self.register(store, wish)
+            }),
         }
     }
 

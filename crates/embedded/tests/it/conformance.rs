@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kinfolk_conformance::{
     BACKFILL_POSTS, FAN_OUT_THRESHOLD, INBOX_ENTRIES, SEED, comment_histories, comment_restarts,
@@ -27,12 +28,14 @@ struct Stores {
 impl Stores {
     fn settings() -> Settings {
         Settings {
+            // Histories jump over months, and compare the whole log.
+            log_keep: Duration::from_secs(10_000 * 24 * 60 * 60),
             segment_bytes: 2 << 10,
             flush_rows: 100,
             flush_post_bytes: 2 << 10,
             snapshot_events: 100,
             fan_out_threshold: FAN_OUT_THRESHOLD,
-            fan_out_turn: 2,
+            fan_out_turn: 1,
             inbox_entries: INBOX_ENTRIES,
             backfill_posts: BACKFILL_POSTS,
             ..Settings::default()
