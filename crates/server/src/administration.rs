@@ -33,10 +33,8 @@ pub trait Administration: Send + Sync + 'static {
     /// Writes a backup of the whole store, as of now.
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
 
-    /// Merges all files of the store, so that nothing is left of what was replaced.
-    fn compact(&self) -> Result<()> {
-        Err(MISSING)
-    }
+    /// Merges all files of the store and erases the texts of comments that were purged; returns of how many.
+    fn compact(&self) -> Result<u64>;
 }
 
 /// Nothing to administer: every wish is refused as not available. For a graph that lives in a test.
@@ -68,6 +66,10 @@ impl Administration for NoAdministration {
     }
 
     fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
+        Err(MISSING)
+    }
+
+    fn compact(&self) -> Result<u64> {
         Err(MISSING)
     }
 }

@@ -91,9 +91,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
     /// Edits a comment whose current version the editor has seen. With an actor, only its author may.
     pub async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
         self.require_body(&edit.body)?;
-        self.require_author(actor, edit.id, "edit").await?;
-        // Only an edit of the current version comes further.
-        if edit.version >= VERSIONS_MAX {
+        let comment = self.require_author(actor, edit.id, "edit").await?;
+        if comment.version == edit.version && edit.version >= VERSIONS_MAX {
             let (given, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
             return Err(Error::TooMany { what: "versions of a comment", given, max });
         }
@@ -204,11 +203,6 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         Ok(self.store().threads(&[parent]).await?.into_iter().next().unwrap_or_default())
     }
 
-    /// Erases the texts of all comments that were purged from everything that the store keeps.
-    pub async fn erase_purged(&self) -> Result<u64> {
-        self.store().erase_purged().await
-    }
-
     async fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> Result<(String, bool)> {
         let Removed { position, changed } = self.store().withdraw_comment(id, withdrawal).await?;
         Ok((self.token(position), changed))
@@ -224,10 +218,11 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         found.ok_or_else(|| Error::NotFound { detail: format!("there is no comment {id}") })
     }
 
-    async fn require_author(&self, actor: Option<Id>, id: CommentId, what: &str) -> Result<()> {
-        let author = self.one_comment(id).await?.author;
-        if actor.is_none_or(|actor| actor == author) {
-            return Ok(());
+    /// A comment of the actor's.
+    async fn require_author(&self, actor: Option<Id>, id: CommentId, what: &str) -> Result<Comment> {
+        let comment = self.one_comment(id).await?;
+        if actor.is_none_or(|actor| actor == comment.author) {
+            return Ok(comment);
         }
         Err(Error::Forbidden { detail: format!("only its author may {what} a comment") })
     }

@@ -16,7 +16,7 @@ use kinfolk_core::{Error, Id, IdKind, Result};
 use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
-use crate::access::{Caller, Scope};
+use crate::access::{Caller, Identity, Scope};
 use crate::service::Service;
 
 /// The header that carries consistency tokens, both ways.
@@ -141,7 +141,8 @@ impl<S: Store> FromRequestParts<Shared<S>> for NamedActor {
     }
 }
 
-/// Who reads comments: an end user is itself, a service may name for whom it asks. Moderators see more.
+/// Who reads comments: an end user is itself, a service may name for whom it asks, and then sees what that user does.
+/// Moderators see more.
 pub struct Viewing(pub Viewer);
 
 impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
@@ -154,7 +155,9 @@ impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
             Err(Error::ActorRequired) => None,
             actor => Some(actor?),
         };
-        Ok(Self(Viewer { user, is_moderator: caller.holds(Scope::Moderate) }))
+        // A service that asks for somebody must not show what that user may not see.
+        let in_own_right = named.is_none() || matches!(caller.identity, Identity::User(_));
+        Ok(Self(Viewer { user, is_moderator: in_own_right && caller.holds(Scope::Moderate) }))
     }
 }
 

@@ -259,7 +259,7 @@ fn moderators_remove_and_purge<S: Store>(subject: &Subject<S>) {
     let purged = read(MODERATOR, &token);
     assert_eq!((purged.status, purged.body), (CommentStatus::Purged, None));
     assert_eq!(block_on(graph.purge_comment(comment.id)).unwrap(), (token, false));
-    assert!(block_on(graph.erase_purged()).unwrap() <= 1);
+    assert!(block_on(graph.store().erase_purged()).unwrap() <= 1);
     assert_code(block_on(graph.remove_comment(NOBODY, "rude".into())), ErrorCode::NotFound);
     assert_code(block_on(graph.purge_comment(NOBODY)), ErrorCode::NotFound);
     let (token, changed) = block_on(graph.lock_thread(parent, true)).unwrap();

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use serde::Serialize;
-use tokio::runtime::Handle;
 
 use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
@@ -32,13 +31,10 @@ pub async fn compact<S: Store>(
     _: NoBody,
 ) -> Answered {
     let permit = permit(&shared)?;
-    let (service, runtime) = (Arc::clone(&call.service), Handle::current());
+    let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Compact, permit };
     Ok(lines.answer(move |teller, last| {
-        let begin = |stage| teller.tell(Progress { stage, done: 0, total: None });
-        begin("erasing");
-        let erased = runtime.block_on(service.graph.erase_purged());
-        begin("merging");
-        last(erased.and_then(|erased| service.administration.compact().map(|()| Compacted { erased })));
+        teller.tell(Progress { stage: "merging", done: 0, total: None });
+        last(service.administration.compact().map(|erased| Compacted { erased }));
     }))
 }

@@ -3,7 +3,7 @@
 use kinfolk_core::thread::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoBody};
+use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoBody, Viewing};
 use super::super::json::{CommentName, UserId};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
@@ -21,6 +21,7 @@ use super::given;
 pub async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
+    _: Viewing,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
@@ -31,14 +32,15 @@ pub async fn remove_comment<S: Store>(
 
 /// Erases the texts of a comment for good, those of its history too.
 ///
-/// No read shows them from now on, and neither does the change log. From the disk they go soon after, and at once with `POST
-/// /v1/admin/compact`; from backups they do not. The place of the comment and the replies to it stay.
+/// No read shows them from now on, and neither does the change log. From the disk they go within a day (a setting), and at once
+/// with `POST /v1/admin/compact`; from backups they do not. The reason of a removal stays. The place of the comment and the replies to it stay.
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
     params(("comment" = CommentName, Path, description = "Which comment")),
     responses(Done))]
 pub async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
+    _: Viewing,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
@@ -50,7 +52,13 @@ pub async fn purge_comment<S: Store>(
 #[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = UserId, Path, description = "Which post")),
     responses(Done))]
-pub async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+pub async fn lock_comments<S: Store>(
+    call: Call<S>,
+    Ids([id]): Ids<1>,
+    _: Viewing,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
     let (token, changed) = call.service.graph.lock_thread(Parent::post(id), true).await?;
     Ok(writes::changed(&token, changed))
 }
@@ -59,7 +67,13 @@ pub async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuer
 #[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = UserId, Path, description = "Which post")),
     responses(Done))]
-pub async fn unlock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery, _: NoBody) -> Answered {
+pub async fn unlock_comments<S: Store>(
+    call: Call<S>,
+    Ids([id]): Ids<1>,
+    _: Viewing,
+    _: NoQuery,
+    _: NoBody,
+) -> Answered {
     let (token, changed) = call.service.graph.lock_thread(Parent::post(id), false).await?;
     Ok(writes::changed(&token, changed))
 }

@@ -293,6 +293,8 @@ fn the_wrong_user() {
             let moderator = token("7", "kinfolk:moderate");
             let answer = guarded.call(&route, Some(&moderator), &[]);
             assert_eq!(answer.status, 204, "{} {}", route.method, route.path);
+            let pretends = guarded.call(&route, Some(&moderator), &[("Kinfolk-Actor", "1")]);
+            assert_eq!(pretends.refusal(), (403, "forbidden".to_owned()), "{} {}", route.method, route.path);
         }
     }
 }

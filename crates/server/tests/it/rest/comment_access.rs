@@ -87,6 +87,7 @@ fn what_was_taken_back_is_for_moderators() {
     let author = As::new(&guarded, &token("1", ""), None);
     let stranger = As::new(&guarded, &token("7", ""), None);
     let service = As::new(&guarded, guarded.key([Scope::Read]), Some("1"));
+    let for_somebody = As::new(&guarded, guarded.key([Scope::Read, Scope::Moderate]), Some("1"));
     assert_eq!(author.call("DELETE", &format!("/v1/comments/{deleted}"), &[], "").status, 204);
     let path = format!("/v1/comments/{removed}/remove");
     assert_eq!(moderator.call("POST", &path, &[], r#"{"reason":"rude"}"#).status, 204);
@@ -99,6 +100,7 @@ fn what_was_taken_back_is_for_moderators() {
             (&author, [None, None]),
             (&stranger, [None, None]),
             (&service, [None, None]),
+            (&for_somebody, [None, None]),
         ] {
             let one = who.get(&format!("/v1/comments/{id}")).json();
             assert_eq!((&one["status"], seen(&one)), (&json!(status), expected.clone()));

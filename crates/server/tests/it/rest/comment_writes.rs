@@ -99,6 +99,7 @@ fn a_repetition_answers_byte_for_byte() {
     assert_eq!(purge(&server, &comment).status, 204);
     let tombstone = repeat();
     assert_eq!((&tombstone.json()["status"], tombstone.json().get("body")), (&json!("purged"), None));
+    assert_eq!(tombstone.json().get("reason"), None, "it is for moderators");
     assert!(!tombstone.text().contains("</c>"));
     // Of a text that is gone nobody can say whether it was another.
     assert_eq!(server.comment(2, 5, "k 1", &body("other")).body, tombstone.body);
