@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use kinfolk_core::thread::Parent;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 /// How a command ended that did its work.
@@ -40,6 +42,35 @@ pub fn as_optional_text<S: Serializer>(value: &Option<impl Display>, to: S) -> R
     match value {
         Some(value) => to.collect_str(value),
         None => to.serialize_none(),
+    }
+}
+
+/// What a comment was written to: one field, named after its kind.
+pub fn as_parent<S: Serializer>(parent: &Parent, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut fields = serializer.serialize_map(Some(1))?;
+    fields.serialize_entry(parent.kind.name(), &parent.id.to_string())?;
+    fields.end()
+}
+
+/// How much of a text a line shows.
+const SHOWN_CHARACTERS: usize = 80;
+
+/// The begin of a text on one line. It is of somebody else's making, so nothing in it may steer a terminal.
+pub fn begin(text: &str) -> String {
+    let mut characters = text.chars();
+    let mut shown: String = characters.by_ref().take(SHOWN_CHARACTERS).map(harmless).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// A character as it can be printed within a line.
+pub fn harmless(character: char) -> char {
+    match character {
+        '\n' | '\t' => ' ',
+        control if control.is_control() => '\u{fffd}',
+        other => other,
     }
 }
 
@@ -96,6 +127,13 @@ pub fn write_table<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_begin_of_a_text_is_one_line() {
+        assert_eq!(begin(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(begin(&"é".repeat(81)), "é".repeat(80) + "…");
+        assert_eq!(begin("\u{9b}31m\u{7f}a\n\tb\r"), "\u{fffd}31m\u{fffd}a  b\u{fffd}");
+    }
 
     #[test]
     fn thousands_are_set_apart() {

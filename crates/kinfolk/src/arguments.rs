@@ -2,13 +2,14 @@
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use kinfolk_core::thread::CommentId;
 use kinfolk_core::{Id, IdKind};
 use kinfolk_embedded::Settings;
 
 use crate::answer::Outcome;
 use crate::commands::{
-    apply, backup, changes, check, config, counts, demo, export, generate, import, keys, list, overlap, post,
-    posts, restore, serve, suggest, suggestions, verify, write,
+    apply, backup, changes, check, comment, comments, compact, config, counts, demo, export, generate,
+    import, keys, list, moderate, overlap, post, posts, restore, serve, suggest, suggestions, verify, write,
 };
 use crate::context::Context;
 use crate::place::{List, PostList};
@@ -23,6 +24,7 @@ Examples:
   kinfolk suggestions 1                  whom user 1 may know
   kinfolk post 2                         user 2 posts something
   kinfolk feed 1                         the posts of those whom user 1 follows, newest first
+  kinfolk comments 70 --tree             what was said about post 70
   kinfolk import follows.csv.zst         add the edges of a file
   kinfolk export - | head                all edges as CSV
   kinfolk counts 1 2 3 --json            answers as one JSON document
@@ -97,6 +99,8 @@ impl TuningArguments {
             inbox_idle: configuration.feed.inbox_idle.0,
             inbox_bytes: configuration.feed.inbox_memory.0,
             backfill_posts: configuration.feed.backfill_posts as usize,
+            comment_key_keep: configuration.comments.key_keep.0,
+            erase_after: configuration.comments.erase_after.0,
             ..defaults
         }
     }
@@ -144,18 +148,38 @@ enum Command {
     Posts(posts::Arguments),
     /// List the posts of those whom a user follows, newest first
     Feed(posts::Arguments),
+    /// Write a comment on a post
+    Comment(comment::Arguments),
+    /// Edit a comment
+    EditComment(comment::EditArguments),
+    /// List the comments on a post, or a user's own
+    Comments(comments::Arguments),
+    /// List the texts that a comment has or had
+    CommentHistory(comments::HistoryArguments),
+    /// Delete a comment as its author
+    DeleteComment(moderate::DeleteArguments),
+    /// Remove a comment as a moderator
+    RemoveComment(moderate::RemoveArguments),
+    /// Erase the text of a comment for good, as a moderator
+    PurgeComment(moderate::PurgeArguments),
+    /// Take no more comments on a post, as a moderator
+    LockComments(moderate::LockArguments),
+    /// Take comments on a post again, as a moderator
+    UnlockComments(moderate::LockArguments),
     /// List what has changed, oldest first
     Changes(changes::Arguments),
     /// Follow and unfollow by lines on standard input
     Apply(apply::Arguments),
     /// Add the edges of files
     Import(import::Arguments),
-    /// Write all edges to a file
+    /// Write all edges, or all comments, to a file
     Export(export::Arguments),
     /// Write a file of made-up edges with power-law degrees
     Generate(generate::Arguments),
     /// Compare everything that is derived with the edges themselves
     Verify(verify::Arguments),
+    /// Merge files, and erase the texts of purged comments from them
+    Compact(compact::Arguments),
     /// Write the whole graph to one file that restore can read
     Backup(backup::Arguments),
     /// Make a graph from a backup
@@ -199,12 +223,22 @@ impl Arguments {
             Command::DeletePost(command) => command.run(&context),
             Command::Posts(command) => command.run(PostList::Posts, &context),
             Command::Feed(command) => command.run(PostList::Feed, &context),
+            Command::Comment(command) => command.run(&context),
+            Command::EditComment(command) => command.run(&context),
+            Command::Comments(command) => command.run(&context),
+            Command::CommentHistory(command) => command.run(&context),
+            Command::DeleteComment(command) => command.run(&context),
+            Command::RemoveComment(command) => command.run(&context),
+            Command::PurgeComment(command) => command.run(&context),
+            Command::LockComments(command) => command.run(true, &context),
+            Command::UnlockComments(command) => command.run(false, &context),
             Command::Changes(command) => command.run(&context),
             Command::Apply(command) => command.run(&context),
             Command::Import(command) => command.run(&context),
             Command::Export(command) => command.run(&context),
             Command::Generate(command) => command.run(&context),
             Command::Verify(command) => command.run(&context),
+            Command::Compact(command) => command.run(&context),
             Command::Backup(command) => command.run(&context),
             Command::Restore(command) => command.run(&context),
         }
@@ -219,6 +253,11 @@ impl GlobalArguments {
         let store = self.tuning.into_settings(&configuration);
         Context::new(configuration, texts, store)
     }
+}
+
+/// The id of a comment as typed.
+pub fn parse_comment_id(text: &str) -> Result<CommentId, String> {
+    CommentId::parse(text).map_err(|_| "the id of a comment is a UUID".to_owned())
 }
 
 /// An id as typed: of which kind it must be, only the store knows.

@@ -5,6 +5,7 @@ use std::cell::Cell;
 
 use anyhow::Result;
 use kinfolk_core::graph::{Edge, EdgeStore};
+use kinfolk_core::thread::Comment;
 use kinfolk_core::{Clock, EdgeKind, SystemClock, Timestamp};
 use kinfolk_embedded::{Embedded, Import, ImportOptions, ImportReport, Progress};
 
@@ -16,6 +17,8 @@ const KIND: EdgeKind = EdgeKind::Follow;
 
 /// How many edges pass between two reports of progress.
 const REPORT_EDGES: u64 = 16_384;
+/// The same for comments.
+const REPORT_COMMENTS: u64 = 1_024;
 
 /// How to import.
 #[derive(Clone, Debug)]
@@ -54,7 +57,7 @@ pub fn import(
     let options = ImportOptions {
         kind: KIND,
         following_limit: choices.following_limit,
-        fingerprint: choices.fingerprint.clone().unwrap_or_else(unrepeatable_fingerprint),
+        fingerprint: choices.fingerprint.clone().unwrap_or_else(unrepeatable_name),
         sort_memory: choices.sort_memory,
     };
     let import = store.import(&options).map_err(Stop::Refused)?;
@@ -151,8 +154,25 @@ pub fn export(
     Ok(edges)
 }
 
+/// Hands all comments on, as of now, thread by thread, oldest first; gives their number.
+pub fn export_comments(
+    store: &Embedded,
+    report: &dyn Fn(Progress),
+    mut write: impl FnMut(&Comment) -> Result<()>,
+) -> Result<u64> {
+    let mut comments = 0;
+    for comment in store.all_comments()? {
+        write(&comment?)?;
+        comments += 1;
+        if comments % REPORT_COMMENTS == 0 {
+            report(Progress { stage: "exporting", done: comments, total: None });
+        }
+    }
+    Ok(comments)
+}
+
 /// A name unlike any other.
-fn unrepeatable_fingerprint() -> String {
+pub fn unrepeatable_name() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("once {} {}", std::process::id(), now.as_nanos())
 }

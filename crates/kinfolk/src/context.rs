@@ -45,6 +45,7 @@ impl Context {
             graph: GraphSettings {
                 following_limit: configuration.graph.following_limit,
                 suggest: configuration.suggest.in_requests(),
+                thread: configuration.comments.rules(),
                 ..GraphSettings::default()
             },
             everyone: configuration.suggest.for_everyone(),

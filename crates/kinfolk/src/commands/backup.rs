@@ -35,13 +35,16 @@ impl Arguments {
 #[derive(Serialize)]
 pub struct BackupFigures {
     edges: u64,
+    posts: u64,
+    comments: u64,
     position: u64,
     bytes: u64,
 }
 
 impl From<BackupReport> for BackupFigures {
     fn from(report: BackupReport) -> Self {
-        Self { edges: report.edges, position: report.position.0, bytes: report.bytes }
+        let BackupReport { edges, posts, comments, position, bytes } = report;
+        Self { edges, posts, comments, position: position.0, bytes }
     }
 }
 
@@ -51,6 +54,8 @@ impl Answer for BackupFigures {
             out,
             &[
                 ("edges", grouped(self.edges)),
+                ("posts", grouped(self.posts)),
+                ("comments", grouped(self.comments)),
                 ("position", grouped(self.position)),
                 ("bytes", grouped(self.bytes)),
             ],

@@ -7,11 +7,12 @@ use anyhow::Result;
 use clap::Args;
 use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody, ChangesPage};
+use kinfolk_core::thread::{CommentId, Parent, ThreadChange};
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, as_optional_text, as_text};
+use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text};
 use crate::context::Context;
 
 /// What `changes` is given.
@@ -81,6 +82,55 @@ enum Fields {
         #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
         payload: Option<Arc<str>>,
     },
+    Comment {
+        #[serde(serialize_with = "as_text")]
+        comment: CommentId,
+        #[serde(flatten, serialize_with = "as_parent")]
+        parent: Parent,
+        #[serde(serialize_with = "as_text")]
+        author: Id,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+        reply_to: Option<CommentId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        depth: Option<u8>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        version: Option<u32>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+        body: Option<Arc<str>>,
+    },
+    Thread {
+        #[serde(flatten, serialize_with = "as_parent")]
+        parent: Parent,
+    },
+}
+
+impl Fields {
+    /// The type and the fields of what happened to a comment or a thread.
+    fn of_thread(change: ThreadChange) -> (String, Self) {
+        let (reply_to, depth, version, body) = (None, None, None, None);
+        match change {
+            ThreadChange::Written { id: comment, parent, author, reply_to, depth, body } => {
+                let depth = Some(depth);
+                (
+                    "comment".to_owned(),
+                    Self::Comment { comment, parent, author, reply_to, depth, version, body },
+                )
+            }
+            ThreadChange::Edited { id: comment, parent, author, version, body } => {
+                let version = Some(version);
+                let fields = Self::Comment { comment, parent, author, reply_to, depth, version, body };
+                ("comment_edited".to_owned(), fields)
+            }
+            ThreadChange::Withdrawn { id: comment, parent, author, status } => {
+                let fields = Self::Comment { comment, parent, author, reply_to, depth, version, body };
+                (format!("comment_{}", status.name()), fields)
+            }
+            ThreadChange::Locked { parent, locked } => {
+                let name = if locked { "comments_locked" } else { "comments_unlocked" };
+                (name.to_owned(), Self::Thread { parent })
+            }
+        }
+    }
 }
 
 impl From<ChangesPage> for Changes {
@@ -109,7 +159,7 @@ impl From<Change> for Item {
                 let (delivery, payload) = (None, None);
                 ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
             }
-            ChangeBody::Thread(_) => ("comment".to_owned(), Fields::Imported { edges: 0 }),
+            ChangeBody::Thread(change) => Fields::of_thread(change),
         };
         Self { position: change.position.0, r#type, at: change.at, fields }
     }
@@ -125,6 +175,10 @@ impl Answer for Changes {
                 Fields::Edge { follower, followee, .. } => writeln!(out, "{follower} {followee}")?,
                 Fields::Imported { edges } => writeln!(out, "{edges} edges")?,
                 Fields::Post { post, author, .. } => writeln!(out, "{post} by {author}")?,
+                Fields::Comment { comment, parent: Parent { kind, id }, author, .. } => {
+                    writeln!(out, "{comment} by {author} on {} {id}", kind.name())?;
+                }
+                Fields::Thread { parent: Parent { kind, id } } => writeln!(out, "{} {id}", kind.name())?,
             }
         }
         writeln!(out, "next {}", self.next)
@@ -135,6 +189,7 @@ impl Answer for Changes {
 mod tests {
     use kinfolk_core::feed::Delivery;
     use kinfolk_core::graph::Edge;
+    use kinfolk_core::thread::CommentStatus;
     use kinfolk_core::{EdgeKind, Position};
 
     use super::*;
@@ -144,12 +199,25 @@ mod tests {
         let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
         let (id, author, created_at) = (Id::Integer(7), Id::Integer(1), Timestamp::from_millis(5));
         let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
+        let (parent, comment, status) = (Parent::post(id), CommentId(9), CommentStatus::Removed);
+        let written = ChangeBody::Thread(ThreadChange::Written {
+            id: comment,
+            parent,
+            author,
+            reply_to: Some(CommentId(8)),
+            depth: 1,
+            body: Some("\"hi\"".into()),
+        });
         let bodies = [
             ChangeBody::Followed { kind, edge },
             ChangeBody::Unfollowed { kind, edge, since: Timestamp::from_millis(99) },
             ChangeBody::Imported { kind, edges: 1_000 },
             ChangeBody::Posted { post, delivery: Delivery::Push },
             ChangeBody::PostDeleted { id, author, created_at },
+            written,
+            ChangeBody::Thread(ThreadChange::Edited { id: comment, parent, author, version: 2, body: None }),
+            ChangeBody::Thread(ThreadChange::Withdrawn { id: comment, parent, author, status }),
+            ChangeBody::Thread(ThreadChange::Locked { parent, locked: true }),
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
             position: Position(at),
@@ -160,13 +228,17 @@ mod tests {
         let mut out = Vec::new();
         changes.write_plain(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
-         99  1970-01-01T00:00:00.099Z  follow        1 2
-        100  1970-01-01T00:00:00.100Z  unfollow      1 2
-        101  1970-01-01T00:00:00.101Z  imported      1000 edges
-        102  1970-01-01T00:00:00.102Z  post          7 by 1
-        103  1970-01-01T00:00:00.103Z  post_deleted  7 by 1
+         99  1970-01-01T00:00:00.099Z  follow           1 2
+        100  1970-01-01T00:00:00.100Z  unfollow         1 2
+        101  1970-01-01T00:00:00.101Z  imported         1000 edges
+        102  1970-01-01T00:00:00.102Z  post             7 by 1
+        103  1970-01-01T00:00:00.103Z  post_deleted     7 by 1
+        104  1970-01-01T00:00:00.104Z  comment          00000000-0000-0000-0000-000000000009 by 1 on post 7
+        105  1970-01-01T00:00:00.105Z  comment_edited   00000000-0000-0000-0000-000000000009 by 1 on post 7
+        106  1970-01-01T00:00:00.106Z  comment_removed  00000000-0000-0000-0000-000000000009 by 1 on post 7
+        107  1970-01-01T00:00:00.107Z  comments_locked  post 7
         next abc
         ");
-        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"}],"next":"abc"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"},{"position":104,"type":"comment","at":"1970-01-01T00:00:00.104Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","reply_to":"00000000-0000-0000-0000-000000000008","depth":1,"body":"\"hi\""},{"position":105,"type":"comment_edited","at":"1970-01-01T00:00:00.105Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","version":2},{"position":106,"type":"comment_removed","at":"1970-01-01T00:00:00.106Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1"},{"position":107,"type":"comments_locked","at":"1970-01-01T00:00:00.107Z","post":"7"}],"next":"abc"}"#);
     }
 }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
-use kinfolk_core::feed::NewPost;
+use kinfolk_core::feed::{NewPost, Post};
 use kinfolk_core::graph::{Edge, ListEntry, PageRequest};
+use kinfolk_core::thread::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
 use kinfolk_core::{Clock, EdgeKind, Id, SystemClock, Timestamp};
 use kinfolk_embedded::{ImportOptions, Progress};
 
@@ -68,11 +69,13 @@ impl Arguments {
     }
 }
 
-/// Two users that have something to show: one with many followers, and one of the newest of these, who follows many.
+/// Two users that have something to show: one with many followers, and one of the newest of these, who follows many. And a
+/// post that was commented on.
 #[derive(Clone, Copy)]
 struct Cast {
     star: Id,
     fan: Id,
+    post: Option<Id>,
 }
 
 /// Makes the graph and shows a few answers.
@@ -86,7 +89,11 @@ fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
 
     let cast = show(&mut out, &open, graph.id(0))?;
-    show_feed(&mut out, &open, cast.fan)?;
+    let newest = show_feed(&mut out, &open, cast.fan)?;
+    if let Some(post) = &newest {
+        show_thread(&mut out, &open, cast.fan, post)?;
+    }
+    let cast = Cast { post: newest.map(|post| post.id), ..cast };
     let per_check = time_checks(&open, graph);
     writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
     open.close()?;
@@ -118,7 +125,7 @@ fn is_taken(error: &io::Error) -> bool {
 }
 
 /// Says where the server is and what to try.
-fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::Result<()> {
+fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan, post }: Cast) -> io::Result<()> {
     let Ready { http, redis, .. } = ready;
     let port = redis.rsplit(':').next().unwrap_or_default();
     let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
@@ -130,7 +137,11 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan }: Cast) -> io::
     writeln!(out, "  curl {http}/v1/users/{fan}/following/{star}")?;
     writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {star}' {http}/v1/users/{fan}/follow")?;
     writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'")?;
-    writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'\n")?;
+    writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'")?;
+    if let Some(post) = post {
+        writeln!(out, "  curl '{http}/v1/posts/{post}/comments?view=tree'")?;
+    }
+    writeln!(out)?;
     writeln!(out, "or, with any Redis client or this program:\n")?;
     writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {star}")?;
     writeln!(out, "  {program} followers {star} --limit 3 --url {http}\n")?;
@@ -185,11 +196,11 @@ fn show(out: &mut impl Write, open: &OpenGraph, star: Id) -> Result<Cast> {
     for found in open.run(graph.suggestions(fan, SHOWN, None))?.items {
         writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
     }
-    Ok(Cast { star, fan })
+    Ok(Cast { star, fan, post: None })
 }
 
-/// Has some of those whom a user follows post something, and shows the user's feed.
-fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<()> {
+/// Has some of those whom a user follows post something, and shows the user's feed. Gives its newest post.
+fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<Option<Post>> {
     let (graph, request) = (open.graph(), PageRequest { limit: AUTHORS, cursor: None });
     let authors = open.run(graph.following(KIND, fan, request, None))?.items;
     let now = SystemClock.now().millis();
@@ -205,8 +216,31 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<()> {
     }
     let request = PageRequest { limit: SHOWN, cursor: None };
     writeln!(out, "the feed of user {fan}:")?;
-    for post in open.run(graph.feed(fan, request, None))?.items {
-        writeln!(out, "  {}, at {}", post.payload.unwrap_or_default(), post.created_at)?;
+    let feed = open.run(graph.feed(fan, request, None))?.items;
+    for post in &feed {
+        writeln!(out, "  {}, at {}", post.payload.as_deref().unwrap_or_default(), post.created_at)?;
+    }
+    Ok(feed.into_iter().next())
+}
+
+/// Has a user comment on a post and its author answer, and shows what was said.
+fn show_thread(out: &mut impl Write, open: &OpenGraph, fan: Id, post: &Post) -> Result<()> {
+    let graph = open.graph();
+    let say = |author: Id, body: &str, reply_to: Option<CommentId>| {
+        let (parent, idempotency_key) = (Parent::post(post.id), None);
+        let wish = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
+        open.run(graph.comment(wish)).map(|written| written.comment.id)
+    };
+    let question = say(fan, "Is there more?", None)?;
+    say(post.author, "There will be.", Some(question))?;
+    let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
+    let tree = graph.comment_tree(Parent::post(post.id), shape, request, (Viewer::default(), None));
+    writeln!(out, "what was said about the first of them:")?;
+    for CommentNode { comment, replies, .. } in open.run(tree)?.items {
+        writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
+        for CommentNode { comment, .. } in replies {
+            writeln!(out, "    {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
+        }
     }
     Ok(())
 }

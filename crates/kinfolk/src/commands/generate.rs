@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
 use crate::failure::UsageError;
-use crate::output::{Columns, EdgeWriter};
+use crate::output::{Edges, FileWriter};
 
 /// How many edges pass between two reports of progress.
 const REPORT_EDGES: u64 = 65_536;
@@ -55,9 +55,9 @@ impl Arguments {
         let Self { edges, users, seed, large, sparse, .. } = self;
         let graph = PowerLaw { edges, users, seed, large, sparse };
         let generated = graph.edges().map_err(|impossible| UsageError(impossible.to_string()))?;
-        let mut writer = EdgeWriter::create(&self.file, Columns { ids: IdKind::Integer, since: false })?;
+        let mut writer = FileWriter::create(&self.file, Edges { ids: IdKind::Integer, since: false })?;
         for (edge, count) in generated.zip(0_u64..) {
-            writer.write(edge, Timestamp::MIN)?;
+            writer.write(&(edge, Timestamp::MIN))?;
             if count % REPORT_EDGES == 0 {
                 let progress = Progress { stage: "generating", done: count, total: Some(edges) };
                 context.reporter.report(progress);

@@ -88,7 +88,7 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
 }
 
 /// What a header can carry, so that a key means the same wherever it is sent.
-fn parse_key(text: &str) -> Result<Arc<str>, String> {
+pub fn parse_key(text: &str) -> Result<Arc<str>, String> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') && text.trim() == text;
     if is_plain {
         Ok(text.into())

@@ -11,13 +11,10 @@ use kinfolk_server::payload;
 use serde::Serialize;
 
 use super::pages::{Page, PageArguments};
-use crate::answer::{Answer, Outcome, as_text};
+use crate::answer::{Answer, Outcome, as_text, begin};
 use crate::arguments::parse_id;
 use crate::context::Context;
 use crate::place::PostList;
-
-/// How much of a payload a line shows.
-const SHOWN_CHARACTERS: usize = 80;
 
 /// What a command that lists posts is given.
 #[derive(Debug, Args)]
@@ -72,17 +69,6 @@ impl Answer for Item {
     }
 }
 
-/// The begin of a payload. It is of somebody else's making, so nothing in it may steer a terminal.
-fn begin(payload: &str) -> String {
-    let mut characters = payload.chars();
-    let shown = characters.by_ref().take(SHOWN_CHARACTERS);
-    let mut text: String = shown.map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect();
-    if characters.next().is_some() {
-        text.push('…');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,8 +85,5 @@ mod tests {
     fn a_line_shows_the_begin_of_a_payload() {
         assert_eq!(plain(None), "1970-01-01T00:00:00.005Z  7  1\n");
         assert_eq!(plain(Some("{\"a\":1}")), "1970-01-01T00:00:00.005Z  7  1  {\"a\":1}\n");
-        assert_eq!(begin(&"é".repeat(80)), "é".repeat(80));
-        assert_eq!(begin(&"é".repeat(81)), "é".repeat(80) + "…");
-        assert_eq!(begin("\u{9b}31m\u{7f}"), "\u{fffd}31m\u{fffd}");
     }
 }

@@ -1,51 +1,43 @@
-//! Edges as CSV: a header, then one line an edge; times in RFC 3339.
+//! Rows as CSV: a header, then one line a row; times in RFC 3339. Which columns there are is the table's business.
 
 use std::io::{self, Write};
 
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{Id, Timestamp};
-
-use super::Columns;
+use kinfolk_core::Id;
 
 /// How much text is collected before it is handed on.
 const BUFFER_LEN: usize = 64 << 10;
 
+/// How the rows of a table become lines.
+pub trait Lines {
+    /// A row.
+    type Row;
+
+    /// The names of the columns, with commas between them.
+    fn header(&self) -> &'static str;
+
+    /// Adds a row without its line end.
+    fn push(&mut self, row: &Self::Row, buffer: &mut Vec<u8>);
+}
+
 /// Writes lines into a stream.
-pub struct CsvWriter<W> {
+pub struct CsvWriter<W, L> {
     out: W,
     buffer: Vec<u8>,
-    since: Option<SinceText>,
+    lines: L,
 }
 
-/// The text of the last `since`: an import gives many edges the same one.
-struct SinceText {
-    since: Timestamp,
-    text: String,
-}
-
-impl<W: Write> CsvWriter<W> {
+impl<W: Write, L: Lines> CsvWriter<W, L> {
     /// Begins with the header.
-    pub fn new(out: W, columns: Columns) -> io::Result<Self> {
+    pub fn new(out: W, lines: L) -> Self {
         let mut buffer = Vec::with_capacity(BUFFER_LEN + 256);
-        let header = if columns.since { "follower,followee,since\n" } else { "follower,followee\n" };
-        buffer.extend_from_slice(header.as_bytes());
-        let first = Timestamp::MIN;
-        let since = columns.since.then(|| SinceText { since: first, text: first.to_string() });
-        Ok(Self { out, buffer, since })
+        buffer.extend_from_slice(lines.header().as_bytes());
+        buffer.push(b'\n');
+        Self { out, buffer, lines }
     }
 
     /// Adds a line.
-    pub fn write(&mut self, edge: Edge, since: Timestamp) -> io::Result<()> {
-        push_id(&mut self.buffer, edge.follower);
-        self.buffer.push(b',');
-        push_id(&mut self.buffer, edge.followee);
-        if let Some(last) = &mut self.since {
-            if last.since != since {
-                *last = SinceText { since, text: since.to_string() };
-            }
-            self.buffer.push(b',');
-            self.buffer.extend_from_slice(last.text.as_bytes());
-        }
+    pub fn write(&mut self, row: &L::Row) -> io::Result<()> {
+        self.lines.push(row, &mut self.buffer);
         self.buffer.push(b'\n');
         if self.buffer.len() >= BUFFER_LEN {
             self.out.write_all(&self.buffer)?;
@@ -61,11 +53,27 @@ impl<W: Write> CsvWriter<W> {
     }
 }
 
-fn push_id(buffer: &mut Vec<u8>, id: Id) {
+/// Adds an id.
+pub fn push_id(buffer: &mut Vec<u8>, id: Id) {
     match id {
         Id::Integer(value) => push_decimal(buffer, value),
         Id::Uuid(_) => buffer.extend_from_slice(id.to_string().as_bytes()),
     }
+}
+
+/// Adds text that anybody may have written: in quotes where it needs them, as RFC 4180 says.
+pub fn push_text(buffer: &mut Vec<u8>, text: &str) {
+    if !text.contains([',', '"', '\n', '\r']) {
+        return buffer.extend_from_slice(text.as_bytes());
+    }
+    buffer.push(b'"');
+    for (at, part) in text.split('"').enumerate() {
+        if at > 0 {
+            buffer.extend_from_slice(b"\"\"");
+        }
+        buffer.extend_from_slice(part.as_bytes());
+    }
+    buffer.push(b'"');
 }
 
 /// Formatting through `fmt` would take longer than everything else in an export.
@@ -85,8 +93,6 @@ fn push_decimal(buffer: &mut Vec<u8>, mut value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::IdKind;
-
     use super::*;
 
     #[test]
@@ -99,22 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
-        let edges = [(1, 2, 5), (1, 3, 5), (2, 1, 6)];
-        for (since, text) in [
-            (false, "follower,followee\n1,2\n1,3\n2,1\n"),
-            (
-                true,
-                "follower,followee,since\n1,2,1970-01-01T00:00:00.005Z\n1,3,1970-01-01T00:00:00.005Z\n\
-                 2,1,1970-01-01T00:00:00.006Z\n",
-            ),
-        ] {
-            let mut writer = CsvWriter::new(Vec::new(), Columns { ids: IdKind::Integer, since }).unwrap();
-            for (follower, followee, at) in edges {
-                let edge = Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) };
-                writer.write(edge, Timestamp::from_millis(at)).unwrap();
-            }
-            assert_eq!(String::from_utf8(writer.into_inner().unwrap()).unwrap(), text);
+    fn text_stands_in_quotes_where_it_needs_them() {
+        for (text, written) in
+            [("a b", "a b"), ("a,b", "\"a,b\""), ("\"", "\"\"\"\""), ("x\ny \"z\"", "\"x\ny \"\"z\"\"\"")]
+        {
+            let mut buffer = Vec::new();
+            push_text(&mut buffer, text);
+            assert_eq!(String::from_utf8(buffer).unwrap(), written);
         }
     }
 }

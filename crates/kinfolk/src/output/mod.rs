@@ -1,6 +1,9 @@
-//! Writing edges: CSV, plain or compressed, or Parquet, into any stream; and into files by the ending of their name.
+//! Writing tables: CSV, plain or compressed, or Parquet, into any stream; and into files by the ending of their name.
+//! What the columns are is said in `edges` and `comments`.
 
+mod comments;
 mod csv;
+mod edges;
 mod file;
 mod parquet;
 
@@ -8,35 +11,42 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{IdKind, Timestamp};
 use kinfolk_server::FileFormat;
 
+pub use comments::{Comments, HEADER as COMMENTS_HEADER};
+pub use edges::Edges;
 pub use file::OutputFile;
 
-use csv::CsvWriter;
-use parquet::ParquetWriter;
+use csv::{CsvWriter, Lines};
+use parquet::{Group, ParquetWriter};
 
 use crate::input::format_of;
 
 /// The level of zstd's own command line.
 const ZSTD_LEVEL: i32 = 3;
 
-/// What the columns of a file are.
-#[derive(Clone, Copy, Debug)]
-pub struct Columns {
-    /// The kind of ids.
-    pub ids: IdKind,
-    /// Whether there is a third column, `since`.
-    pub since: bool,
+/// What a file holds: its columns, in both formats.
+pub trait Table: Copy {
+    /// A row.
+    type Row;
+    /// Rows as lines.
+    type Lines: Lines<Row = Self::Row>;
+    /// Rows as row groups.
+    type Group: Group<Row = Self::Row>;
+
+    /// For CSV.
+    fn lines(self) -> Self::Lines;
+
+    /// For Parquet.
+    fn group(self) -> Self::Group;
 }
 
-/// Edges on their way into a stream, in some format.
-pub enum EdgeEncoder<W: Write + Send> {
+/// Rows on their way into a stream, in some format.
+pub enum Encoder<W: Write + Send, T: Table> {
     /// Lines.
-    Csv(CsvWriter<Stream<W>>),
+    Csv(CsvWriter<Stream<W>, T::Lines>),
     /// Row groups.
-    Parquet(ParquetWriter<W>),
+    Parquet(ParquetWriter<W, T::Group>),
 }
 
 /// Where CSV goes.
@@ -46,11 +56,11 @@ pub enum Stream<W: Write> {
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<W>>),
 }
 
-impl<W: Write + Send> EdgeEncoder<W> {
+impl<W: Write + Send, T: Table> Encoder<W, T> {
     /// Begins a stream.
-    pub fn new(out: W, format: FileFormat, columns: Columns) -> Result<Self> {
+    pub fn new(out: W, format: FileFormat, table: T) -> Result<Self> {
         if format == FileFormat::Parquet {
-            return Ok(Self::Parquet(ParquetWriter::new(out, columns)?));
+            return Ok(Self::Parquet(ParquetWriter::new(out, table.group())?));
         }
         let buffered = BufWriter::with_capacity(256 << 10, out);
         let stream = match format {
@@ -65,14 +75,14 @@ impl<W: Write + Send> EdgeEncoder<W> {
             }
             FileFormat::Csv | FileFormat::Parquet => Stream::Plain(buffered),
         };
-        Ok(Self::Csv(CsvWriter::new(stream, columns)?))
+        Ok(Self::Csv(CsvWriter::new(stream, table.lines())))
     }
 
-    /// Adds an edge; `since` is left out where there is no such column.
-    pub fn write(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
+    /// Adds a row.
+    pub fn write(&mut self, row: &T::Row) -> Result<()> {
         match self {
-            Self::Csv(writer) => Ok(writer.write(edge, since)?),
-            Self::Parquet(writer) => writer.write(edge, since),
+            Self::Csv(writer) => Ok(writer.write(row)?),
+            Self::Parquet(writer) => writer.write(row),
         }
     }
 
@@ -85,37 +95,37 @@ impl<W: Write + Send> EdgeEncoder<W> {
     }
 }
 
-/// A file of edges in the making. It is not at its place before [`EdgeWriter::finish`].
-pub struct EdgeWriter {
+/// A file in the making. It is not at its place before [`FileWriter::finish`].
+pub struct FileWriter<T: Table> {
     name: String,
-    encoder: EdgeEncoder<Destination>,
+    encoder: Encoder<Destination, T>,
 }
 
-/// Where a file of edges goes.
+/// Where a file goes.
 enum Destination {
     StandardOutput(io::Stdout),
     File(OutputFile),
 }
 
-impl EdgeWriter {
+impl<T: Table> FileWriter<T> {
     /// Begins a file; `-` is standard output.
-    pub fn create(path: &Path, columns: Columns) -> Result<Self> {
+    pub fn create(path: &Path, table: T) -> Result<Self> {
         if path == Path::new("-") {
             let out = Destination::StandardOutput(io::stdout());
-            let encoder = EdgeEncoder::new(out, FileFormat::Csv, columns)?;
+            let encoder = Encoder::new(out, FileFormat::Csv, table)?;
             return Ok(Self { name: "standard output".to_owned(), encoder });
         }
         let name = path.display().to_string();
         let encoder = OutputFile::create(path)
             .map_err(anyhow::Error::from)
-            .and_then(|file| EdgeEncoder::new(Destination::File(file), format_of(path), columns))
+            .and_then(|file| Encoder::new(Destination::File(file), format_of(path), table))
             .with_context(|| format!("could not write {name}"))?;
         Ok(Self { name, encoder })
     }
 
-    /// Adds an edge; `since` is left out where the file has no such column.
-    pub fn write(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
-        self.encoder.write(edge, since).with_context(|| format!("could not write {}", self.name))
+    /// Adds a row.
+    pub fn write(&mut self, row: &T::Row) -> Result<()> {
+        self.encoder.write(row).with_context(|| format!("could not write {}", self.name))
     }
 
     /// Writes what is left, syncs it to disk and puts the file in its place.

@@ -1,64 +1,66 @@
-//! Edges as Parquet: required columns, integers or strings for ids, a UTC timestamp in milliseconds for `since`.
+//! Rows as Parquet: integers or strings for ids, UTC timestamps in milliseconds. Which columns there are is the table's
+//! business.
 
 use std::io::Write;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, ZstdLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
 use anyhow::Result;
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{Id, IdKind, Timestamp};
+use kinfolk_core::{Id, IdKind};
 
-use super::{Columns, ZSTD_LEVEL};
+use super::ZSTD_LEVEL;
 
-/// How many rows are collected for one row group: 24 MB of integers.
-const GROUP_ROWS: usize = 1 << 20;
+/// How the rows of a table become row groups.
+pub trait Group {
+    /// A row.
+    type Row;
 
-/// Writes row groups into a file.
-pub struct ParquetWriter<W: Write + Send> {
-    writer: SerializedFileWriter<W>,
-    followers: Ids,
-    followees: Ids,
-    since: Option<Vec<i64>>,
+    /// The schema, as a message type.
+    fn schema(&self) -> String;
+
+    /// Adds a row to the columns.
+    fn push(&mut self, row: &Self::Row);
+
+    /// Whether there is nothing to write.
+    fn is_empty(&self) -> bool;
+
+    /// Whether it is time to write what was collected.
+    fn is_full(&self) -> bool;
+
+    /// Writes all columns in the order of the schema and empties them.
+    fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError>;
 }
 
-impl<W: Write + Send> ParquetWriter<W> {
+/// Writes row groups into a file.
+pub struct ParquetWriter<W: Write + Send, G> {
+    writer: SerializedFileWriter<W>,
+    group: G,
+}
+
+impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
     /// Begins with the schema.
-    pub fn new(out: W, columns: Columns) -> Result<Self> {
-        let id = match columns.ids {
-            IdKind::Integer => "INT64",
-            IdKind::Uuid => "BYTE_ARRAY",
-        };
-        let utf8 = if columns.ids == IdKind::Uuid { " (STRING)" } else { "" };
-        let since = if columns.since { "REQUIRED INT64 since (TIMESTAMP(MILLIS,true));" } else { "" };
-        let schema = parse_message_type(&format!(
-            "message edges {{ REQUIRED {id} follower{utf8}; REQUIRED {id} followee{utf8}; {since} }}"
-        ))?;
+    pub fn new(out: W, group: G) -> Result<Self> {
+        let schema = parse_message_type(&group.schema())?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
             .set_created_by(format!("kinfolk {}", env!("CARGO_PKG_VERSION")))
             .build();
-        Ok(Self {
-            writer: SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?,
-            followers: Ids::new(columns.ids),
-            followees: Ids::new(columns.ids),
-            since: columns.since.then(Vec::new),
-        })
+        let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
+        Ok(Self { writer, group })
     }
 
     /// Adds a row.
-    pub fn write(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
-        self.followers.push(edge.follower);
-        self.followees.push(edge.followee);
-        if let Some(column) = &mut self.since {
-            // A timestamp ends with the year 9999 and so fits.
-            column.push(since.millis() as i64);
-        }
-        if self.followers.len() == GROUP_ROWS {
+    pub fn write(&mut self, row: &G::Row) -> Result<()> {
+        self.group.push(row);
+        if self.group.is_full() {
             self.write_group()?;
         }
         Ok(())
@@ -66,7 +68,7 @@ impl<W: Write + Send> ParquetWriter<W> {
 
     /// Writes what is left and the footer.
     pub fn finish(mut self) -> Result<W> {
-        if self.followers.len() > 0 {
+        if !self.group.is_empty() {
             self.write_group()?;
         }
         Ok(self.writer.into_inner()?)
@@ -74,73 +76,128 @@ impl<W: Write + Send> ParquetWriter<W> {
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
-        self.followers.write_column(&mut group)?;
-        self.followees.write_column(&mut group)?;
-        if let Some(since) = &mut self.since {
-            write_integers(since, &mut group)?;
-        }
+        self.group.write(&mut group)?;
         group.close()?;
         Ok(())
     }
 }
 
-/// A column of ids.
-enum Ids {
-    Integers(Vec<i64>),
-    Texts(Vec<ByteArray>),
+/// A required column of ids.
+pub enum Ids {
+    /// Integer ids.
+    Integers(Required<Int64Type>),
+    /// UUIDs, as text.
+    Texts(Required<ByteArrayType>),
 }
 
 impl Ids {
-    fn new(kind: IdKind) -> Self {
+    /// A column for ids of a kind.
+    pub fn new(kind: IdKind) -> Self {
         match kind {
-            IdKind::Integer => Self::Integers(Vec::new()),
-            IdKind::Uuid => Self::Texts(Vec::new()),
+            IdKind::Integer => Self::Integers(Required::new()),
+            IdKind::Uuid => Self::Texts(Required::new()),
         }
     }
 
-    fn len(&self) -> usize {
+    /// How the schema says it.
+    pub fn column(kind: IdKind, name: &str) -> String {
+        match kind {
+            IdKind::Integer => format!("REQUIRED INT64 {name};"),
+            IdKind::Uuid => format!("REQUIRED BYTE_ARRAY {name} (STRING);"),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
         match self {
-            Self::Integers(integers) => integers.len(),
-            Self::Texts(texts) => texts.len(),
+            Self::Integers(column) => column.0.len(),
+            Self::Texts(column) => column.0.len(),
         }
     }
 
-    fn push(&mut self, id: Id) {
+    /// Adds an id.
+    pub fn push(&mut self, id: Id) {
         match (self, id) {
             // An id has 63 bits and so fits.
-            (Self::Integers(integers), Id::Integer(value)) => integers.push(value as i64),
-            (Self::Texts(texts), id) => texts.push(ByteArray::from(id.to_string().into_bytes())),
+            (Self::Integers(column), Id::Integer(value)) => column.0.push(value as i64),
+            (Self::Texts(column), id) => column.0.push(bytes(&id.to_string())),
             (Self::Integers(_), Id::Uuid(_)) => unreachable!("a store's ids are all of its kind"),
         }
     }
 
     /// Writes the column and empties it.
-    fn write_column<W: Write + Send>(
+    pub fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
         match self {
-            Self::Integers(integers) => write_integers(integers, group),
-            Self::Texts(texts) => {
-                let mut column = group.next_column()?.ok_or_else(missing_column)?;
-                column.typed::<ByteArrayType>().write_batch(texts, None, None)?;
-                texts.clear();
-                column.close()
-            }
+            Self::Integers(column) => column.write(group),
+            Self::Texts(column) => column.write(group),
         }
     }
 }
 
-fn write_integers<W: Write + Send>(
-    integers: &mut Vec<i64>,
-    group: &mut SerializedRowGroupWriter<'_, W>,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.ok_or_else(missing_column)?;
-    column.typed::<Int64Type>().write_batch(integers, None, None)?;
-    integers.clear();
-    column.close()
+/// A column in which every row has a value.
+pub struct Required<T: DataType>(pub Vec<T::T>);
+
+impl<T: DataType> Required<T> {
+    /// An empty column.
+    pub fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Writes the column and empties it.
+    pub fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        write_column::<T, W>(&mut self.0, None, group)
+    }
 }
 
-fn missing_column() -> ParquetError {
-    ParquetError::General("the schema has fewer columns than are written".to_owned())
+/// A column in which rows may have no value.
+pub struct Optional<T: DataType> {
+    values: Vec<T::T>,
+    /// For each row 1 if it has a value, else 0.
+    levels: Vec<i16>,
+}
+
+impl<T: DataType> Optional<T> {
+    /// An empty column.
+    pub fn new() -> Self {
+        Self { values: Vec::new(), levels: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, value: Option<T::T>) {
+        self.levels.push(value.is_some().into());
+        self.values.extend(value);
+    }
+
+    /// Writes the column and empties it.
+    pub fn write<W: Write + Send>(
+        &mut self,
+        group: &mut SerializedRowGroupWriter<'_, W>,
+    ) -> Result<(), ParquetError> {
+        write_column::<T, W>(&mut self.values, Some(&self.levels), group)?;
+        self.levels.clear();
+        Ok(())
+    }
+}
+
+/// Text in a column.
+pub fn bytes(text: &str) -> ByteArray {
+    ByteArray::from(text.as_bytes().to_vec())
+}
+
+fn write_column<T: DataType, W: Write + Send>(
+    values: &mut Vec<T::T>,
+    levels: Option<&[i16]>,
+    group: &mut SerializedRowGroupWriter<'_, W>,
+) -> Result<(), ParquetError> {
+    let missing = || ParquetError::General("the schema has fewer columns than are written".to_owned());
+    let mut column = group.next_column()?.ok_or_else(missing)?;
+    column.typed::<T>().write_batch(values, levels, None)?;
+    values.clear();
+    column.close()
 }

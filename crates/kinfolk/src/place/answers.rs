@@ -5,10 +5,12 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use kinfolk_core::feed::{Delivery, Post, PostPage};
 use kinfolk_core::graph::{Change, ChangeBody, Edge};
+use kinfolk_core::thread::{CommentStatus, ThreadChange};
 use kinfolk_core::{EdgeKind, Id, Position, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::threads::{AnsweredComment, parent};
 use super::{Suggested, SuggestedUser};
 use crate::arguments::parse_id;
 
@@ -163,6 +165,13 @@ pub struct ChangeItem {
     created_at: Option<AnsweredTime>,
     delivery: Option<String>,
     payload: Option<Box<RawValue>>,
+    comment: Option<AnsweredComment>,
+    item: Option<AnsweredId>,
+    conversation: Option<AnsweredId>,
+    reply_to: Option<AnsweredComment>,
+    depth: Option<u8>,
+    version: Option<u32>,
+    body: Option<String>,
 }
 
 impl ChangeItem {
@@ -190,7 +199,32 @@ impl ChangeItem {
                 author: self.author?.0,
                 created_at: self.created_at?.0,
             }),
+            text if text.starts_with("comment") => self.into_thread_change().map(ChangeBody::Thread),
             _ => self.into_edge_body(),
+        }
+    }
+
+    fn into_thread_change(self) -> Option<ThreadChange> {
+        let parent = parent(self.post, self.item, self.conversation)?;
+        match self.r#type.as_str() {
+            "comments_locked" => return Some(ThreadChange::Locked { parent, locked: true }),
+            "comments_unlocked" => return Some(ThreadChange::Locked { parent, locked: false }),
+            _ => {}
+        }
+        let (id, author, body) = (self.comment?.0, self.author?.0, self.body.map(Arc::from));
+        match self.r#type.as_str() {
+            "comment" => {
+                let (reply_to, depth) = (self.reply_to.map(|id| id.0), self.depth?);
+                Some(ThreadChange::Written { id, parent, author, reply_to, depth, body })
+            }
+            "comment_edited" => {
+                Some(ThreadChange::Edited { id, parent, author, version: self.version?, body })
+            }
+            text => {
+                let status = text.strip_prefix("comment_").and_then(CommentStatus::from_name)?;
+                let is_over = status != CommentStatus::Active;
+                is_over.then_some(ThreadChange::Withdrawn { id, parent, author, status })
+            }
         }
     }
 
@@ -207,11 +241,56 @@ impl ChangeItem {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::thread::{CommentId, Parent, ParentKind};
+
     use super::*;
 
     fn change(json: &str) -> Result<ChangeBody> {
         let item: ChangeItem = serde_json::from_str(json)?;
         Ok(item.into_change()?.body)
+    }
+
+    #[test]
+    fn changes_of_threads_are_understood() {
+        let at = r#""position":1,"at":"1970-01-01T00:00:00.005Z""#;
+        let (parent, author) = (Parent::post(Id::Integer(8)), Id::Integer(1));
+        let (id, reply_to) = (CommentId(9), CommentId(7));
+        let [this, other] = [id, reply_to].map(|id| id.to_string());
+        let by = format!(r#""comment":"{this}","post":"8","author":"1""#);
+        let body = Some("a\n".into());
+        let review = Parent { kind: ParentKind::Item, id: Id::Integer(8) };
+        for (fields, change_of_thread) in [
+            (
+                format!(r#""type":"comment",{by},"reply_to":"{other}","depth":1,"body":"a\n""#),
+                ThreadChange::Written { id, parent, author, reply_to: Some(reply_to), depth: 1, body },
+            ),
+            (
+                format!(r#""type":"comment",{by},"depth":0"#),
+                ThreadChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
+            ),
+            (
+                format!(r#""type":"comment_edited",{by},"version":2"#),
+                ThreadChange::Edited { id, parent, author, version: 2, body: None },
+            ),
+            (
+                format!(r#""type":"comment_purged",{by}"#),
+                ThreadChange::Withdrawn { id, parent, author, status: CommentStatus::Purged },
+            ),
+            (
+                r#""type":"comments_locked","post":"8""#.to_owned(),
+                ThreadChange::Locked { parent, locked: true },
+            ),
+            (
+                r#""type":"comments_unlocked","item":"8""#.to_owned(),
+                ThreadChange::Locked { parent: review, locked: false },
+            ),
+        ] {
+            let understood = change(&format!("{{{at},{fields}}}")).unwrap();
+            assert_eq!(understood, ChangeBody::Thread(change_of_thread));
+        }
+        for fields in ["\"type\":\"comment\"".to_owned(), format!("\"type\":\"comment_active\",{by}")] {
+            assert!(change(&format!("{{{at},{fields}}}")).is_err(), "{fields}");
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
-use crate::output::{Columns, EdgeWriter};
+use crate::output::{Edges, FileWriter};
 use crate::progress::{Reporter, SUGGESTING};
 use crate::serve::Signals;
 
@@ -298,9 +298,9 @@ impl Target for OpenGraph {
     }
 
     fn export(&self, file: &Path, reporter: &Reporter) -> Result<u64> {
-        let mut writer = EdgeWriter::create(file, Columns { ids: self.store.id_kind(), since: true })?;
+        let mut writer = FileWriter::create(file, Edges { ids: self.store.id_kind(), since: true })?;
         let report = |progress| reporter.report(progress);
-        let edges = bulk::export(&self.store, &report, |edge, since| writer.write(edge, since))?;
+        let edges = bulk::export(&self.store, &report, |edge, since| writer.write(&(edge, since)))?;
         writer.finish()?;
         Ok(edges)
     }

@@ -43,6 +43,8 @@ pub struct Call<'a> {
     pub actor: Option<String>,
     /// Names a write, so that it can be repeated.
     pub idempotency_key: Option<Arc<str>>,
+    /// The version that a write is about.
+    pub if_match: Option<String>,
     pub body: Option<(&'static str, &'a mut dyn Read)>,
     /// Whether it may take as long as it takes.
     pub is_bulk: bool,
@@ -51,7 +53,7 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// A call without a body.
     pub fn new(method: Method, path: String) -> Self {
-        Self { method, path, actor: None, idempotency_key: None, body: None, is_bulk: false }
+        Self { method, path, actor: None, idempotency_key: None, if_match: None, body: None, is_bulk: false }
     }
 }
 
@@ -84,9 +86,17 @@ impl HttpClient {
         if let Some(key) = call.idempotency_key {
             request = request.header("Idempotency-Key", &*key);
         }
+        if let Some(version) = call.if_match {
+            request = request.header("If-Match", version);
+        }
         let answer = match call.body {
             Some((media_type, reader)) => {
-                let request = request.header("Content-Type", media_type);
+                let mut request = request.header("Content-Type", media_type);
+                // A server that refuses closes the connection, and its reason would be lost on whoever is still
+                // sending. Bulk work reads to the end whatever happens, and answers while it does.
+                if !call.is_bulk {
+                    request = request.header("Expect", "100-continue");
+                }
                 self.run(request, SendBody::from_reader(reader), call.is_bulk)?
             }
             None => self.run(request, (), call.is_bulk)?,
@@ -158,7 +168,8 @@ pub fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporte
 
 /// Stages are constants here; a newer server may have others.
 fn known_stage(stage: &str) -> &'static str {
-    const STAGES: [&str; 5] = [READING, SUGGESTING, "loading", "loading followers", "writing the index"];
+    const STAGES: [&str; 7] =
+        [READING, SUGGESTING, "loading", "loading followers", "writing the index", "erasing", "merging"];
     STAGES.into_iter().find(|known| *known == stage).unwrap_or("working")
 }
 

@@ -5,6 +5,7 @@ mod folder;
 mod http;
 mod server;
 mod suggest;
+mod threads;
 
 use std::path::Path;
 
@@ -20,12 +21,13 @@ use kinfolk_embedded::{BackupReport, VerifyReport};
 pub use folder::{Folder, OpenGraph};
 pub use server::{Server, ServerAddress};
 pub use suggest::{SuggestWish, Suggested, SuggestedUser};
+pub use threads::Threads;
 
 use crate::input::Source;
 use crate::progress::Reporter;
 
 /// An open graph, here or elsewhere.
-pub trait Target {
+pub trait Target: Threads {
     /// Makes or removes an edge, durably.
     fn write(&self, command: EdgeCommand) -> Result<WriteDone>;
 

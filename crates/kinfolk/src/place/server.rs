@@ -26,7 +26,7 @@ use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
-use crate::output::{Columns, EdgeWriter, OutputFile};
+use crate::output::{Edges, FileWriter, OutputFile};
 use crate::progress::{READING, Reporter};
 use crate::serve::IMPORTED_FILE;
 
@@ -53,7 +53,7 @@ impl std::fmt::Debug for ServerAddress {
 
 /// A server.
 pub struct Server {
-    client: HttpClient,
+    pub(super) client: HttpClient,
 }
 
 impl Server {
@@ -226,7 +226,7 @@ impl Target for Server {
         let length = read_fully(&mut lines, &mut begin).context("the server's answer could not be read")?;
         begin.truncate(length);
         let ids = id_kind(&begin);
-        let writer = EdgeWriter::create(file, Columns { ids, since: true })?;
+        let writer = FileWriter::create(file, Edges { ids, since: true })?;
         let mut export = Export { writer, edges: 0, failure: None, reporter };
         let text = Text { name: "the server's answer", format: FileFormat::Csv };
         let rules = Rules { ids, since_max: Timestamp::MAX };
@@ -305,7 +305,7 @@ impl From<NewPost> for NewPostBody {
 }
 
 /// What the headers of the answer to a write say.
-fn written(answer: &Response<Body>) -> Result<WriteDone> {
+pub(super) fn written(answer: &Response<Body>) -> Result<WriteDone> {
     let token = header(answer, "Kinfolk-Token").ok_or_else(|| anyhow!("the server sent no token"))?;
     let changed = header(answer, "Kinfolk-Changed").as_deref() != Some("false");
     Ok(WriteDone { changed, token })
@@ -352,7 +352,7 @@ fn read_fully(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The part of a query that says which page.
-fn page_query(request: PageRequest<'_>) -> String {
+pub(super) fn page_query(request: PageRequest<'_>) -> String {
     let cursor = request.cursor.map(|cursor| format!("&cursor={}", escaped(cursor)));
     format!("limit={}{}", request.limit, cursor.unwrap_or_default())
 }
@@ -373,7 +373,7 @@ fn escaped(text: &str) -> String {
 
 /// Edges on their way from a server into a file.
 struct Export<'a> {
-    writer: EdgeWriter,
+    writer: FileWriter<Edges>,
     edges: u64,
     /// Why the file could not be written.
     failure: Option<anyhow::Error>,
@@ -386,7 +386,7 @@ impl Sink for Export<'_> {
         if self.edges.is_multiple_of(REPORT_EVERY) {
             self.reporter.report(Progress { stage: "exporting", done: self.edges, total: None });
         }
-        self.writer.write(edge, since.unwrap_or(Timestamp::MIN)).map_err(|error| {
+        self.writer.write(&(edge, since.unwrap_or(Timestamp::MIN))).map_err(|error| {
             self.failure = Some(error);
             Stop::Malformed("the file could not be written".to_owned())
         })

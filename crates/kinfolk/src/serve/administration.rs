@@ -5,16 +5,18 @@ use std::path::PathBuf;
 
 use kinfolk_core::graph::EdgeStore;
 use kinfolk_core::suggest::EveryoneRequest;
+use kinfolk_core::thread::Comment;
 use kinfolk_core::{Error, Result};
 use kinfolk_embedded::{Embedded, Progress as StoreProgress};
 use kinfolk_server::{
-    Administration, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest, Progress,
+    VerifyOutcome,
 };
 
 use super::figures;
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Stop, Text, read_parquet};
-use crate::output::{Columns, EdgeEncoder};
+use crate::output::{Comments, Edges, Encoder};
 use crate::place::Folder;
 
 /// What an imported file is called in messages: the server does not know its name.
@@ -132,14 +134,30 @@ impl Administration for EmbeddedAdministration {
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
-        let columns = Columns { ids: self.store.id_kind(), since: true };
+        let (ids, format) = (self.store.id_kind(), request.format);
         let work = || -> anyhow::Result<u64> {
-            let mut encoder = EdgeEncoder::new(file, request.format, columns)?;
-            let edges = bulk::export(&self.store, &|_| {}, |edge, since| encoder.write(edge, since))?;
-            encoder.finish()?.flush()?;
-            Ok(edges)
+            match request.content {
+                ExportContent::Edges => {
+                    let mut encoder = Encoder::new(file, format, Edges { ids, since: true })?;
+                    let edges =
+                        bulk::export(&self.store, &|_| {}, |edge, since| encoder.write(&(edge, since)))?;
+                    encoder.finish()?.flush()?;
+                    Ok(edges)
+                }
+                ExportContent::Comments => {
+                    let mut encoder = Encoder::new(file, format, Comments { ids })?;
+                    let write = |comment: &Comment| encoder.write(comment);
+                    let comments = bulk::export_comments(&self.store, &|_| {}, write)?;
+                    encoder.finish()?.flush()?;
+                    Ok(comments)
+                }
+            }
         };
         work().map_err(known)
+    }
+
+    fn compact(&self) -> Result<u64> {
+        self.store.compact()
     }
 
     fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {

@@ -67,7 +67,8 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         user: limits.user.0,
         changes: limits.changes.0,
         remembered: limits.remembered.0,
-        ..LimitSettings::default()
+        author_comments: configuration.comments.author_rate.0,
+        parent_comments: configuration.comments.parent_rate.0,
     };
     let settings = AccessSettings { id_kind, keys_file: auth.keys.clone(), tokens, limits };
     Ok(Access::new(&settings)?)
@@ -99,12 +100,14 @@ impl Protocols {
         door: Arc<Door<Embedded>>,
     ) -> Result<Self> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
+        let defaults = RestSettings::default();
         let settings = RestSettings {
+            body_bytes_max: defaults.body_bytes_max.max(configuration.comments.request_bytes_max()),
             connections_max: configuration.http.connections.0,
             request_timeout: configuration.http.timeout.0,
             drain_timeout: configuration.server.grace.0,
             allowed_origins: configuration.http.origins.0.clone(),
-            ..RestSettings::default()
+            ..defaults
         };
         let stop = CancellationToken::new();
         let tls_config = tls.as_ref().map(|tls| tls.server_config(Protocol::Rest)).transpose()?;

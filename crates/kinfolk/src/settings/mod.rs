@@ -3,6 +3,7 @@
 //! A value comes from a flag, else from the environment, else from the file, else it is the default. All of them
 //! are read once, here, into [`Configuration`].
 
+mod comments;
 mod file;
 mod print;
 mod suggest;
@@ -19,7 +20,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 pub use print::{effective, reference};
 pub use suggest::bound;
-pub use table::{Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub use table::{Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
 pub use value::{LogFormat, Role, Value};
 
 use crate::failure::UsageError;

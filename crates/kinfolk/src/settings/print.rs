@@ -20,6 +20,7 @@ fn introduction(section: &str) -> &'static str {
         "graph" => "The rules of the graph.",
         "suggest" => "People whom users may know: [how they are computed](README.md#suggestions).",
         "feed" => "Home feeds: [how they are made](README.md#posts-and-feeds).",
+        "comments" => "Comment threads: [moderating them, and what a purge reaches](comments.md).",
         "log" => "How much of the change log is kept.",
         "cache" => "Memory.",
         "logging" => "What goes to standard error.",

@@ -7,7 +7,7 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggest::Ranking;
 
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Words};
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Within, Words};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
@@ -189,6 +189,21 @@ settings! {
         inbox_memory: Bytes = "1 GiB", "inbox-memory", "SIZE", Server;
         /// How many recent posts of somebody who is followed go into the follower's inbox
         backfill_posts: u32 = "100", "backfill-posts", "N", Server;
+    }
+    /// Comment threads.
+    comments: Comments {
+        /// How many characters a comment may have, and the reason of a moderator
+        body_chars_max: Within<1, 100_000> = "10000", "comment-body-chars-max", "N", Server;
+        /// How many comments may be above a reply
+        depth_max: Within<0, 50> = "50", "comment-depth-max", "N", Server;
+        /// How long a repetition under the same key is known for one
+        key_keep: Span = "7 d", "comment-key-keep", "TIME", Server;
+        /// Texts of purged comments are erased from all files after this time at the latest
+        erase_after: Span = "24 h", "comment-erase-after", "TIME", Server;
+        /// New comments of one author, whoever acts for it
+        author_rate: Limit = "30/m", "limit-author-comments", "RATE", Server;
+        /// New comments in one thread, whoever writes them
+        parent_rate: Limit = "100/s burst 1000", "limit-parent-comments", "RATE", Server;
     }
     /// Memory.
     cache: Cache {

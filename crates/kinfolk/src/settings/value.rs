@@ -137,6 +137,23 @@ impl Value for Count {
     }
 }
 
+/// A whole number within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
+
+impl<const MIN: u32, const MAX: u32> Value for Within<MIN, MAX> {
+    const QUOTED: bool = false;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let number = parse_number(text).ok().filter(|number| (MIN..=MAX).contains(number));
+        number.map(Self).ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
 /// A part of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fraction(pub f64);
@@ -330,6 +347,8 @@ mod tests {
         assert!(canonical::<LogFormat>("xml").unwrap_err().contains("text, json"));
         assert!(canonical::<Ranking>("fame").unwrap_err().contains("count, jaccard, adamic-adar"));
         assert!(canonical::<Count>("0").unwrap_err().contains("from 1"));
+        assert!(canonical::<Within<1, 9>>("10").unwrap_err().contains("from 1 to 9"));
+        assert!(canonical::<Within<1, 9>>("0").is_err() && canonical::<Within<1, 9>>("9").is_ok());
         assert!(canonical::<bool>("maybe").is_err());
     }
 }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod bulk;
+mod comments;
 mod documentation;
 mod faults;
 mod formats;

@@ -122,23 +122,31 @@ impl From<Output> for Run {
     }
 }
 
-/// Replaces what differs from run to run: times, tokens and cursors.
+/// Replaces what differs from run to run: times, tokens, cursors and ids that were made, which are numbered.
 pub fn stable(text: &str) -> String {
     let is_word = |character: char| character.is_ascii_alphanumeric() || "-_:.".contains(character);
+    let is_made =
+        |word: &str| word.len() == 36 && word.as_bytes()[14] == b'7' && word.matches('-').count() == 4;
     let mut out = String::new();
+    let mut made = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let length = rest.find(|character| !is_word(character)).unwrap_or(rest.len());
         let (word, after) = rest.split_at(length);
         let is_time = word.len() == 24 && word.ends_with('Z') && word.as_bytes()[10] == b'T';
-        out.push_str(if is_time {
-            "TIME"
+        if is_made(word) && !made.contains(&word) {
+            made.push(word);
+        }
+        if is_time {
+            out.push_str("TIME");
+        } else if let Some(at) = made.iter().position(|&id| id == word) {
+            out.push_str(&format!("ID{}", at + 1));
         } else if word.len() > 36 {
             // Longer than a UUID.
-            "OPAQUE"
+            out.push_str("OPAQUE");
         } else {
-            word
-        });
+            out.push_str(word);
+        }
         let mut characters = after.chars();
         out.extend(characters.next());
         rest = characters.as_str();

@@ -1,7 +1,7 @@
 //! Durability of the real binary under faults: processes killed, power lost, bits flipped, syncs failing, disks
 //! full. Not a test of the store's interface, and never of anything but what ends up in the folder.
 //!
-//! Every test but [`feeds`] drives `kinfolk apply` through one pipe, so what was submitted has one order, and then asks one
+//! Every test but [`feeds`] and [`comments`] drives `kinfolk apply` through one pipe, so what was submitted has one order, and then asks one
 //! question of the folder: is there a `k`, at least the number of acknowledged steps and at most the number of
 //! submitted ones, so that the folder holds exactly the effect of the first `k` steps?
 //!
@@ -9,6 +9,7 @@
 //! |---|---|---|---|---|
 //! | [`kill`] | SIGKILL at a random moment | `KINFOLK_CRASH_CYCLES` | 15 | 1,000 |
 //! | [`feeds`] | SIGKILL of a server in the middle of fan-out | `KINFOLK_CRASH_CYCLES` | 6 | 300 |
+//! | [`comments`] | SIGKILL of a server that takes comments, and of one that erases purged ones | `KINFOLK_CRASH_CYCLES` | 6 | 300 |
 //! | [`power`] | un-synced data lost, torn, reordered | `KINFOLK_POWER_STATES` | 60 | 2,000 |
 //! | [`damage`] | bit flips, cut and missing files | `KINFOLK_FLIPS` | 80 | 2,000 |
 //! | [`failing`] | sync errors, full disk | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
@@ -18,6 +19,7 @@
 //! missing or not permitted, and fail then only if `KINFOLK_REQUIRE_FAULT_TOOLS` is set.
 
 mod check;
+mod comments;
 mod damage;
 mod failing;
 mod feeds;

@@ -107,6 +107,7 @@ fn the_demo_shows_and_serves() {
     assert!(shown.contains("user 1 follows") && shown.contains("newest followers of user 1"), "{shown}");
     assert!(shown.contains("of its followees follow"), "{shown}");
     assert_eq!(shown.matches("has to say").count(), 3, "{shown}");
+    assert!(shown.contains(": Is there more?\n    "), "{shown}");
     assert!(entries(&sandbox.path("tmp")).is_empty(), "the folder is removed");
 }
 
@@ -125,7 +126,7 @@ fn the_calls_that_the_demo_shows_work() {
     let shown: Vec<String> = lines.take_while(|line| !line.starts_with("Ctrl-C")).collect();
     assert!(shown.iter().any(|line| line.contains("taking free ports")), "{shown:?}");
     let calls: Vec<&String> = shown.iter().filter(|line| line.starts_with("  curl")).collect();
-    assert_eq!(calls.len(), 4, "{shown:?}");
+    assert_eq!(calls.len(), 5, "{shown:?}");
     if Command::new("curl").arg("--version").output().is_ok() {
         let answers: Vec<String> = calls
             .iter()
@@ -138,6 +139,7 @@ fn the_calls_that_the_demo_shows_work() {
         assert!(answers[1].contains("204"), "{answers:?}");
         assert!(answers[2].contains("\"mutual_count\""), "{answers:?}");
         assert_eq!(answers[3].matches("\"created_at\"").count(), 3, "{answers:?}");
+        assert_eq!(answers[4].matches("\"body\"").count(), 2, "{answers:?}");
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     assert!(child.wait().unwrap().success());

@@ -1,0 +1,59 @@
+//! Comment threads at any place: a folder or a server. Threads are those of posts.
+
+mod answers;
+mod csv;
+mod folder;
+mod server;
+
+use std::path::Path;
+
+use anyhow::Result;
+use kinfolk_core::Id;
+use kinfolk_core::graph::PageRequest;
+use kinfolk_core::thread::{
+    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
+    Withdrawal, WrittenComment,
+};
+
+pub use answers::{AnsweredComment, parent};
+
+use super::WriteDone;
+use crate::progress::Reporter;
+
+/// What commands do with comments.
+pub trait Threads {
+    /// Writes a comment, durably.
+    fn comment(&self, wish: NewComment) -> Result<WrittenComment>;
+
+    /// Edits a comment of an author's, durably.
+    fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<WrittenComment>;
+
+    /// Takes a comment back, durably: as its author, or as a moderator where nobody is named.
+    fn withdraw_comment(
+        &self,
+        author: Option<Id>,
+        id: CommentId,
+        withdrawal: Withdrawal,
+    ) -> Result<WriteDone>;
+
+    /// Locks or unlocks the thread of a post, durably.
+    fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone>;
+
+    /// A page of the thread of a post.
+    fn thread(&self, post: Id, order: ThreadOrder, request: PageRequest<'_>) -> Result<CommentPage>;
+
+    /// A page of the thread of a post, as a tree.
+    fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree>;
+
+    /// A page of an author's comments, newest first.
+    fn comments_by(&self, author: Id, request: PageRequest<'_>) -> Result<CommentPage>;
+
+    /// A page of the texts that a comment has or had, oldest first.
+    fn comment_history(&self, id: CommentId, request: PageRequest<'_>) -> Result<HistoryPage>;
+
+    /// Writes all comments to a file, or to standard output for `-`; gives their number.
+    fn export_comments(&self, file: &Path, reporter: &Reporter) -> Result<u64>;
+
+    /// Merges all files of the store and erases the texts of purged comments; gives the number of these.
+    fn compact(&self, reporter: &Reporter) -> Result<u64>;
+}

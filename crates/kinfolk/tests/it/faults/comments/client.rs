@@ -1,0 +1,86 @@
+//! A client of REST that survives the end of its server: an answer that did not come whole is none.
+
+use serde_json::Value;
+use ureq::http::Request;
+
+use crate::serve::running::PATIENCE;
+
+/// How many comments a page of a walk has.
+const PAGE: usize = 37;
+
+pub struct Client {
+    agent: ureq::Agent,
+    base: String,
+}
+
+/// What is asked for.
+pub struct Ask<'a> {
+    pub method: &'a str,
+    pub path: String,
+    pub actor: u64,
+    pub header: Option<(&'a str, String)>,
+    pub body: Option<Value>,
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+}
+
+impl Answer {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+impl Client {
+    pub fn new(base: &str) -> Self {
+        let config = ureq::Agent::config_builder().http_status_as_error(false).proxy(None);
+        let agent = config.timeout_global(Some(PATIENCE)).build().new_agent();
+        Self { agent, base: base.to_owned() }
+    }
+
+    /// Asks; nothing if the server goes before its answer is whole.
+    pub fn send(&self, ask: &Ask<'_>) -> Option<Answer> {
+        let uri = format!("{}{}", self.base, ask.path);
+        let mut request = Request::builder().method(ask.method).uri(uri);
+        request = request.header("Kinfolk-Actor", ask.actor.to_string());
+        if let Some((name, value)) = &ask.header {
+            request = request.header(*name, value);
+        }
+        let answer = match &ask.body {
+            Some(body) => {
+                let request = request.header("Content-Type", "application/json");
+                self.agent.run(request.body(body.to_string()).expect("a request of plain texts"))
+            }
+            None => self.agent.run(request.body(()).expect("a request of plain texts")),
+        };
+        let mut answer = answer.ok()?;
+        let body = answer.body_mut().with_config().limit(u64::MAX).read_to_string().ok()?;
+        Some(Answer { status: answer.status().as_u16(), body })
+    }
+
+    /// Reads something that must be there.
+    pub fn get(&self, path: &str) -> Result<Value, String> {
+        let ask = Ask { method: "GET", path: path.to_owned(), actor: 9, header: None, body: None };
+        match self.send(&ask) {
+            Some(answer) if answer.status == 200 => Ok(answer.json()),
+            other => Err(format!("{path}: {other:?}")),
+        }
+    }
+
+    /// A whole list, in pages; the path has the begin of a query.
+    pub fn walk(&self, path: &str) -> Result<Vec<Value>, String> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("{path}&limit={PAGE}{cursor}"))?;
+            all.extend(page["items"].as_array().into_iter().flatten().cloned());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(all),
+            }
+        }
+    }
+}
