@@ -72,6 +72,8 @@ pub struct Figures {
     pub inboxes: u64,
     /// Bytes that inboxes take in memory, roughly.
     pub inbox_bytes: u64,
+    /// How many comments were purged whose texts are still in files.
+    pub purged_waiting: u64,
 }
 
 /// The newest run that computed suggestions for everyone.

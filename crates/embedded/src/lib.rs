@@ -326,6 +326,7 @@ impl Embedded {
             fan_out_entries: feeds.entries,
             inboxes: feeds.inboxes,
             inbox_bytes: feeds.inbox_bytes,
+            purged_waiting: store.threads.unerased_count(),
             ..store.counters.figures()
         }
     }

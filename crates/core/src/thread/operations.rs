@@ -364,3 +364,53 @@ pub(super) fn shown(comment: Comment, viewer: Viewer) -> Comment {
     }
     Comment { body: None, reason: None, ..comment }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_filled_up_to_a_number_and_to_bytes() {
+        let fill = |limit, bytes, lengths: &[usize]| {
+            let (mut filling, mut left) = (Filling::new(limit, bytes), lengths);
+            while let Some(wanted) = filling.wanted() {
+                let (part, rest) = left.split_at(wanted.min(left.len()));
+                filling.add(wanted, part.to_vec(), |&length| length);
+                left = rest;
+            }
+            (filling.items.len(), filling.more)
+        };
+        assert_eq!(fill(3, 100, &[]), (0, false));
+        assert_eq!(fill(3, 100, &[1, 1, 1]), (3, false));
+        assert_eq!(fill(3, 100, &[1, 1, 1, 1]), (3, true));
+        assert_eq!(fill(3, 2, &[1, 1, 1]), (2, true));
+        assert_eq!(fill(3, 2, &[5, 1, 1]), (1, true), "one at least");
+        assert_eq!(fill(3, 2, &[5]), (1, false));
+        assert_eq!(fill(1_000, 10_000, &[1; PART * 3]), (PART * 3, false));
+        assert_eq!(fill(PART, 10_000, &[1; PART * 3]), (PART, true));
+        assert_eq!(fill(PART * 2, 10_000, &[1; PART * 2]), (PART * 2, false));
+    }
+
+    #[test]
+    fn texts_are_plain_and_not_blank() {
+        let refused = |text: &str| require_text(("a text", 5), text).is_err();
+        for text in ["a", "a\nb\tc", " a ", "äöüäö", "\u{1f468}\u{200d}\u{1f469}"] {
+            assert!(!refused(text), "{text:?}");
+        }
+        for text in [
+            "",
+            " ",
+            "\n",
+            "\u{200b}",
+            "\u{2800}\u{feff}",
+            "\u{3000}",
+            "abcdef",
+            "äöüäöü",
+            "a\0",
+            "a\r\n",
+            "\u{85}a",
+        ] {
+            assert!(refused(text), "{text:?}");
+        }
+    }
+}

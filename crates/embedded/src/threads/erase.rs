@@ -31,6 +31,11 @@ const TICK_MAX: Duration = Duration::from_secs(60);
 type Unerased = (CommentId, Timestamp, Vec<Position>);
 
 impl Threads {
+    /// How many comments were purged whose texts are still in files.
+    pub fn unerased_count(&self) -> u64 {
+        self.unerased().count() as u64
+    }
+
     /// Comments that were purged, and whose texts are still in files.
     fn unerased(&self) -> impl Iterator<Item = Result<Unerased>> + Send + use<> {
         self.tree.rows(&[layout::UNERASED], (None, None), SeqNo::MAX).map(|row| {
@@ -226,7 +231,9 @@ mod tests {
         let gone = [3, 19, 23, 39, 43, 59];
         assert!(gone.iter().all(|&at| !files_with(folder.path(), &texts[at]).is_empty()), "it can be found");
         let before = block_on(store.changes(Position::START, 1_000)).unwrap();
+        assert_eq!(store.figures().purged_waiting, 2);
         assert_eq!(block_on(store.erase_purged()).unwrap(), 2);
+        assert_eq!(store.figures().purged_waiting, 0);
         assert_eq!(block_on(store.erase_purged()).unwrap(), 0);
         for round in 0..2 {
             for (at, text) in texts.iter().enumerate() {

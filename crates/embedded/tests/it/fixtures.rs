@@ -7,6 +7,10 @@
 //! A store of format 2 has posts. User 1 has 101 to 110, of which 103 and 108 are deleted, followers 2 to 4, and posts
 //! pulled from the third on; user 2 has two posts under the keys "first" and "second". Up to the deletion of 103 all is in
 //! row files, the rest only in the log.
+//!
+//! A store of format 3 has comments. On post 50 of user 1: "first" by user 2 under the key "first"; a reply "second" by user 3, edited to
+//! "second, edited" and "second, edited again"; "third", deleted; "fourth", removed as "spam"; "fifth", purged and erased; "sixth", a
+//! reply to the second. On item 50: "review" by user 2, and a lock. Up to the first edit all is in row files, the rest only in the log.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +19,9 @@ use std::{fs, io};
 use kinfolk_conformance::block_on;
 use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
 use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, Side};
+use kinfolk_core::thread::{
+    CommentId, NewComment, Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, ThreadStore,
+};
 use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
 
@@ -122,7 +129,7 @@ fn check_posts(store: &Embedded, ids: IdKind) {
 
 /// Keys of the fixtures must not be too old, whenever the test runs.
 fn patient() -> Settings {
-    Settings { post_key_keep: Duration::MAX, ..Settings::default() }
+    Settings { post_key_keep: Duration::MAX, comment_key_keep: Duration::MAX, ..Settings::default() }
 }
 
 #[test]
@@ -145,5 +152,78 @@ fn a_backup_of_version_2_restores() {
         let file = fixture("format-2").join(ids.name()).with_extension("backup");
         Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
         check_posts(&Embedded::open(&target, patient()).unwrap(), ids);
+    }
+}
+
+fn check_comments(store: &Embedded, ids: IdKind) {
+    let id = |number| id(ids, number);
+    let post = Parent::post(id(50));
+    let comments = block_on(store.thread(post, ThreadOrder::Oldest, None, 100)).unwrap();
+    let told: Vec<(Option<&str>, &str, u32)> = comments
+        .iter()
+        .map(|comment| (comment.body.as_deref(), comment.status.name(), comment.version))
+        .collect();
+    let expected = [
+        (Some("first"), "active", 1),
+        (Some("second, edited again"), "active", 3),
+        (Some("third"), "deleted", 1),
+        (Some("fourth"), "removed", 1),
+        (None, "purged", 1),
+        (Some("sixth"), "active", 1),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((comments[1].reply_to, comments[5].reply_to), (Some(comments[0].id), Some(comments[1].id)));
+    assert_eq!((comments[5].depth, comments[0].reply_count, comments[1].reply_count), (2, 1, 1));
+    assert_eq!(comments[3].reason.as_deref(), Some("spam"));
+    let texts = block_on(store.comment_versions(comments[1].id, 0, 9)).unwrap();
+    let texts: Vec<&str> = texts.iter().map(|version| &*version.body).collect();
+    assert_eq!(texts, ["second", "second, edited", "second, edited again"]);
+    let item = Parent { kind: ParentKind::Item, id: id(50) };
+    let states = block_on(store.threads(&[post, item])).unwrap();
+    assert_eq!(states, [ThreadState { count: 3, locked: false }, ThreadState { count: 1, locked: true }]);
+    let by: Vec<CommentId> =
+        block_on(store.comments_by(id(2), None, 9)).unwrap().iter().map(|comment| comment.id).collect();
+    let review = block_on(store.thread(item, ThreadOrder::Newest, None, 9)).unwrap().remove(0).id;
+    assert_eq!(by, [review, comments[0].id]);
+    let again = NewComment {
+        parent: post,
+        author: id(2),
+        body: "first".into(),
+        reply_to: None,
+        idempotency_key: Some("first".into()),
+        depth_max: 50,
+    };
+    assert_eq!(block_on(store.comment(again)).unwrap().comment.id, comments[0].id);
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}
+
+#[test]
+fn a_store_of_format_3_opens() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&fixture("format-3").join(ids.name()), folder.path());
+        let store = Embedded::open(folder.path(), patient()).unwrap();
+        check_comments(&store, ids);
+        let changes = block_on(store.changes(Position::START, 100)).unwrap();
+        let texts = changes.iter().filter(|change| {
+            let ChangeBody::Thread(ThreadChange::Written { body, .. } | ThreadChange::Edited { body, .. }) =
+                &change.body
+            else {
+                return false;
+            };
+            body.is_some()
+        });
+        assert_eq!((changes.len(), texts.count()), (14, 4));
+    }
+}
+
+#[test]
+fn a_backup_of_version_3_restores() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("restored");
+        let file = fixture("format-3").join(ids.name()).with_extension("backup");
+        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        check_comments(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }

@@ -9,7 +9,7 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
-    all.extend(feeds(&figures));
+    all.extend(feeds_and_comments(&figures));
     all.extend(suggestions(&figures, store.suggestion_run()));
     all
 }
@@ -64,7 +64,7 @@ fn counters(figures: &Figures) -> Vec<Figure> {
     .to_vec()
 }
 
-fn feeds(figures: &Figures) -> Vec<Figure> {
+fn feeds_and_comments(figures: &Figures) -> Vec<Figure> {
     use FigureKind::{Counter, Gauge};
     [
         (
@@ -82,6 +82,12 @@ fn feeds(figures: &Figures) -> Vec<Figure> {
         ("kinfolk_fan_out_entries_total", "Posts put into inboxes.", Counter, figures.fan_out_entries as f64),
         ("kinfolk_inboxes", "Users with an inbox.", Gauge, figures.inboxes as f64),
         ("kinfolk_inbox_bytes", "Memory of the inboxes, roughly.", Gauge, figures.inbox_bytes as f64),
+        (
+            "kinfolk_purged_comments_waiting",
+            "Comments that were purged and whose texts are still in files.",
+            Gauge,
+            figures.purged_waiting as f64,
+        ),
     ]
     .map(|(name, help, kind, value)| Figure { name, help, kind, value })
     .to_vec()

@@ -230,6 +230,66 @@ fn a_tree_shows_what_was_asked_for() {
     assert!(link.starts_with("/v1/posts/5/comments?view=tree&depth=2&replies=2&limit=1&cursor="), "{link}");
 }
 
+/// Whatever is asked for, what fits is there: no reader has to ask for each branch.
+#[test]
+fn a_tree_that_fits_comes_whole() {
+    let server = with_post();
+    let replies: Vec<Option<usize>> =
+        (0..120).map(|number: usize| (number >= 40).then(|| number - 40)).collect();
+    write(&server, &replies);
+    for replies in [1, 3, 100, 1_000] {
+        let query = format!("/v1/posts/5/comments?view=tree&limit=50&depth=2&replies={replies}");
+        let page = server.read(&query);
+        let whole = page.to_string();
+        assert_eq!(whole.matches("\"id\"").count(), 120, "{replies} replies");
+        assert!(!whole.contains("\"next\""));
+    }
+}
+
+/// Texts may be long: pages end by their bytes then, and walks still meet everything once.
+#[test]
+fn pages_end_where_their_texts_are_too_long() {
+    const PAGE_BYTES_MAX: usize = 1 << 20;
+    let server = with_post();
+    let text = "\u{1f600}".repeat(10_000);
+    let first = server.comment(1, 5, "first", &json!({"body": "short"}).to_string());
+    let first = first.json()["id"].as_str().unwrap().to_owned();
+    let mut written = vec![first.clone()];
+    for number in 0..60 {
+        let body = json!({"body": text, "reply_to": first}).to_string();
+        let answer = server.comment(1, 5, &number.to_string(), &body);
+        assert_eq!(answer.status, 201);
+        written.push(answer.json()["id"].as_str().unwrap().to_owned());
+    }
+    for version in 1..=40 {
+        let answer = server.edit(1, &first, &format!("\"{version}\""), &json!({"body": text}).to_string());
+        assert_eq!(answer.status, 200);
+    }
+    let texts = |page: &str| page.matches(&text).count() * text.len();
+    let history = format!("/v1/comments/{first}/history?limit=1000");
+    for (path, items) in [
+        ("/v1/posts/5/comments?limit=1000", 61),
+        ("/v1/posts/5/comments?order=newest&limit=1000", 61),
+        ("/v1/users/1/comments?limit=1000", 61),
+        (history.as_str(), 41),
+    ] {
+        let (mut met, mut address) = (0, Some(path.to_owned()));
+        while let Some(current) = address {
+            let answer = server.get(&current);
+            let page = answer.json()["items"].as_array().unwrap().len();
+            let bytes = texts(answer.text());
+            assert!(page > 0 && bytes > 0 && bytes <= PAGE_BYTES_MAX, "{path}: {bytes} bytes");
+            met += page;
+            address = next(&answer);
+        }
+        assert_eq!(met, items, "{path}");
+    }
+    let tree = server.get("/v1/posts/5/comments?view=tree&replies=1000");
+    assert!(texts(tree.text()) <= PAGE_BYTES_MAX);
+    let met = climb(&server, "replies=1000");
+    assert_eq!(met.into_keys().collect::<Vec<_>>(), written);
+}
+
 #[test]
 fn history_is_told_in_pages() {
     let server = with_post();
