@@ -129,14 +129,27 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S
     assert_eq!(subject.newest(), before);
 }
 
+/// The longest reason of a moderator.
+const REASON_CHARS_MAX: usize = 1_000;
+
 /// A text is refused as a body of a new comment, of an edit and as a reason; nothing changes.
 fn assert_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
+    assert_body_refused(subject, comment, text);
+    assert_reason_refused(subject, comment, text);
+}
+
+fn assert_body_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let graph = &subject.graph;
     let before = subject.newest();
     assert_code(block_on(graph.comment(subject.remark(comment.parent, 1, text))), ErrorCode::InvalidBody);
     let edit = CommentEdit { id: comment.id, version: comment.version, body: text.into() };
     assert_code(block_on(graph.edit_comment(None, edit)), ErrorCode::InvalidBody);
-    assert_code(block_on(graph.remove_comment(comment.id, text.into())), ErrorCode::InvalidBody);
+    assert_eq!(subject.newest(), before, "{text:?}");
+}
+
+fn assert_reason_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
+    let before = subject.newest();
+    assert_code(block_on(subject.graph.remove_comment(comment.id, text.into())), ErrorCode::InvalidBody);
     assert_eq!(subject.newest(), before, "{text:?}");
 }
 
@@ -155,10 +168,10 @@ fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
 fn texts_are_not_blank<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
-    for text in ["", " ", "\n", "\t \n", "\u{3000}\u{2003}", "\u{a0}"] {
+    for text in ["", " ", "\n", "\t \n", "\u{3000}\u{2003}", "\u{a0}", "\u{200d}", "\u{2800}\u{feff}"] {
         assert_refused(subject, &comment, text);
     }
-    for text in ["x", " x", "\n.\n", "\u{200d}"] {
+    for text in ["x", " x", "\n.\n", "\u{200d}x"] {
         assert_taken(subject, parent, text);
     }
 }
@@ -169,11 +182,14 @@ fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     // Characters count, not bytes.
     for letter in ["x", "\u{e4}", "\u{4e2d}", "\u{1f600}"] {
-        assert_refused(subject, &comment, &letter.repeat(max + 1));
-        assert_refused(subject, &comment, &letter.repeat(max * 40));
+        assert_body_refused(subject, &comment, &letter.repeat(max + 1));
+        assert_body_refused(subject, &comment, &letter.repeat(max * 40));
         assert_taken(subject, parent, &letter.repeat(max));
+        assert_reason_refused(subject, &comment, &letter.repeat(REASON_CHARS_MAX + 1));
     }
-    assert_refused(subject, &comment, &format!("{}x", " ".repeat(max)));
+    assert_body_refused(subject, &comment, &format!("{}x", " ".repeat(max)));
+    let longest = "x".repeat(REASON_CHARS_MAX);
+    assert!(block_on(subject.graph.remove_comment(comment.id, longest.into())).unwrap().1);
 }
 
 fn texts_have_no_control_characters<S: Store>(subject: &Subject<S>) {

@@ -150,7 +150,7 @@ impl Author {
     }
 
     fn ask(&self, step: &Step) -> Ask<'static> {
-        let actor = self.id;
+        let actor = Some(self.id);
         let edit = |known: &Known, version: u64, text: &str| Ask {
             method: "PATCH",
             path: format!("/v1/comments/{}", known.id),
@@ -206,7 +206,7 @@ impl Author {
 }
 
 impl Wish {
-    fn ask(&self, actor: u64) -> Ask<'static> {
+    fn ask(&self, actor: Option<u64>) -> Ask<'static> {
         let mut body = json!({ "body": self.text });
         if let Some((reply_to, _)) = &self.reply_to {
             body["reply_to"] = reply_to.as_str().into();

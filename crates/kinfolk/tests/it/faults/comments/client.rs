@@ -17,7 +17,7 @@ pub struct Client {
 pub struct Ask<'a> {
     pub method: &'a str,
     pub path: String,
-    pub actor: u64,
+    pub actor: Option<u64>,
     pub header: Option<(&'a str, String)>,
     pub body: Option<Value>,
 }
@@ -46,7 +46,9 @@ impl Client {
     pub fn send(&self, ask: &Ask<'_>) -> Option<Answer> {
         let uri = format!("{}{}", self.base, ask.path);
         let mut request = Request::builder().method(ask.method).uri(uri);
-        request = request.header("Kinfolk-Actor", ask.actor.to_string());
+        if let Some(actor) = ask.actor {
+            request = request.header("Kinfolk-Actor", actor.to_string());
+        }
         if let Some((name, value)) = &ask.header {
             request = request.header(*name, value);
         }
@@ -64,7 +66,7 @@ impl Client {
 
     /// Reads something that must be there.
     pub fn get(&self, path: &str) -> Result<Value, String> {
-        let ask = Ask { method: "GET", path: path.to_owned(), actor: 9, header: None, body: None };
+        let ask = Ask { method: "GET", path: path.to_owned(), actor: None, header: None, body: None };
         match self.send(&ask) {
             Some(answer) if answer.status == 200 => Ok(answer.json()),
             other => Err(format!("{path}: {other:?}")),
