@@ -234,7 +234,7 @@ pub static COMMANDS: &[Command] = &[
     read(("friends", Read::Friends, Operation::Friends), -2, NO_KEYS, &["7"], "who follows a user and is followed back, newest first"),
     connection("after", Connection::After, 2, &["token"], "makes the next read at least as fresh as a consistency token"),
     transaction("multi", Transaction::Multi, "queues the commands that follow"),
-    transaction("exec", Transaction::Exec, "runs the queued commands in order, their writes in one commit"),
+    transaction("exec", Transaction::Exec, "runs the queued commands in order, follows and unfollows that come one after another in one commit"),
     transaction("discard", Transaction::Discard, "forgets the queued commands"),
     connection("ping", Connection::Ping, -1, &[], "answers"),
     connection("echo", Connection::Echo, 2, &["hello"], "answers what it was given"),
