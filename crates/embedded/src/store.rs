@@ -257,7 +257,7 @@ impl Store {
     /// would have to wait for it.
     pub fn merged_projections(&self) -> impl Iterator<Item = &Projection> {
         let erasing = self.erasing_gate.is_locked();
-        self.projections().filter(move |tree| !(erasing && std::ptr::eq(*tree, &raw const self.threads.tree)))
+        self.projections().filter(move |tree| !(erasing && std::ptr::eq(*tree, &self.threads.tree)))
     }
 
     /// The newest position that every read sees.
@@ -290,14 +290,14 @@ impl Store {
         }
         let position = self.position();
         flush(&self.rows)?;
-        self.flush_posts(position)?;
+        self.flush_projections(position)?;
         self.sealed.fetch_max(position.0, Ordering::AcqRel);
         maintenance::record_flushed(self, position)
     }
 
     /// Brings all posts and comments into files, with the position that everything is applied up to. Called by the writer,
     /// between batches.
-    pub fn flush_posts(&self, position: Position) -> Result<()> {
+    pub fn flush_projections(&self, position: Position) -> Result<()> {
         self.projections().try_for_each(|tree| {
             tree.seal(position);
             tree.flush()

@@ -304,12 +304,16 @@ impl Writer {
         if events.is_empty() {
             return Ok(());
         }
+        // Asked for each batch, most of which are of edges: a store that has everything is not asked more.
         let content = |event: &Event| match event.body {
             EventBody::Posted(_) => Content::Posts,
             EventBody::Thread(_) => Content::Comments,
             _ => Content::Edges,
         };
-        if let Some(content) = events.iter().map(content).max().filter(|&content| !self.store.has(content)) {
+        if !self.store.has(Content::Comments)
+            && let Some(content) =
+                events.iter().map(content).max().filter(|&content| !self.store.has(content))
+        {
             self.store.begin(content)?;
         }
         if self.is_behind() {

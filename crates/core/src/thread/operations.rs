@@ -140,8 +140,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         (viewer, fresh): (Viewer, Freshness<'_>),
     ) -> Result<CommentPage> {
         self.require_ids(&[parent.id])?;
-        let (list, after) = (CommentList::Thread(parent, order), self.begin(page)?);
-        let after = after.map(|text| list.decode(text, &self.keys)).transpose()?;
+        let list = CommentList::Thread(parent, order);
+        let after = self.place(list, page)?;
         self.await_freshness(fresh).await?;
         self.require_parent(parent).await?;
         self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
@@ -155,8 +155,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         (viewer, fresh): (Viewer, Freshness<'_>),
     ) -> Result<CommentPage> {
         self.require_ids(&[author])?;
-        let (list, after) = (CommentList::By(author), self.begin(page)?);
-        let after = after.map(|text| list.decode(text, &self.keys)).transpose()?;
+        let list = CommentList::By(author);
+        let after = self.place(list, page)?;
         self.await_freshness(fresh).await?;
         self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
     }
@@ -168,8 +168,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Freshness<'_>),
     ) -> Result<HistoryPage> {
-        let (list, after) = (CommentList::Versions(id), self.begin(page)?);
-        let after = after.map(|text| list.decode(text, &self.keys)).transpose()?;
+        let list = CommentList::Versions(id);
+        let after = self.place(list, page)?;
         let after =
             after.map_or(Ok(0), |[version]| u32::try_from(version)).map_err(|_| Error::InvalidCursor)?;
         self.await_freshness(fresh).await?;
@@ -238,10 +238,14 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         }
     }
 
-    /// Refuses a page that is too large; returns its cursor.
-    fn begin<'a>(&self, page: PageRequest<'a>) -> Result<Option<&'a str>> {
+    /// The place in a list that a page begins after. Refuses a page that is too large.
+    pub(super) fn place<const LEN: usize>(
+        &self,
+        list: CommentList,
+        page: PageRequest<'_>,
+    ) -> Result<Option<[u128; LEN]>> {
         self.require_limit(page.limit)?;
-        Ok(page.cursor)
+        page.cursor.map(|text| list.decode(text, &self.keys)).transpose()
     }
 
     /// A page of a list of comments.

@@ -65,7 +65,6 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         (viewer, fresh): (Viewer, Freshness<'_>),
     ) -> Result<CommentTree> {
         self.require_ids(&[parent.id])?;
-        self.require_limit(page.limit)?;
         self.require_limit(shape.replies)?;
         let depth_max = self.settings.thread.depth_max;
         if shape.depth > depth_max {
@@ -74,7 +73,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
             });
         }
         let list = CommentList::Branches(parent);
-        let place = page.cursor.map(|text| list.decode::<2>(text, &self.keys)).transpose()?;
+        let place: Option<[u128; 2]> = self.place(list, page)?;
         self.await_freshness(fresh).await?;
         self.require_parent(parent).await?;
         let [reply_to, after] = place.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));

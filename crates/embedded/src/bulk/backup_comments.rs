@@ -15,7 +15,7 @@ use kinfolk_core::{Id, IdKind, Position, Result};
 use super::backup::{Blocks, Reader as Backup, Totals};
 use crate::log::{Reader, push_parent};
 use crate::rows::keys::{decode_since, since_value};
-use crate::threads::{Record, StoredVersion, Threads, ThreadsSnapshot, version_row};
+use crate::threads::{Record, StoredVersion, Threads, ThreadsSnapshot, version_key};
 use crate::{Progress, Settings, raw};
 
 const COMMENTS: u32 = 259;
@@ -119,7 +119,7 @@ fn put_comment(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> 
 
 fn put_version(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
     let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
-    let (_, stored) = StoredVersion::decode(&version_row(id, version), block.length_and_bytes()?)?;
+    let (_, stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
     threads.put_version(id, &stored);
     Some(Ok(()))
 }

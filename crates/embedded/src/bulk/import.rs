@@ -340,7 +340,7 @@ fn commit(
         store.feeds.take_note(std::slice::from_ref(&event));
         store.visibility.publish(event.position);
         // Posts first: maintenance takes what is sealed for flushed everywhere.
-        store.flush_posts(event.position)?;
+        store.flush_projections(event.position)?;
         store.sealed.store(event.position.0, Ordering::Release);
         maintenance::record_flushed(&store, event.position)?;
         report(Progress { stage: "writing the index", done: 0, total: None });

@@ -36,7 +36,7 @@ use lsm_tree::{SeqNo, UserKey, UserValue};
 
 pub use deciding::PendingThreads;
 pub use erase::erase_when_due;
-pub use layout::{Record, StoredVersion, version_key as version_row};
+pub use layout::{Record, StoredVersion, version_key};
 pub use verify::Place;
 
 use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
@@ -184,7 +184,7 @@ impl Threads {
         id: CommentId,
         after: u32,
     ) -> impl Iterator<Item = Result<StoredVersion>> + Send + use<> {
-        let after = layout::version_key(id, after);
+        let after = version_key(id, after);
         let rows = self.tree.rows(&layout::versions_prefix(id), (Some(&after), None), SeqNo::MAX);
         rows.map(|row| {
             let (key, value) = row?;
@@ -295,7 +295,7 @@ impl Threads {
         let gone = Record { status: CommentStatus::Purged, text: None, ..record.clone() };
         self.put_record(place, &gone);
         for (version, _) in older {
-            self.tree.remove(layout::version_key(place.id, version));
+            self.tree.remove(version_key(place.id, version));
         }
         self.tree.insert(layout::unerased_key(place.id), layout::unerased_value(at, &positions));
         Ok(())
@@ -328,7 +328,7 @@ impl Threads {
 
     /// Puts a text in that a comment had.
     pub fn put_version(&self, id: CommentId, stored: &StoredVersion) {
-        self.tree.insert(layout::version_key(id, stored.version.version), stored.encode());
+        self.tree.insert(version_key(id, stored.version.version), stored.encode());
     }
 
     /// Puts an idempotency key in.

@@ -57,6 +57,14 @@ pub fn excerpt(text: &str) -> String {
     flat.replace('\n', " / ")
 }
 
+/// As [`SMALL_SETTINGS`], for servers that take requests of many users: everything that is stored now and then is stored all the time.
+pub const SMALL_SERVER_SETTINGS: [(&str, &str); 4] = [
+    ("KINFOLK_TEST_SEGMENT_BYTES", "16384"),
+    ("KINFOLK_TEST_FLUSH_ROWS", "600"),
+    ("KINFOLK_TEST_FLUSH_POST_BYTES", "8192"),
+    ("KINFOLK_TEST_SNAPSHOT_EVENTS", "700"),
+];
+
 /// The settings that make log segments roll and go, rows be flushed and merged, and snapshots be written, all in a run
 /// of some hundred steps.
 pub const SMALL_SETTINGS: [(&str, &str); 4] = [

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use self::author::{Author, Known};
 use self::client::Client;
-use super::program::receive;
+use super::program::{SMALL_SERVER_SETTINGS, receive};
 use super::random::Random;
 use super::{number, require_none, seed};
 use crate::serve::running::Running;
@@ -31,13 +31,6 @@ use crate::support::Sandbox;
 const AUTHORS: u64 = 4;
 /// The posts that they write to.
 const POSTS: [u64; 3] = [70, 71, 72];
-/// Everything that is stored now and then is stored all the time.
-const SMALL: [(&str, &str); 4] = [
-    ("KINFOLK_TEST_SEGMENT_BYTES", "16384"),
-    ("KINFOLK_TEST_FLUSH_ROWS", "600"),
-    ("KINFOLK_TEST_FLUSH_POST_BYTES", "8192"),
-    ("KINFOLK_TEST_SNAPSHOT_EVENTS", "700"),
-];
 
 #[test]
 fn a_killed_server_keeps_every_acknowledged_comment() {
@@ -63,7 +56,7 @@ fn a_killed_server_keeps_every_acknowledged_comment() {
 fn start(sandbox: &Sandbox, more: &str) -> Result<Running, String> {
     let line = format!("serve --http 127.0.0.1:0 --resp 127.0.0.1:0 --suggest-every 0 {more}");
     let mut command = sandbox.command(line.split_whitespace());
-    command.envs(SMALL);
+    command.envs(SMALL_SERVER_SETTINGS);
     Running::from_command(command).map_err(|run| format!("it did not start: {run:?}"))
 }
 

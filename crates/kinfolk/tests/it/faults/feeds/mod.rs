@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use self::connection::{Connection, Page};
 use self::model::{Feeds, Step, Steps};
+use super::program::SMALL_SERVER_SETTINGS;
 use super::random::Random;
 use super::{number, require_none, seed};
 use crate::serve::running::Running;
@@ -28,13 +29,6 @@ const CROWD_FROM: u64 = 1_000;
 const CROWD: [u64; 3] = [2_200, 2_190, 1_500];
 /// Author 1 and 2 cross it whenever a few of the active ones come or go.
 const THRESHOLD: u64 = 2_205;
-/// Everything that is stored now and then is stored all the time.
-const SMALL: [(&str, &str); 4] = [
-    ("KINFOLK_TEST_SEGMENT_BYTES", "16384"),
-    ("KINFOLK_TEST_FLUSH_ROWS", "600"),
-    ("KINFOLK_TEST_FLUSH_POST_BYTES", "8192"),
-    ("KINFOLK_TEST_SNAPSHOT_EVENTS", "700"),
-];
 
 #[test]
 fn a_server_killed_in_the_middle_of_fan_out_keeps_every_feed_whole() {
@@ -114,7 +108,7 @@ impl Harness {
              --inbox-entries 8 --backfill-posts 3"
         );
         let mut command = self.sandbox.command(arguments.split_whitespace());
-        command.envs(SMALL);
+        command.envs(SMALL_SERVER_SETTINGS);
         Running::from_command(command).map_err(|run| format!("it did not start: {run:?}"))
     }
 
