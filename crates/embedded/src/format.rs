@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
 
 use crate::files::{self, IoContext};
+use crate::unfinished::Marker;
 
 /// The newest format that this code reads.
 const FORMAT: u32 = Content::Comments as u32;
@@ -67,6 +68,7 @@ pub fn exists(folder: &Path) -> bool {
 
 /// Refuses a folder that already holds something, then makes it.
 pub fn require_vacant(folder: &Path) -> Result<()> {
+    Marker::refuse(folder)?;
     // What a process leaves that was stopped while it made a store.
     let left_behind = |name: &OsStr| name == LOCK_FILE || name == "FORMAT.tmp";
     match fs::read_dir(folder) {
@@ -103,6 +105,7 @@ pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
 
 /// Reads the identity of the store in a folder.
 pub fn read_identity(folder: &Path) -> Result<Identity> {
+    Marker::refuse(folder)?;
     let path = folder.join(FORMAT_FILE);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -27,11 +27,13 @@ mod settings;
 mod store;
 mod suggestions;
 mod threads;
+mod unfinished;
 mod verify;
 mod visibility;
 mod walkers;
 mod writer;
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -387,10 +389,10 @@ impl Embedded {
         Ok(real)
     }
 
-    /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.
-    pub fn backup(&self, file: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+    /// Writes a backup of the whole store, as of now, into a stream, as fast as that takes it. Reads and writes go on.
+    pub fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
         let snapshot = self.ask_writer(|writer| bulk::backup::Snapshot::take(&writer.store))?;
-        bulk::backup::write(self.store.identity, snapshot, file, progress)
+        bulk::backup::write(self.store.identity, snapshot, out, progress)
     }
 
     /// What a backup holds; all of it is read and its checksums compared, so one that was cut short is noticed.
@@ -398,14 +400,14 @@ impl Embedded {
         bulk::backup::inspect(file)
     }
 
-    /// Makes a store from a backup in a folder that is missing or empty. Its log starts a new epoch.
+    /// Makes a store from a backup, with a new epoch, in a folder that is missing, empty, or left by a stopped restore.
     pub fn restore(
         file: &Path,
         folder: &Path,
         settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::backup::restore(file, folder, settings, progress)
+        bulk::restore::restore(file, folder, settings, progress)
     }
 
     /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how

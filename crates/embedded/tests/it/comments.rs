@@ -1,18 +1,20 @@
 //! Comments through the port: what holds across restarts, kills and backups.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::thread::{
     Comment, CommentEdit, CommentId, CommentStatus, Commented, NewComment, Parent, ParentKind, ThreadOrder,
     ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{Error, Id, IdKind, Position, Result};
-use kinfolk_embedded::{Embedded, Settings};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result};
+use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::stores::{Store, busy, in_both_kinds};
 
@@ -202,7 +204,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         store.withdraw(purged.id, Withdrawal::Purge);
         block_on(store.open.lock_thread(parents[1], true)).unwrap();
         let file = store.folder.path().join("comments.backup");
-        let report = store.open.backup(&file, &|_| {}).unwrap();
+        let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
         assert_eq!((report.posts, report.comments, report.position), (1, 150, Position(158)));
 
@@ -271,4 +273,43 @@ fn erasing_disturbs_nobody() {
     ended.store(true, Ordering::Release);
     reader.join().unwrap();
     assert_eq!(state(&store.open, parent).count, 100);
+}
+
+/// Reads the begin of a backup, purges a comment, tries to erase it, and leaves.
+struct Leaving<'a> {
+    store: &'a Store,
+    comment: CommentId,
+    erased: Option<Result<u64>>,
+}
+
+impl Write for Leaving<'_> {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        assert!(self.store.withdraw(self.comment, Withdrawal::Purge));
+        self.erased = Some(self.store.open.compact());
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_backup_lets_go_of_what_it_reads_when_its_reader_leaves() {
+    let store = Store::new(IdKind::Integer, Settings::default());
+    let kind = EdgeKind::Follow;
+    let options =
+        ImportOptions { kind, following_limit: None, fingerprint: String::new(), sort_memory: 1 << 20 };
+    let mut import = store.open.import(&options).unwrap();
+    for number in 0..50_000 {
+        import.push(Edge { follower: Id::Integer(number), followee: Id::Integer(number + 1) }, None).unwrap();
+    }
+    import.finish(&|_| {}).unwrap();
+    let parent = store.post(Id::Integer(1));
+    let comment = store.comment(wish(parent, Id::Integer(2), "private")).unwrap().comment.id;
+    let mut reader = Leaving { store: &store, comment, erased: None };
+    let left = store.open.backup(&mut reader, &|_| {}).unwrap_err();
+    assert!(left.to_string().contains("broken pipe"), "{left}");
+    assert!(matches!(reader.erased, Some(Err(Error::InUse { .. }))), "it was read: {:?}", reader.erased);
+    assert_eq!(store.open.compact().unwrap(), 1);
 }

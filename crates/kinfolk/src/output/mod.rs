@@ -5,6 +5,7 @@ mod comments;
 mod csv;
 mod edges;
 mod file;
+mod new_file;
 mod parquet;
 
 use std::io::{self, BufWriter, Write};
@@ -16,6 +17,7 @@ use kinfolk_server::FileFormat;
 pub use comments::{Comments, HEADER as COMMENTS_HEADER};
 pub use edges::Edges;
 pub use file::OutputFile;
+pub use new_file::write_new_file;
 
 use csv::{CsvWriter, Lines};
 use parquet::{Group, ParquetWriter};

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
-use crate::output::{Edges, FileWriter};
+use crate::output::{Edges, FileWriter, write_new_file};
 use crate::progress::{Reporter, SUGGESTING};
 use crate::serve::Signals;
 
@@ -315,7 +315,10 @@ impl Target for OpenGraph {
     }
 
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
-        Ok(self.store.backup(file, &|progress| reporter.report(progress))?)
+        write_new_file(file, |out| {
+            let written = self.store.backup(out, &|progress| reporter.report(progress));
+            written.with_context(|| format!("could not write {}", file.display()))
+        })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

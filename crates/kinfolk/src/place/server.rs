@@ -26,7 +26,7 @@ use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
-use crate::output::{Edges, FileWriter, OutputFile};
+use crate::output::{Edges, FileWriter, write_new_file};
 use crate::progress::{READING, Reporter};
 use crate::serve::IMPORTED_FILE;
 
@@ -260,25 +260,18 @@ impl Target for Server {
     }
 
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
-        // Also a pipe or device: what is sent must be looked at before it counts.
-        if file.exists() {
-            let detail = format!("{} exists already; name another file", file.display());
-            return Err(kinfolk_core::Error::InvalidInput { detail }.into());
-        }
-        let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
-        let answer = self.client.send(Call { is_bulk: true, ..call })?;
-        let could_not = || format!("could not write {}", file.display());
-        let mut out = OutputFile::create(file).with_context(could_not)?;
-        let total = answer.body().content_length();
-        let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
-        let mut body = Counted { inner: body, done: 0, total, reporter };
-        io::copy(&mut body, &mut out).with_context(could_not)?;
-        out.flush().with_context(could_not)?;
-        // A backup is looked at before it is called one: it may have been cut short on the way.
-        let content = out.content().ok_or_else(|| anyhow!("{} is not a file", file.display()))?;
-        let report = Embedded::inspect_backup(content)?;
-        out.commit().with_context(could_not)?;
-        Ok(report)
+        write_new_file(file, |out| {
+            let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
+            let answer = self.client.send(Call { is_bulk: true, ..call })?;
+            let total = answer.body().content_length();
+            let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
+            let mut body = Counted { inner: body, done: 0, total, reporter };
+            let not_whole = "the backup did not arrive whole and was not kept; run it again";
+            io::copy(&mut body, out).and_then(|_| out.flush()).context(not_whole)?;
+            // It is read before it is called a backup: only one with its end is whole.
+            let content = out.content().ok_or_else(|| anyhow!("it is not a file"))?;
+            Embedded::inspect_backup(content).context(not_whole)
+        })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -22,7 +22,7 @@ use crate::place::Folder;
 /// What an imported file is called in messages: the server does not know its name.
 pub const IMPORTED_FILE: &str = "the file";
 
-/// Begins the names of folders for backups on their way out.
+/// Begins the names of folders for backups on their way out, which older versions made.
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
@@ -49,7 +49,7 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Removes what a process that was killed in the middle of a backup has left.
+    /// Removes what an older version has left that was killed in the middle of a backup.
     pub fn remove_leftovers(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
@@ -172,12 +172,7 @@ impl Administration for EmbeddedAdministration {
     }
 
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        let folder = tempfile::Builder::new().prefix(BACKUP_PREFIX).tempdir_in(&self.folder);
-        let folder = folder.map_err(|error| self.temporary_failed(&error))?;
-        let path = folder.path().join("backup");
-        self.store.backup(&path, &|_| {})?;
-        let mut copy = || std::io::copy(&mut std::fs::File::open(&path)?, file).and_then(|_| file.flush());
-        copy().map_err(|error| known(error.into()))
+        self.store.backup(file, &|_| {}).map(|_| ())
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod apply;
+mod backups;
 mod bulk;
 mod comments;
 mod documentation;

@@ -10,6 +10,7 @@
 //! | [`kill`] | SIGKILL at a random moment | `KINFOLK_CRASH_CYCLES` | 15 | 1,000 |
 //! | [`feeds`] | SIGKILL of a server in the middle of fan-out | `KINFOLK_CRASH_CYCLES` | 6 | 300 |
 //! | [`comments`] | SIGKILL of a server that takes comments, and of one that erases purged ones | `KINFOLK_CRASH_CYCLES` | 6 | 150 |
+//! | [`restore`] | SIGKILL of a restore, at random moments and before its calls | `KINFOLK_CRASH_CYCLES`, `KINFOLK_FAULT_SITES` | 10, 20 | 300, 600 |
 //! | [`power`] | un-synced data lost, torn, reordered | `KINFOLK_POWER_STATES` | 60 | 2,000 |
 //! | [`damage`] | bit flips, cut and missing files | `KINFOLK_FLIPS` | 80 | 2,000 |
 //! | [`failing`] | sync errors, full disk | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
@@ -28,6 +29,7 @@ mod model;
 mod power;
 mod program;
 pub mod random;
+mod restore;
 mod session;
 mod tracer;
 mod workload;
