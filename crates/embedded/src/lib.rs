@@ -341,7 +341,7 @@ impl Embedded {
 
     /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: &ImportOptions) -> Result<Import> {
-        Import::start(self.clone(), options, self.clock.now())
+        Import::start(self.clone(), options)
     }
 
     /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to. Writes go on;

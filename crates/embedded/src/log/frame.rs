@@ -5,7 +5,7 @@
 //! event  = type u8 | kind u8 | at u48 | rest by type
 //!   1 followed    follower | followee
 //!   2 unfollowed  follower | followee | since u48
-//!   3 imported    import number u64 | edges u64
+//!   3 imported    import number u64 | edges that were added u64; in logs of older versions, edges that were offered
 //!   4 posted      flags u8 | id | author | created_at u48 | payload length u32, payload (flag 2) | key 16 bytes (flag 4)
 //!   5 deleted     id | author | created_at u48
 //!   6 to 9 are about comments, and documented with them
@@ -56,11 +56,11 @@ pub enum EventBody {
     Followed(Edge),
     /// An edge was removed that had existed since then. Replaying it needs no other knowledge.
     Unfollowed(Edge, Timestamp),
-    /// The import of that number, with so many edges offered, took effect.
+    /// The import of that number took effect.
     Imported {
         /// Names the folder with the sorted edges.
         number: u64,
-        /// How many edges it offered.
+        /// How many edges it added.
         edges: u64,
     },
     /// A post was registered.

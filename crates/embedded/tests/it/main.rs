@@ -4,6 +4,7 @@
 mod comments;
 mod conformance;
 mod fixtures;
+mod imports;
 mod posts;
 mod store;
 mod stores;

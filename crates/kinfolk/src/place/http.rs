@@ -168,8 +168,16 @@ pub fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporte
 
 /// Stages are constants here; a newer server may have others.
 fn known_stage(stage: &str) -> &'static str {
-    const STAGES: [&str; 7] =
-        [READING, SUGGESTING, "loading", "loading followers", "writing the index", "erasing", "merging"];
+    const STAGES: [&str; 8] = [
+        READING,
+        SUGGESTING,
+        "counting",
+        "loading",
+        "loading followers",
+        "writing the index",
+        "erasing",
+        "merging",
+    ];
     STAGES.into_iter().find(|known| *known == stage).unwrap_or("working")
 }
 
