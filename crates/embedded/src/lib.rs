@@ -205,7 +205,7 @@ impl Embedded {
         drop(store);
         match Arc::try_unwrap(threads) {
             Ok(threads) => threads.end(),
-            Err(_) => Err(Error::Storage { detail: "the store is still in use and stays open".into() }),
+            Err(_) => Err(Error::InUse { detail: "the store is still in use and stays open".into() }),
         }
     }
 

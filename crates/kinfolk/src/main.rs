@@ -6,6 +6,7 @@ mod bulk;
 mod commands;
 mod context;
 mod failure;
+mod interrupt;
 mod output;
 mod place;
 mod progress;

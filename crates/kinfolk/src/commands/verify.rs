@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
+use crate::interrupt;
 
 /// What `verify` is given.
 #[derive(Debug, Args)]
@@ -21,6 +22,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let target = context.place.open()?;
         let report = target.verify(self.repair, &context.reporter)?;
         context.reporter.finish();

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::interrupt::remember_temporary;
+
 /// A file in the making.
 #[derive(Debug)]
 pub enum OutputFile {
@@ -74,11 +76,15 @@ fn temporary(place: &Path) -> io::Result<NamedTempFile> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    tempfile::Builder::new()
-        .prefix(".kinfolk-")
-        // The process's umask takes away what should not be allowed.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
+    remember_temporary(|| {
+        let file = tempfile::Builder::new()
+            .prefix(".kinfolk-")
+            // The process's umask takes away what should not be allowed.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
+        let path = file.path().to_owned();
+        Ok((file, path))
+    })
 }
 
 impl Write for OutputFile {

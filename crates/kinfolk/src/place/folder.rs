@@ -12,12 +12,12 @@ use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, OverlapPage,
     PageRequest,
 };
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, SuggestionStore};
+use kinfolk_core::suggest::{EveryoneRequest, SuggestionStore};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
 use kinfolk_embedded::{BackupReport, Embedded, Progress, Settings, VerifyReport};
 use tokio::sync::watch;
 
-use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
+use super::{ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
 use crate::output::{Edges, FileWriter, write_new_file};
@@ -309,7 +309,7 @@ impl Target for OpenGraph {
         Ok(self.store.verify(repair, &|progress| reporter.report(progress))?)
     }
 
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
         let request = wish.request(self.settings.2);
         self.run(suggest(self.store.clone(), request, reporter))
     }
@@ -346,7 +346,7 @@ impl OpenGraph {
 }
 
 /// Computes on a thread of its own, so that signals are heard: the first one stops it between two users.
-async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter) -> Result<EveryoneReport> {
+async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter) -> Result<SuggestDone> {
     let mut signals = Signals::new().context("signals can't be received")?;
     let (sender, mut progress) = watch::channel(None);
     let stop = Arc::new(AtomicBool::new(false));
@@ -357,10 +357,15 @@ async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter)
             !go_on.load(Ordering::Relaxed)
         })
     });
+    let mut stopped_by = None;
     loop {
         tokio::select! {
-            report = &mut work => return Ok(report.context("the computation ended badly")??),
-            _ = signals.next(), if !stop.load(Ordering::Relaxed) => {
+            report = &mut work => {
+                let report = report.context("the computation ended badly")??;
+                return Ok(SuggestDone { report, stopped_by });
+            }
+            signal = signals.next_stop(), if stopped_by.is_none() => {
+                stopped_by = Some(signal);
                 stop.store(true, Ordering::Relaxed);
                 Signals::end_at_once_on_the_next().context("no thread could be started")?;
             }

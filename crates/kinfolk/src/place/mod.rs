@@ -14,13 +14,12 @@ use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
 use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, ListPage, OverlapPage, PageRequest, Written,
 };
-use kinfolk_core::suggest::EveryoneReport;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_embedded::{BackupReport, VerifyReport};
 
 pub use folder::{Folder, OpenGraph};
 pub use server::{Server, ServerAddress};
-pub use suggest::{SuggestWish, Suggested, SuggestedUser};
+pub use suggest::{SuggestDone, SuggestWish, Suggested, SuggestedUser};
 pub use threads::Threads;
 
 use crate::input::Source;
@@ -79,7 +78,7 @@ pub trait Target: Threads {
     fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport>;
 
     /// Computes suggestions for everyone, until it is done or a signal stops it.
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport>;
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone>;
 
     /// Writes a backup to a file that does not exist yet.
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport>;

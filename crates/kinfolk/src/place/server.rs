@@ -22,7 +22,7 @@ use super::answers::{
     SuggestionsAnswer, VerifyAnswer,
 };
 use super::http::{Call, HttpClient, header, json, last_line};
-use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
+use super::{ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WriteDone};
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
@@ -252,11 +252,12 @@ impl Target for Server {
         })
     }
 
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
         let call = Call::new(Method::POST, format!("/v1/admin/suggest?{}", wish.query()));
         let answer: SuggestAnswer = last_line(self.client.send(Call { is_bulk: true, ..call })?, reporter)?;
         let SuggestAnswer { users, suggested, resumed, complete } = answer;
-        Ok(EveryoneReport { users, suggested, resumed, complete })
+        let report = EveryoneReport { users, suggested, resumed, complete };
+        Ok(SuggestDone { report, stopped_by: None })
     }
 
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {

@@ -24,18 +24,20 @@ use tokio::time::MissedTickBehavior;
 pub use administration::IMPORTED_FILE;
 pub use listeners::Listeners;
 pub use logging::Logging;
-pub use signals::Signals;
+pub use signals::{Signals, StopSignal, on_stop};
 
 use crate::answer::grouped;
 use crate::place::Folder;
 use crate::settings::{Configuration, Role};
 use administration::EmbeddedAdministration;
 use protocols::Protocols;
-use signals::Wish;
+use signals::SignalRequest;
 use suggest::Schedule;
 
 /// How often files of keys and certificates are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Work that is cut off at the end of the grace period gets so long to notice it.
+const NOTICE: Duration = Duration::from_secs(1);
 /// How often a long load says that it goes on.
 const LOADING_EVERY: Duration = Duration::from_secs(5);
 
@@ -99,7 +101,6 @@ impl Server {
     /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
     /// that was told to end before has nothing to announce.
     pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
-        let grace = self.configuration.server.grace.0;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
             .thread_name("kinfolk-rest")
@@ -107,18 +108,17 @@ impl Server {
             .build()
             .context("no threads could be started")?;
         let served = runtime.block_on(self.serve(announce));
-        // Bulk work that does not end in time is left behind: what it has not finished does not count. Neither does
-        // a load that nobody waits for any more.
-        let patience = if matches!(served, Ok(Some(_))) { grace } else { Duration::ZERO };
+        let patience = match &served {
+            Ok(Some(served)) => served.patience(),
+            // Nobody waits for a load that was interrupted.
+            _ => Duration::ZERO,
+        };
         runtime.shutdown_timeout(patience);
-        match served? {
-            Some(store) => store.close().context("the store could not be closed cleanly"),
-            None => Ok(()),
-        }
+        served?.map_or(Ok(()), |served| close(served.store))
     }
 
     /// Serves to the end; gives the store to close, if it was loaded.
-    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Embedded>> {
+    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Served>> {
         let Self { configuration, folder, listeners, tls } = self;
         let mut signals = Signals::new().context("signals can't be received")?;
         let door = Door::closed();
@@ -129,7 +129,7 @@ impl Server {
         let began = Instant::now();
         let store = tokio::select! {
             store = load(folder.clone()) => store?,
-            () = signals.stop() => return Ok(None),
+            _ = signals.stop() => return Ok(None),
         };
         let loaded_in = began.elapsed();
         let access = protocols::access(&configuration, &store)?;
@@ -149,8 +149,37 @@ impl Server {
             schedule.stop().await?;
         }
         tokio::time::sleep(configuration.server.drain.0).await;
+        let grace_ends = Instant::now() + configuration.server.grace.0;
         protocols.stop().await?;
-        Ok(Some(store))
+        Ok(Some(Served { store, grace_ends }))
+    }
+}
+
+/// What is left of a server that takes no more requests.
+struct Served {
+    store: Embedded,
+    /// Until when bulk work may end by itself.
+    grace_ends: Instant,
+}
+
+impl Served {
+    /// How long to wait for bulk work: requests in flight have had the same time.
+    fn patience(&self) -> Duration {
+        self.grace_ends.saturating_duration_since(Instant::now()).max(NOTICE)
+    }
+}
+
+/// Closes the store. Bulk work that has not ended in time is left behind with it: what it has not finished does not count, or is
+/// finished by the next start, as after a crash.
+fn close(store: Embedded) -> Result<()> {
+    match store.close() {
+        Err(Error::InUse { .. }) => {
+            tracing::warn!(
+                "bulk work was still running when the time to finish it was over; the next start sees to it"
+            );
+            Ok(())
+        }
+        closed => closed.context("the store could not be closed cleanly"),
     }
 }
 
@@ -188,9 +217,9 @@ async fn watch(signals: &mut Signals, service: &Arc<Service<Embedded>>, protocol
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            wish = signals.next() => match wish {
-                Wish::Stop => return,
-                Wish::Reload => protocols.reload(service),
+            request = signals.next() => match request {
+                SignalRequest::Stop(_) => return,
+                SignalRequest::Reload => protocols.reload(service),
             },
             _ = ticks.tick() => protocols.look(service),
         }

@@ -10,6 +10,7 @@ mod documentation;
 mod faults;
 mod formats;
 mod fuzz;
+mod interrupt;
 mod malformed;
 mod posts;
 mod queries;

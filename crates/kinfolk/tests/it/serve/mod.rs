@@ -8,6 +8,7 @@ mod keys;
 mod life;
 mod remote;
 pub mod running;
+mod stopping;
 mod stream;
 mod suggest;
 mod tls;
