@@ -156,6 +156,12 @@ pub enum Error {
         /// What the system said.
         detail: String,
     },
+    /// The disk has less room than the work needs; it was not begun.
+    #[error("{detail}")]
+    NoRoom {
+        /// How much is needed, how much there is, and what to do.
+        detail: String,
+    },
     /// A sync or write failed; the store serves reads only until it is opened again.
     #[error(
         "writes are refused since the storage failed ({reason}); reads go on: check the disk, then restart"
@@ -443,7 +449,7 @@ impl Error {
             Self::NotYetVisible { .. } => ErrorCode::NotYetVisible,
             Self::PositionExpired { .. } => ErrorCode::PositionExpired,
             Self::Overloaded { .. } => ErrorCode::Overloaded,
-            Self::StorageFull { .. } => ErrorCode::StorageFull,
+            Self::StorageFull { .. } | Self::NoRoom { .. } => ErrorCode::StorageFull,
             Self::ReadOnly { .. } => ErrorCode::ReadOnly,
             Self::Corrupt { .. } => ErrorCode::Corrupt,
             Self::InUse { .. } => ErrorCode::InUse,

@@ -10,6 +10,7 @@ mod interrupt;
 mod output;
 mod place;
 mod progress;
+mod room;
 mod serve;
 mod settings;
 

@@ -107,6 +107,8 @@ pub struct ImportRequest {
     pub skip_invalid: bool,
     /// Keep edges over the following limit.
     pub no_limit: bool,
+    /// How many bytes the file has, if that is known.
+    pub length: Option<u64>,
 }
 
 /// What an import did.

@@ -22,6 +22,7 @@ use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
 use crate::output::{Edges, FileWriter, write_new_file};
 use crate::progress::{Reporter, SUGGESTING};
+use crate::room;
 use crate::serve::Signals;
 
 /// The kind of edge that commands work on.
@@ -128,6 +129,7 @@ struct CreatedFolder {
 
 /// An open graph and the runtime that drives it.
 pub struct OpenGraph {
+    path: PathBuf,
     graph: Graph<Embedded>,
     store: Embedded,
     settings: (Settings, GraphSettings, EveryoneRequest),
@@ -140,7 +142,7 @@ impl OpenGraph {
         let graph = Graph::new(store.clone(), store.keyring(), folder.graph);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let settings = (folder.settings.clone(), folder.graph, folder.everyone);
-        Ok(Self { graph, store, settings, runtime, created })
+        Ok(Self { path: folder.path.clone(), graph, store, settings, runtime, created })
     }
 
     /// The graph.
@@ -266,6 +268,12 @@ impl Target for OpenGraph {
         wish: &ImportWish,
         reporter: &Reporter,
     ) -> Result<Imported> {
+        let ids = self.store.id_kind();
+        let needed = sources.iter().filter_map(|source| Some(room::of_edges(source.expected()?, ids)));
+        if let Err(error) = room::require(&self.path, needed.fold(0, u64::saturating_add)) {
+            self.close_and_discard_if_new()?;
+            return Err(error.into());
+        }
         let (settings, graph, _) = &self.settings;
         let following_limit = (!wish.no_limit).then(|| wish.limit.unwrap_or(graph.following_limit));
         let choices = ImportChoices {

@@ -46,6 +46,8 @@ pub struct Call<'a> {
     /// The version that a write is about.
     pub if_match: Option<String>,
     pub body: Option<(&'static str, &'a mut dyn Read)>,
+    /// How many bytes the body has, if that is known.
+    pub body_length: Option<u64>,
     /// Whether it may take as long as it takes.
     pub is_bulk: bool,
 }
@@ -53,7 +55,16 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// A call without a body.
     pub fn new(method: Method, path: String) -> Self {
-        Self { method, path, actor: None, idempotency_key: None, if_match: None, body: None, is_bulk: false }
+        Self {
+            method,
+            path,
+            actor: None,
+            idempotency_key: None,
+            if_match: None,
+            body: None,
+            body_length: None,
+            is_bulk: false,
+        }
     }
 }
 
@@ -92,6 +103,9 @@ impl HttpClient {
         let answer = match call.body {
             Some((media_type, reader)) => {
                 let mut request = request.header("Content-Type", media_type);
+                if let Some(length) = call.body_length {
+                    request = request.header("Content-Length", length);
+                }
                 // A server that refuses closes the connection, and its reason would be lost on whoever is still
                 // sending. Bulk work reads to the end whatever happens, and answers while it does.
                 if !call.is_bulk {

@@ -16,6 +16,7 @@ mod posts;
 mod queries;
 mod real_data;
 mod resume;
+mod room;
 mod serve;
 mod stores;
 mod suggest;
