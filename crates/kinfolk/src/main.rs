@@ -11,6 +11,7 @@ mod place;
 mod progress;
 mod serve;
 mod settings;
+mod standard_output;
 
 use std::process::ExitCode;
 

@@ -7,6 +7,7 @@ mod cursor;
 mod model;
 mod operations;
 mod ports;
+mod text;
 mod tree;
 
 pub use model::{

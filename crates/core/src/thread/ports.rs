@@ -11,8 +11,8 @@ use crate::{Id, Result};
 
 /// Keeps comment threads.
 ///
-/// Ids of the wrong kind and bodies that are blank, too long or not plain text do not reach a store:
-/// [`crate::graph::Graph`] refuses them, and asks who may edit or delete. Who may see the text of a comment that is not
+/// Ids of the wrong kind and bodies that are blank, too long or have refused control characters do not reach a store:
+/// [`crate::graph::Graph`] refuses them, turns their line ends into LF, and asks who may edit or delete. Who may see the text of a comment that is not
 /// active is decided there too: a store shows what it has.
 ///
 /// # Contract

@@ -18,7 +18,9 @@ super::list_cases![
     comments_with_ids_of_the_other_kind_are_refused,
     texts_are_not_blank,
     texts_have_a_longest,
-    texts_have_no_control_characters,
+    texts_have_no_control_characters_but_later_ones,
+    line_ends_of_texts_become_plain,
+    a_repetition_with_other_line_ends_is_the_same_comment,
     keys_of_comments_have_a_longest,
     the_graph_sets_how_deep_replies_go,
     only_its_author_edits_and_deletes_a_comment,
@@ -168,10 +170,22 @@ fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
 fn texts_are_not_blank<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
-    for text in ["", " ", "\n", "\t \n", "\u{3000}\u{2003}", "\u{a0}", "\u{200d}", "\u{2800}\u{feff}"] {
+    let invisible = [
+        "\u{7f}",
+        "\u{85}\u{9b}",
+        "\u{ad}",
+        "\u{34f}",
+        "\u{3164}",
+        "\u{fe0f}",
+        "\u{2066}\u{2069}",
+        "\u{e0041}",
+    ];
+    let blank =
+        ["", " ", "\n", "\r\n", "\t \r", "\u{3000}\u{2003}", "\u{a0}", "\u{200d}", "\u{2800}\u{feff}"];
+    for text in blank.into_iter().chain(invisible) {
         assert_refused(subject, &comment, text);
     }
-    for text in ["x", " x", "\n.\n", "\u{200d}x"] {
+    for text in ["x", " x", "\n.\n", "\u{200d}x", "\u{feff}x\u{7f}"] {
         assert_taken(subject, parent, text);
     }
 }
@@ -192,16 +206,49 @@ fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
     assert!(block_on(subject.graph.remove_comment(comment.id, longest.into())).unwrap().1);
 }
 
-fn texts_have_no_control_characters<S: Store>(subject: &Subject<S>) {
+fn texts_have_no_control_characters_but_later_ones<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     for letter in (0..0x20).chain(0x7f..0xa0).filter_map(char::from_u32) {
         let text = format!("a{letter}b");
         match letter {
-            '\n' | '\t' => assert_taken(subject, parent, &text),
+            // Line ends have a case of their own.
+            '\r' => {}
+            '\n' | '\t' | '\u{7f}'.. => assert_taken(subject, parent, &text),
             _ => assert_refused(subject, &comment, &text),
         }
     }
+}
+
+fn line_ends_of_texts_become_plain<S: Store>(subject: &Subject<S>) {
+    let (graph, parent) = (&subject.graph, subject.post_thread(50));
+    for (given, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
+        let written = block_on(graph.comment(subject.remark(parent, 1, given))).expect(given).comment;
+        assert_eq!(written.body.as_deref(), Some(kept), "{given:?}");
+        let edit = CommentEdit { id: written.id, version: 1, body: given.into() };
+        let edited = block_on(graph.edit_comment(None, edit)).expect(given).comment;
+        assert_eq!((edited.body.as_deref(), edited.version), (Some(kept), 2), "{given:?}");
+        assert!(block_on(graph.remove_comment(written.id, given.into())).expect(given).1);
+        assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{given:?}");
+    }
+    // The length counts afterwards.
+    let max = SETTINGS.thread.body_chars_max;
+    let longest = format!("x{}", "\r\n".repeat(max - 1));
+    let written = block_on(graph.comment(subject.remark(parent, 1, &longest))).expect("it fits").comment;
+    assert_eq!(written.body.as_deref().map(str::len), Some(max));
+    assert_body_refused(subject, &written, &format!("x{}", "\r".repeat(max)));
+}
+
+fn a_repetition_with_other_line_ends_is_the_same_comment<S: Store>(subject: &Subject<S>) {
+    let (graph, parent) = (&subject.graph, subject.post_thread(50));
+    let wish = |body| NewComment { idempotency_key: key("k"), ..subject.remark(parent, 1, body) };
+    let first = block_on(graph.comment(wish("one\r\ntwo\r"))).unwrap();
+    assert!(first.is_new);
+    for body in ["one\r\ntwo\r", "one\ntwo\n", "one\rtwo\r\n"] {
+        let again = block_on(graph.comment(wish(body))).unwrap();
+        assert_eq!((again.is_new, &again.comment), (false, &first.comment), "{body:?}");
+    }
+    assert_code(block_on(graph.comment(wish("one\n\ntwo\n"))), ErrorCode::IdempotencyConflict);
 }
 
 fn keys_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {

@@ -191,6 +191,27 @@ mod tests {
     }
 
     #[test]
+    fn odd_texts_survive() {
+        let odd = [
+            "a\nb\n",
+            "\u{7f}",
+            "x\u{85}y\u{9b}31m",
+            "\u{feff}x",
+            "a\u{2028}b\u{2029}",
+            " , ",
+            "\u{1680}x\u{202e}",
+        ];
+        let mut all = comments();
+        all.truncate(1);
+        let comment = |(number, text): (u128, &&str)| {
+            let (body, reason) = (Some((*text).into()), Some((*text).into()));
+            Comment { id: CommentId(number), body, reason, status: CommentStatus::Removed, ..all[0].clone() }
+        };
+        let odd: Vec<Comment> = (1..).zip(&odd).map(comment).collect();
+        assert_eq!(read(&lines(&odd)).unwrap(), odd);
+    }
+
+    #[test]
     fn what_is_not_whole_is_refused() {
         let whole = lines(&comments());
         let line_ends: Vec<usize> = (0..whole.len()).filter(|&at| read(&whole[..at]).is_ok()).collect();
