@@ -11,8 +11,8 @@ mod text;
 mod tree;
 
 pub use model::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
+    Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
 pub use operations::{CommentPage, HistoryPage, ThreadSettings, Viewer, WrittenComment};
 pub use ports::ThreadStore;

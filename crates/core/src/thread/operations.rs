@@ -7,7 +7,7 @@ use std::task::Poll;
 use super::cursor::CommentList;
 use super::text::TextRule;
 use super::{
-    Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, NewComment, Parent,
+    Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment, Parent,
     ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
 use crate::feed::{PostState, Removed};
@@ -106,18 +106,23 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
     /// whether that is new.
     pub async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<(String, bool)> {
         self.require_author(actor, id, "delete").await?;
-        self.withdraw(id, Withdrawal::Delete).await
+        self.withdraw(id, Withdrawal::Delete, None).await
     }
 
-    /// Removes a comment as a moderator.
-    pub async fn remove_comment(&self, id: CommentId, reason: Arc<str>) -> Result<(String, bool)> {
+    /// Removes a comment as a moderator, who is recorded if it is known.
+    pub async fn remove_comment(
+        &self,
+        id: CommentId,
+        reason: Arc<str>,
+        by: Option<Moderator>,
+    ) -> Result<(String, bool)> {
         let reason = REASON.accept(reason)?;
-        self.withdraw(id, Withdrawal::Remove(reason)).await
+        self.withdraw(id, Withdrawal::Remove(reason), by).await
     }
 
-    /// Erases the texts of a comment for good, as a moderator.
-    pub async fn purge_comment(&self, id: CommentId) -> Result<(String, bool)> {
-        self.withdraw(id, Withdrawal::Purge).await
+    /// Erases the texts of a comment for good, as a moderator, who is recorded if it is known.
+    pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<(String, bool)> {
+        self.withdraw(id, Withdrawal::Purge, by).await
     }
 
     /// Locks a thread, or unlocks it, as a moderator.
@@ -205,8 +210,16 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         Ok(self.store().threads(&[parent]).await?.into_iter().next().unwrap_or_default())
     }
 
-    async fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> Result<(String, bool)> {
-        let Removed { position, changed } = self.store().withdraw_comment(id, withdrawal).await?;
+    async fn withdraw(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<(String, bool)> {
+        if let Some(Moderator::User(user)) = by {
+            self.require_ids(&[user])?;
+        }
+        let Removed { position, changed } = self.store().withdraw_comment(id, withdrawal, by).await?;
         Ok((self.token(position), changed))
     }
 
@@ -344,7 +357,7 @@ pub(super) fn shown(comment: Comment, viewer: Viewer) -> Comment {
     if viewer.is_moderator || comment.status == CommentStatus::Active {
         return comment;
     }
-    Comment { body: None, reason: None, ..comment }
+    Comment { body: None, reason: None, removed_by: None, ..comment }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kinfolk_core::graph::{Graph, PageRequest};
 use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, NewComment, Parent, ParentKind, ThreadOrder, ThreadState,
-    TreeShape, Viewer, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent, ParentKind, ThreadOrder,
+    ThreadState, TreeShape, Viewer, Withdrawal,
 };
 use kinfolk_core::{Error, ErrorCode, Id, Position, Result, Store, Token};
 
@@ -127,6 +127,9 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S
     }
     let wish = NewComment { author: foreign, ..subject.remark(own, 1, "text") };
     assert_code(block_on(graph.comment(wish)), refused);
+    let by = Some(Moderator::User(foreign));
+    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), by.clone())), refused);
+    assert_code(block_on(graph.purge_comment(NOBODY, by)), refused);
     assert_code(List::By(foreign).read(graph, page(5, None), None), refused);
     assert_eq!(subject.newest(), before);
 }
@@ -151,7 +154,10 @@ fn assert_body_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: 
 
 fn assert_reason_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let before = subject.newest();
-    assert_code(block_on(subject.graph.remove_comment(comment.id, text.into())), ErrorCode::InvalidBody);
+    assert_code(
+        block_on(subject.graph.remove_comment(comment.id, text.into(), None)),
+        ErrorCode::InvalidBody,
+    );
     assert_eq!(subject.newest(), before, "{text:?}");
 }
 
@@ -163,7 +169,7 @@ fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
     let edit = CommentEdit { id: comment.id, version: 1, body: text.into() };
     let edited = block_on(graph.edit_comment(None, edit)).expect(text).comment;
     assert_eq!((edited.body.as_deref(), edited.version), (Some(text), 2));
-    assert!(block_on(graph.remove_comment(comment.id, text.into())).expect(text).1);
+    assert!(block_on(graph.remove_comment(comment.id, text.into(), None)).expect(text).1);
     assert_eq!(subject.comment(comment.id).reason.as_deref(), Some(text));
 }
 
@@ -203,7 +209,7 @@ fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
     }
     assert_body_refused(subject, &comment, &format!("{}x", " ".repeat(max)));
     let longest = "x".repeat(REASON_CHARS_MAX);
-    assert!(block_on(subject.graph.remove_comment(comment.id, longest.into())).unwrap().1);
+    assert!(block_on(subject.graph.remove_comment(comment.id, longest.into(), None)).unwrap().1);
 }
 
 fn texts_have_no_control_characters_but_later_ones<S: Store>(subject: &Subject<S>) {
@@ -228,7 +234,7 @@ fn line_ends_of_texts_become_plain<S: Store>(subject: &Subject<S>) {
         let edit = CommentEdit { id: written.id, version: 1, body: given.into() };
         let edited = block_on(graph.edit_comment(None, edit)).expect(given).comment;
         assert_eq!((edited.body.as_deref(), edited.version), (Some(kept), 2), "{given:?}");
-        assert!(block_on(graph.remove_comment(written.id, given.into())).expect(given).1);
+        assert!(block_on(graph.remove_comment(written.id, given.into(), None)).expect(given).1);
         assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{given:?}");
     }
     // The length counts afterwards.
@@ -311,20 +317,25 @@ fn moderators_remove_and_purge<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     let read = |viewer, fresh: &str| block_on(graph.read_comment(comment.id, viewer, Some(fresh))).unwrap();
-    let (token, changed) = block_on(graph.remove_comment(comment.id, "rude".into())).unwrap();
+    let by = Some(Moderator::User(subject.id(2)));
+    let (token, changed) = block_on(graph.remove_comment(comment.id, "rude".into(), by.clone())).unwrap();
     assert!(changed);
     let removed = read(MODERATOR, &token);
     assert_eq!((removed.status, removed.reason.as_deref()), (CommentStatus::Removed, Some("rude")));
-    assert_eq!(block_on(graph.remove_comment(comment.id, "again".into())).unwrap(), (token.clone(), false));
+    assert_eq!((removed.removed_by, read(ANYBODY, &token).removed_by), (by, None));
+    assert_eq!(
+        block_on(graph.remove_comment(comment.id, "again".into(), None)).unwrap(),
+        (token.clone(), false)
+    );
     assert_eq!(block_on(graph.delete_comment(None, comment.id)).unwrap(), (token, false));
-    let (token, changed) = block_on(graph.purge_comment(comment.id)).unwrap();
+    let (token, changed) = block_on(graph.purge_comment(comment.id, None)).unwrap();
     assert!(changed);
     let purged = read(MODERATOR, &token);
     assert_eq!((purged.status, purged.body), (CommentStatus::Purged, None));
-    assert_eq!(block_on(graph.purge_comment(comment.id)).unwrap(), (token, false));
+    assert_eq!(block_on(graph.purge_comment(comment.id, None)).unwrap(), (token, false));
     assert!(block_on(graph.store().erase_purged()).unwrap() <= 1);
-    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into())), ErrorCode::NotFound);
-    assert_code(block_on(graph.purge_comment(NOBODY)), ErrorCode::NotFound);
+    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), None)), ErrorCode::NotFound);
+    assert_code(block_on(graph.purge_comment(NOBODY, None)), ErrorCode::NotFound);
     let (token, changed) = block_on(graph.lock_thread(parent, true)).unwrap();
     assert!(changed);
     let state = block_on(graph.thread_state(parent, Some(&token))).unwrap();
@@ -362,8 +373,11 @@ fn withdrawn_texts_are_for_moderators<S: Store>(subject: &Subject<S>) {
         for viewer in [ANYBODY, author, user(subject, 2), MODERATOR] {
             assert_eq!(shown(subject, &comment, viewer), vec![comment.clone(); 4], "{viewer:?}");
         }
-        let whole = subject.bury(comment.id, withdrawal.clone());
-        let without = Comment { body: None, reason: None, ..whole.clone() };
+        let by = (withdrawal != Withdrawal::Delete).then(|| Moderator::Service("key".into()));
+        assert!(subject.withdraw_by(comment.id, withdrawal.clone(), by.clone()).changed);
+        let whole = subject.comment(comment.id);
+        assert_eq!(whole.removed_by, by);
+        let without = Comment { body: None, reason: None, removed_by: None, ..whole.clone() };
         for viewer in [ANYBODY, author, user(subject, 2)] {
             let found = shown(subject, &comment, viewer);
             assert_eq!(found, vec![without.clone(); 4], "{viewer:?} after {withdrawal:?}");
@@ -425,7 +439,7 @@ fn the_thread_of_a_deleted_post_is_gone<S: Store>(subject: &Subject<S>) {
     let own = block_on(graph.comments_by(subject.id(1), page(5, None), (ANYBODY, None))).unwrap();
     assert_eq!(own.items, std::slice::from_ref(&comment));
     assert_eq!(List::Tree(item).read(graph, page(5, None), None).unwrap().0.len(), 1);
-    assert!(block_on(graph.remove_comment(comment.id, "rude".into())).unwrap().1);
+    assert!(block_on(graph.remove_comment(comment.id, "rude".into(), None)).unwrap().1);
 }
 
 fn pages_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {
