@@ -65,7 +65,7 @@ pub enum Error {
         /// Why it can't be.
         reason: &'static str,
     },
-    /// A text that people write is not one.
+    /// The body or reason is not valid text.
     #[error("{what} {reason}")]
     InvalidBody {
         /// What it was to be.

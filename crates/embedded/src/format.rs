@@ -13,8 +13,8 @@
 //!
 //! `base` is the position before the first event of this epoch: 0, or a backup's position after a restore.
 //!
-//! Format 1 has edges only. The first post makes it format 2 and the first comment format 3, which an older Kinfolk refuses
-//! to open: it would take them in the log for damage.
+//! Format 1 has edges only. The first post makes it format 2, the first comment format 3, and the first comment that a known
+//! moderator removed or purged format 4, which an older Kinfolk refuses to open: it would take them in the log for damage.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ use crate::files::{self, IoContext};
 use crate::unfinished::Marker;
 
 /// The newest format that this code reads.
-const FORMAT: u32 = Content::Comments as u32;
+const FORMAT: u32 = Content::NEWEST as u32;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
 const LOCK_FILE: &str = "LOCK";
@@ -39,12 +39,18 @@ pub enum Content {
     Edges = 1,
     Posts = 2,
     Comments = 3,
+    /// Moderators who removed or purged comments.
+    Moderators = 4,
 }
 
 impl Content {
+    /// The one that has everything.
+    pub const NEWEST: Self = Self::Moderators;
+
     /// The content of that number.
     pub fn from_number(number: u32) -> Option<Self> {
-        [Self::Edges, Self::Posts, Self::Comments].into_iter().find(|&content| content as u32 == number)
+        let all = [Self::Edges, Self::Posts, Self::Comments, Self::Moderators];
+        all.into_iter().find(|&content| content as u32 == number)
     }
 }
 

@@ -584,12 +584,16 @@ impl ChangeLog for Embedded {
     async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
         let events = self.store.log.read(after, self.store.position(), limit)?;
         let changes = events.into_iter().map(|event| {
-            let text = match &event.body {
-                EventBody::Thread(body) => body.version(),
-                _ => None,
+            let is_current = match &event.body {
+                EventBody::Thread(body) => {
+                    let of = |(place, version)| self.store.threads.is_current(place, version);
+                    body.version().map_or(Ok(false), of)?
+                }
+                EventBody::Posted(registration) if registration.post.payload.is_some() => {
+                    self.store.posts.is_present(registration.post.id)?
+                }
+                _ => false,
             };
-            let is_current =
-                text.map_or(Ok(false), |(place, version)| self.store.threads.is_current(place, version))?;
             Ok(event.into_change(is_current))
         });
         changes.collect()

@@ -230,12 +230,17 @@ impl Store {
         }
     }
 
+    /// What may be in it.
+    pub fn content(&self) -> Content {
+        Content::from_number(self.content.load(Ordering::Acquire)).unwrap_or(Content::NEWEST)
+    }
+
     /// Whether there may be such content.
     pub fn has(&self, content: Content) -> bool {
         self.content.load(Ordering::Acquire) >= content as u32
     }
 
-    /// Makes the store ready for its first post or comment. Called by the writer.
+    /// Makes the store ready for its first post, comment or moderator. Called by the writer.
     pub fn begin(&self, content: Content) -> Result<()> {
         // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
         for (_, tree) in projections(&self.posts, &self.threads) {

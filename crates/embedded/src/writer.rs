@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{NewPost, Posted, Removed};
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::thread::{CommentEdit, CommentId, Commented, NewComment, Parent, Withdrawal};
+use kinfolk_core::thread::{CommentEdit, CommentId, Commented, Moderator, NewComment, Parent, Withdrawal};
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
@@ -51,8 +51,8 @@ pub enum Request {
     Comment(Box<NewComment>, Reply<Commented>),
     /// Edit a comment.
     EditComment(Box<CommentEdit>, Reply<Commented>),
-    /// Take a comment back.
-    WithdrawComment(Box<(CommentId, Withdrawal)>, Reply<Removed>),
+    /// Take a comment back, and record the moderator if there is one.
+    WithdrawComment(Box<(CommentId, Withdrawal, Option<Moderator>)>, Reply<Removed>),
     /// Lock a thread, or unlock it.
     LockThread(Parent, bool, Reply<Removed>),
 }
@@ -85,8 +85,8 @@ impl Request {
                 Answer::Commented(reply, batch.edit_comment(*edit).map(Box::new))
             }
             Self::WithdrawComment(wish, reply) => {
-                let (id, withdrawal) = *wish;
-                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal))
+                let (id, withdrawal, by) = *wish;
+                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal, by))
             }
             Self::LockThread(parent, locked, reply) => {
                 Answer::Removed(reply, batch.lock_thread(parent, locked))
@@ -305,12 +305,13 @@ impl Writer {
             return Ok(());
         }
         // Asked for each batch, most of which are of edges: a store that has everything is not asked more.
-        let content = |event: &Event| match event.body {
+        let content = |event: &Event| match &event.body {
             EventBody::Posted(_) => Content::Posts,
+            EventBody::Thread(event) if event.has_moderator() => Content::Moderators,
             EventBody::Thread(_) => Content::Comments,
             _ => Content::Edges,
         };
-        if !self.store.has(Content::Comments)
+        if !self.store.has(Content::NEWEST)
             && let Some(content) =
                 events.iter().map(content).max().filter(|&content| !self.store.has(content))
         {

@@ -1,6 +1,6 @@
 //! What every command is given: the configuration, where to work and how to answer. Made once from the arguments.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -12,6 +12,7 @@ use crate::failure::UsageError;
 use crate::place::{Folder, Place, ServerAddress};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
+use crate::standard_output::StandardOutput;
 
 /// The variable with the credential for a server.
 const CREDENTIAL: &str = "KINFOLK_API_KEY";
@@ -86,8 +87,8 @@ impl Context {
     }
 
     /// Buffered standard output.
-    pub fn stdout(&self) -> BufWriter<StdoutLock<'static>> {
-        BufWriter::with_capacity(64 << 10, io::stdout().lock())
+    pub fn stdout(&self) -> BufWriter<StandardOutput> {
+        BufWriter::with_capacity(64 << 10, StandardOutput::new())
     }
 }
 

@@ -13,6 +13,7 @@ mod progress;
 mod room;
 mod serve;
 mod settings;
+mod standard_output;
 
 use std::process::ExitCode;
 

@@ -142,6 +142,7 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::DeletionRepeatEmitsEvent, "deletions_from_several_threads"),
     (Fault::DeletionForgetsTime, "a_deleted_post_is_gone_for_good"),
     (Fault::DeletionLeavesNoMark, "many_posts_are_answered_in_the_order_asked"),
+    (Fault::PostLogTellsDeleted, "the_log_has_no_payload_of_a_deleted_post"),
     (Fault::PostsShowDeleted, "any_key_is_a_place_among_posts"),
     (Fault::PostsFilteredAfterPaging, "any_key_is_a_place_among_posts"),
     (Fault::PostsOldestFirst, "posts_run_from_new_to_old"),

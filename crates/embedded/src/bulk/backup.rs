@@ -8,7 +8,8 @@
 //! ```
 //!
 //! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
-//! version 2, and of comments, which make it version 3, are documented with them. Not in a backup: the change log (a restore starts a new epoch, so older tokens
+//! version 2, and of comments, which make it version 3, are documented with them. Version 4 differs from 3 in that records of comments
+//! may name a moderator. Not in a backup: the change log (a restore starts a new epoch, so older tokens
 //! fail clearly) and the signing keys.
 
 use std::fs::File;
@@ -76,7 +77,7 @@ impl Totals {
         let kept = match content {
             Content::Edges => &all[..1],
             Content::Posts => &all[..3],
-            Content::Comments => &all,
+            Content::Comments | Content::Moderators => &all,
         };
         kept.iter().flat_map(|count| count.to_le_bytes()).collect()
     }
@@ -92,6 +93,8 @@ pub struct Snapshot {
     edge_count: u64,
     posts: Option<PostsSnapshot>,
     threads: Option<ThreadsSnapshot>,
+    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
+    content: Content,
 }
 
 impl Snapshot {
@@ -106,16 +109,8 @@ impl Snapshot {
             edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
             posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
             threads: store.has(Content::Comments).then(|| store.threads.snapshot()),
+            content: store.content(),
         })
-    }
-
-    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
-    fn content(&self) -> Content {
-        match (&self.posts, &self.threads) {
-            (_, Some(_)) => Content::Comments,
-            (Some(_), None) => Content::Posts,
-            (None, None) => Content::Edges,
-        }
     }
 }
 
@@ -139,8 +134,7 @@ fn write_all<K: RawId>(
     out: &mut dyn Write,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    let content = snapshot.content();
-    let Snapshot { position, floor, edges, edge_count, posts, threads } = snapshot;
+    let Snapshot { position, floor, edges, edge_count, posts, threads, content } = snapshot;
     let out = BufWriter::with_capacity(BLOCK_BYTES, out);
     let mut out = Blocks { out, written: 0, block: Vec::new() };
     out.write(&header(content, identity, position, floor))?;
@@ -315,7 +309,7 @@ impl<'a> Reader<'a> {
         if half(40) != crc32c::crc32c(&bytes[..40]) {
             return Err(self.damaged());
         }
-        let (version, newest) = (half(8), Content::Comments as u32);
+        let (version, newest) = (half(8), Content::NEWEST as u32);
         let Some(content) = Content::from_number(version) else {
             let detail = format!(
                 "{} has backup version {version}, this Kinfolk reads up to {newest}",

@@ -95,7 +95,7 @@ pub struct Registration {
 }
 
 impl Event {
-    /// What consumers are told. They see the text of a comment only if that is said to be current.
+    /// What consumers are told. They see the body of a comment, or the payload of a post, only if that is said to be current.
     pub fn into_change(self, is_current: bool) -> Change {
         let Self { position, at, kind, body } = self;
         let body = match body {
@@ -103,7 +103,9 @@ impl Event {
             EventBody::Unfollowed(edge, since) => ChangeBody::Unfollowed { kind, edge, since },
             EventBody::Imported { edges, .. } => ChangeBody::Imported { kind, edges },
             EventBody::Posted(registration) => {
-                ChangeBody::Posted { post: registration.post.clone(), delivery: registration.delivery }
+                let Registration { post, delivery, .. } = Arc::unwrap_or_clone(registration);
+                let payload = post.payload.filter(|_| is_current);
+                ChangeBody::Posted { post: Post { payload, ..post }, delivery }
             }
             EventBody::PostDeleted { id, author, created_at } => {
                 ChangeBody::PostDeleted { id, author, created_at }

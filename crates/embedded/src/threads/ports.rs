@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kinfolk_core::feed::Removed;
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
 use kinfolk_core::{Id, Result};
 use tokio::sync::oneshot;
@@ -38,8 +38,13 @@ impl ThreadStore for Embedded {
         self.request(|reply| Request::EditComment(Box::new(edit), reply)).await
     }
 
-    async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
-        self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal)), reply)).await
+    async fn withdraw_comment(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<Removed> {
+        self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal, by)), reply)).await
     }
 
     async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {

@@ -322,7 +322,7 @@ mod tests {
         let write = |reply_to| block_on(store.comment(wish(reply_to))).unwrap().comment.id;
         let first = write(None);
         let ids: Vec<CommentId> = (0..5).map(|_| write(Some(first))).collect();
-        block_on(store.withdraw_comment(ids[4], Withdrawal::Delete)).unwrap();
+        block_on(store.withdraw_comment(ids[4], Withdrawal::Delete, None)).unwrap();
         block_on(store.lock_thread(parent, true)).unwrap();
         let read = |store: &Embedded| {
             let thread = block_on(store.thread(parent, ThreadOrder::Oldest, None, 99)).unwrap();

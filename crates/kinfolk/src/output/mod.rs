@@ -23,6 +23,7 @@ use csv::{CsvWriter, Lines};
 use parquet::{Group, ParquetWriter};
 
 use crate::input::format_of;
+use crate::standard_output::StandardOutput;
 
 /// The level of zstd's own command line.
 const ZSTD_LEVEL: i32 = 3;
@@ -105,7 +106,7 @@ pub struct FileWriter<T: Table> {
 
 /// Where a file goes.
 enum Destination {
-    StandardOutput(io::Stdout),
+    StandardOutput(StandardOutput),
     File(OutputFile),
 }
 
@@ -113,7 +114,7 @@ impl<T: Table> FileWriter<T> {
     /// Begins a file; `-` is standard output.
     pub fn create(path: &Path, table: T) -> Result<Self> {
         if path == Path::new("-") {
-            let out = Destination::StandardOutput(io::stdout());
+            let out = Destination::StandardOutput(StandardOutput::new());
             let encoder = Encoder::new(out, FileFormat::Csv, table)?;
             return Ok(Self { name: "standard output".to_owned(), encoder });
         }

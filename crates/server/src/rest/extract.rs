@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kinfolk_core::thread::{CommentId, Viewer};
+use kinfolk_core::thread::{CommentId, Moderator, Viewer};
 use kinfolk_core::{Error, Id, IdKind, Result};
 
 use super::problem::{Answered, Failure};
@@ -158,6 +158,24 @@ impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
         // A service that asks for somebody must not show what that user may not see.
         let in_own_right = named.is_none() || matches!(caller.identity, Identity::User(_));
         Ok(Self(Viewer { user, is_moderator: in_own_right && caller.holds(Scope::Moderate) }))
+    }
+}
+
+/// Who moderates, as far as it is known: an end user is itself, a service may name a user, and is known by its key otherwise.
+pub struct Moderating(pub Option<Moderator>);
+
+impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
+        let caller = &call::<S>(parts)?.caller;
+        Ok(Self(match (caller.actor(named), &caller.identity) {
+            (Ok(user), _) => Some(Moderator::User(user)),
+            (Err(Error::ActorRequired), Identity::Service(key)) => Some(Moderator::Service(Arc::clone(key))),
+            (Err(Error::ActorRequired), _) => None,
+            (Err(error), _) => return Err(Failure(error)),
+        }))
     }
 }
 
