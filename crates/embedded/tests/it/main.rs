@@ -7,3 +7,4 @@ mod fixtures;
 mod posts;
 mod store;
 mod stores;
+mod verify;
