@@ -18,3 +18,4 @@ mod serve;
 mod stores;
 mod suggest;
 mod support;
+mod verify;
