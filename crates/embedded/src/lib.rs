@@ -67,7 +67,6 @@ use crate::log::EventBody;
 use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
-use crate::verify::Difference;
 use crate::writer::{Command, Reply, Request, Writer};
 
 /// How many requests may wait for the writer before senders wait too.
@@ -342,51 +341,6 @@ impl Embedded {
     /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: &ImportOptions) -> Result<Import> {
         Import::start(self.clone(), options)
-    }
-
-    /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to. Writes go on;
-    /// what seems to differ is looked at again between two of them.
-    pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
-        /// One repair can uncover another: a list that is right again has another length.
-        const ROUNDS_MAX: usize = 10;
-        self.flush()?;
-        let (mut report, suspected) = self.verify_pass(progress)?;
-        let suspects = suspected.len();
-        let mut real = self.settle(&suspected, repair)?;
-        report.keep(suspects, &real);
-        for _ in 0..ROUNDS_MAX {
-            if !repair || real.is_empty() {
-                return Ok(report);
-            }
-            self.flush()?;
-            let (_, suspected) = self.verify_pass(progress)?;
-            real = self.settle(&suspected, true)?;
-            report.repaired = real.is_empty();
-        }
-        let detail = "some differences could not be repaired; restore from a backup".into();
-        Err(Error::Corrupt { detail })
-    }
-
-    fn verify_pass(&self, progress: &dyn Fn(Progress)) -> Result<(VerifyReport, Vec<Difference>)> {
-        verify::pass((&self.store.rows, &self.store.posts, &self.store.threads), &self.store.index, progress)
-    }
-
-    /// Looks at suspected differences again on the writer's thread, some at a time so that writes don't wait long.
-    fn settle(&self, suspected: &[Difference], repair: bool) -> Result<Vec<Difference>> {
-        const AT_A_TIME: usize = 256;
-        let mut real = Vec::new();
-        for some in suspected.chunks(AT_A_TIME) {
-            let some = some.to_vec();
-            real.extend(self.ask_writer(move |writer| verify::settle(&writer.store, &some, repair))?);
-        }
-        if repair && !real.is_empty() {
-            self.ask_writer(|writer| {
-                writer.store.flush_now()?;
-                let _open = writer.store.snapshot_gate.lock();
-                maintenance::snapshot(&writer.store)
-            })?;
-        }
-        Ok(real)
     }
 
     /// Writes a backup of the whole store, as of now, into a stream, as fast as that takes it. Reads and writes go on.

@@ -270,6 +270,11 @@ impl Store {
         self.visibility.position()
     }
 
+    /// No event that is visible is later than this.
+    pub fn newest_time(&self) -> Timestamp {
+        Timestamp::from_millis(self.floor.load(Ordering::Acquire))
+    }
+
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
     pub fn seal_if_large(&self) {
         let is_large = |tree: &Projection| tree.unsealed() >= self.settings.flush_post_bytes;

@@ -38,7 +38,7 @@ use lsm_tree::{SeqNo, UserKey, UserValue};
 pub use deciding::PendingThreads;
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
-pub use verify::Place;
+pub use verify::{Place, Tally, Tallying};
 
 use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
 use crate::projection::Projection;

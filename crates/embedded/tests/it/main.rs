@@ -8,3 +8,4 @@ mod imports;
 mod posts;
 mod store;
 mod stores;
+mod verify;

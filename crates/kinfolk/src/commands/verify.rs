@@ -1,4 +1,4 @@
-//! `verify`: a full pass over everything that is derived from the edges.
+//! `verify`: a full pass over everything that is derived from edges, posts and comments.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::interrupt;
 #[command(after_help = "Example: kinfolk verify --repair\n\n\
     The exit status is 1 if something differs and was not repaired.")]
 pub struct Arguments {
-    /// Bring what differs in line with the edges
+    /// Bring what differs in line with the edges, posts and comments
     #[arg(long)]
     repair: bool,
 }

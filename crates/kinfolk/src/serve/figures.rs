@@ -59,6 +59,11 @@ fn counters(figures: &Figures) -> Vec<Figure> {
         ("kinfolk_writer_sync_seconds_total", "How long it waited for them.", sync_seconds),
         ("kinfolk_reconciled_rows_total", "Rows compared with the truth.", figures.reconciled_rows as f64),
         ("kinfolk_repaired_total", "Differences found by that and repaired.", figures.repaired as f64),
+        (
+            "kinfolk_unreadable_total",
+            "Rows or blocks that could not be read for that.",
+            figures.unreadable as f64,
+        ),
     ]
     .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
     .to_vec()

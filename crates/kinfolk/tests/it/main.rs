@@ -21,3 +21,4 @@ mod serve;
 mod stores;
 mod suggest;
 mod support;
+mod verify;
