@@ -13,7 +13,7 @@
 //! fail clearly) and the signing keys.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use kinfolk_core::graph::Edge;
@@ -135,7 +135,6 @@ fn write_all<K: RawId>(
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
     let Snapshot { position, floor, edges, edge_count, posts, threads, content } = snapshot;
-    let out = BufWriter::with_capacity(BLOCK_BYTES, out);
     let mut out = Blocks { out, written: 0, block: Vec::new() };
     out.write(&header(content, identity, position, floor))?;
     let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
@@ -181,7 +180,8 @@ fn write_edges<K: RawId>(
 
 /// Writes blocks.
 pub struct Blocks<'a> {
-    out: BufWriter<&'a mut dyn Write>,
+    /// Not buffered: what is written is large, or the stream collects it.
+    out: &'a mut dyn Write,
     /// How many bytes were written.
     written: u64,
     /// The records of the block that is being filled.
@@ -222,8 +222,8 @@ impl Blocks<'_> {
         if self.block.is_empty() { Ok(()) } else { self.close(kind) }
     }
 
-    /// Hands on what is buffered; returns how many bytes there were in all.
-    fn finish(mut self) -> Result<u64> {
+    /// Ends the stream; returns how many bytes there were in all.
+    fn finish(self) -> Result<u64> {
         self.out.flush().map_err(|error| not_written(&error))?;
         Ok(self.written)
     }
