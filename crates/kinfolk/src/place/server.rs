@@ -71,8 +71,9 @@ impl Server {
         );
         let mut input = Counted { inner: source.open()?, done: 0, total: source.length(), reporter };
         let body = Some(("application/octet-stream", &mut input as &mut dyn Read));
-        let call =
-            Call { body, body_length: source.length(), is_bulk: true, ..Call::new(Method::POST, path) };
+        // Parquet is copied by the server first, which has to know whether it fits.
+        let body_length = source.length().filter(|_| source.format() == FileFormat::Parquet);
+        let call = Call { body, body_length, is_bulk: true, ..Call::new(Method::POST, path) };
         let named = |error| name_the_file(error, source.name());
         let outcome: ImportAnswer =
             last_line(self.client.send(call).map_err(named)?, reporter).map_err(named)?;
