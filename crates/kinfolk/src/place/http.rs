@@ -144,7 +144,8 @@ impl HttpClient {
                 "no server answers at {base}; start one with 'kinfolk serve' or name a folder with --data DIR"
             );
         }
-        anyhow::Error::new(error).context(format!("the server at {base} could not be asked"))
+        // In words only: a pipe to a server that breaks is a failure, unlike one that nobody reads our output from.
+        anyhow::anyhow!("the server at {base} could not be asked: {error}")
     }
 }
 
@@ -243,4 +244,20 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
         anyhow::bail!("{} has no certificate in it", path.display());
     }
     Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_goes_away_is_not_taken_for_a_reader_that_has_seen_enough() {
+        let address = ServerAddress { url: "http://127.0.0.1:1".to_owned(), credential: None, ca_file: None };
+        let client = HttpClient::new(&address).unwrap();
+        let error = client.unreachable(ureq::Error::Io(io::ErrorKind::BrokenPipe.into()));
+        assert!(error.to_string().ends_with("could not be asked: io: broken pipe"), "{error}");
+        assert!(error.chain().all(|cause| !cause.is::<io::Error>()), "{error:?}");
+    }
 }
