@@ -49,8 +49,10 @@ pub fn access(configuration: &Configuration, store: &Embedded) -> Result<Access>
 
 fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> {
     let auth = &configuration.auth;
-    let tokens = auth.token_keys.clone().map(|keys_file| TokenSettings {
-        keys_file,
+    let has_tokens = auth.token_keys.is_some() || auth.token_secret.is_some();
+    let tokens = has_tokens.then(|| TokenSettings {
+        keys_file: auth.token_keys.clone(),
+        secret_file: auth.token_secret.clone(),
         algorithms: auth.algorithms.0.clone(),
         audiences: auth.audience.0.clone(),
         issuers: auth.issuer.0.clone(),
