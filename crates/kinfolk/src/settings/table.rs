@@ -7,7 +7,7 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggest::Ranking;
 
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Within, Words};
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Origins, Role, Span, Value, Within, Words};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
@@ -89,7 +89,7 @@ settings! {
         /// How long a request may take; streams and bulk work take as long as they take
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
         /// Web pages of which origins may call, such as https://example.org; none without it
-        origins: Words = "", "http-origins", "WORDS", Server;
+        origins: Origins = "", "http-origins", "ORIGINS", Server;
     }
     /// The Redis protocol.
     resp: Resp {
