@@ -13,3 +13,4 @@ mod stream;
 mod suggest;
 mod tls;
 mod traces;
+mod whole;
