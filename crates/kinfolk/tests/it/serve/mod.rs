@@ -3,6 +3,7 @@
 mod clients;
 mod comments;
 mod configuration;
+mod credentials;
 mod hostile;
 mod keys;
 mod life;
