@@ -199,20 +199,7 @@ fn write_keys(folder: &Path, keys: &Keyring) -> Result<()> {
         lines.extend(key.secret().iter().map(|byte| format!("{byte:02x}")));
         lines.push('\n');
     }
-    let path = folder.join(KEYS_FILE);
-    files::replace_file(&path, files::seal_text(&lines).as_bytes())?;
-    restrict_to_owner(&path)
-}
-
-#[cfg(unix)]
-fn restrict_to_owner(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).during("restricting", path)
-}
-
-#[cfg(not(unix))]
-fn restrict_to_owner(_: &Path) -> Result<()> {
-    Ok(())
+    files::replace_private_file(&folder.join(KEYS_FILE), files::seal_text(&lines).as_bytes())
 }
 
 fn parse_key(line: &str) -> Option<SigningKey> {
@@ -294,6 +281,27 @@ mod tests {
         assert_eq!(ring.keys().count(), KEYS_MAX);
         fs::write(folder.path().join(KEYS_FILE), "kinfolk keys\nnonsense\n").unwrap();
         assert!(matches!(read_keys(folder.path()), Err(Error::Corrupt { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_can_be_read_by_their_owner_only_also_when_replacing_them_stops_half_way() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEYS_FILE);
+        let ring = read_keys(folder.path()).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        rotate_keys(folder.path(), &ring).unwrap();
+        assert_eq!(mode(&path), 0o600);
+
+        // What is written before it gets its name stays behind where it can't get it.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("in the way"), "").unwrap();
+        rotate_keys(folder.path(), &ring).unwrap_err();
+        assert_eq!(mode(&path.with_extension("tmp")), 0o600);
     }
 
     #[test]

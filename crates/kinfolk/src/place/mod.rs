@@ -1,5 +1,6 @@
 //! Where commands work: a folder that no server has open, or a running server. One interface, two implementations.
 
+mod address;
 mod answers;
 mod folder;
 mod http;
@@ -17,8 +18,9 @@ use kinfolk_core::graph::{
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_embedded::{BackupReport, VerifyReport};
 
+pub use address::ServerAddress;
 pub use folder::{Folder, OpenGraph};
-pub use server::{Server, ServerAddress};
+pub use server::Server;
 pub use suggest::{SuggestDone, SuggestWish, Suggested, SuggestedUser};
 pub use threads::Threads;
 

@@ -1,7 +1,7 @@
 //! A running server as a target: each piece of work is a call of its REST interface.
 
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
@@ -22,7 +22,10 @@ use super::answers::{
     SuggestionsAnswer, VerifyAnswer,
 };
 use super::http::{Call, HttpClient, header, json, last_line};
-use super::{ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WriteDone};
+use super::{
+    ImportWish, Imported, List, PostList, ServerAddress, SuggestDone, SuggestWish, Suggested, Target,
+    WriteDone,
+};
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
@@ -33,24 +36,6 @@ use crate::serve::IMPORTED_FILE;
 /// How many bytes or edges pass between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 18;
 
-/// Where a server is and how to be let in.
-#[derive(Clone)]
-pub struct ServerAddress {
-    /// Its URL.
-    pub url: String,
-    /// The API key or token to show.
-    pub credential: Option<String>,
-    /// The certificates to trust instead of the usual authorities.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// Without the credential.
-impl std::fmt::Debug for ServerAddress {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ServerAddress").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
 /// A server.
 pub struct Server {
     pub(super) client: HttpClient,
@@ -59,6 +44,7 @@ pub struct Server {
 impl Server {
     /// Gets ready to ask; whether it answers shows with the first call.
     pub fn connect(address: &ServerAddress) -> Result<Self> {
+        address.require_consent()?;
         Ok(Self { client: HttpClient::new(address)? })
     }
 

@@ -99,7 +99,8 @@ impl Server {
     }
 
     /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
-    /// that was told to end before has nothing to announce.
+    /// that was told to end before has nothing to announce. If a part of it ends by itself, all of it does, with an
+    /// error: what restarts it then gets a whole one.
     pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
@@ -114,7 +115,7 @@ impl Server {
             _ => Duration::ZERO,
         };
         runtime.shutdown_timeout(patience);
-        served?.map_or(Ok(()), |served| close(served.store))
+        served?.map_or(Ok(()), |Served { store, outcome, .. }| outcome.and(close(store)))
     }
 
     /// Serves to the end; gives the store to close, if it was loaded.
@@ -130,6 +131,7 @@ impl Server {
         let store = tokio::select! {
             store = load(folder.clone()) => store?,
             _ = signals.stop() => return Ok(None),
+            broken = protocols.broken() => return Err(broken),
         };
         let loaded_in = began.elapsed();
         let access = protocols::access(&configuration, &store)?;
@@ -141,17 +143,24 @@ impl Server {
         announce(&Ready { http, redis, edges, loaded_in, is_open });
         let schedule = Schedule::start(store.clone(), folder.everyone, configuration.suggest.every.0)?;
 
-        watch(&mut signals, &service, &protocols).await;
+        let mut outcome = watch(&mut signals, &service, &mut protocols).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
         door.close();
-        tracing::info!("stopping");
-        if let Some(schedule) = schedule {
-            schedule.stop().await?;
+        match &outcome {
+            Ok(()) => tracing::info!("stopping"),
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "stopping: a part of the server has failed");
+            }
         }
-        tokio::time::sleep(configuration.server.drain.0).await;
+        if let Some(schedule) = schedule {
+            outcome = outcome.and(schedule.stop().await);
+        }
+        if outcome.is_ok() {
+            tokio::time::sleep(configuration.server.drain.0).await;
+        }
         let grace_ends = Instant::now() + configuration.server.grace.0;
-        protocols.stop().await?;
-        Ok(Some(Served { store, grace_ends }))
+        outcome = outcome.and(protocols.stop().await);
+        Ok(Some(Served { store, grace_ends, outcome }))
     }
 }
 
@@ -160,6 +169,8 @@ struct Served {
     store: Embedded,
     /// Until when bulk work may end by itself.
     grace_ends: Instant,
+    /// Ok after a signal; otherwise why it stopped.
+    outcome: Result<()>,
 }
 
 impl Served {
@@ -211,17 +222,22 @@ fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embe
     })
 }
 
-/// Keeps an eye on files and signals until one of these says to end.
-async fn watch(signals: &mut Signals, service: &Arc<Service<Embedded>>, protocols: &Protocols) {
+/// Watches files, signals and the protocols until a signal ends the server or a part of it has failed.
+async fn watch(
+    signals: &mut Signals,
+    service: &Arc<Service<Embedded>>,
+    protocols: &mut Protocols,
+) -> Result<()> {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             request = signals.next() => match request {
-                SignalRequest::Stop(_) => return,
+                SignalRequest::Stop(_) => return Ok(()),
                 SignalRequest::Reload => protocols.reload(service),
             },
             _ = ticks.tick() => protocols.look(service),
+            broken = protocols.broken() => return Err(broken),
         }
     }
 }

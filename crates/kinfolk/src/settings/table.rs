@@ -7,7 +7,7 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggest::Ranking;
 
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Within, Words};
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Origins, Role, Span, Value, Within, Words};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
@@ -89,7 +89,7 @@ settings! {
         /// How long a request may take; streams and bulk work take as long as they take
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
         /// Web pages of which origins may call, such as https://example.org; none without it
-        origins: Words = "", "http-origins", "WORDS", Server;
+        origins: Origins = "", "http-origins", "ORIGINS", Server;
     }
     /// The Redis protocol.
     resp: Resp {
@@ -124,13 +124,15 @@ settings! {
     auth: Auth {
         /// The file of API keys; 'kinfolk keys' makes it
         keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
-        /// The keys that sign end users' tokens (JWT): a JWK set, public keys in PEM, or a shared secret
+        /// The public keys of those who sign end users' tokens (JWT): a JWK set, or PEM
         token_keys: Option<PathBuf> = "", "auth-token-keys", "FILE", Server;
-        /// What this service is called in the tokens' aud; needed with token_keys
+        /// Secrets that are shared with those who sign tokens by HS256, one a line, of at least 32 bytes each
+        token_secret: Option<PathBuf> = "", "auth-token-secret", "FILE", Server;
+        /// What this service is called in the tokens' aud; needed with token_keys and token_secret
         audience: Words = "", "auth-audience", "WORDS", Server;
         /// Who may have issued a token; anybody with the keys, if nobody is named
         issuer: Words = "", "auth-issuer", "WORDS", Server;
-        /// Which algorithms may sign tokens
+        /// Which algorithms may sign tokens; HS256, HS384 and HS512 need token_secret
         algorithms: Words = "RS256,ES256,EdDSA", "auth-algorithms", "WORDS", Server;
         /// How much the clocks of issuers may differ from this one
         leeway: Span = "30 s", "auth-leeway", "TIME", Server;

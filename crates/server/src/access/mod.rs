@@ -131,7 +131,9 @@ impl Access {
     pub fn poll(&self) {
         let Mode::Guarded(guard) = &self.0 else { return };
         log_reload("API keys", guard.keys.as_ref().map_or(Ok(false), Keys::reload_if_changed));
-        log_reload("keys of tokens", guard.tokens.as_ref().map_or(Ok(false), Tokens::reload_if_changed));
+        if let Some(tokens) = &guard.tokens {
+            tokens.poll(log_reload);
+        }
     }
 }
 

@@ -26,13 +26,14 @@ const BEARER: &str = "bearer";
 /// The refusals that any route may answer with.
 const ANY: &[ErrorCode] = &[
     ErrorCode::InvalidRequest,
+    ErrorCode::Forbidden,
     ErrorCode::Internal,
     ErrorCode::Corrupt,
     ErrorCode::Loading,
     ErrorCode::Closed,
     ErrorCode::TimedOut,
 ];
-const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::Forbidden, ErrorCode::RateLimited];
+const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::RateLimited];
 const OF_ACTORS: &[ErrorCode] = &[ErrorCode::ActorRequired];
 const OF_WRITES: &[ErrorCode] =
     &[ErrorCode::TooLarge, ErrorCode::Overloaded, ErrorCode::StorageFull, ErrorCode::ReadOnly];

@@ -18,6 +18,7 @@ mod given;
 mod json;
 mod lists;
 mod new_post;
+mod origin;
 mod overlaps;
 pub mod pairs;
 mod posts;
@@ -47,6 +48,7 @@ use crate::service::Door;
 const JOBS_MAX: usize = 4;
 
 pub use kinfolk_core::Store;
+pub use origin::Origin;
 
 /// What a deployment may set about REST.
 #[derive(Clone, Debug)]
@@ -68,7 +70,7 @@ pub struct RestSettings {
     /// How often an event stream without news says that it is alive.
     pub keep_alive_interval: Duration,
     /// Web pages of which origins may call; none by default.
-    pub allowed_origins: Vec<String>,
+    pub allowed_origins: Vec<Origin>,
 }
 
 impl Default for RestSettings {

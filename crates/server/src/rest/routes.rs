@@ -20,6 +20,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::endpoint::{Endpoint, guard};
+use super::origin::Origin;
 use super::problem::Failure;
 use super::{
     Shared, Store, admin, changes, checks, comments, counts, document, extract, json, lists, overlaps, posts,
@@ -114,8 +115,8 @@ fn compression() -> CompressionLayer<impl Predicate> {
 }
 
 /// Which web pages may call: those of the allowed origins, and of no other.
-fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let origins: Vec<_> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+fn cors(origins: &[Origin]) -> Option<CorsLayer> {
+    let origins: Vec<_> = origins.iter().filter_map(|origin| origin.as_str().parse().ok()).collect();
     let exposed = [extract::TOKEN, extract::CHANGED, request_id::HEADER, ETAG, LINK, LOCATION, RETRY_AFTER];
     let layer = CorsLayer::new()
         .allow_methods(AllowMethods::mirror_request())

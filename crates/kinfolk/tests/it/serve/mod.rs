@@ -3,6 +3,7 @@
 mod clients;
 mod comments;
 mod configuration;
+mod credentials;
 mod hostile;
 mod keys;
 mod life;
@@ -13,3 +14,4 @@ mod stream;
 mod suggest;
 mod tls;
 mod traces;
+mod whole;

@@ -24,7 +24,7 @@ const POSTS: [&str; 3] = ["21", "22", "23"];
 /// A server that wants credentials, and some to show to it.
 pub struct Guarded {
     pub server: Server,
-    document: Value,
+    pub document: Value,
     keys: BTreeMap<Vec<&'static str>, String>,
     folder: tempfile::TempDir,
 }
@@ -35,8 +35,7 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings::new(secret_file, "kinfolk");
-        tokens.algorithms = vec!["HS256".to_owned()];
+        let mut tokens = TokenSettings::with_secret(secret_file, "kinfolk");
         tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
@@ -80,7 +79,7 @@ impl Guarded {
     }
 
     /// All documented routes for which callers need something.
-    fn routes(&self) -> Vec<Route> {
+    pub fn routes(&self) -> Vec<Route> {
         let mut routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
         assert!(routes.len() >= 40, "{}", routes.len());
         // Each has a comment of its own: some of them end it.
@@ -93,7 +92,7 @@ impl Guarded {
         routes
     }
 
-    fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
+    pub fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
         let authorization = credential.map(|credential| format!("Bearer {credential}"));
         let mut headers = [route.headers, more].concat();
         headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
@@ -142,9 +141,9 @@ pub fn token(user: &str, scope: &str) -> String {
 }
 
 /// A route, and a valid request to it about user 1, who may need to act.
-struct Route {
-    method: String,
-    path: String,
+pub struct Route {
+    pub method: String,
+    pub path: String,
     scope: Scope,
     audience: String,
     acts: bool,

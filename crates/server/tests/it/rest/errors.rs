@@ -37,8 +37,10 @@ fn head_and_options() {
 #[test]
 fn pages_of_allowed_origins_only() {
     let origin = "https://app.example";
-    let server =
-        Server::with(RestSettings { allowed_origins: vec![origin.to_owned()], ..RestSettings::default() });
+    let server = Server::with(RestSettings {
+        allowed_origins: vec![origin.parse().unwrap()],
+        ..RestSettings::default()
+    });
     let preflight = [
         ("origin", origin),
         ("access-control-request-method", "POST"),
@@ -59,8 +61,10 @@ fn pages_of_allowed_origins_only() {
 
 #[test]
 fn without_authentication_only_names_of_this_machine() {
-    let settings =
-        RestSettings { allowed_origins: vec!["https://app.example".to_owned()], ..RestSettings::default() };
+    let settings = RestSettings {
+        allowed_origins: vec!["https://app.example".parse().unwrap()],
+        ..RestSettings::default()
+    };
     let server = Server::with(settings);
     let ask = |host: &str| {
         let mut connection = server.connect();

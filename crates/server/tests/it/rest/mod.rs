@@ -9,6 +9,7 @@ mod comment_writes;
 mod comments;
 mod document;
 mod errors;
+mod foreign;
 mod graph;
 mod lifecycle;
 mod overlaps;
