@@ -8,6 +8,8 @@
 //!   commands/       what they do, one file a family
 //!   writes          writes that follow each other, committed together
 //!   reply           what is answered, as bytes
+//!   memory          what connections hold while they wait, per caller and in all
+//!   patience        how long they may wait
 //! ```
 
 mod batch;
@@ -17,6 +19,8 @@ pub mod frame;
 mod glob;
 mod keys;
 mod listener;
+mod memory;
+mod patience;
 mod reply;
 mod seats;
 mod session;
