@@ -140,6 +140,11 @@ impl Protocols {
             idle_max: configuration.resp.idle_timeout.map(|timeout| timeout.0).filter(|max| !max.is_zero()),
             unfinished_max: configuration.resp.unfinished_timeout.0,
             drain_max: configuration.server.grace.0,
+            trace_sample: configuration
+                .tracing
+                .otlp_endpoint
+                .as_ref()
+                .map_or(0.0, |_| configuration.tracing.sample.0),
             ..defaults
         };
         let tls_config = self.tls.as_ref().map(|tls| tls.server_config(Protocol::Resp)).transpose()?;

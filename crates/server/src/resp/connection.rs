@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use kinfolk_core::{EdgeKind, Error, ErrorCode, Id, Result, Store};
+use tracing::Instrument;
 
 use super::batch::{Arguments, Batch, Ending};
 use super::commands::{self, Request, change, check, posts};
@@ -20,6 +21,7 @@ use super::reply::Output;
 use super::session::{Queue, Session};
 use super::table::{Command, Connection as OfConnection, Read, Single, Transaction, Verb, Write};
 use super::tally::Tally;
+use super::trace;
 use super::transport::{self, Received, Rest, Socket, Unfinished};
 use super::workspace::{READ_BYTES, Workspace};
 use super::writes::Writes;
@@ -174,7 +176,11 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 let budget = self.session.caller.as_ref().map(|caller| &caller.budget);
                 let paid = budget.is_none_or(|budget| budget.take(batch.len() as u32).is_ok());
                 let mut work = Work::new(writes, out, paid);
-                let ran = self.run(batch, input, &mut work).await;
+                let ran = if self.session.shared.sampling.chooses() {
+                    Box::pin(self.run_traced(batch, input, &mut work)).await
+                } else {
+                    self.run(batch, input, &mut work).await
+                };
                 self.tally.observe(&self.session.shared.service.metrics, started.elapsed());
                 ran?;
             }
@@ -192,6 +198,20 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 return Ok(ControlFlow::Continue(Unfinished { needed: needed - at, is_another: at > 0 }));
             }
         }
+    }
+
+    /// As [`Connection::run`], within a span.
+    async fn run_traced(
+        &mut self,
+        batch: &Batch,
+        input: &[u8],
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        let span = trace::span(batch, input, work.out.version);
+        let replied = work.out.bytes.len();
+        let ran = self.run(batch, input, work).instrument(span.clone()).await;
+        trace::finish(&span, batch, work.out.bytes.get(replied..).unwrap_or_default());
+        ran
     }
 
     /// Runs the commands of a batch in order.

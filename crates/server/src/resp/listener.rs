@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::memory::Pools;
 use super::session::{Session, Shared};
 use super::settings::RespSettings;
+use super::trace::Sampling;
 use crate::metrics::Protocol;
 use crate::service::Service;
 
@@ -45,6 +46,7 @@ pub async fn run<S: Store>(
     let threads = settings.threads.max(1);
     let shared = Arc::new(Shared {
         pools: Arc::new(Pools::new(&settings)),
+        sampling: Sampling::new(settings.trace_sample),
         service,
         settings,
         connections: AtomicUsize::new(0),

@@ -10,6 +10,7 @@
 //!   reply           what is answered, as bytes
 //!   memory          what connections hold while they wait, per caller and in all
 //!   patience        how long they may wait
+//!   trace           spans
 //! ```
 
 mod batch;
@@ -27,6 +28,7 @@ mod session;
 mod settings;
 pub mod table;
 mod tally;
+mod trace;
 mod transport;
 mod workspace;
 mod writes;

@@ -13,6 +13,7 @@ use super::memory::{Held, Pools, Purpose};
 use super::reply::Version;
 use super::seats::{Allowance, Seat, Seats};
 use super::settings::RespSettings;
+use super::trace::Sampling;
 use crate::access::{Caller, Identity};
 use crate::service::Service;
 
@@ -31,6 +32,7 @@ pub(super) struct Shared<S> {
     pub seats: Arc<Seats>,
     /// What they hold.
     pub pools: Arc<Pools>,
+    pub sampling: Sampling,
 }
 
 /// One connection.

@@ -42,6 +42,8 @@ pub struct RespSettings {
     pub unauthenticated_max: Duration,
     /// How long connections have to end when the service stops.
     pub drain_max: Duration,
+    /// Of how many batches of commands there is a span: all with 1, none with 0.
+    pub trace_sample: f64,
 }
 
 impl Default for RespSettings {
@@ -64,6 +66,7 @@ impl Default for RespSettings {
             unfinished_max: Duration::from_secs(60),
             unauthenticated_max: Duration::from_secs(60),
             drain_max: Duration::from_secs(10),
+            trace_sample: 0.0,
         }
     }
 }
