@@ -29,6 +29,11 @@ pub fn check(configuration: &Configuration) -> Result<()> {
     let is_open = new_access(configuration, ids)?.is_open();
     require_safe_binding(configuration.http.address, is_open)?;
     require_safe_binding(configuration.resp.address, is_open)?;
+    if configuration.resp.unfinished_timeout.0.is_zero() {
+        let message =
+            "resp.unfinished_timeout: a command needs more than 0 s to arrive; expected such as 60 s";
+        return Err(UsageError(message.to_owned()).into());
+    }
     Ok(())
 }
 
@@ -142,7 +147,18 @@ impl Protocols {
             connections_max: configuration.resp.connections.0,
             service_connections_max: configuration.resp.key_connections.0,
             user_connections_max: configuration.resp.user_connections.0,
+            memory_bytes_max: configuration.resp.memory.0 as usize,
+            service_memory_bytes_max: configuration.resp.key_memory.0 as usize,
+            user_memory_bytes_max: configuration.resp.user_memory.0 as usize,
+            connection_memory_bytes_max: configuration.resp.connection_memory.0 as usize,
+            idle_max: configuration.resp.idle_timeout.map(|timeout| timeout.0).filter(|max| !max.is_zero()),
+            unfinished_max: configuration.resp.unfinished_timeout.0,
             drain_max: configuration.server.grace.0,
+            trace_sample: configuration
+                .tracing
+                .otlp_endpoint
+                .as_ref()
+                .map_or(0.0, |_| configuration.tracing.sample.0),
             ..defaults
         };
         let tls_config = self.tls.as_ref().map(|tls| tls.server_config(Protocol::Resp)).transpose()?;

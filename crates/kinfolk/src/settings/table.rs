@@ -103,6 +103,18 @@ settings! {
         key_connections: Count = "10000", "resp-key-connections", "N", Server;
         /// How many of them one end user may have
         user_connections: Count = "100", "resp-user-connections", "N", Server;
+        /// Memory for unfinished commands, open transactions and replies that are not read, of all connections together
+        memory: Bytes = "512 MiB", "resp-memory", "BYTES", Server;
+        /// How much of it the connections of services may hold whose keys have the same name
+        key_memory: Bytes = "256 MiB", "resp-key-memory", "BYTES", Server;
+        /// How much of it the connections of one end user may hold, or those of all clients that have not authenticated
+        user_memory: Bytes = "32 MiB", "resp-user-memory", "BYTES", Server;
+        /// How much of it one connection may hold
+        connection_memory: Bytes = "16 MiB", "resp-connection-memory", "BYTES", Server;
+        /// How long a connection may send nothing; 0 is for ever [default: for ever]
+        idle_timeout: Option<Span> = "", "resp-idle-timeout", "TIME", Server;
+        /// How long a command may take to arrive and a transaction may stay open
+        unfinished_timeout: Span = "60 s", "resp-unfinished-timeout", "TIME", Server;
     }
     /// The process.
     server: Server {

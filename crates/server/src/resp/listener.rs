@@ -10,14 +10,16 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use kinfolk_core::Store;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::{Accept, TlsAcceptor};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
+use super::memory::Pools;
 use super::session::{Session, Shared};
 use super::settings::RespSettings;
+use super::trace::Sampling;
 use crate::metrics::Protocol;
 use crate::service::Service;
 
@@ -45,6 +47,8 @@ pub async fn run<S: Store>(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let threads = settings.threads.max(1);
     let shared = Arc::new(Shared {
+        pools: Arc::new(Pools::new(&settings)),
+        sampling: Sampling::new(settings.trace_sample),
         service,
         settings,
         connections: AtomicUsize::new(0),
@@ -103,6 +107,32 @@ async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
     }
 }
 
+/// What interrupts connections that wait, all of a thread at once.
+#[derive(Clone)]
+pub(super) struct Signals {
+    /// Wakes all that wait: the service stops, or keys have changed.
+    pub wake: Arc<Notify>,
+    stop: CancellationToken,
+}
+
+impl Signals {
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Wakes connections until the service stops.
+    async fn relay(self, mut changes: Option<watch::Receiver<()>>) {
+        while let Some(changes) = &mut changes {
+            match self.stop.run_until_cancelled(changes.changed()).await {
+                Some(Ok(())) => self.wake.notify_waiters(),
+                Some(Err(_)) | None => break,
+            }
+        }
+        self.stop.cancelled().await;
+        self.wake.notify_waiters();
+    }
+}
+
 /// A thread with a runtime of its own.
 struct Worker {
     connections: mpsc::Sender<Accepted>,
@@ -137,15 +167,17 @@ async fn work<S: Store>(
     tls: Option<&TlsAcceptor>,
     stop: &CancellationToken,
 ) {
+    let signals = Signals { wake: Arc::default(), stop: stop.clone() };
+    tokio::spawn(signals.clone().relay(shared.service.access.changes()));
     // Every connection holds a sender; when none is left, all have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
     while let Some(accepted) = accepted.recv().await {
         let Some((stream, session, counted)) = open(Arc::clone(shared), accepted) else { continue };
-        let (stop, guard) = (stop.clone(), (counted, alive.clone()));
+        let (signals, guard) = (signals.clone(), (counted, alive.clone()));
         // An idle connection costs the size of what is spawned here, so nothing is wrapped around it.
         match tls {
-            None => tokio::spawn(Connection::new(stream, session).serve(stop, guard)),
-            Some(acceptor) => tokio::spawn(serve_tls(acceptor.accept(stream), session, stop, guard)),
+            None => tokio::spawn(Connection::new(stream, session).serve(signals, guard)),
+            Some(acceptor) => tokio::spawn(serve_tls(acceptor.accept(stream), session, signals, guard)),
         };
     }
     drop(alive);
@@ -191,11 +223,11 @@ fn open<S: Store>(
 async fn serve_tls<S: Store>(
     handshake: Accept<TcpStream>,
     session: Session<S>,
-    stop: CancellationToken,
+    signals: Signals,
     guard: impl Send,
 ) {
     if let Ok(Ok(stream)) = tokio::time::timeout(TLS_HANDSHAKE_MAX, handshake).await {
-        Connection::new(stream, session).serve(stop, guard).await;
+        Connection::new(stream, session).serve(signals, guard).await;
     }
 }
 

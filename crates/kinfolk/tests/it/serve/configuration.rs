@@ -57,6 +57,7 @@ fn mistakes_are_told_by_line() {
     fs::remove_file(sandbox.path("kinfolk.toml")).unwrap();
     assert!(sandbox.fails("serve --config missing.toml", 1).contains("could not read missing.toml"));
     assert!(sandbox.fails("serve --http nowhere", 2).contains("expected an address"));
+    assert!(sandbox.fails("serve --resp-unfinished-timeout 0", 2).contains("more than 0 s"));
     assert!(sandbox.fails("serve --role relay", 1).contains("not available"));
     assert!(sandbox.fails("serve --log-level shouting=loud", 2).contains("logging.level"));
 }

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -141,6 +142,53 @@ fn clients_that_never_read_cost_little_and_hold_nobody_up() {
     assert_bounded(&server, before, DEAF, 2 << 20);
     assert_eq!(server.redis("SADD following:2 3"), ":1");
     drop(deaf);
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
+/// A token of user 7 until the year 2100, signed with the key of the server's tests.
+const TOKEN: &str = "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI3IiwiYXVkIjoia2luZm9sayIsImV4cCI6NDEwMjQ0NDgwMH0.\
+                     VJGjpD89DxrLkglNvfHy7NLb2GROT2lGHSp2S-RWH5xSA-K-z5QbFFvsfxxwie11XjTITpnS97XfIVbJVegtCg";
+
+#[test]
+fn one_user_with_many_connections_holds_little_and_hurts_nobody() {
+    const CONNECTIONS: usize = 100;
+    const PART: usize = 1_000_000;
+    let sandbox = Sandbox::new();
+    let key = sandbox.ok("keys add other --scopes read,write --file keys.toml").trim().to_owned();
+    let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/fixtures/test-only-ed-public.pem");
+    let access =
+        format!("--auth-keys keys.toml --auth-token-keys {} --auth-audience kinfolk", keys.display());
+    let server = Running::start(&sandbox, &access);
+    let login = |credential: &str| {
+        let mut stream = connect(&server.resp);
+        assert_eq!(ask(&mut stream, &format!("AUTH {credential}")), "+OK");
+        stream
+    };
+    let mut other = login(&key);
+    assert_eq!(ask(&mut other, "SADD following:1 2"), ":1");
+    let before = server.memory_bytes();
+    // Each has a transaction of megabytes, then a command of megabytes of which the end never comes.
+    let mut part = format!("*2\r\n$4\r\nECHO\r\n${PART}\r\n").into_bytes();
+    part.resize(part.len() + PART, b'x');
+    part.extend(b"\r\n");
+    let bulk = part[b"*2\r\n$4\r\nECHO\r\n".len()..].repeat(3);
+    let unfinished = [b"*5\r\n$4\r\nECHO\r\n", bulk.as_slice(), b"$1000000\r\n", &bulk[..PART / 2]].concat();
+    let held: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = login(TOKEN);
+            assert_eq!(ask(&mut stream, "MULTI"), "+OK");
+            // Once there is too much of it, connections are ended: then writing fails.
+            for bytes in [&part, &part, &part, &unfinished] {
+                let _ = stream.write_all(bytes);
+            }
+            assert_eq!(ask(&mut other, "SISMEMBER following:1 2"), ":1");
+            stream
+        })
+        .collect();
+    // Of 8 MB each, as many are kept as the user may hold.
+    assert_bounded(&server, before, CONNECTIONS, 1 << 20);
+    drop(held);
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0, "{said:?}");
 }

@@ -8,6 +8,7 @@ mod hostile;
 mod keys;
 mod life;
 mod remote;
+mod resp_traces;
 pub mod running;
 mod stopping;
 mod stream;

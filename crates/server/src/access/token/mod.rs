@@ -185,11 +185,12 @@ impl Tokens {
         self.sources.iter().map(KeySource::reload).fold(Ok(()), Result::and)
     }
 
-    /// As [`Tokens::reload`], for files that have changed; `report` gets what came of each.
-    pub fn poll(&self, report: impl Fn(&'static str, Result<bool>)) {
-        for source in &self.sources {
-            report(source.name(), source.reload_if_changed());
-        }
+    /// As [`Tokens::reload`], for files that have changed; `report` gets what came of each, and says whether that is
+    /// something new. Returns whether anything is.
+    pub fn poll(&self, report: impl Fn(&'static str, Result<bool>) -> bool) -> bool {
+        let reload =
+            |changed, source: &KeySource| report(source.name(), source.reload_if_changed()) | changed;
+        self.sources.iter().fold(false, reload)
     }
 }
 
