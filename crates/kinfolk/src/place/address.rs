@@ -27,7 +27,7 @@ pub struct ServerAddress {
     /// The certificates to trust instead of the usual authorities.
     pub ca_file: Option<PathBuf>,
     /// Why the credential must not be sent there, if it must not.
-    objection: Option<String>,
+    pub(super) objection: Option<String>,
 }
 
 /// Without the credential.

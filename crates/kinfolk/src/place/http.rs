@@ -254,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_server_that_goes_away_is_not_taken_for_a_reader_that_has_seen_enough() {
-        let address = ServerAddress { url: "http://127.0.0.1:1".to_owned(), credential: None, ca_file: None };
+        let url = "http://127.0.0.1:1".to_owned();
+        let address = ServerAddress { url, credential: None, ca_file: None, objection: None };
         let client = HttpClient::new(&address).unwrap();
         let error = client.unreachable(ureq::Error::Io(io::ErrorKind::BrokenPipe.into()));
         assert!(error.to_string().ends_with("could not be asked: io: broken pipe"), "{error}");
