@@ -9,6 +9,7 @@ mod feeds;
 mod figures;
 mod files;
 mod format;
+mod friends;
 mod index;
 mod log;
 mod made;
@@ -62,6 +63,7 @@ pub use verify::VerifyReport;
 
 use crate::feeds::Wanted;
 use crate::format::{Content, Identity};
+use crate::friends::Search;
 use crate::index::Scratch;
 use crate::log::EventBody;
 use crate::overlap::Plan;
@@ -443,7 +445,16 @@ impl EdgeStore for Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        self.store.friends(kind, of, after, limit)
+        let mut search = Search::new(&self.store, (kind, of), after, limit);
+        if search.run_shortly(&self.store)? {
+            return Ok(search.into_page());
+        }
+        let store = Arc::clone(&self.store);
+        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            search.run(&store, is_given_up)?;
+            Ok(search.into_page())
+        };
+        self.store.walkers.run(of, work).await
     }
 
     async fn overlap(

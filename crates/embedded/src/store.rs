@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
 use parking_lot::{Mutex, RwLock};
@@ -366,41 +366,6 @@ impl Store {
         let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
         numbers.sort_unstable();
         Ok(numbers)
-    }
-
-    /// A page of those who follow `of` and are followed back.
-    pub fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        let counts = self.index.counts(kind, of);
-        // Walking the followers costs a row each until the page is full; asking each followee costs a check, and a
-        // row for each friend found. The walk is better only where followers are few beside followees.
-        if counts.followers <= counts.following {
-            let rows = self.rows.list_rows((kind, Side::Followers, of), after);
-            let follows_back = |entry: &Result<ListEntry>| {
-                entry.as_ref().map_or(true, |entry| {
-                    self.index.contains(kind, Edge { follower: of, followee: entry.id })
-                })
-            };
-            return rows.filter(follows_back).take(limit).collect();
-        }
-        let mut friends = Vec::new();
-        for id in self.index.followees(kind, of) {
-            let back = Edge { follower: id, followee: of };
-            if self.index.contains(kind, back)
-                && let Some(since) = self.rows.since(kind, back)?
-            {
-                friends.push(ListKey { since, id });
-            }
-        }
-        friends.retain(|friend| after.is_none_or(|after| *friend > after));
-        friends.sort_unstable();
-        friends.truncate(limit);
-        Ok(friends)
     }
 }
 

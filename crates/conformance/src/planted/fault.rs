@@ -121,6 +121,8 @@ faults! {
     FriendsFilteredAfterPaging,
     /// Friends are looked for among the newest 100 followers only.
     FriendsScanIsBounded,
+    /// Friends are looked for among the 2,000 newest followers only.
+    FriendsWalkGivesUp,
 
     /// A user without edges is left out of an overlap, as if everyone were in its set.
     OverlapUnknownIsEveryone,

@@ -73,6 +73,7 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::FriendsById, "friends_of_one_who_follows_many"),
     (Fault::FriendsFilteredAfterPaging, "pages_end_without_a_next"),
     (Fault::FriendsScanIsBounded, "friends_of_one_who_is_followed_by_many"),
+    (Fault::FriendsWalkGivesUp, "friends_at_the_old_end_of_many_followers"),
     (Fault::OverlapUnknownIsEveryone, "an_overlap_with_nobody_is_empty"),
     (Fault::OverlapOfFirstTwo, "an_overlap_of_many_sets"),
     (Fault::OverlapIgnoresSide, "common_and_known_followers_name_their_sets"),

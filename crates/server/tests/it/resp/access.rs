@@ -376,6 +376,15 @@ fn an_overlap_costs_as_many_requests_as_it_has_rows() {
         assert!(!client.call(command).starts_with('-'), "{command}");
         assert_eq!(before - left(), cost, "{command}");
     }
+    // Friends are an overlap of both sides of one user.
+    let befriend: Vec<String> = members.iter().map(|member| format!("FOLLOW {member} 1")).collect();
+    let befriend: Vec<&str> = befriend.iter().map(String::as_str).collect();
+    assert_eq!(writer.call_all(&befriend).len(), members.len());
+    for (command, cost) in [("FRIENDS 1 LIMIT 1", 3), ("FRIENDS 2 LIMIT 1", 1), ("FOLLOWERS 1 LIMIT 1", 1)] {
+        let before = left();
+        assert!(!client.call(command).starts_with('-'), "{command}");
+        assert_eq!(before - left(), cost, "{command}");
+    }
     // A call that is refused for its form costs no more than that.
     let before = left();
     assert!(client.call(&format!("COMMON {}", "1 ".repeat(200))).contains("send at most 10"));

@@ -381,11 +381,13 @@ fn users_view_as_themselves() {
 
 #[test]
 fn overlaps_cost_as_many_requests_as_they_have_rows() {
-    let limits = LimitSettings { user: Some(Rate::per_hour(5)), changes: None, ..LimitSettings::default() };
+    let limits = LimitSettings { user: Some(Rate::per_hour(7)), changes: None, ..LimitSettings::default() };
     let guarded = Guarded::start(limits);
     let service = format!("Bearer {}", guarded.key(Scope::ALL));
     let mut connection = guarded.server.connect();
     for target in 1_000..1_500 {
+        let headers = [("authorization", service.as_str()), ("kinfolk-actor", &*target.to_string())];
+        assert_eq!(connection.request("POST", "/v1/users/1/follow", &headers, b"").status, 204);
         for actor in ["1", "2"] {
             let headers = [("authorization", service.as_str()), ("kinfolk-actor", actor)];
             let path = format!("/v1/users/{target}/follow");
@@ -397,7 +399,8 @@ fn overlaps_cost_as_many_requests_as_they_have_rows() {
         let answer = guarded.server.request("GET", path, &headers, b"");
         (answer.status, answer.header("ratelimit-remaining").unwrap().to_owned())
     };
-    // The smallest set counts, once for each set.
+    // The smallest set counts, once for each set; friends are an overlap of both sides of one user.
+    assert_eq!(left("/v1/users/1/friends?limit=1"), (200, "5".to_owned()));
     assert_eq!(left("/v1/users/1/common/2?limit=1"), (200, "3".to_owned()));
     assert_eq!(left("/v1/users/9/known-followers"), (200, "2".to_owned()));
     assert_eq!(left("/v1/common?id=1&id=2"), (200, "0".to_owned()));
