@@ -254,6 +254,28 @@ pub enum Error {
         /// What would be understood.
         expected: &'static str,
     },
+    /// The client did not send its whole request in time; nothing was done.
+    #[error("the request did not arrive in time; send all of it at once")]
+    RequestTimeout,
+    /// An address that is longer than is allowed.
+    #[error("the address is longer than the {max} bytes that are allowed; ask for less in one request")]
+    UriTooLong {
+        /// The maximum length in bytes.
+        max: usize,
+    },
+    /// Headers that are larger, or more, than is allowed.
+    #[error(
+        "the headers are too large; send at most {max} headers, and {bytes_max} bytes with the request line"
+    )]
+    HeadersTooLarge {
+        /// The maximum number of headers.
+        max: usize,
+        /// The maximum size of the request line and all headers.
+        bytes_max: usize,
+    },
+    /// A version of HTTP that is not served.
+    #[error("this version of HTTP is not supported; use HTTP/1.1")]
+    UnsupportedVersion,
     /// The request took longer than is allowed; whether it had an effect is not known.
     #[error("the request took too long; try again")]
     TimedOut,
@@ -314,6 +336,10 @@ pub enum ErrorCode {
     MethodNotAllowed,
     TooLarge,
     UnsupportedMediaType,
+    RequestTimeout,
+    UriTooLong,
+    HeadersTooLarge,
+    UnsupportedVersion,
     TimedOut,
     WrongKey,
     TransactionAborted,
@@ -330,7 +356,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 43] = {
+const PRESENTATIONS: [Presentation; 47] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -380,6 +406,10 @@ const PRESENTATIONS: [Presentation; 43] = {
         row(ErrorCode::MethodNotAllowed, "method_not_allowed", 405, "ERR", 2),
         row(ErrorCode::TooLarge, "too_large", 413, "ERR", 2),
         row(ErrorCode::UnsupportedMediaType, "unsupported_media_type", 415, "ERR", 2),
+        row(ErrorCode::RequestTimeout, "request_timeout", 408, "ERR", 1),
+        row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
+        row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
+        row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
         row(ErrorCode::TimedOut, "timed_out", 503, "TRYAGAIN", 1),
         row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
         row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
@@ -467,6 +497,10 @@ impl Error {
             Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::UnsupportedMediaType { .. } => ErrorCode::UnsupportedMediaType,
+            Self::RequestTimeout => ErrorCode::RequestTimeout,
+            Self::UriTooLong { .. } => ErrorCode::UriTooLong,
+            Self::HeadersTooLarge { .. } => ErrorCode::HeadersTooLarge,
+            Self::UnsupportedVersion => ErrorCode::UnsupportedVersion,
             Self::TimedOut => ErrorCode::TimedOut,
             Self::WrongKey => ErrorCode::WrongKey,
             Self::TransactionAborted => ErrorCode::TransactionAborted,

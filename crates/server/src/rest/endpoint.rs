@@ -16,7 +16,9 @@ use futures_util::FutureExt;
 use kinfolk_core::{Error, ErrorCode, Result};
 use tokio::time::timeout;
 
+use super::exchange::Exchange;
 use super::extract::{ACTOR, Call, header};
+use super::output::Rule;
 use super::problem::Failure;
 use super::request_id::RequestId;
 use super::{Rest, Shared, Store};
@@ -78,6 +80,8 @@ pub struct Endpoint {
     pub can_be_fresh: bool,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
+    /// Whether it can be so much work that it is given up when its client closes its sending side, and so may be gone.
+    pub is_abandonable: bool,
     /// How it may refuse or fail, apart from what every route of its sort has in common.
     pub refusals: &'static [ErrorCode],
 }
@@ -92,6 +96,7 @@ impl Endpoint {
             acts: false,
             can_be_fresh: false,
             is_long: false,
+            is_abandonable: false,
             refusals: &[],
         }
     }
@@ -138,6 +143,11 @@ impl Endpoint {
     pub const fn long(self) -> Self {
         Self { is_long: true, ..self }
     }
+
+    /// Is given up when its client leaves.
+    pub const fn abandonable(self) -> Self {
+        Self { is_abandonable: true, ..self }
+    }
 }
 
 /// Stands in front of every route: lets in whom the endpoint admits, bounds the time, and counts.
@@ -155,12 +165,16 @@ pub async fn guard<S: Store>(
         Err(error) => Failure(error).into_response(),
         Ok(None) => run(&shared, endpoint, next, request).await,
         Ok(Some(Identified { service, caller })) => {
-            let budget = Arc::clone(&caller.budget);
+            let (budget, identity) = (Arc::clone(&caller.budget), caller.identity.clone());
             let mut response = match admit(&shared, service, caller, endpoint, &request) {
                 Err(error) => Failure(error).into_response(),
                 Ok(call) => {
                     request.extensions_mut().insert(call);
-                    run(&shared, endpoint, next, request).await
+                    let response = run(&shared, endpoint, next, request).await;
+                    // A write was asked for room before it was applied, so that its response is never withheld.
+                    let rule = if endpoint.changes { Rule::Owed } else { Rule::Limited };
+                    let held = shared.output.hold_response(&identity, response, rule);
+                    held.unwrap_or_else(|error| Failure(error).into_response())
                 }
             };
             rate_limit_headers(&budget, response.headers_mut());
@@ -224,6 +238,9 @@ fn admit<S: Store>(
     }
     if let Admission::Services(_) = endpoint.admission {
         caller.require_service()?;
+    }
+    if endpoint.changes {
+        shared.output.require_room(&caller.identity)?;
     }
     let request_id = request.extensions().get::<RequestId>().cloned();
     let request_id = request_id.unwrap_or_else(|| shared.request_ids.of(request.headers()));
@@ -304,12 +321,17 @@ fn refuse_foreign_pages<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> 
 
 /// Runs the route. Neither a panic nor a time-out takes the connection down with it.
 async fn run<S>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Request) -> Response {
+    let exchange = request.extensions().get::<Exchange>().cloned().unwrap_or_default();
+    if endpoint.is_abandonable {
+        exchange.abandon_with_client();
+    }
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answered = if endpoint.is_long {
         answer.await
     } else {
         match timeout(shared.settings.request_timeout, answer).await {
             Ok(answered) => answered,
+            Err(_) if exchange.awaits_body() => return Failure(Error::RequestTimeout).into_response(),
             Err(_) => return Failure(Error::TimedOut).into_response(),
         }
     };

@@ -256,6 +256,8 @@ async fn read(body: Body, max: usize) -> Result<Bytes> {
     match Limited::new(body, max).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge { max }),
-        Err(error) => Err(Error::InvalidRequest { detail: format!("the body could not be read: {error}") }),
+        Err(_) => Err(Error::InvalidRequest {
+            detail: "the body ended early, or is not encoded as the headers say".to_owned(),
+        }),
     }
 }

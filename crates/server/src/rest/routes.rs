@@ -30,6 +30,10 @@ use super::{
 /// Smaller answers are sent as they are: compressing them costs more than it saves.
 const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
+/// Marks a response that is sent as it is. Anybody may ask for it, and compressing costs memory and time each time.
+#[derive(Clone, Copy, Debug)]
+pub struct Uncompressed;
+
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
 pub struct Routes<S> {
     api: OpenApi,
@@ -105,9 +109,10 @@ async fn method_not_allowed(method: Method) -> Response {
 }
 
 fn compression() -> CompressionLayer<impl Predicate> {
-    let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+    let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions| {
         let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain")
+        let is_text = media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain");
+        is_text && extensions.get::<Uncompressed>().is_none()
     };
     CompressionLayer::new()
         .quality(CompressionLevel::Fastest)

@@ -13,7 +13,7 @@ use super::extract::Call;
 use super::json::{self, Json};
 use super::problem::{Answered, Failure};
 use super::query::NoQuery;
-use super::routes::Routes;
+use super::routes::{Routes, Uncompressed};
 use super::{Shared, Store};
 use crate::metrics::Operation;
 
@@ -74,5 +74,8 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
 async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    Ok(json::written(shared.document.text(service.graph.id_kind(), service.access.is_open())))
+    let text = shared.document.text(service.graph.id_kind(), service.access.is_open());
+    let mut response = json::written(text);
+    response.extensions_mut().insert(Uncompressed);
+    Ok(response)
 }

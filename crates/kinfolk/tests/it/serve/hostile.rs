@@ -193,6 +193,84 @@ fn one_user_with_many_connections_holds_little_and_hurts_nobody() {
     assert_eq!(status, 0, "{said:?}");
 }
 
+/// How many requests of REST were served, once that stays as it is.
+fn served(server: &Running) -> usize {
+    const NAME: &str = "kinfolk_request_duration_seconds_count{protocol=\"rest\",operation=\"other\"} ";
+    let count = || -> usize {
+        let text = server.get("/metrics").body;
+        text.lines().find_map(|line| line.strip_prefix(NAME)).unwrap_or("0").parse().unwrap()
+    };
+    let (mut last, mut quiet) = (count(), 0);
+    while quiet < 50 {
+        let now = count();
+        // Each look is a request, too.
+        quiet = if now == last + 1 { quiet + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+#[test]
+fn responses_that_nobody_reads_cost_little() {
+    const CLIENTS: usize = 200;
+    const REQUESTS: usize = 10_000;
+    let sandbox = Sandbox::new();
+    let server = Running::start(&sandbox, "");
+    let address = server.http.trim_start_matches("http://").to_owned();
+    assert_eq!(server.get("/openapi.json").status, 200);
+    let before = (server.memory_bytes(), served(&server));
+    let ask = |count: usize| {
+        let mut stream = connect(&address);
+        let request = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n";
+        fill(&mut stream, request.repeat(count).as_bytes(), request.len() * count);
+        stream
+    };
+    let one = ask(REQUESTS);
+    let looks = served(&server) - before.1;
+    assert!(looks < REQUESTS / 2, "{looks} of {REQUESTS} requests were served");
+    assert_bounded(&server, before.0, 1, 16 << 20);
+    let many: Vec<TcpStream> = (0..CLIENTS).map(|_| ask(REQUESTS / CLIENTS)).collect();
+    served(&server);
+    assert_bounded(&server, before.0, CLIENTS, 256 << 10);
+    assert_eq!(server.redis("SADD following:2 3"), ":1");
+    drop((one, many));
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
+#[test]
+fn exports_that_nobody_reads_cost_little_and_are_few() {
+    const CLIENTS: usize = 50;
+    const JOBS: usize = 4;
+    let sandbox = Sandbox::new();
+    let edges: String = (0..1_000_000_u64)
+        .map(|at| format!("{},{}\n", 1_000_000_000_000_000 + at / 50, 2_000_000_000_000_000 + at))
+        .collect();
+    sandbox.write("edges.csv", &edges);
+    assert_eq!(sandbox.run("import edges.csv --data kinfolk-data").status, 0);
+    let server = Running::start(&sandbox, "");
+    let address = server.http.trim_start_matches("http://").to_owned();
+    assert_eq!(server.get("/v1/admin/export?content=comments").status, 200);
+    let before = server.memory_bytes();
+    let mut taken = 0;
+    let deaf: Vec<TcpStream> = (0..CLIENTS)
+        .map(|_| {
+            let mut stream = connect(&address);
+            stream.write_all(b"GET /v1/admin/export HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).unwrap();
+            taken += usize::from(status.ends_with(b"200"));
+            stream
+        })
+        .collect();
+    assert_eq!(taken, JOBS);
+    served(&server);
+    assert_bounded(&server, before, JOBS, 4 << 20);
+    drop(deaf);
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
 #[test]
 fn announced_gigabytes_cost_nothing() {
     let sandbox = Sandbox::new();

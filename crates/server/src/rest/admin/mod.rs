@@ -47,7 +47,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
         .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
-        .add(Endpoint::admin(Operation::Suggest).refusing(job), routes!(suggest::suggest))
+        .add(Endpoint::admin(Operation::Suggest).abandonable().refusing(job), routes!(suggest::suggest))
 }
 
 #[derive(Serialize)]
