@@ -96,7 +96,8 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
 /// Writes sealed rows to disk.
 fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
-    if sealed > store.flushed.load(Ordering::Acquire) {
+    // A flush of the writer's that failed has left something sealed as well: writers would wait for it for ever.
+    if sealed > store.flushed.load(Ordering::Acquire) || store.has_sealed() {
         store.rows.flush()?;
         store.projections().try_for_each(Projection::flush)?;
         record_flushed(store, Position(sealed))?;
@@ -152,4 +153,49 @@ pub fn settle(store: &Store) -> Result<()> {
         snapshot(store)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use kinfolk_conformance::block_on;
+    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::{Id, IdKind};
+
+    use super::*;
+    use crate::{Embedded, Settings};
+
+    /// What the writer seals and then fails to flush is flushed later, and keeps nobody waiting meanwhile.
+    #[test]
+    fn what_a_failed_flush_leaves_sealed_is_flushed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let post = |id| NewPost {
+            id: Some(Id::Integer(id)),
+            author: Id::Integer(1),
+            created_at: None,
+            payload: None,
+            idempotency_key: None,
+        };
+        let (sender, done) = channel();
+        let writing = store.clone();
+        std::thread::spawn(move || {
+            for id in 1..10 {
+                block_on(writing.register(post(id))).unwrap();
+                let seal = |writer: &mut crate::writer::Writer| {
+                    let store = &writer.store;
+                    store.projections().for_each(|tree| tree.seal(store.position()));
+                    Ok(())
+                };
+                writing.ask_writer(seal).unwrap();
+            }
+            sender.send(()).unwrap();
+        });
+        if done.recv_timeout(Duration::from_secs(60)).is_err() {
+            // A store whose writer waits for ever can't be closed.
+            std::mem::forget(store);
+            panic!("writers wait for ever");
+        }
+    }
 }

@@ -244,6 +244,8 @@ impl Store {
     pub fn begin(&self, content: Content) -> Result<()> {
         // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
         for (_, tree) in projections(&self.posts, &self.threads) {
+            // What could not be flushed before does not pile up.
+            tree.flush()?;
             tree.seal(self.position());
             tree.flush()?;
         }
@@ -256,6 +258,11 @@ impl Store {
     pub fn projections(&self) -> impl Iterator<Item = &Projection> {
         let all = projections(&self.posts, &self.threads).into_iter();
         all.filter(|&(content, _)| self.has(content)).map(|(_, tree)| tree)
+    }
+
+    /// Whether rows, posts or comments are handed over for flushing.
+    pub fn has_sealed(&self) -> bool {
+        self.rows.backlog().0 > 0 || self.projections().any(|tree| tree.backlog().0 > 0)
     }
 
     /// Those that are merged in the background. Not comments while purged texts are erased: that merges all of them, and others
