@@ -147,6 +147,7 @@ pub async fn guard<S: Store>(
     next: Next,
 ) -> Response {
     let started = Instant::now();
+    tracing::Span::current().record("otel.name", endpoint.operation.name());
     let identified = match shared.door.service() {
         Some(service) if endpoint.admission != Admission::Everybody => {
             caller(service, request.headers()).map(|caller| Some((service, caller)))

@@ -30,6 +30,7 @@ mod stream;
 mod suggestions;
 mod system;
 mod tail;
+mod trace_context;
 mod writes;
 
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use crate::service::Door;
 const JOBS_MAX: usize = 4;
 
 pub use kinfolk_core::Store;
+pub use trace_context::{AdoptTrace, TraceParent};
 
 /// What a deployment may set about REST.
 #[derive(Clone, Debug)]
@@ -69,6 +71,8 @@ pub struct RestSettings {
     pub keep_alive_interval: Duration,
     /// Web pages of which origins may call; none by default.
     pub allowed_origins: Vec<String>,
+    /// Makes the span of a request the child of its caller's, if spans go anywhere.
+    pub adopt_trace: Option<AdoptTrace>,
 }
 
 impl Default for RestSettings {
@@ -83,6 +87,7 @@ impl Default for RestSettings {
             body_bytes_max: 256 * 1024,
             keep_alive_interval: Duration::from_secs(15),
             allowed_origins: Vec::new(),
+            adopt_trace: None,
         }
     }
 }
