@@ -4,6 +4,7 @@
 
 mod batch;
 mod bulk;
+mod changes;
 mod checkpoint;
 mod feeds;
 mod figures;
@@ -11,6 +12,7 @@ mod files;
 mod format;
 mod friends;
 mod index;
+mod layers;
 mod log;
 mod made;
 mod maintenance;
@@ -39,13 +41,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
 };
+use kinfolk_core::histogram::Snapshot;
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
@@ -58,6 +61,7 @@ use tokio::sync::{mpsc, oneshot};
 pub use bulk::backup::BackupReport;
 pub use bulk::import::{Import, ImportOptions, ImportReport};
 pub use figures::{Figures, SuggestionRun};
+pub use layers::{LAYER_TARGET, Layer};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
@@ -65,11 +69,11 @@ use crate::feeds::Wanted;
 use crate::format::{Content, Identity};
 use crate::friends::Search;
 use crate::index::Scratch;
-use crate::log::EventBody;
+use crate::layers::WriteTimes;
 use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
-use crate::writer::{Command, Reply, Request, Writer};
+use crate::writer::{Command, Queued, Reply, Request, Writer};
 
 /// How many requests may wait for the writer before senders wait too.
 const QUEUE_LEN: usize = 8_192;
@@ -240,8 +244,8 @@ impl Embedded {
     /// As [`EdgeStore::write`], for callers without an async runtime.
     pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
         let (reply, answer) = oneshot::channel();
-        let request = Command::Request(Request::Write(request, reply));
-        self.commands.blocking_send(request).map_err(|_| Error::Closed)?;
+        let queued = Queued { request: Request::Write(request, reply), at: Instant::now(), times: None };
+        self.commands.blocking_send(Command::Request(queued)).map_err(|_| Error::Closed)?;
         answer.blocking_recv().map_err(|_| Error::Closed)?
     }
 
@@ -254,7 +258,7 @@ impl Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        self.store.rows.list((kind, side, of), after, limit)
+        self.store.layers.rows(|| self.store.rows.list((kind, side, of), after, limit))
     }
 
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
@@ -269,8 +273,14 @@ impl Embedded {
     /// Hands a request to the writer and waits until it is durable and visible, or refused.
     async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(Command::Request(request(reply))).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        let (request, at, times) = (request(reply), Instant::now(), WriteTimes::if_traced());
+        let queued = Queued { request, at, times: times.clone() };
+        self.commands.send(Command::Request(queued)).await.map_err(|_| Error::Closed)?;
+        let answered = answer.await.map_err(|_| Error::Closed)?;
+        if let Some(times) = times {
+            times.report(at);
+        }
+        answered
     }
 
     /// As [`Embedded::run_on_writer`], waiting for the outcome.
@@ -332,6 +342,11 @@ impl Embedded {
             purged_waiting: store.threads.unerased_count(),
             ..store.counters.figures()
         }
+    }
+
+    /// How long a layer took, since the store was opened.
+    pub fn layer_times(&self, layer: Layer) -> Snapshot {
+        self.store.layers.snapshot(layer)
     }
 
     /// The newest run that computed suggestions for everyone, if there ever was one.
@@ -413,7 +428,7 @@ impl EdgeStore for Embedded {
     }
 
     async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        Ok(self.store.index.contains_all(kind, edges))
+        Ok(self.store.layers.index(edges.len(), || self.store.index.contains_all(kind, edges)))
     }
 
     async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
@@ -421,10 +436,12 @@ impl EdgeStore for Embedded {
     }
 
     async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        let since = |&edge: &Edge| {
-            if self.follows(kind, edge) { self.store.rows.since(kind, edge) } else { Ok(None) }
-        };
-        edges.iter().map(since).collect()
+        let exist = self.store.index.contains_all(kind, edges);
+        if !exist.contains(&true) {
+            return Ok(vec![None; edges.len()]);
+        }
+        let since = |(&edge, exists)| if exists { self.store.rows.since(kind, edge) } else { Ok(None) };
+        self.store.layers.rows(|| edges.iter().zip(exist).map(since).collect())
     }
 
     async fn list(
@@ -446,7 +463,7 @@ impl EdgeStore for Embedded {
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
         let mut search = Search::new(&self.store, (kind, of), after, limit);
-        if search.run_shortly(&self.store)? {
+        if self.store.layers.rows(|| search.run_shortly(&self.store))? {
             return Ok(search.into_page());
         }
         let store = Arc::clone(&self.store);
@@ -515,17 +532,19 @@ impl PostStore for Embedded {
     }
 
     async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        ids.iter().map(|&id| self.store.posts.state(id)).collect()
+        self.store.layers.rows(|| ids.iter().map(|&id| self.store.posts.state(id)).collect())
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         /// More than this take longer than a protocol's thread may wait.
         const SHORT_PAGE: usize = 100;
         if limit <= SHORT_PAGE {
-            return self.store.posts.page(author, after, limit);
+            return self.store.layers.rows(|| self.store.posts.page(author, after, limit));
         }
         let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| store.posts.page(author, after, limit);
+        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| {
+            store.layers.rows(|| store.posts.page(author, after, limit))
+        };
         self.store.walkers.run(author, work).await
     }
 }
@@ -537,30 +556,5 @@ impl FeedStore for Embedded {
             feeds::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
         };
         self.store.walkers.run(of, work).await
-    }
-}
-
-impl ChangeLog for Embedded {
-    fn span(&self) -> LogSpan {
-        let trimmed = self.store.log.trimmed();
-        LogSpan { epoch: self.store.identity.epoch, trimmed, newest: self.store.position() }
-    }
-
-    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
-        let events = self.store.log.read(after, self.store.position(), limit)?;
-        let changes = events.into_iter().map(|event| {
-            let is_current = match &event.body {
-                EventBody::Thread(body) => {
-                    let of = |(place, version)| self.store.threads.is_current(place, version);
-                    body.version().map_or(Ok(false), of)?
-                }
-                EventBody::Posted(registration) if registration.post.payload.is_some() => {
-                    self.store.posts.is_present(registration.post.id)?
-                }
-                _ => false,
-            };
-            Ok(event.into_change(is_current))
-        });
-        changes.collect()
     }
 }

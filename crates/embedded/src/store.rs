@@ -16,6 +16,7 @@ use crate::figures::Counters;
 use crate::files;
 use crate::format::{self, Content, FolderLock, Identity};
 use crate::index::{self, Index, Scratch, Walk};
+use crate::layers::Layers;
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
 use crate::made::Made;
 use crate::maintenance::{self, Signal};
@@ -72,6 +73,8 @@ pub struct Store {
     /// A batch could not be applied whole: rows in memory must not be stored.
     half_applied: AtomicBool,
     pub counters: Counters,
+    /// How long what takes.
+    pub layers: Layers,
     /// The newest followees of users who follow many.
     pub newest: Newest,
     /// Home feeds.
@@ -184,6 +187,7 @@ impl Store {
             index_repaired: AtomicBool::new(false),
             half_applied: AtomicBool::new(false),
             counters: Counters::default(),
+            layers: Layers::default(),
             newest: Newest::new(),
             feeds: Feeds::new(identity.ids, &settings, newest),
             suggested: Suggested::open(folder, identity.ids)?,

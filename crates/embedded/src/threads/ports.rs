@@ -52,7 +52,7 @@ impl ThreadStore for Embedded {
     }
 
     async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
-        ids.iter().map(|&id| self.store.threads.comment(id)).collect()
+        self.store.layers.rows(|| ids.iter().map(|&id| self.store.threads.comment(id)).collect())
     }
 
     async fn thread(
@@ -62,19 +62,20 @@ impl ThreadStore for Embedded {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        self.store.threads.thread(parent, order, after, limit)
+        self.store.layers.rows(|| self.store.threads.thread(parent, order, after, limit))
     }
 
     async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
-        branches.iter().map(|&branch| self.store.threads.replies(branch, limit)).collect()
+        let read = |&branch: &Branch| self.store.threads.replies(branch, limit);
+        self.store.layers.rows(|| branches.iter().map(read).collect())
     }
 
     async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
-        self.store.threads.by_author(author, after, limit)
+        self.store.layers.rows(|| self.store.threads.by_author(author, after, limit))
     }
 
     async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
-        self.store.threads.versions(id, after, limit)
+        self.store.layers.rows(|| self.store.threads.versions(id, after, limit))
     }
 
     async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {

@@ -9,8 +9,8 @@ use kinfolk_core::thread::Comment;
 use kinfolk_core::{Error, Result};
 use kinfolk_embedded::{Embedded, Progress as StoreProgress};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest, Progress,
-    VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest,
+    LayerTimes, Progress, VerifyOutcome,
 };
 
 use super::figures;
@@ -110,6 +110,10 @@ impl EmbeddedAdministration {
 impl Administration for EmbeddedAdministration {
     fn figures(&self) -> Vec<Figure> {
         figures::figures(&self.store)
+    }
+
+    fn layers(&self) -> Vec<LayerTimes> {
+        figures::layers(&self.store)
     }
 
     fn everyone(&self) -> EveryoneRequest {

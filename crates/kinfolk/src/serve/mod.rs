@@ -9,6 +9,8 @@ mod logging;
 mod otlp;
 mod protocols;
 mod signals;
+#[cfg(feature = "otlp")]
+mod spans;
 mod suggest;
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Traces by OTLP over HTTP. The batches are sent by a thread of the exporter's own, with the blocking client that
-//! the command line has anyway.
+//! the command line has anyway. How requests become spans, and layers of the store their children, is in `spans`.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SamplingResult, SdkTracerProvider, ShouldSample};
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::spans;
 use crate::settings::Tracing;
 
 /// How long sending a batch may take, and the last one at the end.
@@ -54,11 +54,7 @@ impl Traces {
 
     /// Turns spans into traces.
     pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
-        // Spans of this program only: a library's, such as the exporter's own client, would trace the tracing.
-        let is_ours = filter_fn(|metadata| metadata.target().starts_with("kinfolk"));
-        tracing_opentelemetry::layer()
-            .with_tracer(self.provider.tracer("kinfolk"))
-            .with_filter(is_ours.and(LevelFilter::INFO))
+        spans::layer(&self.provider.tracer("kinfolk"))
     }
 
     /// Sends what is left.

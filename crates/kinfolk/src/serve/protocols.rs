@@ -96,6 +96,18 @@ pub fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<(String, String
 /// How many reads of keys and certificates may run at once: a disk that hangs must not use up threads.
 const READS_MAX: usize = 2;
 
+/// How requests join the traces of their callers, if traces are sent.
+#[cfg(feature = "otlp")]
+fn adopt_trace(configuration: &Configuration) -> Option<rest::AdoptTrace> {
+    configuration.tracing.otlp_endpoint.as_ref().map(|_| super::spans::adopt as rest::AdoptTrace)
+}
+
+/// This binary sends no traces.
+#[cfg(not(feature = "otlp"))]
+fn adopt_trace(_: &Configuration) -> Option<rest::AdoptTrace> {
+    None
+}
+
 /// Both protocols while they are served.
 pub struct Protocols {
     tls: Option<Arc<Tls>>,
@@ -121,6 +133,7 @@ impl Protocols {
             request_timeout: configuration.http.timeout.0,
             drain_timeout: configuration.server.grace.0,
             allowed_origins: configuration.http.origins.0.clone(),
+            adopt_trace: adopt_trace(configuration),
             ..defaults
         };
         let stop = CancellationToken::new();

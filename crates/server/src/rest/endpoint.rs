@@ -157,6 +157,7 @@ pub async fn guard<S: Store>(
     next: Next,
 ) -> Response {
     let started = Instant::now();
+    tracing::Span::current().record("otel.name", endpoint.operation.name());
     let identified = match shared.door.service() {
         Some(service) => identify(&shared, service, endpoint, request.headers()),
         None => Ok(None),

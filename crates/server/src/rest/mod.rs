@@ -34,6 +34,7 @@ mod stream;
 mod suggestions;
 mod system;
 mod tail;
+mod trace_context;
 mod wire;
 mod writes;
 
@@ -53,6 +54,7 @@ const JOBS_MAX: usize = 4;
 
 pub use kinfolk_core::Store;
 pub use origin::Origin;
+pub use trace_context::{AdoptTrace, TraceParent};
 
 /// What a deployment may set about REST.
 #[derive(Clone, Debug)]
@@ -79,6 +81,8 @@ pub struct RestSettings {
     pub keep_alive_interval: Duration,
     /// Web pages of which origins may call; none by default.
     pub allowed_origins: Vec<Origin>,
+    /// Makes the span of a request the child of its caller's, if spans go anywhere.
+    pub adopt_trace: Option<AdoptTrace>,
 }
 
 impl Default for RestSettings {
@@ -95,6 +99,7 @@ impl Default for RestSettings {
             body_bytes_max: 256 * 1024,
             keep_alive_interval: Duration::from_secs(15),
             allowed_origins: Vec::new(),
+            adopt_trace: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `kinfolk serve` as a process: started on free ports, asked over both protocols, ended by signals.
 
 mod clients;
+mod collector;
 mod comments;
 mod configuration;
 mod credentials;
