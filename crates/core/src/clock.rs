@@ -1,6 +1,6 @@
 //! The wall clock as a port, so that tests can stop it, turn it back or let it jump.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::Timestamp;
 
@@ -8,6 +8,15 @@ use crate::Timestamp;
 pub trait Clock: Send + Sync {
     /// The time now, as far as this clock knows.
     fn now(&self) -> Timestamp;
+
+    /// A store that uses this clock is opened, and has given out times up to `newest`. A clock that checks itself can compare
+    /// with it.
+    fn begin(&self, _newest: Timestamp) {}
+
+    /// How far the clock that this one follows is ahead of it, where that is so far that it is not followed.
+    fn ahead(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// The clock of the operating system.

@@ -46,6 +46,20 @@ pub struct Figures {
     pub snapshotted: Position,
     /// Whether writes are refused since the storage failed.
     pub read_only: bool,
+    /// Whether a thread of the store has died: it should be opened again.
+    pub failed: bool,
+    /// While rows wait to be written to disk: how long ago that last succeeded.
+    pub flush_stalled: Duration,
+    /// How often it failed, or an index snapshot did.
+    pub flush_failures: u64,
+    /// While row files wait to be merged: how long ago that last succeeded.
+    pub merge_stalled: Duration,
+    /// How often it failed.
+    pub merge_failures: u64,
+    /// How far the system's clock is ahead of the store's time, where it is not followed.
+    pub clock_ahead: Duration,
+    /// How far the newest time that was given out is ahead of the clock.
+    pub clock_behind: Duration,
     /// Rows that were compared with the truth in the background.
     pub reconciled_rows: u64,
     /// Differences that were found by that and repaired.

@@ -56,11 +56,24 @@ pub fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
 }
 
 fn finish_replacing(path: &Path, temporary: &Path, mut file: File, content: &[u8]) -> Result<()> {
-    file.write_all(content).during("writing", temporary)?;
-    file.sync_all().during("syncing", temporary)?;
+    let written = file.write_all(content).during("writing", temporary);
+    // What is left of a failure may take the last space.
+    let written = written.and_then(|()| file.sync_all().during("syncing", temporary));
+    written.inspect_err(|_| drop(remove_file(temporary)))?;
     drop(file);
     fs::rename(temporary, path).during("replacing", path)?;
     path.parent().map_or(Ok(()), sync_folder)
+}
+
+/// Goes on without something that a store can do without where the disk has no room for it; `instead` says what happens then.
+pub fn unless_full(done: Result<()>, instead: &'static str) -> Result<()> {
+    match done {
+        Err(error @ Error::StorageFull { .. }) => {
+            tracing::warn!(%error, "{instead}");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// A new file that nobody but its owner can open, from its first moment on and whatever the umask is. One that was left

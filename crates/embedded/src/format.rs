@@ -1,4 +1,4 @@
-//! What identifies a store on disk: its format version, id kind, epoch, signing keys and lock.
+//! What identifies a store on disk: its format version, id kind, epoch and signing keys.
 //!
 //! `FORMAT` and `keys` are text with a checksum in the last line, so that an engineer can read them:
 //!
@@ -17,19 +17,19 @@
 //! moderator removed or purged format 4, which an older Kinfolk refuses to open: it would take them in the log for damage.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 
 use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
 
-use crate::files::{self, IoContext};
+use crate::files;
+use crate::folder_lock::LOCK_FILE;
 use crate::unfinished::Marker;
 
 /// The newest format that this code reads.
 const FORMAT: u32 = Content::NEWEST as u32;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
-const LOCK_FILE: &str = "LOCK";
 /// How many keys a ring keeps: the signing one and those that only verify.
 const KEYS_MAX: usize = 4;
 
@@ -211,29 +211,6 @@ fn parse_key(line: &str) -> Option<SigningKey> {
     Some(SigningKey::new(secret))
 }
 
-/// Holds a folder for this process; released when dropped, also by a crash.
-#[derive(Debug)]
-pub struct FolderLock {
-    _file: File,
-}
-
-/// Takes the folder, or says who is in the way.
-pub fn lock(folder: &Path) -> Result<FolderLock> {
-    let path: PathBuf = folder.join(LOCK_FILE);
-    let file =
-        File::options().create(true).truncate(false).write(true).open(&path).during("opening", &path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(FolderLock { _file: file }),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::InUse {
-            detail: format!(
-                "{} is open in another Kinfolk process; stop it first, or name another folder",
-                folder.display()
-            ),
-        }),
-        Err(fs::TryLockError::Error(error)) => Err(files::io_error("locking", &path, &error)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -302,14 +279,5 @@ mod tests {
         fs::write(path.join("in the way"), "").unwrap();
         rotate_keys(folder.path(), &ring).unwrap_err();
         assert_eq!(mode(&path.with_extension("tmp")), 0o600);
-    }
-
-    #[test]
-    fn a_folder_has_one_holder() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = lock(folder.path()).unwrap();
-        assert!(matches!(lock(folder.path()), Err(Error::InUse { .. })));
-        drop(held);
-        lock(folder.path()).unwrap();
     }
 }

@@ -6,13 +6,17 @@ mod batch;
 mod bulk;
 mod changes;
 mod checkpoint;
+mod clock;
 mod feeds;
 mod figures;
 mod files;
+mod folder_lock;
 mod format;
 mod friends;
+mod health;
 mod index;
 mod layers;
+mod life;
 mod log;
 mod made;
 mod maintenance;
@@ -21,10 +25,13 @@ mod newest;
 mod overlap;
 mod posts;
 mod projection;
+mod pulse;
 mod raw;
 mod recent;
 mod reconcile;
 mod remembered;
+mod replay;
+mod room;
 mod rows;
 mod settings;
 mod store;
@@ -40,7 +47,6 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
@@ -52,31 +58,26 @@ use kinfolk_core::histogram::Snapshot;
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
-use kinfolk_core::{
-    Clock, EdgeKind, Epoch, Error, Id, IdKind, Keyring, Position, Result, SystemClock, Timestamp,
-};
-use parking_lot::Mutex;
+use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Keyring, Position, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 pub use bulk::backup::BackupReport;
 pub use bulk::import::{Import, ImportOptions, ImportReport};
+pub use clock::{ClockLimits, GuardedClock};
 pub use figures::{Figures, SuggestionRun};
 pub use layers::{LAYER_TARGET, Layer};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
 use crate::feeds::Wanted;
-use crate::format::{Content, Identity};
 use crate::friends::Search;
 use crate::index::Scratch;
 use crate::layers::WriteTimes;
+use crate::life::Threads;
 use crate::overlap::Plan;
 use crate::rows::Tree;
-use crate::store::{Opened, Store};
+use crate::store::Store;
 use crate::writer::{Command, Queued, Reply, Request, Writer};
-
-/// How many requests may wait for the writer before senders wait too.
-const QUEUE_LEN: usize = 8_192;
 
 /// How far a long operation has come.
 #[derive(Clone, Copy, Debug)]
@@ -99,128 +100,19 @@ pub struct Embedded {
     threads: Arc<Threads>,
 }
 
-/// The threads of an open store, ended and waited for with its last handle.
-struct Threads {
-    store: Arc<Store>,
-    running: Mutex<Option<Running>>,
-}
-
-struct Running {
-    writer: JoinHandle<Writer>,
-    background: Vec<JoinHandle<()>>,
-}
-
-impl Threads {
-    fn end(&self) -> Result<()> {
-        let Some(Running { writer, background }) = self.running.lock().take() else { return Ok(()) };
-        let writer = writer.join();
-        self.store.signal.stop();
-        self.store.merging.stop();
-        self.store.erasing.stop();
-        self.store.walkers.stop();
-        self.store.feeds.deliveries.stop();
-        let ended: Vec<_> = background.into_iter().map(JoinHandle::join).collect();
-        let died = |_| Error::Storage { detail: "a thread of the store has died".into() };
-        let mut writer = writer.map_err(died)?;
-        ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
-        if let Some(reason) = writer.log.failure() {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
-        maintenance::settle(&self.store)?;
-        feeds::save(&self.store)?;
-        writer.log.sync_mark()
-    }
-}
-
-impl Drop for Threads {
-    fn drop(&mut self) {
-        if let Err(error) = self.end() {
-            tracing::error!(%error, "the store could not be closed cleanly; the next start replays more of the log");
-        }
-    }
-}
-
 impl Embedded {
-    /// Makes a new store in a folder that is missing or empty, and opens it.
-    pub fn create(folder: &Path, ids: IdKind, settings: Settings) -> Result<Self> {
-        Self::create_with_clock(folder, ids, settings, Arc::new(SystemClock))
-    }
-
-    /// As [`Embedded::create`], with a clock of the caller's.
-    pub fn create_with_clock(
-        folder: &Path,
-        ids: IdKind,
-        settings: Settings,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self> {
-        format::require_vacant(folder)?;
-        let lock = format::lock(folder)?;
-        // Again, now that nobody else can be doing the same.
-        format::require_vacant(folder)?;
-        let epoch = Epoch(u64::from_le_bytes(format::random()?));
-        format::write_identity(
-            folder,
-            Identity { ids, epoch, base: Position::START, content: Content::Edges },
-        )?;
-        Self::start(Store::open(folder, settings, lock)?, clock)
-    }
-
-    /// Opens the store in a folder.
-    pub fn open(folder: &Path, settings: Settings) -> Result<Self> {
-        Self::open_with_clock(folder, settings, Arc::new(SystemClock))
-    }
-
-    /// As [`Embedded::open`], with a clock of the caller's.
-    pub fn open_with_clock(folder: &Path, settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
-        format::read_identity(folder)?;
-        let lock = format::lock(folder)?;
-        Self::start(Store::open(folder, settings, lock)?, clock)
-    }
-
-    /// Whether a folder holds a store.
-    pub fn exists(folder: &Path) -> bool {
-        format::exists(folder)
-    }
-
-    fn start(opened: Opened, clock: Arc<dyn Clock>) -> Result<Self> {
-        let Opened { store, log, floor, made } = opened;
-        let (commands, queue) = mpsc::channel(QUEUE_LEN);
-        let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), (floor, made));
-        let writer = spawn("kinfolk-writer", move || writer.run(queue))?;
-        let (maintained, wake) = (Arc::clone(&store), commands.downgrade());
-        let maintenance = spawn("kinfolk-maintenance", move || maintenance::run(&maintained, &wake))?;
-        let (merged, repair) = (Arc::clone(&store), commands.downgrade());
-        let merging = spawn("kinfolk-merging", move || merging::run(&merged, &repair))?;
-        let (erased, erase_clock, asked) = (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
-        let erasing =
-            spawn("kinfolk-erasing", move || threads::erase_when_due(&erased, &*erase_clock, &asked))?;
-        let (delivered, deliver_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        let delivery = spawn("kinfolk-delivery", move || feeds::run(&delivered, &deliver_clock))?;
-        let mut background = store.walkers.start()?;
-        background.extend([maintenance, merging, erasing, delivery]);
-        let running = Mutex::new(Some(Running { writer, background }));
-        let threads = Threads { store: Arc::clone(&store), running };
-        Ok(Self { commands, store, clock, threads: Arc::new(threads) })
-    }
-
-    /// Waits for the writes in flight, leaves little to replay, and releases the folder. Other clones must be gone.
-    pub fn close(self) -> Result<()> {
-        let Self { commands, store, threads, .. } = self;
-        drop(commands);
-        drop(store);
-        match Arc::try_unwrap(threads) {
-            Ok(threads) => threads.end(),
-            Err(_) => Err(Error::InUse { detail: "the store is still in use and stays open".into() }),
-        }
-    }
-
     pub(crate) fn shared(&self) -> &Arc<Store> {
         &self.store
     }
 
     /// Runs something on the writer's thread, between two batches.
     pub(crate) fn run_on_writer(&self, work: impl FnOnce(&mut Writer) + Send + 'static) -> Result<()> {
-        self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| Error::Closed)
+        self.commands.blocking_send(Command::Run(Box::new(work))).map_err(|_| self.store.health.gone())
+    }
+
+    /// The time that the store goes by.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// The keys that sign tokens and cursors.
@@ -245,8 +137,8 @@ impl Embedded {
     pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
         let (reply, answer) = oneshot::channel();
         let queued = Queued { request: Request::Write(request, reply), at: Instant::now(), times: None };
-        self.commands.blocking_send(Command::Request(queued)).map_err(|_| Error::Closed)?;
-        answer.blocking_recv().map_err(|_| Error::Closed)?
+        self.commands.blocking_send(Command::Request(queued)).map_err(|_| self.store.health.gone())?;
+        answer.blocking_recv().map_err(|_| self.store.health.gone())?
     }
 
     /// As [`EdgeStore::list`], for callers without an async runtime.
@@ -266,17 +158,19 @@ impl Embedded {
         &self,
         kind: EdgeKind,
     ) -> Result<impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static> {
-        self.flush()?;
+        self.settle_rows()?;
+        let _paused = self.store.rows.pause();
         Ok(self.store.rows.scan(Tree::Pairs, kind))
     }
 
     /// Hands a request to the writer and waits until it is durable and visible, or refused.
     async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
         let (reply, answer) = oneshot::channel();
+        let gone = || self.store.health.gone();
         let (request, at, times) = (request(reply), Instant::now(), WriteTimes::if_traced());
         let queued = Queued { request, at, times: times.clone() };
-        self.commands.send(Command::Request(queued)).await.map_err(|_| Error::Closed)?;
-        let answered = answer.await.map_err(|_| Error::Closed)?;
+        self.commands.send(Command::Request(queued)).await.map_err(|_| gone())?;
+        let answered = answer.await.map_err(|_| gone())?;
         if let Some(times) = times {
             times.report(at);
         }
@@ -292,12 +186,17 @@ impl Embedded {
         self.run_on_writer(move |writer| {
             let _ = reply.send(work(writer));
         })?;
-        answer.blocking_recv().map_err(|_| Error::Closed)?
+        answer.blocking_recv().map_err(|_| self.store.health.gone())?
     }
 
-    /// Brings all that was written so far into the row files, where scans meet it.
+    /// Brings all that was written so far into the row files.
     fn flush(&self) -> Result<()> {
         self.ask_writer(|writer| writer.store.flush_now())
+    }
+
+    /// Brings all that was written so far to where scans meet it.
+    fn settle_rows(&self) -> Result<()> {
+        self.ask_writer(|writer| writer.store.settle_rows())
     }
 
     /// How many edges of a kind there are.
@@ -311,7 +210,8 @@ impl Embedded {
         let (sealed_layers, runs) = store.rows.backlog();
         let LogSpan { trimmed, newest, .. } = self.span();
         let walkers = store.walkers.figures();
-        let feeds = store.feeds.figures(self.clock.now());
+        let now = self.clock.now();
+        let feeds = store.feeds.figures(now);
         let position = |at: &std::sync::atomic::AtomicU64| Position(at.load(Ordering::Acquire));
         Figures {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
@@ -327,7 +227,14 @@ impl Embedded {
             trimmed,
             flushed: position(&store.flushed),
             snapshotted: position(&store.snapshotted),
-            read_only: store.failure().is_some(),
+            read_only: store.health.refusal().is_some(),
+            failed: store.health.death().is_some(),
+            flush_stalled: store.flushes.stalled(store.is_flush_waiting()),
+            flush_failures: store.flushes.failures(),
+            merge_stalled: store.merges.stalled(merging::is_waiting(store)),
+            merge_failures: store.merges.failures(),
+            clock_ahead: self.clock.ahead(),
+            clock_behind: store.clock_behind(now),
             walks_running: walkers.running,
             walks_waiting: walkers.waiting,
             walks: walkers.done,
@@ -347,6 +254,11 @@ impl Embedded {
     /// How long a layer took, since the store was opened.
     pub fn layer_times(&self, layer: Layer) -> Snapshot {
         self.store.layers.snapshot(layer)
+    }
+
+    /// Why the store can't go on, if one of its threads has died: reads still work, writes are refused until it is opened again.
+    pub fn failure(&self) -> Option<&str> {
+        self.store.health.death()
     }
 
     /// The newest run that computed suggestions for everyone, if there ever was one.
@@ -378,7 +290,18 @@ impl Embedded {
         settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::restore::restore(file, folder, settings, progress)
+        bulk::restore::restore(file, folder, (settings, Timestamp::MAX), progress)
+    }
+
+    /// As [`Embedded::restore`], with no time later than `latest`: those that are become it. For a store whose clock was ahead,
+    /// which has given out times that it can't go back from.
+    pub fn restore_clamped(
+        file: &Path,
+        folder: &Path,
+        (settings, latest): (&Settings, Timestamp),
+        progress: &dyn Fn(Progress),
+    ) -> Result<BackupReport> {
+        bulk::restore::restore(file, folder, (settings, latest), progress)
     }
 
     /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how
@@ -394,11 +317,6 @@ impl Embedded {
         }
         Ok(erased)
     }
-}
-
-fn spawn<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Result<JoinHandle<T>> {
-    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
-    spawned.map_err(|error| Error::Storage { detail: format!("no thread could be started: {error}") })
 }
 
 impl EdgeStore for Embedded {
@@ -424,7 +342,11 @@ impl EdgeStore for Embedded {
         self.store.signal.wake();
         let reached = waiting.await.is_ok();
         let current = visibility.position();
-        if reached { Ok(()) } else { Err(Error::NotYetVisible { asked: position, current }) }
+        match self.store.health.death() {
+            _ if reached => Ok(()),
+            Some(_) => Err(self.store.health.gone()),
+            None => Err(Error::NotYetVisible { asked: position, current }),
+        }
     }
 
     async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {

@@ -3,15 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kinfolk_core::{EdgeKind, Position, Result, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Position, Result, Timestamp};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::mpsc;
 
 use crate::checkpoint::Checkpoint;
 use crate::index;
+use crate::log::Retention;
 use crate::projection::Projection;
+use crate::room::Room;
 use crate::store::Store;
 use crate::writer::Command;
 
@@ -67,30 +69,97 @@ pub fn yield_to_others() {
     let _ = rustix::process::nice(NICENESS);
 }
 
+/// Lets all go who wait for a position, at the end.
+struct Released<'a>(&'a Store);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.visibility.release();
+    }
+}
+
 /// Works until it is told to stop.
-pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
+pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     yield_to_others();
-    let mut tended = Position::START;
+    // Nobody else lets those go who wait for a position, also if this thread dies.
+    let _released = Released(store);
+    let (mut tended, mut clock_said, mut room) = (Position::START, None, Room::default());
     while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
         store.visibility.expire();
-        let done = flush(store).and_then(|()| snapshot_if_due(store));
-        *store.stalled.lock() = done.err().inspect(|error| {
-            tracing::error!(%error, "background work failed; it is tried again in a second");
+        if store.require_folder().is_err() {
+            store.flushes.beat(false);
+            continue;
+        }
+        let now = clock.now();
+        watch_clock(store, now, &mut clock_said);
+        let retention = store.retention(now);
+        let done = room.work(&store.folder, || {
+            flush(store)?;
+            snapshot_if_due(store)?;
+            store_what_is_too_old(store, &retention, commands)
         });
-        // The mark and retention need the log, which is the writer's.
-        if store.position() > tended
-            && let Some(commands) = commands.upgrade()
-        {
-            tended = store.position();
-            let tend = Command::Run(Box::new(|writer| {
-                if let Err(error) = writer.tend_log() {
-                    tracing::error!(%error, "the change log could not be tended; it is tried again later");
-                }
-            }));
-            // A full queue means a busy writer: the next tick is early enough.
-            let _ = commands.try_send(tend);
+        if let Some(done) = done {
+            store.flushes.beat(done.is_ok());
+            *store.stalled.lock() = done.err().inspect(|error| {
+                tracing::error!(%error, "background work failed; it is tried again");
+            });
+        }
+        let position = store.position();
+        let is_due = position > tended || store.log.is_to_be_trimmed(&retention, position);
+        if is_due && store.health.refusal().is_none() && tend(commands) {
+            tended = position;
         }
     }
+}
+
+/// Says once an hour that times were given out which the clock is far from: nothing else shows it before somebody looks at them.
+fn watch_clock(store: &Store, now: Timestamp, said: &mut Option<Instant>) {
+    const BEHIND_MAX: Duration = Duration::from_secs(60 * 60);
+    const SAY_EVERY: Duration = Duration::from_secs(60 * 60);
+    let behind = store.clock_behind(now);
+    if behind > BEHIND_MAX && said.is_none_or(|said| said.elapsed() >= SAY_EVERY) {
+        *said = Some(Instant::now());
+        tracing::error!(
+            clock = %now,
+            newest = %Timestamp::from_millis(store.floor.load(Ordering::Acquire)),
+            behind_seconds = behind.as_secs(),
+            "the store has given out times far ahead of the clock, and what is written gets the newest of them until the clock is \
+             there: set the clock; if it is right, restore a backup with --clamp-times"
+        );
+    }
+}
+
+/// Has the writer tend the log: the mark and retention need it. Returns whether it will.
+fn tend(commands: &mpsc::WeakSender<Command>) -> bool {
+    let tend = Command::Run(Box::new(|writer| {
+        if let Err(error) = writer.tend_log() {
+            tracing::error!(%error, "the change log could not be tended; it is tried again later");
+        }
+    }));
+    // A full queue means a busy writer: the next tick is early enough.
+    commands.upgrade().is_some_and(|commands| commands.try_send(tend).is_ok())
+}
+
+/// Brings changes that are too old for the log to where a start finds them without it: a store in which little happens would
+/// keep them for ever.
+fn store_what_is_too_old(
+    store: &Store,
+    retention: &Retention,
+    commands: &mpsc::WeakSender<Command>,
+) -> Result<()> {
+    store.log.date_oldest(retention.keep_after);
+    let Some(needed) = store.log.held_up(retention, store.position()) else { return Ok(()) };
+    if store.sealed.load(Ordering::Acquire) < needed.0
+        && let Some(commands) = commands.upgrade()
+    {
+        let _ = commands.try_send(Command::Run(Box::new(|writer| writer.store.seal())));
+    }
+    if store.snapshotted.load(Ordering::Acquire) < needed.0
+        && let Some(_open) = store.snapshot_gate.try_lock()
+    {
+        snapshot(store)?;
+    }
+    Ok(())
 }
 
 /// Writes sealed rows to disk.
@@ -130,6 +199,7 @@ fn snapshot_if_due(store: &Store) -> Result<()> {
 
 /// Writes an index snapshot. The caller holds the gate.
 pub fn snapshot(store: &Store) -> Result<()> {
+    store.require_folder()?;
     store.index_repaired.store(false, Ordering::Release);
     // The position is read first: what the index gets meanwhile is replayed again, harmlessly.
     let position = store.position();

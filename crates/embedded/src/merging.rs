@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::maintenance;
 use crate::reconcile::Reconciler;
+use crate::room::Room;
 use crate::store::Store;
 use crate::writer::Command;
 
@@ -25,11 +26,17 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     maintenance::yield_to_others();
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
     let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
-    let mut reconciled = Instant::now();
+    let (mut reconciled, mut room) = (Instant::now(), Room::default());
     while store.merging.wait(TICK) {
         let busy = pace.is_busy(store.position(), Instant::now());
-        *store.unmerged.lock() = merge(store, busy).err().inspect(|error| {
-            tracing::error!(%error, "row files could not be merged; it is tried again in a second");
+        if store.require_folder().is_err() {
+            store.merges.beat(false);
+            continue;
+        }
+        let Some(merged) = room.work(&store.folder, || merge(store, busy)) else { continue };
+        store.merges.beat(merged.is_ok());
+        *store.unmerged.lock() = merged.err().inspect(|error| {
+            tracing::error!(%error, "row files could not be merged; it is tried again");
         });
         // Once a second at most, and not while writers may be waiting for files to be merged.
         if reconciled.elapsed() < TICK || store.rows.backlog().1 > usize::from(RUNS_BUSY) {
@@ -49,6 +56,13 @@ fn merge(store: &Store, busy: bool) -> Result<()> {
     }
     let mut grown = store.merged_projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
     grown.try_for_each(|tree| tree.compact(runs, &should_stop))
+}
+
+/// Whether there are enough un-merged runs to be worth merging, at least in a calm store.
+pub fn is_waiting(store: &Store) -> bool {
+    let is_worth_it = |runs: usize| runs >= usize::from(RUNS_CALM);
+    is_worth_it(store.rows.backlog().1)
+        || store.merged_projections().any(|tree| is_worth_it(tree.backlog().1))
 }
 
 /// How fast the graph changes.

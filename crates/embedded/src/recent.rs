@@ -150,6 +150,16 @@ impl Recent {
         self.layers.write().sealed.retain(|kept| !Arc::ptr_eq(kept, layer));
     }
 
+    /// The rows in all sealed layers whose keys begin with a byte, in key order, the newest layer's where several have one.
+    pub fn sealed_rows(&self, tree: usize, first_byte: u8) -> Vec<(Key, Value)> {
+        let sealed = self.layers.read().sealed.clone();
+        let mut rows = BTreeMap::new();
+        for layer in sealed {
+            rows.extend(layer.rows(tree).into_iter().filter(|(key, _)| key[0] == first_byte));
+        }
+        rows.into_iter().collect()
+    }
+
     /// All layers, the newest first. A row that is in none of them is in the trees or nowhere: take the layers before
     /// looking into a tree.
     fn newest_first(&self) -> Vec<Arc<Layer>> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::clock::ClockLimits;
 use crate::log::LogSizes;
 
 /// Settings of an embedded store.
@@ -13,6 +14,8 @@ pub struct Settings {
     pub log_keep_bytes: u64,
     /// …and no longer than this.
     pub log_keep: Duration,
+    /// So long after a start nothing is removed for its age: consumers can go on, and a wrong clock can be set right.
+    pub log_keep_at_start: Duration,
     /// A log segment that has reached this size is closed; retention removes whole segments.
     pub segment_bytes: u64,
     /// So many recent rows, three for each change, are kept in memory before they are written to disk.
@@ -43,6 +46,8 @@ pub struct Settings {
     pub snapshot_events: u64,
     /// Memory for sorting while an import is applied.
     pub sort_memory: usize,
+    /// How far ahead the system's clock is followed.
+    pub clock: ClockLimits,
 }
 
 impl Default for Settings {
@@ -51,6 +56,7 @@ impl Default for Settings {
             cache_bytes: 64 << 20,
             log_keep_bytes: 10 << 30,
             log_keep: Duration::from_secs(7 * 24 * 60 * 60),
+            log_keep_at_start: Duration::from_secs(60 * 60),
             segment_bytes: 64 << 20,
             flush_rows: 1_200_000,
             flush_post_bytes: 16 << 20,
@@ -66,12 +72,21 @@ impl Default for Settings {
             reconcile_rows: 5_000,
             snapshot_events: 2_000_000,
             sort_memory: 512 << 20,
+            clock: ClockLimits::default(),
         }
     }
 }
 
 impl Settings {
     pub(crate) fn log_sizes(&self) -> LogSizes {
-        LogSizes { segment_bytes: self.segment_bytes, allocate_bytes: self.segment_bytes.min(1 << 20) }
+        /// A log is this many segments long at least when its oldest one goes for its age…
+        const SEGMENTS_BY_AGE: u32 = 8;
+        /// …unless they would be shorter than this.
+        const ROLL_AFTER_MIN: Duration = Duration::from_secs(1);
+        LogSizes {
+            segment_bytes: self.segment_bytes,
+            allocate_bytes: self.segment_bytes.min(1 << 20),
+            roll_after: (self.log_keep / SEGMENTS_BY_AGE).max(ROLL_AFTER_MIN),
+        }
     }
 }

@@ -1,28 +1,32 @@
 //! The open store: log, rows, posts, comments and index together, and how they are brought to one state at a start.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
-use crate::bulk::import;
 use crate::checkpoint::Checkpoint;
 use crate::feeds::{self, Feeds};
 use crate::figures::Counters;
 use crate::files;
-use crate::format::{self, Content, FolderLock, Identity};
+use crate::folder_lock::FolderLock;
+use crate::format::{self, Content, Identity};
+use crate::health::Health;
 use crate::index::{self, Index, Scratch, Walk};
 use crate::layers::Layers;
-use crate::log::{self, Event, EventBody, LogReader, LogWriter};
+use crate::log::{self, Event, EventBody, LogReader, LogWriter, Retention};
 use crate::made::Made;
 use crate::maintenance::{self, Signal};
 use crate::newest::Newest;
 use crate::posts::Posts;
 use crate::projection::Projection;
+use crate::pulse::Pulse;
+use crate::replay::{Replay, apply_to_index, flush, rebuild_index};
 use crate::rows::{Rows, Tree};
 use crate::settings::Settings;
 use crate::suggestions::Suggested;
@@ -62,6 +66,11 @@ pub struct Store {
     /// Held while the checkpoint is written.
     pub checkpointing: Mutex<()>,
     pub signal: Signal,
+    /// How flushing, snapshots and retention are doing.
+    pub flushes: Pulse,
+    /// How merging is doing.
+    pub merges: Pulse,
+    opened: Instant,
     /// Wakes the thread that merges row files and reconciles.
     pub merging: Signal,
     /// What keeps maintenance from writing rows to disk.
@@ -83,9 +92,17 @@ pub struct Store {
     pub suggested: Suggested,
     /// Threads for long work in requests.
     pub walkers: Arc<Walkers>,
-    /// Why writes are refused until the store is opened again.
-    failure: Mutex<Option<String>>,
-    _lock: FolderLock,
+    /// Why writes are refused, if they are, and whether a thread has died.
+    pub health: Arc<Health>,
+    lock: Arc<FolderLock>,
+}
+
+/// What becomes of the index snapshot at a start.
+#[derive(Clone, Copy)]
+enum Snapshot {
+    Load,
+    /// It is of no use: the index is rebuilt from the pairs.
+    PassOver,
 }
 
 /// An open store and the writing end of its log.
@@ -97,8 +114,20 @@ pub struct Opened {
 }
 
 impl Store {
-    /// Opens the store in a folder: loads the snapshot, opens the rows, replays the log's tail into both.
-    pub fn open(folder: &Path, settings: Settings, lock: FolderLock) -> Result<Opened> {
+    /// Opens the store in a folder: loads the snapshot, opens the rows, replays the log's tail into both. A full disk is no
+    /// obstacle: what has no room on it stays in memory, and is written when there is room again.
+    pub fn open(settings: Settings, lock: FolderLock) -> Result<Opened> {
+        let lock = Arc::new(lock);
+        if let Some(opened) = Self::try_open(settings.clone(), &lock, Snapshot::Load)? {
+            return Ok(opened);
+        }
+        let opened = Self::try_open(settings, &lock, Snapshot::PassOver)?;
+        Ok(opened.expect("an index that is rebuilt from the pairs lacks no import that these have"))
+    }
+
+    /// As [`Store::open`]; nothing if the snapshot is older than an import that can't be applied to it any more.
+    fn try_open(settings: Settings, lock: &Arc<FolderLock>, snapshot: Snapshot) -> Result<Option<Opened>> {
+        let folder = lock.path();
         let identity = format::read_identity(folder)?;
         // What a process has left that was stopped while it erased texts holds others.
         files::remove_file(&folder.join(log::ERASING_FILE))?;
@@ -130,9 +159,15 @@ impl Store {
                 ),
             });
         }
-        let loaded = index::load(folder, identity.ids, identity.epoch)?;
+        let loaded = match snapshot {
+            Snapshot::Load => index::load(folder, identity.ids, identity.epoch)?,
+            Snapshot::PassOver => None,
+        };
         let snapshotted = loaded.as_ref().map(|&(_, position)| position);
-        let index = loaded.map_or_else(|| Index::new(identity.ids), |(index, _)| index);
+        let (index, indexed) = match loaded {
+            Some(loaded) => loaded,
+            None => (rebuild_index(&rows, identity)?, applied[Tree::Pairs as usize]),
+        };
         let mut replay = Replay {
             folder,
             rows: &rows,
@@ -142,23 +177,21 @@ impl Store {
             settings: &settings,
             applied,
             projected,
-            snapshotted,
+            indexed,
+            rebuilt: snapshotted.is_none(),
             imported: false,
             lost: false,
         };
         let from = snapshotted.map_or(flushed, |snapshotted| snapshotted.min(flushed));
-        let recovered = log::recover(folder, identity, settings.log_sizes(), from, &mut |frame| {
+        let health = Arc::new(Health::default());
+        let recovered = log::recover((lock, &health), identity, settings.log_sizes(), from, &mut |frame| {
             replay.apply(&frame.events)
         })?;
+        if replay.lost {
+            return Ok(None);
+        }
         let newest = Position(recovered.writer.next().0 - 1);
-        let outdated = snapshotted.is_none() || replay.lost;
-        let resnapshot = (outdated || replay.imported) && newest > identity.base;
-        let index = if outdated {
-            flush(&rows)?;
-            rebuild_index(&rows, identity)?
-        } else {
-            index
-        };
+        let resnapshot = (replay.rebuilt || replay.imported) && newest > identity.base;
         let floor = recovered.floor.max(checkpoint.floor);
         let made = Made::new(identity.ids, posts.newest_made()?, threads.newest_made()?);
         let store = Self {
@@ -181,6 +214,9 @@ impl Store {
             erasing_gate: Mutex::new(()),
             checkpointing: Mutex::new(()),
             signal: Signal::default(),
+            flushes: Pulse::default(),
+            merges: Pulse::default(),
+            opened: Instant::now(),
             merging: Signal::default(),
             stalled: Mutex::new(None),
             unmerged: Mutex::new(None),
@@ -192,15 +228,20 @@ impl Store {
             feeds: Feeds::new(identity.ids, &settings, newest),
             suggested: Suggested::open(folder, identity.ids)?,
             walkers: Walkers::new(),
-            failure: Mutex::new(None),
+            health,
             settings,
-            _lock: lock,
+            lock: Arc::clone(lock),
         };
+        if store.has_sealed() {
+            // A full disk has kept rows in memory: all of them wait for maintenance now, up to one position.
+            store.seal();
+        }
         if resnapshot {
-            maintenance::snapshot(&store)?;
+            let instead = "the index can't be stored; if the process is killed, the next start takes longer";
+            files::unless_full(maintenance::snapshot(&store), instead)?;
         }
         feeds::restore(&store)?;
-        Ok(Opened { store: Arc::new(store), log: recovered.writer, floor, made })
+        Ok(Some(Opened { store: Arc::new(store), log: recovered.writer, floor, made }))
     }
 
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
@@ -246,6 +287,7 @@ impl Store {
 
     /// Makes the store ready for its first post, comment or moderator. Called by the writer.
     pub fn begin(&self, content: Content) -> Result<()> {
+        self.require_folder()?;
         // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
         for (_, tree) in projections(&self.posts, &self.threads) {
             // What could not be flushed before does not pile up.
@@ -303,12 +345,25 @@ impl Store {
         self.signal.wake();
     }
 
-    /// Brings all rows into the trees, so that a scan meets them. Called by the writer, between batches.
+    /// Brings all rows to where a scan meets them: to disk or, where that is full, into sealed layers. Called by the writer,
+    /// between batches.
+    pub fn settle_rows(&self) -> Result<()> {
+        match self.flush_now() {
+            Err(Error::StorageFull { .. }) => {
+                self.seal();
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Brings all rows into the trees. Called by the writer, between batches.
     pub fn flush_now(&self) -> Result<()> {
         // The position says that whole batches are in: the log has this one, and the next start applies it.
-        if let Some(reason) = self.failure().filter(|_| self.half_applied.load(Ordering::Acquire)) {
-            return Err(Error::ReadOnly { reason });
+        if let Some(reason) = self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
+            return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
+        self.require_folder()?;
         let position = self.position();
         flush(&self.rows)?;
         self.flush_projections(position)?;
@@ -331,14 +386,38 @@ impl Store {
         Position(flushed.min(self.snapshotted.load(Ordering::Acquire)))
     }
 
-    /// Notes why writes are refused from now on.
-    pub fn fail(&self, reason: &str) {
-        self.failure.lock().get_or_insert_with(|| reason.to_owned());
+    /// What is kept of the log.
+    pub fn retention(&self, now: Timestamp) -> Retention {
+        let Settings { log_keep, log_keep_at_start, log_keep_bytes, .. } = self.settings;
+        let age_counts = self.opened.elapsed() >= log_keep.min(log_keep_at_start);
+        let keep_millis = u64::try_from(log_keep.as_millis()).unwrap_or(u64::MAX);
+        let keep_after = if age_counts { now.millis().saturating_sub(keep_millis) } else { 0 };
+        Retention {
+            keep_bytes: log_keep_bytes,
+            keep_after: Timestamp::from_millis(keep_after),
+            needed_after: self.recoverable(),
+        }
     }
 
-    /// Why writes are refused, if they are.
-    pub fn failure(&self) -> Option<String> {
-        self.failure.lock().clone()
+    /// How long until the clock reaches the newest time that was given out.
+    pub fn clock_behind(&self, now: Timestamp) -> Duration {
+        Duration::from_millis(self.floor.load(Ordering::Acquire).saturating_sub(now.millis()))
+    }
+
+    /// Whether rows wait to be written to disk.
+    pub fn is_flush_waiting(&self) -> bool {
+        self.sealed.load(Ordering::Acquire) > self.flushed.load(Ordering::Acquire)
+    }
+
+    /// Refuses to write into a folder that is not this store's any more, now and from now on.
+    pub fn require_folder(&self) -> Result<()> {
+        self.lock.check().map_err(|reason| {
+            if self.health.refusal().is_none() {
+                tracing::error!(%reason, "writes are refused from now on");
+            }
+            self.health.refuse_writes(&reason);
+            Error::ReadOnly { reason }
+        })
     }
 
     /// Why rows can't be written to disk, if that is so.
@@ -381,128 +460,8 @@ impl Store {
 }
 
 /// The trees of posts and comments, and from which content on they are used.
-fn projections<'a>(posts: &'a Posts, threads: &'a Threads) -> [(Content, &'a Projection); 2] {
+pub fn projections<'a>(posts: &'a Posts, threads: &'a Threads) -> [(Content, &'a Projection); 2] {
     [(Content::Posts, &posts.tree), (Content::Comments, &threads.tree)]
-}
-
-fn apply_to_index(index: &Index, event: &Event) {
-    match event.body {
-        EventBody::Followed(edge) => {
-            index.insert(event.kind, edge);
-        }
-        EventBody::Unfollowed(edge, _) => {
-            index.remove(event.kind, edge);
-        }
-        EventBody::Imported { .. }
-        | EventBody::Posted(_)
-        | EventBody::PostDeleted { .. }
-        | EventBody::Thread(_) => {}
-    }
-}
-
-/// Brings rows, posts and index, each from where it is, to the end of the log.
-struct Replay<'a> {
-    folder: &'a Path,
-    rows: &'a Rows,
-    posts: &'a Posts,
-    threads: &'a Threads,
-    index: &'a Index,
-    settings: &'a Settings,
-    applied: [Position; 3],
-    /// How far posts and comments are.
-    projected: [Position; 2],
-    snapshotted: Option<Position>,
-    /// An import was applied: the next start should not have to do that again.
-    imported: bool,
-    /// The index can't be replayed, only rebuilt: an import that it lacks is applied to the rows and gone.
-    lost: bool,
-}
-
-impl Replay<'_> {
-    fn apply(&mut self, events: &[Event]) -> Result<()> {
-        // An import is an event of its own frame: see `Import::finish`.
-        if let [Event { body: EventBody::Imported { number, .. }, .. }] = events {
-            return self.apply_import(&events[0], *number);
-        }
-        self.rows.apply(events, self.applied);
-        let [posts_applied, threads_applied] = self.projected;
-        self.posts.apply(events, posts_applied);
-        self.threads.apply(events, threads_applied)?;
-        for (_, tree) in projections(self.posts, self.threads) {
-            if let Some(last) = events.last().filter(|_| tree.unsealed() >= self.settings.flush_post_bytes) {
-                tree.seal(last.position);
-                tree.flush()?;
-            }
-        }
-        for event in events.iter().filter(|event| Some(event.position) > self.snapshotted) {
-            apply_to_index(self.index, event);
-        }
-        if self.rows.unsealed() >= self.settings.flush_rows {
-            flush(self.rows)?;
-        }
-        Ok(())
-    }
-
-    fn apply_import(&mut self, event: &Event, number: u64) -> Result<()> {
-        let trees = self.applied.map(|applied| event.position > applied);
-        let indexed = self.snapshotted.is_some_and(|snapshotted| event.position > snapshotted) && !self.lost;
-        if !indexed && !trees.contains(&true) {
-            return Ok(());
-        }
-        let rows_lack_it = trees.contains(&true);
-        // Edges that an import finds already there are looked up in the index, so it must be complete here.
-        if rows_lack_it && (self.snapshotted.is_none() || self.lost) {
-            return Err(Error::Corrupt {
-                detail: format!(
-                    "an import was stopped half-way and the index snapshot in {} is damaged: restore from a backup",
-                    self.folder.display()
-                ),
-            });
-        }
-        // Older rows must be below those of the import, not above them.
-        flush(self.rows)?;
-        if rows_lack_it || import::is_kept(self.folder, number) {
-            import::apply_committed(
-                self.folder,
-                (self.rows, self.index),
-                event,
-                (trees, indexed),
-                self.settings,
-            )?;
-            self.imported = true;
-        } else {
-            self.lost = true;
-        }
-        Ok(())
-    }
-}
-
-/// Brings all recent rows into the trees. Only where no batch can come in between.
-fn flush(rows: &Rows) -> Result<()> {
-    rows.seal();
-    rows.flush()
-}
-
-fn rebuild_index(rows: &Rows, identity: Identity) -> Result<Index> {
-    let index = Index::new(identity.ids);
-    for kind in EdgeKind::ALL {
-        let mut follower = None;
-        let mut followees = Vec::new();
-        for row in rows.scan(Tree::Pairs, kind) {
-            let (edge, _) = row?;
-            if follower != Some(edge.follower) {
-                if let Some(follower) = follower.replace(edge.follower) {
-                    index.extend(kind, follower, &followees);
-                }
-                followees.clear();
-            }
-            followees.push(edge.followee);
-        }
-        if let Some(follower) = follower {
-            index.extend(kind, follower, &followees);
-        }
-    }
-    Ok(index)
 }
 
 #[cfg(test)]
@@ -513,6 +472,23 @@ mod tests {
 
     use super::*;
     use crate::Embedded;
+
+    /// Clocks of machines that have just started may be wrong, and consumers come back with the server.
+    #[test]
+    fn nothing_goes_for_its_age_just_after_a_start() {
+        let week = Duration::from_secs(7 * 24 * 3_600);
+        for (log_keep, log_keep_at_start, kept_after) in [
+            (week, Duration::from_secs(3_600), Timestamp::MIN),
+            (week, Duration::ZERO, Timestamp::from_millis(1)),
+            (Duration::ZERO, Duration::from_secs(3_600), Timestamp::from_millis(week.as_millis() as u64 + 1)),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let settings = Settings { log_keep, log_keep_at_start, ..Settings::default() };
+            let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+            let now = Timestamp::from_millis(week.as_millis() as u64 + 1);
+            assert_eq!(store.store.retention(now).keep_after, kept_after);
+        }
+    }
 
     /// Segments go as soon as nothing needs them; posts must not.
     #[test]

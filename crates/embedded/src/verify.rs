@@ -134,7 +134,7 @@ impl Embedded {
     }
 
     fn verify_once(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
-        self.flush()?;
+        if repair { self.flush() } else { self.settle_rows() }?;
         let settle = |suspected| self.settle(suspected, repair);
         let mut suspects = Suspects::new(&settle, progress);
         let store = &**self.shared();

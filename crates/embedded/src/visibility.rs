@@ -1,6 +1,6 @@
 //! What reads see: the newest visible position, and those who wait for a later one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_core::Position;
@@ -14,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Visibility {
     newest: AtomicU64,
+    is_released: AtomicBool,
     waiters: Mutex<Vec<Waiter>>,
 }
 
@@ -27,7 +28,7 @@ struct Waiter {
 impl Visibility {
     /// Everything up to `newest` is visible.
     pub fn new(newest: Position) -> Self {
-        Self { newest: newest.0.into(), waiters: Mutex::default() }
+        Self { newest: newest.0.into(), is_released: AtomicBool::new(false), waiters: Mutex::default() }
     }
 
     /// The newest visible position.
@@ -48,6 +49,9 @@ impl Visibility {
         self.waiters.lock().push(Waiter { position, expiry, reached });
         // It may have been published before the waiter was in the list.
         self.answer(Position(self.newest.load(Ordering::SeqCst)));
+        if self.is_released.load(Ordering::SeqCst) {
+            self.waiters.lock().clear();
+        }
         waiting
     }
 
@@ -61,6 +65,12 @@ impl Visibility {
     pub fn next_expiry(&self) -> Option<Duration> {
         let waiters = self.waiters.lock();
         waiters.iter().map(|waiter| waiter.expiry.saturating_duration_since(Instant::now())).min()
+    }
+
+    /// Lets all go: nobody keeps the time any more, and whoever comes later is not kept waiting.
+    pub fn release(&self) {
+        self.is_released.store(true, Ordering::SeqCst);
+        self.waiters.lock().clear();
     }
 
     /// Lets those go whose patience has ended.

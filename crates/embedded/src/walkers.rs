@@ -16,6 +16,7 @@ use kinfolk_core::{Error, Id, Result};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use crate::health::Health;
 use crate::index::Scratch;
 use crate::maintenance;
 
@@ -76,10 +77,10 @@ impl Walkers {
     }
 
     /// Starts the threads.
-    pub fn start(self: &Arc<Self>) -> Result<Vec<JoinHandle<()>>> {
+    pub fn start(self: &Arc<Self>, health: &Arc<Health>) -> Result<Vec<JoinHandle<()>>> {
         let start = |_| {
             let walkers = Arc::clone(self);
-            crate::spawn("kinfolk-walker", move || walkers.work())
+            health.spawn("kinfolk-walker", move || walkers.work())
         };
         (0..self.threads).map(start).collect()
     }
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn work_is_done_elsewhere_and_answered() {
         let walkers = Walkers::new();
-        let threads = walkers.start().unwrap();
+        let threads = walkers.start(&Arc::default()).unwrap();
         let name = block_on(walkers.run(ABOUT, |_, _| Ok(std::thread::current().name().map(str::to_owned))))
             .unwrap();
         assert_eq!(name.as_deref(), Some("kinfolk-walker"));
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn work_sees_that_its_caller_has_gone() {
         let walkers = Walkers::new();
-        let threads = walkers.start().unwrap();
+        let threads = walkers.start(&Arc::default()).unwrap();
         let (started, has_started) = mpsc::channel();
         let (seen, was_seen) = mpsc::channel();
         let mut call = Box::pin(walkers.run(ABOUT, move |_, is_given_up| {

@@ -287,11 +287,7 @@ impl Writer {
                 logged.times.iter().for_each(|times| times.synced(sync));
                 self.logged = Some(logged);
             }
-            Err(error) => {
-                let error = Error::from(error);
-                self.store.fail(&error.to_string());
-                self.refuse(logged, &error);
-            }
+            Err(error) => self.refuse(logged, &error.into()),
         }
     }
 
@@ -361,19 +357,14 @@ impl Writer {
 
     /// Refuses every later write until the store is opened again.
     pub fn refuse_from_now_on(&mut self, reason: &str) -> Error {
-        self.log.refuse_from_now_on(reason);
-        self.store.fail(reason);
+        self.store.health.refuse_writes(reason);
         Error::ReadOnly { reason: reason.to_owned() }
     }
 
     /// Makes events durable. Making them visible is the caller's next step. For work between two batches.
     pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
         self.write(events, floor)?;
-        let took = self.log.finish_sync().map_err(|error| {
-            let error = Error::from(error);
-            self.store.fail(&error.to_string());
-            error
-        })?;
+        let took = self.log.finish_sync()?;
         self.store.layers.observe(Layer::LogSync, took);
         Ok(())
     }
@@ -391,6 +382,10 @@ impl Writer {
             if let Some(error) = self.store.maintenance_failure() {
                 return Err(error);
             }
+            // Nobody may be left to catch up.
+            if let Some(reason) = self.store.health.refusal() {
+                return Err(Error::ReadOnly { reason: reason.to_owned() });
+            }
             self.store.signal.wake();
             self.store.merging.wake();
             std::thread::sleep(Duration::from_millis(1));
@@ -403,9 +398,6 @@ impl Writer {
     /// Periodic work on the log: the mark, and retention.
     pub fn tend_log(&mut self) -> Result<()> {
         self.log.sync_mark()?;
-        let settings = &self.store.settings;
-        let keep_after = self.clock.now().millis().saturating_sub(settings.log_keep.as_millis() as u64);
-        let needed_after = self.store.recoverable();
-        self.log.trim(settings.log_keep_bytes, Timestamp::from_millis(keep_after), needed_after)
+        self.log.trim(&self.store.retention(self.clock.now()))
     }
 }

@@ -1,10 +1,12 @@
 //! The command line as it can be typed. Every flag is defined here or beside its command, once.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use kinfolk_core::thread::CommentId;
 use kinfolk_core::{Id, IdKind};
-use kinfolk_embedded::Settings;
+use kinfolk_embedded::{ClockLimits, Settings};
 
 use crate::answer::Outcome;
 use crate::commands::{
@@ -12,7 +14,7 @@ use crate::commands::{
     import, keys, list, moderate, overlap, post, posts, restore, serve, suggest, suggestions, verify, write,
 };
 use crate::context::Context;
-use crate::place::{List, PostList};
+use crate::place::{List, PostList, WallClock};
 use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts};
 
 const EXAMPLES: &str = "\
@@ -80,6 +82,10 @@ struct TuningArguments {
     /// Keep at most so much of the change log
     #[arg(long, global = true, value_name = "BYTES", env = "KINFOLK_TEST_LOG_KEEP_BYTES", hide = true)]
     log_keep_bytes: Option<u64>,
+
+    /// Move the clock by so many milliseconds as this file says
+    #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_TEST_CLOCK_FILE", hide = true)]
+    clock_file: Option<PathBuf>,
 }
 
 impl TuningArguments {
@@ -101,6 +107,10 @@ impl TuningArguments {
             backfill_posts: configuration.feed.backfill_posts as usize,
             comment_key_keep: configuration.comments.key_keep.0,
             erase_after: configuration.comments.erase_after.0,
+            clock: ClockLimits {
+                jump_max: configuration.clock.jump_max.0,
+                gap_max: configuration.clock.gap_max.0,
+            },
             ..defaults
         }
     }
@@ -250,8 +260,9 @@ impl GlobalArguments {
         let flags = self.flags.0.and(server_flags);
         let texts = Texts::read(&flags, self.file.config.as_deref(), |name| std::env::var_os(name))?;
         let configuration = Configuration::from_texts(&texts)?;
+        let clock = WallClock { file: self.tuning.clock_file.clone() };
         let store = self.tuning.into_settings(&configuration);
-        Context::new(configuration, texts, store)
+        Context::new(configuration, texts, (store, clock))
     }
 }
 

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use anyhow::Result;
 use kinfolk_core::graph::{Edge, EdgeStore};
 use kinfolk_core::thread::Comment;
-use kinfolk_core::{Clock, EdgeKind, SystemClock, Timestamp};
+use kinfolk_core::{EdgeKind, Timestamp};
 use kinfolk_embedded::{Embedded, Import, ImportOptions, ImportReport, Progress};
 
 use crate::input::{Place, Rules, Sink, Stop};
@@ -61,7 +61,7 @@ pub fn import(
         sort_memory: choices.sort_memory,
     };
     let import = store.import(&options).map_err(Stop::Refused)?;
-    let rules = Rules::new(store.id_kind(), SystemClock.now());
+    let rules = Rules::new(store.id_kind(), store.now());
     let bytes_read = Cell::new(0);
     let mut intake = Intake {
         still_taken: import.taken(),

@@ -8,7 +8,7 @@ use kinfolk_embedded::Settings;
 
 use crate::answer::Answer;
 use crate::failure::UsageError;
-use crate::place::{Folder, Place, ServerAddress};
+use crate::place::{Folder, Place, ServerAddress, WallClock};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
 use crate::standard_output::StandardOutput;
@@ -33,12 +33,17 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context that the settings make up; `settings` are those of a store.
-    pub fn new(configuration: Configuration, texts: Texts, settings: Settings) -> Result<Self> {
+    /// The context that the settings make up; `settings` are those of a store, which goes by `clock`.
+    pub fn new(
+        configuration: Configuration,
+        texts: Texts,
+        (settings, clock): (Settings, WallClock),
+    ) -> Result<Self> {
         let folder = Folder {
             path: configuration.data.folder.clone(),
             ids: configuration.data.ids,
             settings,
+            clock,
             graph: GraphSettings {
                 following_limit: configuration.graph.following_limit,
                 suggest: configuration.suggest.in_requests(),

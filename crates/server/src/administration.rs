@@ -16,6 +16,11 @@ pub trait Administration: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Why the store can't go on, if that is so: the server is not ready from then on. Cheap, too.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
     /// How suggestions are computed for everyone, where the caller leaves it open.
     fn everyone(&self) -> EveryoneRequest {
         let bounds = WalkBounds { per_node: None, results: 100, ranking: Ranking::default() };

@@ -100,7 +100,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// The store as it is now. Called by the writer, between two batches.
     pub fn take(store: &Store) -> Result<Self> {
-        store.flush_now()?;
+        store.settle_rows()?;
+        let _paused = store.rows.pause();
         let edges = |kind| (kind, Box::new(store.rows.scan(Tree::Pairs, kind)) as Edges);
         Ok(Self {
             position: store.position(),
@@ -275,6 +276,8 @@ pub struct Reader<'a> {
     held: Option<(u32, Vec<u8>)>,
     pub totals: Totals,
     ended: bool,
+    /// What comes later is restored as of this time.
+    pub latest: Timestamp,
 }
 
 impl<'a> Reader<'a> {
@@ -283,7 +286,8 @@ impl<'a> Reader<'a> {
         let file = File::open(path).during("opening", path)?;
         let bytes = file.metadata().during("reading", path)?.len();
         let input = BufReader::with_capacity(1 << 20, file);
-        Ok(Self { input, path, bytes, held: None, totals: Totals::default(), ended: false })
+        let (totals, latest) = (Totals::default(), Timestamp::MAX);
+        Ok(Self { input, path, bytes, held: None, totals, ended: false, latest })
     }
 
     /// What is told of a backup that makes no sense.
@@ -294,6 +298,11 @@ impl<'a> Reader<'a> {
                 self.path.display()
             ),
         }
+    }
+
+    /// A time of the backup, as it is restored.
+    pub fn clamped(&self, time: Timestamp) -> Timestamp {
+        time.min(self.latest)
     }
 
     /// The header, which comes first.

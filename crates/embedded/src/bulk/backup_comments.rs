@@ -10,7 +10,7 @@
 //!
 //! Lengths and versions are little-endian, everything else is as in the tree.
 
-use kinfolk_core::{Id, IdKind, Position, Result};
+use kinfolk_core::{Id, IdKind, Position, Result, Timestamp};
 
 use super::backup::{Blocks, Reader as Backup, Totals};
 use crate::log::{Reader, push_parent};
@@ -85,7 +85,7 @@ pub fn restore(
         while let Some(bytes) = backup.block(kind)? {
             let mut block = Reader { ids, bytes: &bytes };
             while !block.bytes.is_empty() {
-                put(threads, &mut block).ok_or_else(|| backup.damaged())??;
+                put(threads, &mut block, &|time| backup.clamped(time)).ok_or_else(|| backup.damaged())??;
                 done += 1;
             }
             if threads.tree.unsealed() >= settings.flush_post_bytes {
@@ -108,30 +108,35 @@ fn flush(threads: &Threads, position: Position) -> Result<()> {
     threads.tree.flush()
 }
 
-/// Takes one of what a block holds and puts it in.
-type Put = fn(&Threads, &mut Reader<'_>) -> Option<Result<()>>;
+/// A time of the backup, as it is restored.
+type Clamped<'a> = &'a dyn Fn(Timestamp) -> Timestamp;
 
-fn put_comment(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+/// Takes one of what a block holds and puts it in.
+type Put = fn(&Threads, &mut Reader<'_>, Clamped<'_>) -> Option<Result<()>>;
+
+fn put_comment(threads: &Threads, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
     let place = (block.parent()?, block.comment_id()?);
     let record = Record::decode(block.ids, block.length_and_bytes()?)?;
-    Some(threads.put_new(place, &record))
+    let (created_at, edited_at) = (clamped(record.created_at), record.edited_at.map(clamped));
+    Some(threads.put_new(place, &Record { created_at, edited_at, ..record }))
 }
 
-fn put_version(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+fn put_version(threads: &Threads, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
     let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
-    let (_, stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
+    let (_, mut stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
+    stored.version.at = clamped(stored.version.at);
     threads.put_version(id, &stored);
     Some(Ok(()))
 }
 
-fn put_key(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+fn put_key(threads: &Threads, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
     let (author, hash): (Id, _) = (block.id()?, block.take()?);
     let (id, at) = (block.comment_id()?, decode_since(&block.take::<6>()?)?);
-    threads.put_key((author, hash, id, at));
+    threads.put_key((author, hash, id, clamped(at)));
     Some(Ok(()))
 }
 
-fn put_lock(threads: &Threads, block: &mut Reader<'_>) -> Option<Result<()>> {
+fn put_lock(threads: &Threads, block: &mut Reader<'_>, _: Clamped<'_>) -> Option<Result<()>> {
     let parent = block.parent()?;
     Some(threads.change_state(parent, |state| state.locked = true))
 }

@@ -8,6 +8,7 @@
 //!
 //! Lengths are little-endian, everything else is as in the tree.
 
+use kinfolk_core::feed::Post;
 use kinfolk_core::{Id, IdKind, Position, Result};
 
 use super::backup::{Blocks, Reader, Totals};
@@ -71,7 +72,10 @@ pub fn restore(
     while let Some(bytes) = reader.block(POSTS)? {
         let mut block = Block::new(bytes);
         while !block.is_read() {
-            let (id, record) = read_post(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            let (id, mut record) = read_post(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            let (Record::Present(Post { created_at, .. }, _) | Record::Deleted { created_at, .. }) =
+                &mut record;
+            *created_at = reader.clamped(*created_at);
             posts.put_record(id, &record);
             reader.totals.posts += 1;
         }
@@ -81,8 +85,8 @@ pub fn restore(
     while let Some(bytes) = reader.block(KEYS)? {
         let mut block = Block::new(bytes);
         while !block.is_read() {
-            let row = read_key(ids, &mut block).ok_or_else(|| reader.damaged())?;
-            posts.put_key(row);
+            let (author, hash, id, at) = read_key(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            posts.put_key((author, hash, id, reader.clamped(at)));
             reader.totals.keys += 1;
         }
         flush_if_large()?;

@@ -209,8 +209,9 @@ impl Import {
     pub(crate) fn start(store: Embedded, options: &ImportOptions) -> Result<Self> {
         let shared = store.shared();
         // An import that is logged but could not be applied waits for the next start, which needs its folder.
-        if let Some(reason) = shared.failure() {
-            return Err(Error::ReadOnly { reason });
+        shared.require_folder()?;
+        if let Some(reason) = shared.health.refusal() {
+            return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
         let imports = imports_folder(&shared.folder);
         files::create_folder(&imports)?;

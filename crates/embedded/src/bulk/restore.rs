@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use kinfolk_core::{EdgeKind, Epoch, IdKind, Result};
+use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Timestamp};
 
 use super::backup::{BackupReport, Header, Reader};
 use super::load::{self, Target};
@@ -13,7 +13,8 @@ use super::run::{Block, PairRecord, Record};
 use super::{backup_comments, backup_posts};
 use crate::checkpoint::Checkpoint;
 use crate::files::{self, IoContext};
-use crate::format::{self, Content, FolderLock, Identity};
+use crate::folder_lock::FolderLock;
+use crate::format::{self, Content, Identity};
 use crate::index::{self, Index};
 use crate::posts::Posts;
 use crate::raw::RawId;
@@ -30,14 +31,16 @@ const FOLDERS: [&str; 4] = ["rows", "posts", "comments", SCRATCH];
 const FILES: [&str; 6] =
     ["index.snapshot", "index.tmp", "checkpoint", "checkpoint.tmp", "FORMAT", "FORMAT.tmp"];
 
-/// Makes a store from a backup in a folder that is missing, empty, or left by a restore that was stopped.
+/// Makes a store from a backup in a folder that is missing, empty, or left by a restore that was stopped. Times after `latest`
+/// become that one.
 pub fn restore(
     path: &Path,
     folder: &Path,
-    settings: &Settings,
+    (settings, latest): (&Settings, Timestamp),
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
     let mut reader = Reader::open(path)?;
+    reader.latest = latest;
     let header = reader.header()?;
     let _lock = claim(folder)?;
     let restored = match header.ids {
@@ -57,7 +60,7 @@ fn claim(folder: &Path) -> Result<FolderLock> {
     if matches!(Marker::of(folder)?, Marker::Absent | Marker::Foreign) {
         format::require_vacant(folder)?;
     }
-    let lock = format::lock(folder)?;
+    let lock = FolderLock::take(folder)?;
     // Again, now that nobody else can be doing the same.
     match Marker::of(folder)? {
         Marker::Absent | Marker::Foreign => {}
@@ -124,7 +127,7 @@ fn restore_all<K: RawId>(
     std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
     let epoch = Epoch(u64::from_le_bytes(format::random()?));
     index::save(&index, folder, epoch, position)?;
-    Checkpoint { rows: position, floor }.write(folder)?;
+    Checkpoint { rows: position, floor: reader.clamped(floor) }.write(folder)?;
     format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, content })
 }
 
@@ -153,6 +156,7 @@ impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
         };
         self.before = record;
         self.reader.totals.edges += 1;
-        Some(Ok(record))
+        let since = self.reader.clamped(Timestamp::from_millis(record.since)).millis();
+        Some(Ok(PairRecord { since, ..record }))
     }
 }

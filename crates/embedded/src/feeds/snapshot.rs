@@ -40,6 +40,7 @@ fn header(ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
 
 /// Stores all inboxes, replacing what was stored before.
 pub fn save(store: &Store) -> Result<()> {
+    store.require_folder()?;
     let path = store.folder.join(FILE_NAME);
     if store.feeds.inboxes.is_empty() {
         return remove_file(&path);
@@ -65,7 +66,7 @@ pub fn save(store: &Store) -> Result<()> {
         out.bytes(&checksum.to_le_bytes())?;
         out.out.into_inner()?.sync_all()
     };
-    write().during("writing", &temporary)?;
+    write().during("writing", &temporary).inspect_err(|_| drop(remove_file(&temporary)))?;
     let dropped_now = store.feeds.dropped.lock();
     if *dropped_now != dropped {
         return remove_file(&temporary);

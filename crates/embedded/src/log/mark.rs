@@ -30,6 +30,8 @@ pub struct Mark {
     sequence: u64,
     /// The slot that may be overwritten: not the one synced last.
     open_slot: u64,
+    /// Whether something was recorded since the last sync.
+    is_recorded: bool,
 }
 
 fn encode(sequence: u64, position: Position, epoch: Epoch) -> [u8; SLOT_LEN] {
@@ -72,21 +74,26 @@ impl Mark {
             .filter(|&(_, _, _, of)| of == epoch)
             .max_by_key(|&(_, sequence, _, _)| sequence);
         let (slot, sequence) = newest.map_or((1, 0), |(slot, sequence, _, _)| (slot, sequence));
-        let mark = Self { file, path, epoch, sequence, open_slot: 1 - slot };
+        let mark = Self { file, path, epoch, sequence, open_slot: 1 - slot, is_recorded: false };
         Ok((mark, newest.map(|(_, _, position, _)| position)))
     }
 
     /// Records that everything up to `position` is synced.
     pub fn record(&mut self, position: Position) -> Result<()> {
         self.sequence += 1;
+        self.is_recorded = true;
         let slot = encode(self.sequence, position, self.epoch);
         self.file.write_all_at(&slot, self.open_slot * SLOT_DISTANCE).during("writing", &self.path)
     }
 
     /// Makes the mark itself durable.
     pub fn sync(&mut self) -> Result<()> {
-        self.file.sync_data().during("syncing", &self.path)?;
-        self.open_slot = 1 - self.open_slot;
+        // Without it, the slot that was synced last would be opened again.
+        if self.is_recorded {
+            self.file.sync_data().during("syncing", &self.path)?;
+            self.open_slot = 1 - self.open_slot;
+            self.is_recorded = false;
+        }
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ mod frame;
 mod mark;
 mod reader;
 mod recovery;
+mod retention;
 mod segment;
 mod sync;
 mod threads;
@@ -17,6 +18,7 @@ pub use erase::{ERASING_FILE, blank};
 pub use frame::{Event, EventBody, FrameBuilder, KeyHash, Registration};
 pub use reader::LogReader;
 pub use recovery::recover;
+pub use retention::Retention;
 pub use segment::Segment;
 pub use threads::{
     CommentPlace, LoggedText, Reader, ThreadEvent, push_moderator, push_parent, status_from, status_number,

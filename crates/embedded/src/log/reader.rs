@@ -97,8 +97,8 @@ impl Room {
 /// Reads changes for consumers, at any position that is kept.
 #[derive(Clone, Debug)]
 pub struct LogReader {
-    ids: IdKind,
-    segments: Arc<Segments>,
+    pub(super) ids: IdKind,
+    pub(super) segments: Arc<Segments>,
 }
 
 impl LogReader {
@@ -216,18 +216,31 @@ fn index_segment(path: &Path) -> io::Result<Vec<(Position, u64)>> {
     let mut file = io::BufReader::with_capacity(4 << 10, File::open(path)?);
     let mut offset = segment::HEADER_LEN;
     let mut index = Vec::new();
-    loop {
-        file.seek(SeekFrom::Start(offset))?;
-        let mut head = [0; frame::PREFIX_LEN + 12];
-        if file.read_exact(&mut head).is_err() {
-            return Ok(index);
-        }
-        let prefix = std::array::from_fn(|at| head[at]);
-        let extent = frame::read_extent(&head[frame::PREFIX_LEN..]);
-        let (Some((length, _)), Some((first, _))) = (frame::read_prefix(prefix), extent) else {
-            return Ok(index);
-        };
-        segment::note_frame(&mut index, first, offset);
-        offset += (frame::PREFIX_LEN + length) as u64;
+    while let Some(head) = read_head(&mut file, offset)? {
+        segment::note_frame(&mut index, head.first, offset);
+        offset = head.end;
     }
+    Ok(index)
+}
+
+/// What the head of a frame says.
+pub struct Head {
+    /// The position of its first event.
+    pub first: Position,
+    /// Where it ends.
+    pub end: u64,
+}
+
+/// The head of the frame that starts at a place; nothing where there is none, or an oddity.
+pub fn read_head(file: &mut io::BufReader<File>, start: u64) -> io::Result<Option<Head>> {
+    file.seek(SeekFrom::Start(start))?;
+    let mut head = [0; frame::PREFIX_LEN + 12];
+    if file.read_exact(&mut head).is_err() {
+        return Ok(None);
+    }
+    let prefix = std::array::from_fn(|at| head[at]);
+    let extent = frame::read_extent(&head[frame::PREFIX_LEN..]);
+    let found = frame::read_prefix(prefix).zip(extent);
+    Ok(found
+        .map(|((length, _), (first, _))| Head { first, end: start + (frame::PREFIX_LEN + length) as u64 }))
 }

@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
@@ -14,7 +13,9 @@ use super::reader::{FrameReader, LogReader, Next};
 use super::segment::{self, Segment, Segments};
 use super::writer::{LogEnd, LogSizes, LogWriter, write_zeros};
 use crate::files::{self, IoContext};
+use crate::folder_lock::FolderLock;
 use crate::format::Identity;
+use crate::health::Health;
 
 /// An open log.
 pub struct Recovered {
@@ -26,17 +27,18 @@ pub struct Recovered {
     pub floor: Timestamp,
 }
 
-/// Opens the log in `folder/log` and hands every frame with events after `from` to `replay`, in order.
+/// Opens the log in the folder `log` and hands every frame with events after `from` to `replay`, in order.
 ///
 /// Refuses when acknowledged events are missing: when the log starts after `from`, has a gap, or ends before the
 /// mark. What a crash tore at the end was never acknowledged and is cut off.
 pub fn recover(
-    folder: &Path,
+    (lock, health): (&Arc<FolderLock>, &Arc<Health>),
     identity: Identity,
     sizes: LogSizes,
     from: Position,
     replay: &mut dyn FnMut(Frame) -> Result<()>,
 ) -> Result<Recovered> {
+    let folder = lock.path();
     let log_folder = folder.join("log");
     files::create_folder(&log_folder)?;
     let (mut mark, marked) = Mark::open(folder, identity.epoch)?;
@@ -49,16 +51,20 @@ pub fn recover(
         next: identity.base.next(),
         floor: Timestamp::MIN,
         offset: segment::HEADER_LEN,
+        started_at: None,
     };
     let segments = scan.run(found, from, replay)?;
     scan.require_mark()?;
     let end = Position(scan.next.0 - 1);
-    mark.record(end)?;
-    mark.sync()?;
+    // A mark that is older than the log is harmless.
+    let instead = "the disk is full: the end of the change log is not marked until something is written";
+    files::unless_full(mark.record(end).and_then(|()| mark.sync()), instead)?;
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
     let reader = LogReader::new(identity.ids, Arc::clone(&segments));
-    let end = LogEnd { offset: scan.offset, next: scan.next, mark };
-    let writer = LogWriter::open(&log_folder, (identity.ids, identity.epoch), sizes, segments, end)?;
+    let Scan { offset, next, started_at, .. } = scan;
+    let end = LogEnd { offset, next, started_at, mark, lock: Arc::clone(lock) };
+    let writer =
+        LogWriter::open((&log_folder, health), (identity.ids, identity.epoch), sizes, segments, end)?;
     Ok(Recovered { writer, reader, floor: scan.floor })
 }
 
@@ -94,6 +100,8 @@ struct Scan {
     floor: Timestamp,
     /// Where the last segment's valid part ends.
     offset: u64,
+    /// The time of the first frame in the last segment.
+    started_at: Option<Timestamp>,
 }
 
 impl Scan {
@@ -167,6 +175,7 @@ impl Scan {
             return Err(damaged("a part is missing before, or the header is damaged,"));
         }
         let mut reader = FrameReader::open(&segment.path, self.ids, segment::HEADER_LEN)?;
+        self.started_at = None;
         let mut index = Vec::new();
         let end = loop {
             let start = reader.offset();
@@ -182,7 +191,8 @@ impl Scan {
                     self.next = last.position.next();
                     self.floor = self.floor.max(frame.floor);
                     self.offset = offset;
-                    segment.newest_at = last.at;
+                    segment.newest_at = Some(last.at);
+                    self.started_at.get_or_insert(last.at);
                     if last.position > from {
                         replay(frame)?;
                     }
@@ -224,7 +234,13 @@ impl Scan {
             file.read_exact_at(&mut tail, from).during("reading", path)?;
             file.set_len(valid).during("cutting", path)?;
             file.write_all_at(&tail, from).during("writing", path)?;
-            write_zeros(&file, valid, length.max(valid)).during("extending", path)?;
+            // Space that somebody else has taken meanwhile is missed by the first write, which says so.
+            let extended = write_zeros(&file, valid, length.max(valid)).during("extending", path);
+            if matches!(extended, Err(Error::StorageFull { .. })) {
+                file.set_len(valid).during("cutting", path)?;
+            } else {
+                extended?;
+            }
             file.sync_all().during("syncing", path)?;
         }
         segment.bytes = valid;

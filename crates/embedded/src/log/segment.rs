@@ -26,8 +26,8 @@ pub struct Segment {
     pub path: PathBuf,
     /// How many bytes of it are in use.
     pub bytes: u64,
-    /// The time of its newest event, if it is known.
-    pub newest_at: Timestamp,
+    /// The time of its newest event, if it is known and there is one.
+    pub newest_at: Option<Timestamp>,
     /// Where some of its frames start, by their first position; `None` until somebody reads it.
     pub index: Option<Vec<(Position, u64)>>,
 }
@@ -75,7 +75,7 @@ pub fn list(folder: &Path) -> Result<Vec<Segment>> {
             first: Position(first),
             path: entry.path(),
             bytes,
-            newest_at: Timestamp::MAX,
+            newest_at: None,
             index: None,
         });
     }

@@ -8,6 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use kinfolk_core::Result;
+
+use crate::health::Health;
+
 /// The thread, and whether it is at work.
 #[derive(Debug)]
 pub struct Syncer {
@@ -19,10 +23,10 @@ pub struct Syncer {
 
 impl Syncer {
     /// Starts the thread.
-    pub fn start() -> io::Result<Self> {
+    pub fn start(health: &Arc<Health>) -> Result<Self> {
         let (files, to_sync) = sync_channel::<Arc<File>>(1);
         let (report, outcomes) = sync_channel(1);
-        let thread = std::thread::Builder::new().name("kinfolk-sync".into()).spawn(move || {
+        let thread = health.spawn("kinfolk-sync", move || {
             while let Ok(file) = to_sync.recv() {
                 if report.send(sync(&file)).is_err() {
                     return;
@@ -72,7 +76,7 @@ mod tests {
     #[test]
     fn each_sync_has_one_outcome() {
         let file = Arc::new(tempfile::tempfile().unwrap());
-        let mut syncer = Syncer::start().unwrap();
+        let mut syncer = Syncer::start(&Arc::default()).unwrap();
         for _ in 0..3 {
             syncer.begin(&file);
             syncer.finish().unwrap();

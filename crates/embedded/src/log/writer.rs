@@ -13,6 +13,8 @@ use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
 use super::sync::{self, Syncer};
 use crate::files::{IoContext, io_error, remove_file, sync_folder};
+use crate::folder_lock::FolderLock;
+use crate::health::Health;
 
 /// Why a frame was not appended.
 #[derive(Debug)]
@@ -23,7 +25,7 @@ pub enum AppendError {
     Failed(String),
 }
 
-/// Sizes that only tests change.
+/// When segments are closed, and how they grow.
 #[derive(Clone, Copy, Debug)]
 pub struct LogSizes {
     /// A segment that has reached this is closed.
@@ -31,17 +33,21 @@ pub struct LogSizes {
     /// How much zeroed space is made ready at a time. Writing into existing space keeps a sync from having to
     /// record a new file size, which makes it a third faster.
     pub allocate_bytes: u64,
+    /// A segment whose first frame is older is closed by the next write, so that a slow store's log ages in steps.
+    pub roll_after: Duration,
 }
 
 /// The end of the log.
 #[derive(Debug)]
 pub struct LogWriter {
-    folder: PathBuf,
+    pub(super) folder: PathBuf,
     ids: IdKind,
     epoch: Epoch,
     sizes: LogSizes,
-    segments: Arc<Segments>,
+    pub(super) segments: Arc<Segments>,
     mark: Mark,
+    /// New segments are made by the folder's name, which must still be the store's.
+    lock: Arc<FolderLock>,
     file: Arc<File>,
     syncer: Syncer,
     /// Whether something was written that no sync has been begun for.
@@ -49,25 +55,29 @@ pub struct LogWriter {
     path: PathBuf,
     /// Where the next frame goes.
     offset: u64,
+    /// The time of the segment's first frame.
+    started_at: Option<Timestamp>,
     /// Up to where the file has space.
     allocated: u64,
     /// The position of the next event.
     next: Position,
-    /// The first failure, after which nothing is appended.
-    failed: Option<String>,
+    /// After a failure nothing is appended.
+    health: Arc<Health>,
 }
 
 /// What a new [`LogWriter`] goes on from.
 pub struct LogEnd {
     pub offset: u64,
     pub next: Position,
+    pub started_at: Option<Timestamp>,
     pub mark: Mark,
+    pub lock: Arc<FolderLock>,
 }
 
 impl LogWriter {
     /// Goes on in the last segment of `segments`, or starts the first one.
     pub fn open(
-        folder: &Path,
+        (folder, health): (&Path, &Arc<Health>),
         (ids, epoch): (IdKind, Epoch),
         sizes: LogSizes,
         segments: Arc<Segments>,
@@ -84,8 +94,8 @@ impl LogWriter {
             }
         };
         let allocated = file.metadata().during("reading", &path)?.len();
-        let syncer = Syncer::start().map_err(|error| io_error("starting a thread for", &path, &error))?;
-        let LogEnd { offset, next, mark } = end;
+        let syncer = Syncer::start(health)?;
+        let LogEnd { offset, next, started_at, mark, lock } = end;
         let folder = folder.to_path_buf();
         Ok(Self {
             folder,
@@ -94,14 +104,16 @@ impl LogWriter {
             sizes,
             segments,
             mark,
+            lock,
             file: Arc::new(file),
             syncer,
             unsynced: false,
             path,
             offset,
+            started_at,
             allocated,
             next,
-            failed: None,
+            health: Arc::clone(health),
         })
     }
 
@@ -112,7 +124,7 @@ impl LogWriter {
 
     /// Why nothing can be appended any more, if that is so.
     pub fn failure(&self) -> Option<&str> {
-        self.failed.as_deref()
+        self.health.refusal()
     }
 
     /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync.
@@ -122,12 +134,19 @@ impl LogWriter {
         count: u64,
         newest_at: Timestamp,
     ) -> std::result::Result<(), AppendError> {
-        if let Some(reason) = &self.failed {
-            return Err(AppendError::Failed(reason.clone()));
+        if let Some(reason) = self.failure() {
+            return Err(AppendError::Failed(reason.to_owned()));
+        }
+        if self.started_at.is_some_and(|started_at| self.is_old(started_at, newest_at)) {
+            match self.roll() {
+                // Without room for another segment, this one goes on.
+                Ok(()) | Err(AppendError::Full(_)) => {}
+                Err(error) => return Err(error),
+            }
         }
         self.make_room(frame.len() as u64)?;
         if let Err(error) = self.file.write_all_at(frame, self.offset) {
-            return Err(self.refuse("writing", &error));
+            return Err(self.refuse("writing", &self.path, &error));
         }
         {
             // Readers stop at the newest visible position, which a frame reaches after its sync.
@@ -137,8 +156,9 @@ impl LogWriter {
                 segment::note_frame(index, self.next, self.offset);
             }
             active.bytes = self.offset + frame.len() as u64;
-            active.newest_at = newest_at;
+            active.newest_at = Some(newest_at);
         }
+        self.started_at.get_or_insert(newest_at);
         self.offset += frame.len() as u64;
         self.next = Position(self.next.0 + count);
         self.unsynced = true;
@@ -157,17 +177,9 @@ impl LogWriter {
         let synced =
             if std::mem::take(&mut self.unsynced) { sync::sync(&self.file) } else { self.syncer.finish() };
         // A failed sync must never be tried again: the kernel may have dropped the data and report success.
-        let took = synced.map_err(|error| self.fail("syncing", &error))?;
+        let took = synced.map_err(|error| self.fail("syncing", &self.path, &error))?;
         let recorded = self.mark.record(Position(self.next.0 - 1));
-        recorded.map(|()| took).map_err(|error| {
-            self.failed = Some(error.to_string());
-            AppendError::Failed(error.to_string())
-        })
-    }
-
-    /// Refuses every later append.
-    pub fn refuse_from_now_on(&mut self, reason: &str) {
-        self.failed.get_or_insert_with(|| reason.to_owned());
+        recorded.map(|()| took).map_err(|error| self.end(&error.to_string()))
     }
 
     /// Makes the mark durable, so that it protects the log's end after a power cut too.
@@ -184,39 +196,49 @@ impl LogWriter {
             if let Err(error) = write_zeros(&self.file, self.allocated, goal) {
                 // What was added is given back, as far as possible: it may be the last space on the disk.
                 let _ = self.file.set_len(self.allocated);
-                return Err(self.refuse("extending", &error));
+                return Err(self.refuse("extending", &self.path, &error));
             }
             self.allocated = goal;
         }
         Ok(())
     }
 
+    fn is_old(&self, started_at: Timestamp, now: Timestamp) -> bool {
+        u128::from(now.millis().saturating_sub(started_at.millis())) >= self.sizes.roll_after.as_millis()
+    }
+
+    /// Refuses to make or remove files in a folder that is not the store's any more.
+    pub(super) fn require_folder(&self) -> std::result::Result<(), AppendError> {
+        self.lock.check().map_err(|reason| self.end(&reason))
+    }
+
     /// Starts a new segment, then closes the old one at its exact length.
-    fn roll(&mut self) -> std::result::Result<(), AppendError> {
+    pub(super) fn roll(&mut self) -> std::result::Result<(), AppendError> {
+        self.require_folder()?;
         let (file, path) = match create_segment(&self.folder, (self.ids, self.epoch), self.next, self.sizes) {
             Ok(created) => created,
             Err((path, error)) => {
                 let _ = remove_file(&path);
-                self.path = path;
-                return Err(self.refuse("creating", &error));
+                return Err(self.refuse("creating", &path, &error));
             }
         };
         let closed = self.file.set_len(self.offset).and_then(|()| self.file.sync_all());
         if let Err(error) = closed {
-            return Err(self.fail("closing", &error));
+            return Err(self.fail("closing", &self.path, &error));
         }
         self.allocated = file.metadata().map_or(0, |metadata| metadata.len());
         self.segments.0.write().push_back(new_segment(self.next, path.clone()));
         self.file = Arc::new(file);
         self.path = path;
         self.offset = segment::HEADER_LEN;
+        self.started_at = None;
         Ok(())
     }
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
     pub fn close_segment_of(&mut self, position: Position) -> Result<()> {
-        if let Some(reason) = &self.failed {
-            return Err(Error::ReadOnly { reason: reason.clone() });
+        if let Some(reason) = self.failure() {
+            return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
         let open = self.segments.0.read().back().is_some_and(|segment| segment.first <= position);
         if open && position < self.next {
@@ -235,53 +257,33 @@ impl LogWriter {
             .find(|segment| segment.first == first)
             .map(|kept| kept.path.clone());
         let Some(path) = kept else { return remove_file(replacement) };
+        self.require_folder()?;
         fs::rename(replacement, &path).during("replacing", &path)?;
         sync_folder(&self.folder)
     }
 
     /// A full disk leaves the log usable; anything else ends it.
-    fn refuse(&mut self, doing: &str, error: &io::Error) -> AppendError {
+    fn refuse(&self, doing: &str, path: &Path, error: &io::Error) -> AppendError {
         if error.kind() == io::ErrorKind::StorageFull {
-            AppendError::Full(io_error(doing, &self.path, error).to_string())
+            AppendError::Full(io_error(doing, path, error).to_string())
         } else {
-            self.fail(doing, error)
+            self.fail(doing, path, error)
         }
     }
 
-    fn fail(&mut self, doing: &str, error: &io::Error) -> AppendError {
-        let reason = format!("{doing} {}: {error}", self.path.display());
+    fn fail(&self, doing: &str, path: &Path, error: &io::Error) -> AppendError {
+        self.end(&format!("{doing} {}: {error}", path.display()))
+    }
+
+    fn end(&self, reason: &str) -> AppendError {
         tracing::error!(%reason, "the change log failed; writes are refused from now on");
-        self.failed = Some(reason.clone());
-        AppendError::Failed(reason)
-    }
-
-    /// Removes the oldest segments that retention does not keep and that nothing needs any more.
-    pub fn trim(&mut self, keep_bytes: u64, keep_after: Timestamp, needed_after: Position) -> Result<()> {
-        loop {
-            let oldest = {
-                let segments = self.segments.0.read();
-                let total: u64 = segments.iter().map(|segment| segment.bytes).sum();
-                let (Some(oldest), Some(following)) = (segments.front(), segments.get(1)) else {
-                    return Ok(());
-                };
-                let unneeded = following.first.0 <= needed_after.0 + 1;
-                let surplus = total > keep_bytes || oldest.newest_at < keep_after;
-                if !(unneeded && surplus) {
-                    return Ok(());
-                }
-                oldest.path.clone()
-            };
-            // Readers learn first, so that none opens a file that is about to go.
-            self.segments.0.write().pop_front();
-            remove_file(&oldest)?;
-            sync_folder(&self.folder)?;
-        }
+        self.health.refuse_writes(reason);
+        AppendError::Failed(reason.to_owned())
     }
 }
 
 fn new_segment(first: Position, path: PathBuf) -> Segment {
-    let (bytes, newest_at) = (segment::HEADER_LEN, Timestamp::MAX);
-    Segment { first, path, bytes, newest_at, index: Some(Vec::new()) }
+    Segment { first, path, bytes: segment::HEADER_LEN, newest_at: None, index: Some(Vec::new()) }
 }
 
 fn create_segment(

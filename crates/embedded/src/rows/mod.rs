@@ -329,23 +329,29 @@ impl Rows {
         MergedRows { recent, stored: stored.peekable(), len: key_len(tree, self.ids) }
     }
 
-    /// Keeps the trees as they are while it is held.
+    /// Keeps trees and sealed layers as they are while it is held.
     pub fn pause(&self) -> MutexGuard<'_, ()> {
         self.flushing.lock()
     }
 
-    /// All rows of a kind in a tree, as edges with `since`, without recent ones: flush first. Take the pause to have
-    /// several trees as of the same position.
+    /// All rows of a kind in a tree, as edges with `since`, without those that are not sealed: seal or flush first. The
+    /// caller holds the pause, until it has the iterators of all trees that it wants as of the same position.
     pub fn scan(
         &self,
         tree: Tree,
         kind: EdgeKind,
     ) -> impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + use<> {
-        let ids = self.ids;
-        let start = [kind.number()];
-        let end = [kind.number() + 1];
-        self.tree(tree).range(start..end, SeqNo::MAX, None).map(move |row| {
-            let (key, value) = row.into_inner().map_err(tree_error)?;
+        let (ids, number) = (self.ids, kind.number());
+        let rows = self.tree(tree).range([number]..[number + 1], SeqNo::MAX, None);
+        let stored = rows.map(|row| row.into_inner().map_err(tree_error));
+        let sealed = self.recent.sealed_rows(tree as usize, number);
+        ScannedRows {
+            sealed: sealed.into_iter().peekable(),
+            stored: stored.peekable(),
+            len: key_len(tree, ids),
+        }
+        .map(move |row| {
+            let (key, value) = row?;
             decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree))
         })
     }
@@ -538,6 +544,36 @@ impl Iterator for MergedRows {
             self.recent.pass(&key);
             if value.is_some() {
                 return Some(Ok(key[..self.len].into()));
+            }
+        }
+    }
+}
+
+/// The rows of a tree, from its files and from sealed layers, which override them.
+struct ScannedRows<Stored: Iterator> {
+    sealed: std::iter::Peekable<std::vec::IntoIter<(recent::Key, recent::Value)>>,
+    stored: std::iter::Peekable<Stored>,
+    len: usize,
+}
+
+type StoredRow = Result<(UserKey, UserValue)>;
+
+impl<Stored: Iterator<Item = StoredRow>> Iterator for ScannedRows<Stored> {
+    type Item = StoredRow;
+
+    fn next(&mut self) -> Option<StoredRow> {
+        loop {
+            let Some((key, _)) = self.sealed.peek() else { return self.stored.next() };
+            match self.stored.peek() {
+                Some(Ok((stored, _))) if stored.as_ref() < &key[..self.len] => return self.stored.next(),
+                Some(Err(_)) => return self.stored.next(),
+                Some(Ok((stored, _))) if stored.as_ref() == &key[..self.len] => {
+                    self.stored.next();
+                }
+                _ => {}
+            }
+            if let Some((key, Some(value))) = self.sealed.next() {
+                return Some(Ok((key[..self.len].into(), value.into())));
             }
         }
     }

@@ -45,6 +45,7 @@ pub fn compute(
     let Some(_alone) = suggested.running.try_lock() else {
         return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
     };
+    store.require_folder()?;
     let tree = suggested.open_tree()?;
     let is_first = tree.table_count() == 0;
     let resumable = suggested.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::thread::CommentId;
 use kinfolk_core::{Clock, Error, Position, Result, Timestamp};
@@ -26,6 +26,8 @@ use crate::writer::{Command, Writer};
 /// How often it looks whether texts are due.
 const TICK_MIN: Duration = Duration::from_secs(1);
 const TICK_MAX: Duration = Duration::from_secs(60);
+/// How long purges from a time that the clock has not reached wait at most.
+const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
 type Unerased = (CommentId, Timestamp, Vec<Position>);
@@ -58,8 +60,9 @@ impl Embedded {
 /// it asks the writer, which may be waiting for other background work.
 pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     maintenance::yield_to_others();
+    let mut ahead_since = None;
     while store.erasing.wait(store.settings.erase_after.clamp(TICK_MIN, TICK_MAX)) {
-        match erase_if_due(store, commands, clock.now()) {
+        match erase_if_due(store, commands, (clock.now(), Instant::now()), &mut ahead_since) {
             Ok(0) | Err(Error::Closed) => {}
             Ok(comments) => tracing::info!(comments, "purged texts were erased from all files"),
             Err(error) => {
@@ -69,12 +72,23 @@ pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::We
     }
 }
 
-fn erase_if_due(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>, now: Timestamp) -> Result<u64> {
-    let oldest = store.threads.unerased().map(|row| row.map(|(_, at, _)| at));
-    let oldest = oldest.collect::<Result<Vec<_>>>()?.into_iter().min();
+/// `ahead_since` is since when there are purges from a time that the clock has not reached: nobody knows how old these are.
+fn erase_if_due(
+    store: &Arc<Store>,
+    commands: &mpsc::WeakSender<Command>,
+    (now, steady): (Timestamp, Instant),
+    ahead_since: &mut Option<Instant>,
+) -> Result<u64> {
+    let purged = store.threads.unerased().map(|row| row.map(|(_, at, _)| at));
+    let purged = purged.collect::<Result<Vec<_>>>()?;
+    let erase_after = store.settings.erase_after;
     let age = |at: Timestamp| Duration::from_millis(now.millis().saturating_sub(at.millis()));
-    let is_due = oldest.is_some_and(|oldest| age(oldest) >= store.settings.erase_after);
-    if is_due { erase(store, commands) } else { Ok(0) }
+    let is_old = purged.iter().any(|&at| age(at) >= erase_after);
+    *ahead_since = purged.iter().any(|&at| at > now).then(|| ahead_since.unwrap_or(steady));
+    // Sooner than it has to be: a restart would begin to count anew.
+    let is_long_ahead =
+        ahead_since.is_some_and(|since| steady.duration_since(since) >= erase_after.min(AHEAD_MAX));
+    if is_old || is_long_ahead { erase(store, commands) } else { Ok(0) }
 }
 
 fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64> {
@@ -158,7 +172,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use kinfolk_conformance::block_on;
+    use kinfolk_conformance::{SimulatedClock, block_on};
     use kinfolk_core::graph::ChangeLog;
     use kinfolk_core::thread::{
         CommentEdit, CommentStatus, NewComment, Parent, ParentKind, ThreadStore, Withdrawal,
@@ -281,10 +295,37 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let text = purge_one(&store);
         let (commands, now) = (store.commands.downgrade(), store.clock.now());
-        assert_eq!(erase_if_due(&store.store, &commands, now).unwrap(), 0);
+        let erase_at = |now| erase_if_due(&store.store, &commands, (now, Instant::now()), &mut None).unwrap();
+        assert_eq!(erase_at(now), 0);
         assert!(!files_with(folder.path(), &text).is_empty());
-        assert_eq!(erase_if_due(&store.store, &commands, now.plus_millis(3_600_000)).unwrap(), 1);
+        assert_eq!(erase_at(now.plus_millis(3_600_000)), 1);
         assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+    }
+
+    /// Times that were given out never go back: after a clock was ahead, purges carry a time that comes later.
+    #[test]
+    fn a_clock_that_was_ahead_puts_nothing_off() {
+        const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(SimulatedClock::default());
+        let store =
+            Embedded::create_with_clock(folder.path(), IdKind::Integer, Settings::default(), clock.clone())
+                .unwrap();
+        clock.advance(YEAR_MS);
+        purge_one(&store);
+        clock.turn_back(YEAR_MS);
+        let text = purge_one(&store);
+        let (commands, start) = (store.commands.downgrade(), Instant::now());
+        let mut ahead_since = None;
+        let mut erase_after = |seconds| {
+            let times = (clock.now(), start + Duration::from_secs(seconds));
+            erase_if_due(&store.store, &commands, times, &mut ahead_since).unwrap()
+        };
+        assert_eq!(erase_after(0), 0);
+        assert_eq!(erase_after(3_599), 0);
+        assert_eq!(erase_after(3_600), 2);
+        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+        assert_eq!(erase_after(3_601), 0);
     }
 
     /// A start replays a log whose texts were erased: what it makes of them is the same.

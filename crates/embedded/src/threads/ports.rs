@@ -10,8 +10,8 @@ use kinfolk_core::thread::{
 use kinfolk_core::{Id, Result};
 use tokio::sync::oneshot;
 
+use crate::Embedded;
 use crate::writer::Request;
-use crate::{Embedded, spawn};
 
 impl Embedded {
     /// All comments of all threads, with tombstones, as of now, whatever is written meanwhile: thread by thread, each in the
@@ -85,7 +85,7 @@ impl ThreadStore for Embedded {
     async fn erase_purged(&self) -> Result<u64> {
         let (store, (done, outcome)) = (self.clone(), oneshot::channel());
         // It may rewrite much: on a thread of its own, so that nobody's request waits behind it.
-        spawn("kinfolk-erase", move || {
+        self.store.health.spawn("kinfolk-erase", move || {
             let outcome = store.erase();
             // Whoever is told may close the store.
             drop(store);

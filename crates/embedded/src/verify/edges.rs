@@ -175,7 +175,10 @@ impl Pass<'_, '_> {
             let in_question = |row: &Result<(Edge, Timestamp)>| {
                 row.as_ref().map_or(true, |&(edge, _)| buckets.has(bucket(owner(edge))))
             };
-            for (number, row) in (1..).zip(rows.scan(from, kind).filter(in_question)) {
+            let paused = rows.pause();
+            let scanned = rows.scan(from, kind);
+            drop(paused);
+            for (number, row) in (1..).zip(scanned.filter(in_question)) {
                 self.suspects.step("comparing rows", number);
                 let (edge, since) = row?;
                 let suspected = Difference::Row { tree, kind, edge, since, missing };

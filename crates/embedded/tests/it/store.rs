@@ -81,6 +81,35 @@ fn an_import_merges_with_what_is_there() {
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
 
+/// A start that has applied an import and could not write the index leaves a snapshot that no log can bring up to date.
+#[test]
+fn a_snapshot_from_before_an_import_is_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, snapshot) = (folder.path().join("store"), folder.path().join("store/index.snapshot"));
+    let store = Embedded::create(&path, IdKind::Integer, small()).unwrap();
+    let import = |store: &Embedded, name: &str, edges: std::ops::Range<u64>| {
+        let (fingerprint, sort_memory) = (name.into(), 0);
+        let options = ImportOptions { kind: FOLLOW, following_limit: None, fingerprint, sort_memory };
+        let mut import = store.import(&options).unwrap();
+        edges.for_each(|n| import.push(edge(n, n + 1), None).unwrap());
+        import.finish(&|_| {}).unwrap();
+    };
+    import(&store, "first", 1..10);
+    let before = std::fs::read(&snapshot).unwrap();
+    follow(&store, 1, 100);
+    import(&store, "second", 20..40);
+    follow(&store, 1, 101);
+    store.close().unwrap();
+    std::fs::write(&snapshot, before).unwrap();
+    for _ in 0..2 {
+        let store = Embedded::open(&path, small()).unwrap();
+        assert_eq!(store.edge_count(FOLLOW), 31);
+        assert!(store.follows(FOLLOW, edge(39, 40)) && store.follows(FOLLOW, edge(1, 101)));
+        assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+        store.close().unwrap();
+    }
+}
+
 #[test]
 fn a_backup_restores_to_the_same_edges() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_core::{Clock, Timestamp};
 use kinfolk_embedded::Embedded;
 
 use super::backup::BackupFigures;
@@ -19,15 +20,20 @@ pub struct Arguments {
     /// The file that backup has made
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Let times that are later than now become now: for a store whose clock was ahead
+    #[arg(long)]
+    clamp_times: bool,
 }
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let folder = context.folder_only()?;
-        let report = Embedded::restore(&self.file, &folder.path, &folder.settings, &|progress| {
-            context.reporter.report(progress);
-        })?;
+        let latest = if self.clamp_times { folder.clock.now() } else { Timestamp::MAX };
+        let report =
+            Embedded::restore_clamped(&self.file, &folder.path, (&folder.settings, latest), &|progress| {
+                context.reporter.report(progress);
+            })?;
         context.reporter.finish();
         context.print(&BackupFigures::from(report))?;
         Ok(Outcome::Done)

@@ -14,10 +14,12 @@ use kinfolk_core::graph::{
 };
 use kinfolk_core::suggest::{EveryoneRequest, SuggestionStore};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
-use kinfolk_embedded::{BackupReport, Embedded, Progress, Settings, VerifyReport};
+use kinfolk_embedded::{BackupReport, Embedded, GuardedClock, Progress, Settings, VerifyReport};
 use tokio::sync::watch;
 
-use super::{ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WriteDone};
+use super::{
+    ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WallClock, WriteDone,
+};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
 use crate::output::{Edges, FileWriter, write_new_file};
@@ -37,6 +39,8 @@ pub struct Folder {
     pub ids: Option<IdKind>,
     /// What the store may use.
     pub settings: Settings,
+    /// What the store goes by.
+    pub clock: WallClock,
     /// The rules of the graph.
     pub graph: GraphSettings,
     /// How suggestions are computed for everyone.
@@ -58,7 +62,8 @@ impl Folder {
     }
 
     fn open_store(&self) -> Result<Embedded> {
-        let store = Embedded::open(&self.path, self.settings.clone()).map_err(hint_at_server)?;
+        let store = Embedded::open_with_clock(&self.path, self.settings.clone(), self.guarded_clock());
+        let store = store.map_err(hint_at_server)?;
         self.require_kind(&store)?;
         Ok(store)
     }
@@ -68,7 +73,12 @@ impl Folder {
         if Embedded::exists(&self.path) {
             return self.open_store();
         }
-        Ok(Embedded::create(&self.path, self.kind_when_created(), self.settings.clone())?)
+        let (ids, settings) = (self.kind_when_created(), self.settings.clone());
+        Ok(Embedded::create_with_clock(&self.path, ids, settings, self.guarded_clock())?)
+    }
+
+    fn guarded_clock(&self) -> Arc<GuardedClock> {
+        Arc::new(GuardedClock::new(Arc::new(self.clock.clone()), self.settings.clock))
     }
 
     /// Opens the graph, or makes one if there is none.

@@ -7,6 +7,7 @@ mod http;
 mod server;
 mod suggest;
 mod threads;
+mod wall_clock;
 
 use std::path::Path;
 
@@ -23,6 +24,7 @@ pub use folder::{Folder, OpenGraph};
 pub use server::Server;
 pub use suggest::{SuggestDone, SuggestWish, Suggested, SuggestedUser};
 pub use threads::Threads;
+pub use wall_clock::WallClock;
 
 use crate::input::Source;
 use crate::progress::Reporter;

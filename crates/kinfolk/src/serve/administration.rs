@@ -116,6 +116,10 @@ impl Administration for EmbeddedAdministration {
         figures::layers(&self.store)
     }
 
+    fn failure(&self) -> Option<String> {
+        self.store.failure().map(str::to_owned)
+    }
+
     fn everyone(&self) -> EveryoneRequest {
         self.everyone
     }

@@ -9,6 +9,7 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
+    all.extend(health(&figures));
     all.extend(feeds_and_comments(&figures));
     all.extend(suggestions(&figures, store.suggestion_run()));
     all
@@ -71,6 +72,56 @@ fn counters(figures: &Figures) -> Vec<Figure> {
         ),
     ]
     .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
+    .to_vec()
+}
+
+fn health(figures: &Figures) -> Vec<Figure> {
+    use FigureKind::{Counter, Gauge};
+    [
+        (
+            "kinfolk_store_failed",
+            "1 if a thread of the store has died; the server then ends.",
+            Gauge,
+            f64::from(figures.failed),
+        ),
+        (
+            "kinfolk_flush_stalled_seconds",
+            "While rows wait to be written to disk: seconds since that last succeeded.",
+            Gauge,
+            figures.flush_stalled.as_secs_f64(),
+        ),
+        (
+            "kinfolk_flush_failures_total",
+            "How often rows or an index snapshot could not be written to disk.",
+            Counter,
+            figures.flush_failures as f64,
+        ),
+        (
+            "kinfolk_merge_stalled_seconds",
+            "While row files wait to be merged: seconds since that last succeeded.",
+            Gauge,
+            figures.merge_stalled.as_secs_f64(),
+        ),
+        (
+            "kinfolk_merge_failures_total",
+            "How often row files could not be merged.",
+            Counter,
+            figures.merge_failures as f64,
+        ),
+        (
+            "kinfolk_clock_ahead_seconds",
+            "How far the system's clock is ahead of the store's time, where that is too far to be followed.",
+            Gauge,
+            figures.clock_ahead.as_secs_f64(),
+        ),
+        (
+            "kinfolk_clock_behind_seconds",
+            "How far the newest time that was given out is ahead of the clock.",
+            Gauge,
+            figures.clock_behind.as_secs_f64(),
+        ),
+    ]
+    .map(|(name, help, kind, value)| Figure { name, help, kind, value })
     .to_vec()
 }
 

@@ -157,7 +157,8 @@ impl Server {
         if let Some(schedule) = schedule {
             outcome = outcome.and(schedule.stop().await);
         }
-        if outcome.is_ok() {
+        // A store that has failed still answers reads.
+        if outcome.is_ok() || store.failure().is_some() {
             tokio::time::sleep(configuration.server.drain.0).await;
         }
         let grace_ends = Instant::now() + configuration.server.grace.0;
@@ -224,7 +225,7 @@ fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embe
     })
 }
 
-/// Watches files, signals and the protocols until a signal ends the server or a part of it has failed.
+/// Watches files, signals, the store and the protocols until a signal ends the server or a part of it has failed.
 async fn watch(
     signals: &mut Signals,
     service: &Arc<Service<Embedded>>,
@@ -238,7 +239,12 @@ async fn watch(
                 SignalRequest::Stop(_) => return Ok(()),
                 SignalRequest::Reload => protocols.reload(service),
             },
-            _ = ticks.tick() => protocols.look(service),
+            _ = ticks.tick() => {
+                if let Some(reason) = service.administration.failure() {
+                    return Err(anyhow::Error::msg(reason).context("the store has failed"));
+                }
+                protocols.look(service);
+            }
             broken = protocols.broken() => return Err(broken),
         }
     }

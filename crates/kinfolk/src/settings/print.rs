@@ -22,6 +22,7 @@ fn introduction(section: &str) -> &'static str {
         "feed" => "Home feeds: [how they are made](README.md#posts-and-feeds).",
         "comments" => "Comment threads: [moderating them, and what a purge reaches](comments.md).",
         "log" => "How much of the change log is kept.",
+        "clock" => "When the system's clock is not followed: [why, and what to do](README.md#time).",
         "cache" => "Memory.",
         "logging" => "What goes to standard error.",
         "tracing" => "OpenTelemetry.",

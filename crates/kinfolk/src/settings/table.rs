@@ -169,10 +169,17 @@ settings! {
     }
     /// The change log.
     log: Log {
-        /// Keep changes for so long…
+        /// Keep changes for so long, and for an hour after a start…
         keep: Span = "7 d", "log-keep", "TIME", Server;
         /// …and no more of them than this; never less than a start needs
         keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
+    }
+    /// The system's clock. Times that were given out never go back, so one that is far ahead would stay.
+    clock: ClockRules {
+        /// A store that is open does not follow a clock that jumps further ahead than this; 0 for any jump
+        jump_max: Span = "1 h", "clock-jump-max", "TIME", Server;
+        /// A store that is opened does not follow a clock that is further ahead of the store's newest change; 0 for any time
+        gap_max: Span = "1000 d", "clock-gap-max", "TIME", Server;
     }
     /// Suggestions: people whom users may know.
     suggest: Suggest {

@@ -5,6 +5,7 @@
 mod apply;
 mod backups;
 mod bulk;
+mod clock;
 mod comments;
 mod documentation;
 mod faults;

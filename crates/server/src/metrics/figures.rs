@@ -3,7 +3,7 @@
 use crate::administration::FigureKind;
 
 /// The names and kinds of the figures that [`crate::Administration::figures`] has at least.
-pub const STORE_FIGURES: [(&str, FigureKind); 30] = [
+pub const STORE_FIGURES: [(&str, FigureKind); 37] = [
     ("kinfolk_edges", FigureKind::Gauge),
     ("kinfolk_index_users", FigureKind::Gauge),
     ("kinfolk_index_bytes", FigureKind::Gauge),
@@ -14,6 +14,13 @@ pub const STORE_FIGURES: [(&str, FigureKind); 30] = [
     ("kinfolk_flushed_position", FigureKind::Gauge),
     ("kinfolk_snapshot_position", FigureKind::Gauge),
     ("kinfolk_read_only", FigureKind::Gauge),
+    ("kinfolk_store_failed", FigureKind::Gauge),
+    ("kinfolk_flush_stalled_seconds", FigureKind::Gauge),
+    ("kinfolk_flush_failures_total", FigureKind::Counter),
+    ("kinfolk_merge_stalled_seconds", FigureKind::Gauge),
+    ("kinfolk_merge_failures_total", FigureKind::Counter),
+    ("kinfolk_clock_ahead_seconds", FigureKind::Gauge),
+    ("kinfolk_clock_behind_seconds", FigureKind::Gauge),
     ("kinfolk_writer_queue_length", FigureKind::Gauge),
     ("kinfolk_writer_batch_size", FigureKind::Gauge),
     ("kinfolk_writer_batches_total", FigureKind::Counter),

@@ -48,13 +48,16 @@ async fn health(_: NoQuery) -> Response {
     Json(Status { status: "alive" }).into_response()
 }
 
-/// The server is ready: everything is loaded, and it is not about to end.
+/// The server is ready: everything is loaded, the store works, and it is not about to end.
 #[utoipa::path(get, path = READINESS, tag = "system",
     responses((status = 200, description = "It is ready", body = Status)))]
 async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     if !shared.door.is_ready() {
         let is_loaded = shared.door.service().is_some();
         return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
+    }
+    if let Some(reason) = shared.door.service().and_then(|service| service.administration.failure()) {
+        return Err(Failure(Error::ReadOnly { reason }));
     }
     Ok(Json(Status { status: "ready" }).into_response())
 }

@@ -21,9 +21,15 @@ pub struct Scripted {
     pub compactions: AtomicUsize,
     /// Figures are not to be had.
     pub figures_panic: AtomicBool,
+    /// The store can't go on.
+    pub has_failed: AtomicBool,
 }
 
 impl Administration for Scripted {
+    fn failure(&self) -> Option<String> {
+        self.has_failed.load(Ordering::Acquire).then(|| "/var/lib/secret".to_owned())
+    }
+
     fn figures(&self) -> Vec<Figure> {
         assert!(!self.figures_panic.load(Ordering::Acquire), "as the test wants");
         vec![Figure { name: "kinfolk_test", help: "one", kind: FigureKind::Gauge, value: 1.0 }]

@@ -14,7 +14,7 @@
 //! | [`restore`] | SIGKILL of a restore, at random moments and before its calls | `KINFOLK_CRASH_CYCLES`, `KINFOLK_FAULT_SITES` | 10, 20 | 300, 600 |
 //! | [`power`] | un-synced data lost, torn, reordered | `KINFOLK_POWER_STATES` | 60 | 2,000 |
 //! | [`damage`] | bit flips, cut and missing files | `KINFOLK_FLIPS` | 80 | 2,000 |
-//! | [`failing`] | sync errors, full disk | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
+//! | [`failing`] | sync errors, a disk that fills up | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
 //!
 //! For example: `KINFOLK_CRASH_CYCLES=1000 cargo test --release -p kinfolk --test it faults::kill -- --nocapture`.
 //! `KINFOLK_SEED` replaces the seed, which every test prints. The tests that need `strace` say so where it is
@@ -25,6 +25,7 @@ mod damage;
 mod data;
 mod failing;
 mod feeds;
+mod full;
 mod kill;
 mod kill_server;
 mod model;
@@ -35,6 +36,7 @@ mod purge;
 pub mod random;
 mod restore;
 mod session;
+mod small_disk;
 mod tracer;
 mod workload;
 

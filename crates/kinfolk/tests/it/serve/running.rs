@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -116,8 +116,26 @@ impl Running {
         (status.code().unwrap_or(-1), self.lines.iter().collect())
     }
 
-    /// Waits for a line that says something.
+    /// Waits until it ends by itself; its status and what it said since it was ready.
+    pub fn wait(mut self) -> (i32, Vec<String>) {
+        let mut said = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => said.push(line),
+                // What it says ends with it.
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end by itself: {said:?}"),
+            }
+        }
+        let status = self.child.take().unwrap().wait().unwrap();
+        (status.code().unwrap_or(-1), said)
+    }
+
+    /// Waits for a line that says something, unless it was said before it was ready.
     pub fn line_with(&self, part: &str) -> String {
+        if let Some(line) = self.before.iter().find(|line| line.contains(part)) {
+            return line.clone();
+        }
         loop {
             let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing said {part:?}"));
             if line.contains(part) {

@@ -35,6 +35,17 @@ fn a_closing_server_serves_but_wants_no_more() {
 }
 
 #[test]
+fn a_failed_store_is_not_ready() {
+    let server = Server::start();
+    server.administration.has_failed.store(true, Ordering::Release);
+    let answer = server.get("/readyz");
+    assert_eq!(answer.refusal(), (503, "read_only".to_owned()));
+    assert!(!answer.json().to_string().contains("secret"), "{answer:?}");
+    assert_eq!(server.get("/healthz").status, 200);
+    assert_eq!(server.get("/v1/users/1/counts").status, 200);
+}
+
+#[test]
 fn a_stop_finishes_what_was_begun_and_closes_what_is_idle() {
     let server = Server::start();
     let mut idle = server.connect();
