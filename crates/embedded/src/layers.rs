@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::histogram::{Histogram, Snapshot};
 use tracing::Level;
+use tracing::level_filters::LevelFilter;
 
 /// The target of the events that say how long a layer took within a request. They are emitted within the request's span, and have the
 /// fields `layer`, `nanos` (how long it took) and `ended_nanos_ago`.
@@ -119,9 +120,10 @@ pub struct SyncTime {
 impl WriteTimes {
     /// Times to fill in, if the request that is being answered may be traced.
     pub fn if_traced() -> Option<Arc<Self>> {
-        let is_traced = tracing::event_enabled!(target: LAYER_TARGET, Level::TRACE)
-            && !tracing::Span::current().is_none();
-        is_traced.then(Arc::default)
+        // Asking whether the event is enabled would leave a mark with filters per layer, and the next span would be lost.
+        let may_be_traced =
+            LevelFilter::current() >= LevelFilter::TRACE && !tracing::Span::current().is_none();
+        may_be_traced.then(Arc::default)
     }
 
     /// The writer has taken the request.

@@ -65,7 +65,7 @@ impl Collector {
                 // It ends with its connection.
                 spawn(move || {
                     while let Some(request) = receive(&stream) {
-                        taken.lock().unwrap().push(request)
+                        taken.lock().unwrap().push(request);
                     }
                 });
             }

@@ -119,10 +119,6 @@ fn layers(collector: &Collector, request: &Collected) -> Vec<Collected> {
         assert_eq!(layer.trace, request.trace);
         assert!(!layer.is_server);
         assert!(layer.start_nanos <= layer.end_nanos, "{layer:?}");
-        // They are placed by two clocks, which may differ a little.
-        let a_little = 1_000_000_000;
-        assert!(layer.start_nanos + a_little >= request.start_nanos, "{layer:?} in {request:?}");
-        assert!(layer.end_nanos <= request.end_nanos + a_little, "{layer:?} in {request:?}");
     }
     below
 }
