@@ -7,14 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 
-use super::check::{Verdict, must_tell};
-use super::model::Submitted;
+use super::data::check::{Expected, Verdict, must_tell};
+use super::data::history::History;
+use super::data::workload::Workload;
+use super::data::{End, Server};
 use super::random::Random;
-use super::session::Session;
-use super::workload::{Step, Workload};
-use super::{number, program, require_none, seed};
+use super::{number, require_none, scratch, seed};
+
+/// Rounds of requests before the damage.
+const ROUNDS: usize = 130;
 
 #[test]
 fn damage_after_a_kill_is_never_silent() {
@@ -48,8 +51,7 @@ impl fmt::Display for Damage {
 struct Specimen {
     files: BTreeMap<PathBuf, Vec<u8>>,
     folders: Vec<PathBuf>,
-    steps: Vec<Step>,
-    acknowledged: usize,
+    history: History,
 }
 
 fn damage_everything(test: &str, killed: bool) {
@@ -81,25 +83,18 @@ impl Specimen {
     fn grow(random: &mut Random, killed: bool) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let data = folder.path().join("data");
-        let mut workload = Workload::new(random.fork(1), 60);
-        let mut steps = workload.steps(3_000);
-        let mut session =
-            Session::start(Command::new(program::binary()).args(program::apply_arguments(&data)));
-        let mut acknowledged = session.converse(steps.chunks(150)).len();
-        assert_eq!(acknowledged, steps.len(), "everything is answered");
+        let (mut history, mut workload) = (History::default(), Workload::new(random.fork(1)));
+        let server = Server::on(&data).expect("an undisturbed server starts");
+        server.write(&mut history, &mut workload, ROUNDS).expect("an undisturbed run succeeds");
         if killed {
-            let tail = workload.steps(400);
-            session.send(&tail);
-            steps.extend(tail);
-            acknowledged += session.answers(random.below(400)).len();
-            acknowledged += session.kill().len();
+            let delay = Duration::from_micros(random.below(3_000) as u64);
+            server.round_and_kill(&mut history, &mut workload, delay).expect("every answer is right");
         } else {
-            let (_, ended) = session.finish();
-            ended.require_success("apply").expect("an undisturbed run succeeds");
+            server.end(End::InOrder).require_success("serving").expect("it ends in order");
         }
         let (mut files, mut folders) = (BTreeMap::new(), Vec::new());
         read_folder(&data, Path::new(""), &mut files, &mut folders);
-        Self { files, folders, steps, acknowledged }
+        Self { files, folders, history }
     }
 
     /// Flips spread over files, over bytes, and over the small files, which say what the others mean; some cuts; every file
@@ -137,7 +132,7 @@ impl Specimen {
     }
 
     fn try_damage(&self, file: &Path, damage: Damage, random: &mut Random) -> Result<Verdict, String> {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = scratch();
         let data = folder.path().join("data");
         self.write_to(&data);
         let target = data.join(file);
@@ -152,8 +147,7 @@ impl Specimen {
             _ => fs::write(&target, bytes),
         }
         .expect("a copied file can be damaged");
-        let submitted = Submitted::from_nothing(&self.steps, self.acknowledged);
-        must_tell(&data, submitted, random)
+        must_tell(&data, &Expected::all(&self.history), random)
     }
 
     fn write_to(&self, data: &Path) {

@@ -8,19 +8,22 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::check::must_recover;
-use super::model::{Edges, Promise, Submitted, apply};
+use super::data::check::{Expected, must_recover};
+use super::data::history::History;
+use super::data::workload::Workload;
+use super::data::{End, Server};
 use super::power::crash::{Style, materialise};
 use super::power::disk::Disk;
-use super::power::record::{DATA, bursts, read_trace};
+use super::power::record::{DATA, read_trace};
 use super::power::replay::Replay;
 use super::power::trace::Trace;
-use super::program::{self, Ended};
+use super::program;
 use super::random::Random;
-use super::session::{Answer, Session};
 use super::tracer::{self, Injection};
-use super::workload::{Step, Workload};
-use super::{number, require_none, seed};
+use super::{number, require_none, scratch, seed};
+
+/// Rounds of requests that a run takes.
+const ROUNDS: usize = 40;
 
 #[test]
 fn a_failed_sync_is_never_acknowledged() {
@@ -30,7 +33,7 @@ fn a_failed_sync_is_never_acknowledged() {
     let mut random = Random::new(seed("failed sync"));
     let mut tally = Tally::default();
     for scene in Scene::all(&mut random) {
-        let (_, _, trace) = scene.run_traced(&scene.stage(), None);
+        let (_, trace) = scene.run_traced(&scene.stage(), None).expect("an undisturbed run succeeds");
         let sites: Vec<usize> = (1..=syncs_per_thread_max(&trace)).collect();
         for site in sample(sites, number("KINFOLK_FAULT_SITES", 20) / 2, &mut random) {
             let outcome = scene.fail_sync(site, &mut random);
@@ -49,7 +52,7 @@ fn a_write_that_finds_the_disk_full_is_never_acknowledged() {
     let mut tally = Tally::default();
     for scene in Scene::all(&mut random) {
         let stage = scene.stage();
-        let (_, _, trace) = scene.run_traced(&stage, None);
+        let (_, trace) = scene.run_traced(&stage, None).expect("an undisturbed run succeeds");
         let sites = write_sites(&trace, &stage.root);
         for (file, site) in sample(sites, number("KINFOLK_FAULT_SITES", 20) / 2, &mut random) {
             let outcome = scene.fill_file(&file, site, &mut random);
@@ -106,13 +109,21 @@ impl Tally {
     }
 }
 
-/// A store before the run, and the steps of the run.
+/// A store before the run, and the seed of what is submitted in it.
 struct Scene {
     name: &'static str,
     disk: Disk,
-    before: Edges,
-    steps: Vec<Step>,
+    history: History,
     random: Random,
+}
+
+/// What a run submitted, and what became of it.
+struct Outcome {
+    history: History,
+    /// Whether something could not be done.
+    failed: bool,
+    /// Purged texts whose erasure was acknowledged.
+    erased: Vec<String>,
 }
 
 /// A folder of its own for one run; the store is `data` below the root.
@@ -130,48 +141,61 @@ struct SmallRun {
 impl Scene {
     /// A store that the run makes, and one that it opens.
     fn all(random: &mut Random) -> [Self; 2] {
-        let mut workload = Workload::new(random.fork(1), 40);
-        let mut scene = |name, disk, before| Self {
-            name,
-            disk,
-            before,
-            steps: workload.steps(700),
-            random: random.fork(2),
-        };
-        let fresh = scene("new", Disk::empty(), Edges::new());
+        let scene = |name, disk, history, part| Self { name, disk, history, random: random.fork(part) };
+        let fresh = scene("new", Disk::empty(), History::default(), 1);
         let stage = fresh.stage();
-        let data = stage.root.join(DATA);
-        let mut session =
-            Session::start(Command::new(program::binary()).args(program::apply_arguments(&data)));
-        session.converse(fresh.steps.chunks(40));
-        session.finish().1.require_success("apply").expect("an undisturbed run succeeds");
-        let before = program::edges_of(&data).expect("an undisturbed store can be read");
-        let existing = scene("old", Disk::load(&stage.root), before);
+        let server = Server::on(&stage.root.join(DATA)).expect("an undisturbed server starts");
+        let outcome = fresh.run(server).expect("an undisturbed run succeeds");
+        assert!(!outcome.failed, "nothing is refused in an undisturbed run");
+        let existing = scene("old", Disk::load(&stage.root), outcome.history, 2);
         [fresh, existing]
     }
 
     fn stage(&self) -> Stage {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = scratch();
         let root = folder.path().canonicalize().expect("the folder exists");
         materialise(&self.disk, Style::AllKept, &mut self.random.clone(), &root);
         Stage { _folder: folder, root }
     }
 
-    /// Submits the steps, in the same bursts every time, and closes.
-    fn converse(&self, mut session: Session) -> (Vec<Answer>, Ended) {
-        let bursts = bursts(&self.steps, &mut self.random.clone());
-        let mut answers = session.converse(bursts.into_iter());
-        let (rest, ended) = session.finish();
-        answers.extend(rest);
-        (answers, ended)
+    /// Submits the same kinds of operations every time, erases purged texts in between, and ends the server in order.
+    fn run(&self, server: Server) -> Result<Outcome, String> {
+        let mut history = self.history.clone();
+        let mut workload = Workload::after(&self.history, self.random.clone());
+        let mut erased: Vec<String> = Vec::new();
+        for round in 0..ROUNDS {
+            server.round(&mut history, &mut workload)?;
+            if round == ROUNDS * 2 / 3 {
+                let purged: Vec<String> = history.model.purged_texts().map(str::to_owned).collect();
+                erased = if server.compact() { purged } else { Vec::new() };
+            }
+        }
+        let ended = server.end(End::InOrder);
+        ended.orderly()?;
+        let failed = history.has_failures() || !ended.succeeded();
+        Ok(Outcome { history, failed, erased })
     }
 
-    fn run_traced(&self, stage: &Stage, injection: Option<&Injection<'_>>) -> (Vec<Answer>, Ended, Trace) {
+    /// As [`Scene::run`]; a server that refuses to start took nothing, and must say why.
+    fn run_command(&self, command: Command) -> Result<Outcome, String> {
+        match Server::start(command) {
+            Ok(server) => self.run(server),
+            Err(refused) => {
+                refused.orderly()?;
+                Ok(Outcome { history: self.history.clone(), failed: true, erased: Vec::new() })
+            }
+        }
+    }
+
+    fn run_traced(
+        &self,
+        stage: &Stage,
+        injection: Option<&Injection<'_>>,
+    ) -> Result<(Outcome, Trace), String> {
         let record = tempfile::NamedTempFile::new().expect("a temporary file");
-        let arguments = program::apply_arguments(&stage.root.join(DATA));
-        let session = Session::start(&mut tracer::command(record.path(), &arguments, injection));
-        let (answers, ended) = self.converse(session);
-        (answers, ended, read_trace(record.path()))
+        let arguments = program::serve_arguments(&stage.root.join(DATA));
+        let outcome = self.run_command(tracer::command(record.path(), &arguments, injection))?;
+        Ok((outcome, read_trace(record.path())))
     }
 
     /// The given sync of each thread fails; then the process is restarted, once as it is and twice after a power loss
@@ -180,15 +204,14 @@ impl Scene {
         let stage = self.stage();
         let injection =
             Injection { calls: "fsync,fdatasync", error: "EIO", when: site.to_string(), path: None };
-        let (answers, ended, trace) = self.run_traced(&stage, Some(&injection));
-        let settled = self.settle(&answers, &ended)?;
+        let (outcome, trace) = self.run_traced(&stage, Some(&injection))?;
         let mut replay = Replay::new(self.disk.clone(), &stage.root);
         trace.events.iter().try_for_each(|&event| replay.step(&trace, event))?;
-        must_recover(&stage.root.join(DATA), settled.submitted(self), random)?;
+        must_recover(&stage.root.join(DATA), &outcome.expected(), random)?;
         for style in [Style::AllLost, Style::Mixed] {
-            let folder = tempfile::tempdir().expect("a temporary folder");
+            let folder = scratch();
             let fates = materialise(&replay.disk, style, random, folder.path()).join("; ");
-            must_recover(&folder.path().join(DATA), settled.submitted(self), random)
+            must_recover(&folder.path().join(DATA), &outcome.expected(), random)
                 .map_err(|problem| format!("then power lost, {style:?}: {problem} [{fates}]"))?;
         }
         Ok(trace.calls.iter().any(|call| call.injected))
@@ -204,15 +227,14 @@ impl Scene {
             when: format!("{site}+"),
             path: Some(&path),
         };
-        let (answers, ended, trace) = self.run_traced(&stage, Some(&injection));
-        let settled = self.settle(&answers, &ended)?;
-        must_recover(&stage.root.join(DATA), settled.submitted(self), random)?;
+        let (outcome, trace) = self.run_traced(&stage, Some(&injection))?;
+        must_recover(&stage.root.join(DATA), &outcome.expected(), random)?;
         Ok(trace.calls.iter().any(|call| call.injected))
     }
 
     /// Runs on a real file system of that size, and restarts on a copy with room.
     fn run_on_small_disk(&self, bytes: usize, random: &mut Random) -> Result<SmallRun, String> {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = scratch();
         let (small, copy) = (folder.path().join("small"), folder.path().join("copy"));
         for path in [&small, &copy] {
             std::fs::create_dir(path).expect("a new folder");
@@ -222,81 +244,17 @@ impl Scene {
              small=$1; copy=$2; shift 2; \"$@\"; status=$?; cp -a \"$small/.\" \"$copy\"; exit $status",
         );
         command.arg(bytes.to_string()).args([&small, &copy]).arg(program::binary());
-        command.args(program::apply_arguments(&small.join(DATA)));
-        let (answers, ended) = self.converse(Session::start(&mut command));
-        let settled = self.settle(&answers, &ended)?;
+        command.args(program::serve_arguments(&small.join(DATA)));
+        let outcome = self.run_command(command)?;
         let bytes_used = folder_bytes(&copy);
-        must_recover(&copy.join(DATA), settled.submitted(self), random)?;
-        let failed = settled.acknowledged < self.steps.len() || !ended.succeeded();
-        Ok(SmallRun { bytes_used, failed })
-    }
-
-    /// Reads from the answers what must be there, may be there and must not be there.
-    fn settle(&self, answers: &[Answer], ended: &Ended) -> Result<Settled, String> {
-        let told = answers.iter().any(|answer| matches!(answer, Answer::Error { .. }));
-        if !told || ended.status != Some(1) || ended.panicked() {
-            ended.orderly()?;
-        }
-        if answers.is_empty() && ended.status == Some(1) {
-            // Refused at the start, with a reason.
-            return Ok(Settled { steps: self.steps.clone(), ..Settled::default() });
-        }
-        if answers.len() != self.steps.len() {
-            let errors = program::excerpt(&ended.errors);
-            return Err(format!("{} of {} steps answered; {errors}", answers.len(), self.steps.len()));
-        }
-        let mut edges = self.before.clone();
-        let mut settled = Settled::default();
-        for (index, (step, answer)) in self.steps.iter().zip(answers).enumerate() {
-            match answer {
-                Answer::Ok { changed: true } if settled.has_unknown() => {
-                    return Err(format!("step {index} is acknowledged after the store went read-only"));
-                }
-                // Whatever became of the unknown ones, this must still be so after a restart.
-                Answer::Ok { changed: false } if settled.has_unknown() => {
-                    let (pair, exists) = (step.pairs()[0], matches!(step, Step::Follow(_)));
-                    settled.promises.push(Promise { pair, exists, after: settled.steps.len() });
-                }
-                Answer::Ok { changed } if *changed != apply(&mut edges, step) => {
-                    return Err(format!("step {index} {step:?} was answered {answer:?}"));
-                }
-                Answer::Ok { .. } => {
-                    settled.steps.push(step.clone());
-                    settled.acknowledged += 1;
-                }
-                // The outcome of these is unknown.
-                Answer::Error { code, .. } if code == "read_only" || code == "closed" => {
-                    settled.steps.push(step.clone());
-                }
-                // This says that nothing was written.
-                Answer::Error { code, .. } if code == "storage_full" => {}
-                Answer::Error { line, .. } => return Err(format!("step {index} was answered {line:?}")),
-            }
-        }
-        Ok(settled)
+        must_recover(&copy.join(DATA), &outcome.expected(), random)?;
+        Ok(SmallRun { bytes_used, failed: outcome.failed })
     }
 }
 
-/// The steps that are or may be in the store; of these the first ones are acknowledged.
-#[derive(Default)]
-struct Settled {
-    steps: Vec<Step>,
-    acknowledged: usize,
-    promises: Vec<Promise>,
-}
-
-impl Settled {
-    fn has_unknown(&self) -> bool {
-        self.acknowledged < self.steps.len()
-    }
-
-    fn submitted<'a>(&'a self, scene: &'a Scene) -> Submitted<'a> {
-        Submitted {
-            before: &scene.before,
-            steps: &self.steps,
-            acknowledged: self.acknowledged,
-            promises: &self.promises,
-        }
+impl Outcome {
+    fn expected(&self) -> Expected<'_> {
+        Expected { erased: &self.erased, ..Expected::all(&self.history) }
     }
 }
 
@@ -331,6 +289,8 @@ fn write_sites(trace: &Trace, root: &Path) -> Vec<(PathBuf, usize)> {
                     Err(_) => open.remove(&descriptor),
                 };
             }
+            // What gets its number next may be a connection.
+            "close" => drop(call.integer(0).and_then(|descriptor| open.remove(&descriptor))),
             "write" | "pwrite64" | "writev" | "pwritev" | "fallocate" => {
                 if let Some(path) = call.integer(0).and_then(|descriptor| open.get(&descriptor)) {
                     *counts.entry(path.clone()).or_default() += 1;

@@ -104,8 +104,7 @@ impl Harness {
         let ended = program::export(&self.data);
         ended.require_success("export after the kill")?;
         let found = program::parse_export(&ended.output)?;
-        let submitted =
-            Submitted { before: &before, steps: &steps, acknowledged: answers.len(), promises: &[] };
+        let submitted = Submitted { before: &before, steps: &steps, acknowledged: answers.len() };
         submitted.explain(&found.keys().copied().collect())?;
         self.check_since(&steps, &found)?;
         self.edges = found;
@@ -149,7 +148,7 @@ impl Harness {
 
     /// Edges that no step of this cycle touched must have kept their time.
     fn check_since(&self, steps: &[Step], found: &BTreeMap<Pair, String>) -> Result<(), String> {
-        let touched: BTreeSet<&Pair> = steps.iter().flat_map(Step::pairs).collect();
+        let touched: BTreeSet<Pair> = steps.iter().map(Step::pair).collect();
         for (pair, since) in self.edges.iter().filter(|(pair, _)| !touched.contains(pair)) {
             if found.get(pair) != Some(since) {
                 return Err(format!("{pair:?} was not touched; since {since} became {:?}", found.get(pair)));

@@ -8,7 +8,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::model::Edges;
 use super::workload::Pair;
 
 /// Longer than any command here takes on a busy machine, in seconds: reaching it means that the program hangs.
@@ -67,9 +66,10 @@ pub const SMALL_SERVER_SETTINGS: [(&str, &str); 4] = [
 
 /// The settings that make log segments roll and go, rows be flushed and merged, and snapshots be written, all in a run
 /// of some hundred steps.
-pub const SMALL_SETTINGS: [(&str, &str); 4] = [
+pub const SMALL_SETTINGS: [(&str, &str); 5] = [
     ("KINFOLK_TEST_SEGMENT_BYTES", "8192"),
     ("KINFOLK_TEST_FLUSH_ROWS", "600"),
+    ("KINFOLK_TEST_FLUSH_POST_BYTES", "8192"),
     ("KINFOLK_TEST_SNAPSHOT_EVENTS", "500"),
     ("KINFOLK_TEST_LOG_KEEP_BYTES", "20000"),
 ];
@@ -83,6 +83,15 @@ pub fn binary() -> &'static str {
 pub fn apply_arguments(data: &Path) -> Vec<String> {
     let data = data.to_str().expect("temporary paths are text").to_owned();
     ["apply", "--data", &data, "--ids", "integer"].map(str::to_owned).to_vec()
+}
+
+/// The arguments of a server on a folder. Some authors cross the threshold of fan-out, and inboxes are small, so that feeds come
+/// from all that they can come from.
+pub fn serve_arguments(data: &Path) -> Vec<String> {
+    let data = data.to_str().expect("temporary paths are text");
+    let line = "serve --http 127.0.0.1:0 --resp 127.0.0.1:0 --ids integer --http-threads 2 --resp-threads 1 \
+        --suggest-every 0 --fan-out-threshold 6 --inbox-entries 8 --backfill-posts 3 --data";
+    line.split_whitespace().chain([data]).map(str::to_owned).collect()
 }
 
 /// Starts a command with small settings and all its streams piped.
@@ -177,11 +186,4 @@ pub fn parse_export(output: &str) -> Result<BTreeMap<Pair, String>, String> {
         }
     }
     Ok(edges)
-}
-
-/// The edges of a folder that must open.
-pub fn edges_of(data: &Path) -> Result<Edges, String> {
-    let ended = export(data);
-    ended.require_success("export")?;
-    Ok(parse_export(&ended.output)?.into_keys().collect())
 }

@@ -1,12 +1,11 @@
-//! A writing session: one `kinfolk apply` process, steps in, answers out. It may be killed at any moment, or run
-//! under a tracer.
+//! A writing session: one `kinfolk apply` process, steps in, answers out. It may be killed at any moment.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
-use super::program::{self, Ended, collect, receive};
+use super::program::{self, collect, receive};
 use super::workload::Step;
 
 /// What a pipe takes at least without its reader; sending more at once could block for ever.
@@ -39,7 +38,6 @@ pub struct Session {
     child: Child,
     stdin: Option<ChildStdin>,
     answers: Receiver<Answer>,
-    errors: Receiver<String>,
 }
 
 impl Session {
@@ -49,9 +47,10 @@ impl Session {
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || forward_answers(stdout, &sender));
-        let errors = collect(child.stderr.take().expect("stderr is piped"));
+        // Read so that the process does not wait; nobody looks at it.
+        drop(collect(child.stderr.take().expect("stderr is piped")));
         let stdin = child.stdin.take();
-        Self { child, stdin, answers, errors }
+        Self { child, stdin, answers }
     }
 
     /// Submits steps. That the process is gone already is not an error here: it shows in the answers.
@@ -81,35 +80,11 @@ impl Session {
         (0..count).map_while(|_| self.answer()).collect()
     }
 
-    /// Submits steps in bursts and waits for the answers of each; stops where the process ends.
-    pub fn converse<'a>(&mut self, bursts: impl Iterator<Item = &'a [Step]>) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        for burst in bursts {
-            self.send(burst);
-            let received = self.answers(burst.len());
-            let complete = received.len() == burst.len();
-            answers.extend(received);
-            if !complete {
-                break;
-            }
-        }
-        answers
-    }
-
     /// Sends SIGKILL and returns the answers that had left the process and were not read yet.
     pub fn kill(mut self) -> Vec<Answer> {
         self.child.kill().expect("the child can be ended");
         self.child.wait().expect("the child can be waited for");
         std::iter::from_fn(|| self.answer()).collect()
-    }
-
-    /// Closes the input and waits for the end; returns the answers not read yet and how it ended.
-    pub fn finish(mut self) -> (Vec<Answer>, Ended) {
-        self.close_input();
-        let answers = std::iter::from_fn(|| self.answer()).collect();
-        let errors = receive(&self.errors).expect("stderr ends with the process");
-        let status = self.child.wait().expect("the child can be waited for").code();
-        (answers, Ended { status, output: String::new(), errors })
     }
 }
 

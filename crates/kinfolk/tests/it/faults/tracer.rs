@@ -6,12 +6,12 @@ use std::process::{Command, Stdio};
 
 use super::program;
 
-/// The calls that change files, and those without which a record of them would be misread. A `?` lets `strace` pass
+/// The calls that change files, those without which a record of them would be misread, and those that answer clients. A `?` lets `strace` pass
 /// over a call that the machine does not have.
 const CALLS: &str = "?open,openat,?creat,close,dup,?dup2,dup3,fcntl,lseek,read,readv,write,pwrite64,writev,\
     pwritev,pwritev2,ftruncate,truncate,fallocate,?rename,?renameat,renameat2,?unlink,unlinkat,?mkdir,mkdirat,\
     ?rmdir,?link,linkat,?symlink,symlinkat,fsync,fdatasync,sync,syncfs,sync_file_range,copy_file_range,sendfile,\
-    splice,mmap,io_uring_setup";
+    splice,mmap,io_uring_setup,sendto,sendmsg";
 
 /// A failure that the tracer plants.
 pub struct Injection<'a> {

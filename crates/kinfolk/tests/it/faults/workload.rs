@@ -1,4 +1,4 @@
-//! What the fault tests submit: seeded follows and unfollows over few users, so that pairs are touched again and
+//! What `kinfolk apply` is killed under: seeded follows and unfollows over few users, so that pairs are touched again and
 //! again. Says nothing about answers or state; see `model`.
 
 use std::fmt;
@@ -18,12 +18,11 @@ impl fmt::Debug for Pair {
     }
 }
 
-/// Something that is submitted, and then there as a whole or not at all.
+/// Something that is submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Follow(Pair),
     Unfollow(Pair),
-    Import(Vec<Pair>),
 }
 
 impl Step {
@@ -32,15 +31,13 @@ impl Step {
         match self {
             Self::Follow(pair) => format!("follow {} {}\n", pair.follower, pair.followee),
             Self::Unfollow(pair) => format!("unfollow {} {}\n", pair.follower, pair.followee),
-            Self::Import(_) => panic!("an import is a command of its own"),
         }
     }
 
-    /// The pairs that it may change.
-    pub fn pairs(&self) -> &[Pair] {
+    /// The pair that it may change.
+    pub fn pair(&self) -> Pair {
         match self {
-            Self::Follow(pair) | Self::Unfollow(pair) => std::slice::from_ref(pair),
-            Self::Import(pairs) => pairs,
+            Self::Follow(pair) | Self::Unfollow(pair) => *pair,
         }
     }
 }
@@ -58,11 +55,6 @@ impl Workload {
 
     pub fn steps(&mut self, count: usize) -> Vec<Step> {
         (0..count).map(|_| self.step()).collect()
-    }
-
-    /// An import of new and known pairs.
-    pub fn import(&mut self, count: usize) -> Step {
-        Step::Import((0..count).map(|_| self.pair()).collect())
     }
 
     fn step(&mut self) -> Step {

@@ -83,8 +83,21 @@ impl Running {
         }
     }
 
+    /// The process that serves: a tracer or a shell may have started it.
+    fn process(&self) -> u32 {
+        let mut id = self.child.as_ref().unwrap().id();
+        let started_by = |id: u32| -> Option<u32> {
+            let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+            children.split_whitespace().next()?.parse().ok()
+        };
+        while let Some(child) = started_by(id) {
+            id = child;
+        }
+        id
+    }
+
     pub fn signal(&self, signal: &str) {
-        let id = self.child.as_ref().unwrap().id().to_string();
+        let id = self.process().to_string();
         assert!(Command::new("kill").args([format!("-{signal}"), id]).status().unwrap().success());
     }
 
@@ -160,6 +173,9 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.child.is_some() {
+            let _ = Command::new("kill").args(["-KILL", &self.process().to_string()]).status();
+        }
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();

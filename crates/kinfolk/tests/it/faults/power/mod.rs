@@ -14,16 +14,17 @@ pub mod trace;
 mod places;
 mod self_test;
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use super::check::must_recover;
-use super::model::Submitted;
+use super::data::check::{Expected, must_recover};
 use super::random::Random;
-use super::{number, require_none, seed, tracer};
+use super::{number, require_none, scratch, seed, tracer};
 use again::lose_power_again;
 use crash::{Style, materialise};
 use disk::Disk;
-use places::{Places, lines_through};
+use places::{Places, token_of};
 use record::{Activity, DATA, Recording, record};
 use replay::Replay;
 use trace::{Event, Trace};
@@ -33,17 +34,18 @@ fn a_power_loss_at_any_moment_loses_nothing_that_was_acknowledged() {
     if !tracer::available("power") {
         return;
     }
-    let seed = seed("power");
-    let mut random = Random::new(seed);
-    let recording = record(&mut random);
+    let mut random = Random::new(seed("power"));
+    let recording = recording();
     let made = recording.files_made();
     assert!(made >= 70, "only {made} files were made: the small settings of this test are not in effect");
     let states = number("KINFOLK_POWER_STATES", 60);
-    let mut losses = Losses::new(&recording, &mut random, states);
-    losses.run();
+    let mut losses = Losses::new(recording, &mut random, states);
+    losses.run(|_| false);
+    losses.require_complete();
     println!(
-        "power: {} calls recorded, {} places to stop at ({} with something pending), {states} states \
+        "power: {} operations, {} calls recorded, {} places to stop at ({} with something pending), {states} states \
          ({} all lost, {} all kept, {} lost again in the recovery), {} syncs, {} violations",
+        recording.history.entries.len(),
         recording.processes.iter().map(|(_, trace)| trace.calls.len()).sum::<usize>(),
         losses.places.all.len(),
         losses.places.pending.iter().map(Vec::len).sum::<usize>(),
@@ -56,6 +58,12 @@ fn a_power_loss_at_any_moment_loses_nothing_that_was_acknowledged() {
     require_none("power", &losses.violations);
 }
 
+/// The recording that all tests here share.
+fn recording() -> &'static Recording {
+    static RECORDING: OnceLock<Recording> = OnceLock::new();
+    RECORDING.get_or_init(|| record(&mut Random::new(seed("power, recording")).fork(1)))
+}
+
 /// The replay of a recording, stopped here and there.
 struct Losses<'a> {
     recording: &'a Recording,
@@ -65,7 +73,9 @@ struct Losses<'a> {
     stops: std::iter::Peekable<std::vec::IntoIter<usize>>,
     places: Places,
     place: usize,
-    submitted: usize,
+    /// The position that each token stands for.
+    positions: HashMap<&'a str, usize>,
+    /// The highest position that somebody was told of.
     acknowledged: usize,
     syncs: usize,
     all_lost: usize,
@@ -85,7 +95,7 @@ impl<'a> Losses<'a> {
             stops: stops.into_iter().peekable(),
             places,
             place: 0,
-            submitted: 0,
+            positions: recording.positions(),
             acknowledged: 0,
             syncs: 0,
             all_lost: 0,
@@ -95,42 +105,45 @@ impl<'a> Losses<'a> {
         }
     }
 
-    fn run(&mut self) {
+    /// Replays until it is enough, which is asked after every violation.
+    fn run(&mut self, is_enough: fn(&str) -> bool) {
         for (activity, trace) in &self.recording.processes {
             self.replay.new_process();
-            self.submitted += usize::from(*activity == Activity::Import);
             for &event in &trace.events {
                 self.replay
                     .step(trace, event)
                     .unwrap_or_else(|problem| panic!("the recording cannot be replayed: {problem}"));
-                if *activity == Activity::Apply {
-                    self.observe_lines(trace, event);
-                }
+                // What an answer was begun for must be in the store.
+                let position = token_of(trace, event).and_then(|token| self.positions.get(token));
+                self.acknowledged = self.acknowledged.max(position.copied().unwrap_or(0));
                 self.syncs += usize::from(is_sync(trace, event));
                 self.lose_power_if_planned(trace, event);
                 self.place += 1;
+                if self.violations.last().is_some_and(|found| is_enough(found)) {
+                    return;
+                }
             }
-            self.acknowledged += usize::from(*activity == Activity::Import);
+            if *activity == Activity::Import {
+                self.acknowledged = self.recording.imported();
+            }
         }
-        assert_eq!(self.acknowledged, self.recording.steps.len(), "the record shows every answer");
-        assert_eq!(self.submitted, self.recording.steps.len(), "the record shows every step");
+    }
+
+    fn require_complete(&self) {
+        let entries = self.recording.history.entries.len();
+        assert_eq!(self.acknowledged, entries, "the record shows every answer");
         // The proof that record, parser and model miss nothing: they end with the files that the run really left.
         let difference = self.replay.disk.difference(&self.recording.left);
         assert_eq!(difference, None, "the replay must end with the real files");
     }
 
-    /// What was read so far may be in the store; what an answer was begun for must be.
-    fn observe_lines(&mut self, trace: &Trace, event: Event) {
-        match event {
-            Event::Begin(index) => self.acknowledged += lines_through(&trace.calls[index], "write", 1),
-            Event::End(index) => self.submitted += lines_through(&trace.calls[index], "read", 0),
-            Event::Exit(_) => {}
-        }
-    }
-
     fn lose_power_if_planned(&mut self, trace: &Trace, event: Event) {
         while self.stops.next_if_eq(&self.place).is_some() {
-            let folder = tempfile::tempdir().expect("a temporary folder");
+            if self.replay.left_out() == Some(0) {
+                // Nothing is wrong yet.
+                continue;
+            }
+            let folder = scratch();
             let style = Style::choose(self.random);
             self.all_lost += usize::from(style == Style::AllLost);
             self.all_kept += usize::from(style == Style::AllKept);
@@ -139,7 +152,7 @@ impl<'a> Losses<'a> {
             if let Err(problem) = self.check(folder.path(), &mut fates) {
                 let at = self.describe(trace, event);
                 let fates = fates.join("; ").replace(&format!("{}/", folder.path().display()), "");
-                let kept = if self.violations.len() < 3 {
+                let kept = if self.violations.len() < 3 && self.replay.left_out().is_none() {
                     // The check changed the folder, so the state is made again for whoever looks into it.
                     let kept = tempfile::tempdir().expect("a temporary folder").keep();
                     materialise(&self.replay.disk, style, &mut same_again, &kept);
@@ -154,15 +167,18 @@ impl<'a> Losses<'a> {
 
     /// Opens what the power loss left; now and then power is lost once more meanwhile.
     fn check(&mut self, left: &Path, fates: &mut Vec<String>) -> Result<(), String> {
-        let steps = &self.recording.steps[..self.submitted];
-        let submitted = Submitted::from_nothing(steps, self.acknowledged);
+        let expected = Expected {
+            history: &self.recording.history,
+            bounds: self.recording.bounds(self.acknowledged),
+            erased: self.recording.erased(self.acknowledged),
+        };
         if !self.random.once_in(5) {
-            return must_recover(&left.join(DATA), submitted, self.random);
+            return must_recover(&left.join(DATA), &expected, self.random).map(drop);
         }
         self.twice += 1;
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = scratch();
         fates.extend(lose_power_again(left, self.random, folder.path())?);
-        must_recover(&folder.path().join(DATA), submitted, self.random)
+        must_recover(&folder.path().join(DATA), &expected, self.random).map(drop)
     }
 
     fn describe(&self, trace: &Trace, event: Event) -> String {
@@ -171,10 +187,7 @@ impl<'a> Losses<'a> {
             Event::End(index) => format!("after {}", trace.calls[index].name),
             Event::Exit(_) => "after the end of a thread".to_owned(),
         };
-        format!(
-            "at place {} {what}, {} acknowledged, {} submitted",
-            self.place, self.acknowledged, self.submitted
-        )
+        format!("at place {} {what}, {:?}", self.place, self.recording.bounds(self.acknowledged))
     }
 }
 

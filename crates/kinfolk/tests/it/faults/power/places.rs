@@ -2,9 +2,9 @@
 
 use super::super::random::Random;
 use super::disk::Disk;
-use super::record::{Activity, Recording};
+use super::record::{Activity, Recording, token_sent};
 use super::replay::Replay;
-use super::trace::{Call, Event};
+use super::trace::{Call, Event, Trace};
 
 /// Numbers of events, counted over all processes of a recording.
 pub struct Places {
@@ -22,19 +22,21 @@ impl Places {
         for (activity, trace) in &recording.processes {
             replay.new_process();
             places.pending.push(Vec::new());
-            let mut starting = *activity == Activity::Apply;
+            let mut starting = *activity == Activity::Serve;
             for &event in &trace.events {
                 replay
                     .step(trace, event)
                     .unwrap_or_else(|problem| panic!("the recording cannot be replayed: {problem}"));
-                let answers = matches!(event, Event::Begin(index) if lines_through(&trace.calls[index], "write", 1) > 0);
+                let answers = token_of(trace, event).is_some();
                 if answers && starting {
                     starting = false;
                     places.pending.push(Vec::new());
                 }
                 let changes = match event {
                     Event::Begin(_) => answers,
-                    Event::End(index) => changes_files(&trace.calls[index]),
+                    Event::End(index) => {
+                        changes_files(&trace.calls[index]) && !replay.is_elsewhere(&trace.calls[index])
+                    }
                     Event::Exit(_) => true,
                 };
                 if changes {
@@ -72,15 +74,15 @@ pub fn changes_files(call: &Call) -> bool {
             (1..3).any(|index| call.word(index).contains("O_CREAT") || call.word(index).contains("O_TRUNC"))
         }
         "write" => call.integer(0).is_some_and(|descriptor| descriptor > 2),
+        "sendto" | "sendmsg" => false,
         _ => true,
     }
 }
 
-/// How many lines a call moved through a standard stream.
-pub fn lines_through(call: &Call, name: &str, descriptor: i64) -> usize {
-    if call.name != name || call.integer(0) != Some(descriptor) {
-        return 0;
+/// The token that is begun to be sent.
+pub fn token_of(trace: &Trace, event: Event) -> Option<&str> {
+    match event {
+        Event::Begin(index) => token_sent(&trace.calls[index]),
+        _ => None,
     }
-    let moved = call.result.and_then(|result| usize::try_from(result).ok()).unwrap_or(usize::MAX);
-    call.bytes(1).iter().take(moved).filter(|&&byte| byte == b'\n').count()
 }

@@ -14,6 +14,8 @@ struct Open {
     append: bool,
     /// Opened with `O_SYNC` or `O_DSYNC`.
     synced: bool,
+    /// Syncs of it succeed and make nothing durable.
+    left_out: bool,
 }
 
 /// A path below a folder of the disk.
@@ -30,6 +32,9 @@ pub struct Replay {
     descriptors: HashMap<i64, usize>,
     /// Of calls that have begun: the open file, and what a sync covers.
     begun: HashMap<usize, (usize, usize)>,
+    /// Files and folders whose syncs are left out, and how many were.
+    left_out: Option<PathBuf>,
+    left_out_count: usize,
 }
 
 impl Replay {
@@ -41,13 +46,31 @@ impl Replay {
             opens: Vec::new(),
             descriptors: HashMap::new(),
             begun: HashMap::new(),
+            left_out: None,
+            left_out_count: 0,
         }
+    }
+
+    /// From now on, what is at or below this path is not synced, as if the program had forgotten it: to see that this is found.
+    pub fn leave_out_syncs(&mut self, path: &str) {
+        self.left_out = Some(path.into());
+    }
+
+    /// How many syncs were left out; none if all are made.
+    pub fn left_out(&self) -> Option<usize> {
+        self.left_out.as_ref().map(|_| self.left_out_count)
     }
 
     /// Another process begins, with nothing open.
     pub fn new_process(&mut self) {
         self.descriptors.clear();
         self.begun.clear();
+    }
+
+    /// Whether a call writes to something that is not on the disk, such as a connection.
+    pub fn is_elsewhere(&self, call: &Call) -> bool {
+        let writes = matches!(call.name.as_str(), "write" | "writev" | "pwrite64" | "pwritev" | "pwritev2");
+        writes && !call.integer(0).is_some_and(|descriptor| self.descriptors.contains_key(&descriptor))
     }
 
     pub fn step(&mut self, trace: &Trace, event: Event) -> Result<(), String> {
@@ -160,7 +183,7 @@ impl Replay {
     }
 
     fn write(&mut self, open: usize, at: Option<usize>, data: &[u8]) -> Result<(), String> {
-        let Open { node, position, append, synced } = self.opens[open];
+        let Open { node, position, append, synced, .. } = self.opens[open];
         let file = self.disk.file(node)?;
         let offset = if append { file.current.len() } else { at.unwrap_or(position) };
         file.change(FileChange::Write { offset, data: data.to_vec() });
@@ -175,6 +198,10 @@ impl Replay {
 
     fn sync(&mut self, index: usize, call: &Call) -> Result<(), String> {
         let Some((open, mark)) = self.begun.remove(&index) else { return Ok(()) };
+        if self.opens[open].left_out {
+            self.left_out_count += 1;
+            return Ok(());
+        }
         match &mut self.disk.nodes[self.opens[open].node] {
             Node::File(file) if call.succeeded() => file.settle(mark),
             Node::File(file) => file.forget(mark),
@@ -206,7 +233,8 @@ impl Replay {
         }
         let append = flags.contains(&"O_APPEND");
         let synced = flags.contains(&"O_SYNC") || flags.contains(&"O_DSYNC");
-        self.opens.push(Open { node, position: 0, append, synced });
+        let left_out = self.left_out.as_ref().is_some_and(|path| place.path.starts_with(path));
+        self.opens.push(Open { node, position: 0, append, synced, left_out });
         self.descriptors.insert(descriptor, self.opens.len() - 1);
         Ok(())
     }
@@ -228,10 +256,14 @@ impl Replay {
         };
         let (parent, from) = self.parent_and_name(&from)?;
         let (other_parent, to) = self.parent_and_name(&to)?;
-        if parent != other_parent {
-            return Err("a rename into another folder is not modelled".to_owned());
+        if parent == other_parent {
+            self.disk.folder(parent)?.change(EntryChange::Rename { from, to });
+            return Ok(());
         }
-        self.disk.folder(parent)?.change(EntryChange::Rename { from, to });
+        // Each folder's part is durable with that folder: in between the file may be in both, or in none.
+        let node = self.disk.find(parent, Path::new(&from)).ok_or("a renamed entry exists")?;
+        self.disk.folder(other_parent)?.change(EntryChange::Add { name: to, node });
+        self.disk.folder(parent)?.change(EntryChange::Remove { name: from });
         Ok(())
     }
 

@@ -1,14 +1,17 @@
-//! Tests of the simulator itself, on records written by hand: what it keeps and what it may lose.
+//! Tests of the simulator itself: what it keeps and what it may lose, on records written by hand; and that a real record in which
+//! a sync is left out is found wanting, whatever data the sync is for.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use super::super::random::Random;
+use super::super::tracer;
 use super::crash::{Style, materialise};
 use super::disk::Disk;
 use super::replay::Replay;
 use super::trace::Trace;
+use super::{Losses, recording};
 
 /// Text as `strace -xx` prints it.
 fn hex(text: &str) -> String {
@@ -161,4 +164,33 @@ fn what_the_model_does_not_know_is_refused() {
         assert!(replay(&[open, unknown]).is_err(), "{unknown} must be refused");
     }
     assert!(replay(&[open, "1 mmap(NULL, 9, PROT_READ, MAP_SHARED, 3, 0) = 0x7f0000000000"]).is_ok());
+}
+
+/// Each of these is a forgetful program.
+#[test]
+fn a_sync_that_is_left_out_is_found() {
+    const STATES_MAX: usize = 150;
+    if !tracer::available("power, planted") {
+        return;
+    }
+    for left_out in [
+        "data/log",
+        "data/rows",
+        "data/posts",
+        "data/comments",
+        "data/comments/tables",
+        "data/FORMAT.tmp",
+        "data/erasing.tmp",
+    ] {
+        let mut random = Random::new(11);
+        let mut losses = Losses::new(recording(), &mut random, STATES_MAX);
+        losses.replay.leave_out_syncs(left_out);
+        losses.run(|_| true);
+        let found = losses.violations.first();
+        let found = found.unwrap_or_else(|| panic!("nobody misses syncs of {left_out}"));
+        println!(
+            "power, planted: without syncs of {left_out}: {}",
+            found.chars().take(300).collect::<String>()
+        );
+    }
 }

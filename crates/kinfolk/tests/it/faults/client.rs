@@ -5,9 +5,6 @@ use ureq::http::Request;
 
 use crate::serve::running::PATIENCE;
 
-/// How many comments a page of a walk has.
-const PAGE: usize = 37;
-
 pub struct Client {
     agent: ureq::Agent,
     base: String,
@@ -23,15 +20,30 @@ pub struct Ask<'a> {
 }
 
 /// A whole answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
     pub body: String,
+    /// Of a write: a position at which it is visible, and whether it changed anything.
+    pub token: Option<String>,
+    pub changed: Option<bool>,
 }
 
 impl Answer {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// The code of a refusal.
+    pub fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl Ask<'_> {
+    /// Reads something, as nobody in particular.
+    pub fn get(path: impl Into<String>) -> Self {
+        Self { method: "GET", path: path.into(), actor: None, header: None, body: None }
     }
 }
 
@@ -60,29 +72,18 @@ impl Client {
             None => self.agent.run(request.body(()).expect("a request of plain texts")),
         };
         let mut answer = answer.ok()?;
+        let header = |name: &str| Some(answer.headers().get(name)?.to_str().ok()?.to_owned());
+        let (token, changed) = (header("Kinfolk-Token"), header("Kinfolk-Changed"));
+        let changed = changed.map(|changed| changed == "true");
         let body = answer.body_mut().with_config().limit(u64::MAX).read_to_string().ok()?;
-        Some(Answer { status: answer.status().as_u16(), body })
+        Some(Answer { status: answer.status().as_u16(), body, token, changed })
     }
 
     /// Reads something that must be there.
     pub fn get(&self, path: &str) -> Result<Value, String> {
-        let ask = Ask { method: "GET", path: path.to_owned(), actor: None, header: None, body: None };
-        match self.send(&ask) {
+        match self.send(&Ask::get(path)) {
             Some(answer) if answer.status == 200 => Ok(answer.json()),
             other => Err(format!("{path}: {other:?}")),
-        }
-    }
-
-    /// A whole list, in pages; the path has the begin of a query.
-    pub fn walk(&self, path: &str) -> Result<Vec<Value>, String> {
-        let (mut all, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = self.get(&format!("{path}&limit={PAGE}{cursor}"))?;
-            all.extend(page["items"].as_array().into_iter().flatten().cloned());
-            match page["next"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => return Ok(all),
-            }
         }
     }
 }

@@ -1,29 +1,23 @@
 //! What a purge leaves: after it and a compaction, no piece of any text that the comment ever had is in any file of the folder,
 //! whatever was killed in between. Texts of others are all still there.
 
-use std::collections::HashSet;
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::client::{Ask, Client};
-use super::{number, require_none, seed, start};
-use crate::faults::random::Random;
+use super::pieces::{self, PIECE, Pieces};
+use super::program::SMALL_SERVER_SETTINGS;
+use super::random::Random;
+use super::{number, require_none, seed};
 use crate::serve::running::Running;
 use crate::support::Sandbox;
 
-/// As long as a piece must be to be recognised: no two texts share one by chance.
-const PIECE: usize = 16;
-/// How often files are read again that change meanwhile.
-const TRIES: usize = 1_000;
 const POST: u64 = 70;
 const AUTHOR: u64 = 1;
-
-type Pieces = HashSet<[u8; PIECE]>;
 
 /// A comment with all its texts.
 struct Secret {
@@ -75,6 +69,14 @@ fn a_server_erases_purged_texts_by_itself() {
     server.end("KILL");
     harness.require_nothing().unwrap();
     assert_eq!(harness.sandbox.json("compact")["erased"], 0);
+}
+
+/// Serves the folder of a sandbox with everything small.
+fn start(sandbox: &Sandbox, more: &str) -> Result<Running, String> {
+    let line = format!("serve --http 127.0.0.1:0 --resp 127.0.0.1:0 --suggest-every 0 {more}");
+    let mut command = sandbox.command(line.split_whitespace());
+    command.envs(SMALL_SERVER_SETTINGS);
+    Running::from_command(command).map_err(|run| format!("it did not start: {run:?}"))
 }
 
 struct Harness {
@@ -170,7 +172,7 @@ impl Harness {
         let ask = Ask { method: "POST", path, actor: Some(AUTHOR), header: None, body: None };
         client.send(&ask).filter(|answer| answer.status == 204).ok_or("it was not purged")?;
         self.purged_texts += secret.texts.len();
-        self.purged.extend(secret.texts.iter().flat_map(|text| text.as_bytes().array_windows().copied()));
+        self.purged.extend(pieces::of(&secret.texts));
         let found = client.get(&format!("/v1/comments/{}", secret.id))?;
         if found["status"] != "purged" || found.get("body").is_some() {
             return Err(format!("a purged comment is shown as {found}"));
@@ -210,13 +212,10 @@ impl Harness {
 
     /// No piece of a purged text is anywhere.
     fn require_nothing(&self) -> Result<(), String> {
-        for (path, content) in files(&self.sandbox.path(""))? {
-            let found = content.array_windows().position(|piece| self.purged.contains::<[u8; PIECE]>(piece));
-            if let Some(at) = found {
-                return Err(format!("{} has a piece of a purged text at {at}", path.display()));
-            }
+        match pieces::find(&self.sandbox.path(""), &self.purged)? {
+            Some(found) => Err(format!("a piece of a purged text is {found}")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What was not purged is all there, also for those who come later, and what is made of the folder has no more than it.
@@ -251,7 +250,7 @@ impl Harness {
 /// Most of every text is in the files. Not all of it: what is compressed leaves out what comes twice.
 fn require_all<'a>(folder: &Path, secrets: impl IntoIterator<Item = &'a Secret>) -> Result<(), String> {
     let mut stored = Pieces::new();
-    for (_, content) in files(folder)? {
+    for (_, content) in pieces::files(folder)? {
         stored.extend(content.array_windows::<PIECE>());
     }
     for text in secrets.into_iter().flat_map(|secret| &secret.texts) {
@@ -262,31 +261,6 @@ fn require_all<'a>(folder: &Path, secrets: impl IntoIterator<Item = &'a Secret>)
                 "only {found} of {all} pieces of a text are in {}: {text}",
                 folder.display()
             ));
-        }
-    }
-    Ok(())
-}
-
-/// All files as they are at one time. A server merges files while they are read: if one goes meanwhile, they are read again.
-fn files(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, String> {
-    for _ in 0..TRIES {
-        let mut all = Vec::new();
-        match read_files(folder, &mut all) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            read => return read.map(|()| all).map_err(|error| format!("{}: {error}", folder.display())),
-        }
-    }
-    Err(format!("the files of {} do not come to rest", folder.display()))
-}
-
-fn read_files(folder: &Path, all: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            read_files(&path, all)?;
-        } else {
-            let content = fs::read(&path)?;
-            all.push((path, content));
         }
     }
     Ok(())
