@@ -75,7 +75,7 @@ struct Losses<'a> {
     place: usize,
     /// The position that each token stands for.
     positions: HashMap<&'a str, usize>,
-    /// The highest position that somebody was told of.
+    /// The highest position that was acknowledged.
     acknowledged: usize,
     syncs: usize,
     all_lost: usize,
