@@ -16,6 +16,7 @@ mod feed_graph;
 mod feed_redis;
 mod feed_run;
 mod follow;
+mod friends;
 mod growth;
 mod histogram;
 mod hot_thread;
@@ -87,6 +88,8 @@ enum Benchmark {
     Start(Options),
     /// List pages of the largest account and of small ones
     Pages(Options),
+    /// Pages of friends of small and large accounts
+    Friends(Options),
     /// Whom users follow in common, and known followers, beside SINTER in Redis
     Overlap(Options),
     /// Suggestions in a request, and what others notice of them
@@ -132,6 +135,7 @@ fn main() -> Result<()> {
         Benchmark::Import(options) => import::run(&options),
         Benchmark::Start(options) => start::run(&options),
         Benchmark::Pages(options) => pages::run(&options),
+        Benchmark::Friends(options) => friends::run(&options),
         Benchmark::Overlap(options) => overlap::run(&options),
         Benchmark::Suggest(options) => suggest::run(&options),
         Benchmark::Everyone(everyone) => everyone.run(),
@@ -153,7 +157,7 @@ fn main() -> Result<()> {
 
 fn all(options: &Options) -> Result<()> {
     let graph = [import::run, check::run, pages::run, follow::run, mixed::run, start::run];
-    let walks = [overlap::run, suggest::run, everyone::run_both];
+    let walks = [friends::run, overlap::run, suggest::run, everyone::run_both];
     let served = [resp::run, rest::run, design::run];
     let served = served.into_iter().filter(|_| !options.in_process);
     let feeds = [feed::run, feed_run::run_default, comments::run_default];

@@ -18,7 +18,7 @@ use crate::options::Options;
 use crate::random::Random;
 use crate::size::Size;
 use crate::survey::{Pair, Survey, Users};
-use crate::{Arguments, Benchmark, check, everyone, feed, follow, mixed, overlap, pages, suggest};
+use crate::{Arguments, Benchmark, check, everyone, feed, follow, friends, mixed, overlap, pages, suggest};
 
 /// Lays out what [`crate::dataset::Dataset::prepare`] would have generated, so that no kinfolk program is needed.
 fn prepared() -> (TempDir, Options) {
@@ -97,6 +97,13 @@ fn mixed_and_pages_measure() {
     assert!(figures(&options, "mixed").contains(&"follow_p50".to_owned()));
     pages::run(&options).unwrap();
     assert!(figures(&options, "pages").contains(&"walk".to_owned()));
+}
+
+#[test]
+fn friends_measure() {
+    let (_folder, options) = prepared();
+    friends::run(&options).unwrap();
+    assert!(figures(&options, "friends").contains(&"mutual_times_small".to_owned()));
 }
 
 #[test]

@@ -185,7 +185,7 @@ impl Threads {
         let purged = self.long_ids.split_off(self.long_ids.len().saturating_sub(PURGES));
         let seconds = runtime()?.block_on(async {
             for &id in &purged {
-                store.withdraw_comment(id, Withdrawal::Purge).await?;
+                store.withdraw_comment(id, Withdrawal::Purge, None).await?;
             }
             let started = Instant::now();
             let erased = store.erase_purged().await?;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use kinfolk_core::feed::NewPost;
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ParentKind,
-    ThreadOrder, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ParentKind, ThreadOrder, Withdrawal,
 };
 use kinfolk_core::{Clock, Id, IdKind, Result, Store, Timestamp};
 use proptest::collection::vec;
@@ -430,8 +430,16 @@ impl Expected {
     }
 
     fn withdraw<S: Store>(&mut self, store: &S, id: CommentId, withdrawal: Withdrawal) -> Verdict {
-        let expected = self.model.withdraw_comment(id, &withdrawal, self.clock.now());
-        let found = block_on(store.withdraw_comment(id, withdrawal));
+        // Of all sorts; what a known one has removed is purged by nobody known.
+        let is_known = |comment: Comment| comment.removed_by.is_some();
+        let by = match &withdrawal {
+            Withdrawal::Delete => None,
+            Withdrawal::Remove(reason) if reason.ends_with('1') => Some(Moderator::Service("key".into())),
+            Withdrawal::Purge if self.model.comment(id).is_some_and(is_known) => None,
+            Withdrawal::Remove(_) | Withdrawal::Purge => Some(Moderator::User(user(self.id_kind, 1))),
+        };
+        let expected = self.model.withdraw_comment(id, (&withdrawal, by.as_ref()), self.clock.now());
+        let found = block_on(store.withdraw_comment(id, withdrawal, by));
         equal(|| format!("withdrawal of {id}"), &comparable(found), &comparable(expected))?;
         self.await_visible(store)?;
         self.look(store, id, self.parent(0))

@@ -2,8 +2,8 @@
 
 use kinfolk_core::feed::Removed;
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
 use kinfolk_core::{Id, Result, Timestamp};
 
@@ -42,11 +42,17 @@ impl ThreadStore for ModelStore {
         self.change(|model, now| model.edit_comment(&edit, now))
     }
 
-    async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
+    async fn withdraw_comment(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<Removed> {
+        let act = (&withdrawal, by.as_ref());
         if let Some(planted) = &self.planted {
-            return self.told(planted.withdraw_comment(&self.model, id, &withdrawal, &*self.clock));
+            return self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock));
         }
-        self.change(|model, now| model.withdraw_comment(id, &withdrawal, now))
+        self.change(|model, now| model.withdraw_comment(id, act, now))
     }
 
     async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use kinfolk_core::feed::{PostState, Removed};
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
+    Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
 use kinfolk_core::{Error, Id, Result, Timestamp};
 
@@ -30,6 +30,7 @@ pub(crate) struct Written {
     pub reply_to: Option<CommentId>,
     pub depth: u8,
     pub status: CommentStatus,
+    pub removed_by: Option<Moderator>,
     /// All that it said, the oldest first: since when, and what. A text is missing where the log did not tell it.
     pub versions: Vec<(Timestamp, Option<Arc<str>>)>,
 }
@@ -65,14 +66,17 @@ impl Threads {
         match told {
             ThreadChange::Written { id, parent, author, reply_to, depth, body } => {
                 let (status, versions) = (CommentStatus::Active, vec![(at, body)]);
-                let written = Written { parent, author, reply_to, depth, status, versions };
+                let written = Written { parent, author, reply_to, depth, status, removed_by: None, versions };
                 self.comments.insert(id, written);
             }
             ThreadChange::Edited { id, body, .. } => {
                 self.comments.entry(id).and_modify(|written| written.versions.push((at, body)));
             }
-            ThreadChange::Withdrawn { id, status, .. } => {
-                self.comments.entry(id).and_modify(|written| written.status = status);
+            ThreadChange::Withdrawn { id, status, by, .. } => {
+                self.comments.entry(id).and_modify(|written| {
+                    written.status = status;
+                    written.removed_by = by.or(written.removed_by.take());
+                });
             }
             ThreadChange::Locked { parent, locked: true } => _ = self.locked.insert(parent),
             ThreadChange::Locked { parent, locked: false } => _ = self.locked.remove(&parent),
@@ -98,6 +102,7 @@ impl Threads {
             status: written.status,
             body: written.text(version),
             reason: self.unlogged.reasons.get(&id).cloned(),
+            removed_by: written.removed_by.clone(),
             reply_count: replies.count() as u64,
             ..self.first(id)?
         })
@@ -118,6 +123,7 @@ impl Threads {
             status: CommentStatus::Active,
             body: written.text(1),
             reason: None,
+            removed_by: None,
             reply_count: 0,
         })
     }
@@ -248,12 +254,12 @@ impl Model {
     pub(crate) fn withdraw_comment(
         &mut self,
         id: CommentId,
-        withdrawal: &Withdrawal,
+        (withdrawal, by): (&Withdrawal, Option<&Moderator>),
         now: Timestamp,
     ) -> Result<Removed> {
         let changed = withdrawal.status() > self.written(id)?.status;
         if changed {
-            self.apply_withdrawal(id, withdrawal, now)?;
+            self.apply_withdrawal(id, (withdrawal, by), now)?;
         }
         Ok(Removed { position: self.position, changed })
     }
@@ -262,12 +268,12 @@ impl Model {
     pub(crate) fn apply_withdrawal(
         &mut self,
         id: CommentId,
-        withdrawal: &Withdrawal,
+        (withdrawal, by): (&Withdrawal, Option<&Moderator>),
         now: Timestamp,
     ) -> Result<()> {
         let &Written { parent, author, .. } = self.written(id)?;
-        let status = withdrawal.status();
-        self.record(now, ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status }));
+        let (status, by) = (withdrawal.status(), by.cloned());
+        self.record(now, ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status, by }));
         if let Withdrawal::Remove(reason) = withdrawal {
             self.threads.unlogged.reasons.insert(id, Arc::clone(reason));
         }
@@ -433,8 +439,8 @@ mod tests {
         assert!(model.lock_thread(ITEM, true, now).unwrap().changed);
         assert!(matches!(write(&mut model, &wish("late", None, None)), Err(Error::ThreadLocked)));
         let remove = Withdrawal::Remove("rude".into());
-        assert!(model.withdraw_comment(id, &remove, now).unwrap().changed);
-        assert!(!model.withdraw_comment(id, &Withdrawal::Delete, now).unwrap().changed);
+        assert!(model.withdraw_comment(id, (&remove, None), now).unwrap().changed);
+        assert!(!model.withdraw_comment(id, (&Withdrawal::Delete, None), now).unwrap().changed);
         let removed = model.comment(id).unwrap();
         assert_eq!((removed.body.as_deref(), removed.reason.as_deref()), (Some("edited"), Some("rude")));
         assert_eq!(model.thread(ITEM, ThreadOrder::Newest, None, 9), [reply.clone(), removed]);
@@ -443,7 +449,7 @@ mod tests {
         let mut replayed = Model::replay(model.changes.clone());
         replayed.threads.unlogged = model.threads.unlogged.clone();
         assert_eq!(replayed, model);
-        model.withdraw_comment(id, &Withdrawal::Purge, now).unwrap();
+        model.withdraw_comment(id, (&Withdrawal::Purge, None), now).unwrap();
         assert!(!format!("{:?}{:?}", model.changes(Position::START, 9), model.comment(id)).contains("top"));
         assert_eq!((model.erase_purged(), model.erase_purged()), (1, 0));
         assert!(!format!("{:?}", model.changes).contains("edited"));

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use kinfolk_core::feed::{NewPost, Removed};
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, Commented, NewComment, Parent, ParentKind,
-    ThreadChange, ThreadOrder, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent,
+    ParentKind, ThreadChange, ThreadOrder, Withdrawal,
 };
 use kinfolk_core::{Error, ErrorCode, Id, IdKind, Position, Result, Store};
 
@@ -79,6 +79,8 @@ struct Known {
     /// How bad the status of a comment is at least.
     statuses: BTreeMap<CommentId, CommentStatus>,
     reasons: BTreeMap<CommentId, Arc<str>>,
+    /// Who withdrew a comment at a position.
+    moderators: BTreeMap<Position, Moderator>,
     /// What each of the twins was answered, by the number of the wish.
     twins: BTreeMap<u64, Vec<std::result::Result<Commented, ErrorCode>>>,
     /// The positions of all changes that were acknowledged.
@@ -213,9 +215,10 @@ impl<S: Store> History<S> {
                 2 | 3 => Withdrawal::Remove(Arc::clone(&reason)),
                 _ => Withdrawal::Purge,
             };
+            let by = (withdrawal != Withdrawal::Delete).then(|| Moderator::Service(Arc::clone(&reason)));
             let status = withdrawal.status();
             let Removed { position, changed } =
-                block_on(self.store.withdraw_comment(id, withdrawal)).unwrap();
+                block_on(self.store.withdraw_comment(id, withdrawal, by.clone())).unwrap();
             block_on(self.store.visible(position)).unwrap();
             self.come_too_late(id);
             let mut known = locked(&self.known);
@@ -225,6 +228,7 @@ impl<S: Store> History<S> {
             if changed {
                 known.positions.push(position);
                 known.statuses.insert(id, status);
+                known.moderators.extend(by.map(|by| (position, by)));
                 if status == CommentStatus::Removed {
                     known.reasons.insert(id, reason);
                 }
@@ -395,6 +399,10 @@ impl<S: Store> History<S> {
         let mut model = Model::default();
         for change in changes {
             audit_change(&model, &change)?;
+            if let ChangeBody::Thread(ThreadChange::Withdrawn { by, .. }) = &change.body {
+                let expected = known.moderators.get(&change.position);
+                equal(|| format!("who withdrew in {change:?}"), &by.as_ref(), &expected)?;
+            }
             model.apply(change);
         }
         model.threads.unlogged.reasons.clone_from(&known.reasons);

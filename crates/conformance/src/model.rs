@@ -177,7 +177,7 @@ impl Model {
     /// Up to `limit` changes after `after`, oldest first.
     pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
         let wanted = self.changes.iter().filter(|change| change.position > after).take(limit);
-        wanted.map(|change| self.threads.told(change)).collect()
+        wanted.map(|change| self.told_of_post(self.threads.told(change))).collect()
     }
 }
 

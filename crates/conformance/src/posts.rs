@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
-use kinfolk_core::graph::{ChangeBody, Edge};
+use kinfolk_core::graph::{Change, ChangeBody, Edge};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
 use crate::model::Model;
@@ -147,6 +147,16 @@ impl Model {
             true => PostState::Deleted { author: post.author },
             false => PostState::Present(post.clone(), *delivery),
         })
+    }
+
+    /// What the log tells of an event now: the payload of a post only while it is there.
+    pub(crate) fn told_of_post(&self, mut change: Change) -> Change {
+        if let ChangeBody::Posted { post, .. } = &mut change.body
+            && self.posts.get(&post.id).is_some_and(|registered| registered.deleted)
+        {
+            post.payload = None;
+        }
+        change
     }
 
     /// Up to `limit` posts of an author, strictly after `after`.

@@ -65,7 +65,7 @@ pub enum Error {
         /// Why it can't be.
         reason: &'static str,
     },
-    /// A text that people write is not one.
+    /// The body or reason is not valid text.
     #[error("{what} {reason}")]
     InvalidBody {
         /// What it was to be.
@@ -154,6 +154,12 @@ pub enum Error {
     #[error("the disk is full, nothing was written: free some space and try again ({detail})")]
     StorageFull {
         /// What the system said.
+        detail: String,
+    },
+    /// The disk has less room than the work needs; it was not begun.
+    #[error("{detail}")]
+    NoRoom {
+        /// How much is needed, how much there is, and what to do.
         detail: String,
     },
     /// A sync or write failed; the store serves reads only until it is opened again.
@@ -248,6 +254,28 @@ pub enum Error {
         /// What would be understood.
         expected: &'static str,
     },
+    /// The client did not send its whole request in time; nothing was done.
+    #[error("the request did not arrive in time; send all of it at once")]
+    RequestTimeout,
+    /// An address that is longer than is allowed.
+    #[error("the address is longer than the {max} bytes that are allowed; ask for less in one request")]
+    UriTooLong {
+        /// The maximum length in bytes.
+        max: usize,
+    },
+    /// Headers that are larger, or more, than is allowed.
+    #[error(
+        "the headers are too large; send at most {max} headers, and {bytes_max} bytes with the request line"
+    )]
+    HeadersTooLarge {
+        /// The maximum number of headers.
+        max: usize,
+        /// The maximum size of the request line and all headers.
+        bytes_max: usize,
+    },
+    /// A version of HTTP that is not served.
+    #[error("this version of HTTP is not supported; use HTTP/1.1")]
+    UnsupportedVersion,
     /// The request took longer than is allowed; whether it had an effect is not known.
     #[error("the request took too long; try again")]
     TimedOut,
@@ -308,6 +336,10 @@ pub enum ErrorCode {
     MethodNotAllowed,
     TooLarge,
     UnsupportedMediaType,
+    RequestTimeout,
+    UriTooLong,
+    HeadersTooLarge,
+    UnsupportedVersion,
     TimedOut,
     WrongKey,
     TransactionAborted,
@@ -324,7 +356,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 43] = {
+const PRESENTATIONS: [Presentation; 47] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -374,6 +406,10 @@ const PRESENTATIONS: [Presentation; 43] = {
         row(ErrorCode::MethodNotAllowed, "method_not_allowed", 405, "ERR", 2),
         row(ErrorCode::TooLarge, "too_large", 413, "ERR", 2),
         row(ErrorCode::UnsupportedMediaType, "unsupported_media_type", 415, "ERR", 2),
+        row(ErrorCode::RequestTimeout, "request_timeout", 408, "ERR", 1),
+        row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
+        row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
+        row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
         row(ErrorCode::TimedOut, "timed_out", 503, "TRYAGAIN", 1),
         row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
         row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
@@ -443,7 +479,7 @@ impl Error {
             Self::NotYetVisible { .. } => ErrorCode::NotYetVisible,
             Self::PositionExpired { .. } => ErrorCode::PositionExpired,
             Self::Overloaded { .. } => ErrorCode::Overloaded,
-            Self::StorageFull { .. } => ErrorCode::StorageFull,
+            Self::StorageFull { .. } | Self::NoRoom { .. } => ErrorCode::StorageFull,
             Self::ReadOnly { .. } => ErrorCode::ReadOnly,
             Self::Corrupt { .. } => ErrorCode::Corrupt,
             Self::InUse { .. } => ErrorCode::InUse,
@@ -461,6 +497,10 @@ impl Error {
             Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
             Self::TooLarge { .. } => ErrorCode::TooLarge,
             Self::UnsupportedMediaType { .. } => ErrorCode::UnsupportedMediaType,
+            Self::RequestTimeout => ErrorCode::RequestTimeout,
+            Self::UriTooLong { .. } => ErrorCode::UriTooLong,
+            Self::HeadersTooLarge { .. } => ErrorCode::HeadersTooLarge,
+            Self::UnsupportedVersion => ErrorCode::UnsupportedVersion,
             Self::TimedOut => ErrorCode::TimedOut,
             Self::WrongKey => ErrorCode::WrongKey,
             Self::TransactionAborted => ErrorCode::TransactionAborted,

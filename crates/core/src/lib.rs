@@ -8,6 +8,7 @@ mod cursor;
 mod error;
 pub mod feed;
 pub mod graph;
+pub mod histogram;
 mod id;
 mod kind;
 mod position;

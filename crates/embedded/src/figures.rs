@@ -50,6 +50,8 @@ pub struct Figures {
     pub reconciled_rows: u64,
     /// Differences that were found by that and repaired.
     pub repaired: u64,
+    /// Rows, or blocks of them, that could not be read for that.
+    pub unreadable: u64,
     /// Walks and large overlaps that are under way.
     pub walks_running: u64,
     /// Those that wait for their turn.
@@ -95,6 +97,7 @@ pub struct Counters {
     sync_nanos: AtomicU64,
     reconciled_rows: AtomicU64,
     repaired: AtomicU64,
+    unreadable: AtomicU64,
 }
 
 impl Counters {
@@ -121,6 +124,16 @@ impl Counters {
         self.repaired.fetch_add(differences as u64, Ordering::Relaxed);
     }
 
+    /// How many differences were ever repaired.
+    pub fn repairs(&self) -> u64 {
+        self.repaired.load(Ordering::Relaxed)
+    }
+
+    /// Rows could not be read to be compared.
+    pub fn unreadable(&self, times: u64) {
+        self.unreadable.fetch_add(times, Ordering::Relaxed);
+    }
+
     /// The counters' part of the figures.
     pub fn figures(&self) -> Figures {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -132,6 +145,7 @@ impl Counters {
             sync_time: Duration::from_nanos(of(&self.sync_nanos)),
             reconciled_rows: of(&self.reconciled_rows),
             repaired: of(&self.repaired),
+            unreadable: of(&self.unreadable),
             ..Figures::default()
         }
     }

@@ -44,13 +44,46 @@ pub fn create_folder(folder: &Path) -> Result<()> {
 /// Replaces a file as a whole: after a crash it has either its old content or the new one.
 pub fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
-    let mut file = File::create(&temporary).during("creating", &temporary)?;
-    file.write_all(content).during("writing", &temporary)?;
-    file.sync_all().during("syncing", &temporary)?;
+    let file = File::create(&temporary).during("creating", &temporary)?;
+    finish_replacing(path, &temporary, file, content)
+}
+
+/// As [`replace_file`], for secrets: at no moment can anybody but the owner read them.
+pub fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
+    let temporary = path.with_extension("tmp");
+    let file = create_private(&temporary).during("creating", &temporary)?;
+    finish_replacing(path, &temporary, file, content)
+}
+
+fn finish_replacing(path: &Path, temporary: &Path, mut file: File, content: &[u8]) -> Result<()> {
+    file.write_all(content).during("writing", temporary)?;
+    file.sync_all().during("syncing", temporary)?;
     drop(file);
-    fs::rename(&temporary, path).during("replacing", path)?;
+    fs::rename(temporary, path).during("replacing", path)?;
     path.parent().map_or(Ok(()), sync_folder)
 }
+
+/// A new file that nobody but its owner can open, from its first moment on and whatever the umask is. One that was left
+/// behind is not taken over: it may be open to others, or be open elsewhere.
+fn create_private(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, OWNER_ONLY);
+    let file = options.open(path)?;
+    // A umask only takes away, but it may take away what the owner needs.
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(OWNER_ONLY))?;
+    Ok(file)
+}
+
+/// Permissions to read and write for the owner, and none for others.
+#[cfg(unix)]
+const OWNER_ONLY: u32 = 0o600;
 
 /// Removes a file that may be missing.
 pub fn remove_file(path: &Path) -> Result<()> {
@@ -119,5 +152,30 @@ mod tests {
         replace_file(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_private_file_is_private_from_its_first_moment_on() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        // Other tests of the process have this umask for a moment, too; it takes nothing away from them.
+        let former = rustix::process::umask(rustix::fs::Mode::empty());
+        let created = create_private(&folder.path().join("private"));
+        rustix::process::umask(former);
+        let length = created.unwrap().metadata().unwrap().len();
+        assert_eq!((mode(&folder.path().join("private")), length), (0o600, 0));
+
+        // Neither what a stopped process has left nor what was there before opens the new one.
+        let (path, temporary) = (folder.path().join("file"), folder.path().join("file.tmp"));
+        for left in [&path, &temporary] {
+            fs::write(left, "left").unwrap();
+            fs::set_permissions(left, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        let mut held = File::open(&temporary).unwrap();
+        replace_private_file(&path, b"secret").unwrap();
+        assert_eq!((mode(&path), fs::read(&path).unwrap()), (0o600, b"secret".to_vec()));
+        assert_eq!(io::read_to_string(&mut held).unwrap(), "left", "it is another file");
     }
 }

@@ -13,8 +13,8 @@
 //!
 //! `base` is the position before the first event of this epoch: 0, or a backup's position after a restore.
 //!
-//! Format 1 has edges only. The first post makes it format 2 and the first comment format 3, which an older Kinfolk refuses
-//! to open: it would take them in the log for damage.
+//! Format 1 has edges only. The first post makes it format 2, the first comment format 3, and the first comment that a known
+//! moderator removed or purged format 4, which an older Kinfolk refuses to open: it would take them in the log for damage.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -23,9 +23,10 @@ use std::path::{Path, PathBuf};
 use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
 
 use crate::files::{self, IoContext};
+use crate::unfinished::Marker;
 
 /// The newest format that this code reads.
-const FORMAT: u32 = Content::Comments as u32;
+const FORMAT: u32 = Content::NEWEST as u32;
 const FORMAT_FILE: &str = "FORMAT";
 const KEYS_FILE: &str = "keys";
 const LOCK_FILE: &str = "LOCK";
@@ -38,12 +39,18 @@ pub enum Content {
     Edges = 1,
     Posts = 2,
     Comments = 3,
+    /// Moderators who removed or purged comments.
+    Moderators = 4,
 }
 
 impl Content {
+    /// The one that has everything.
+    pub const NEWEST: Self = Self::Moderators;
+
     /// The content of that number.
     pub fn from_number(number: u32) -> Option<Self> {
-        [Self::Edges, Self::Posts, Self::Comments].into_iter().find(|&content| content as u32 == number)
+        let all = [Self::Edges, Self::Posts, Self::Comments, Self::Moderators];
+        all.into_iter().find(|&content| content as u32 == number)
     }
 }
 
@@ -67,6 +74,7 @@ pub fn exists(folder: &Path) -> bool {
 
 /// Refuses a folder that already holds something, then makes it.
 pub fn require_vacant(folder: &Path) -> Result<()> {
+    Marker::refuse(folder)?;
     // What a process leaves that was stopped while it made a store.
     let left_behind = |name: &OsStr| name == LOCK_FILE || name == "FORMAT.tmp";
     match fs::read_dir(folder) {
@@ -103,6 +111,7 @@ pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
 
 /// Reads the identity of the store in a folder.
 pub fn read_identity(folder: &Path) -> Result<Identity> {
+    Marker::refuse(folder)?;
     let path = folder.join(FORMAT_FILE);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -190,20 +199,7 @@ fn write_keys(folder: &Path, keys: &Keyring) -> Result<()> {
         lines.extend(key.secret().iter().map(|byte| format!("{byte:02x}")));
         lines.push('\n');
     }
-    let path = folder.join(KEYS_FILE);
-    files::replace_file(&path, files::seal_text(&lines).as_bytes())?;
-    restrict_to_owner(&path)
-}
-
-#[cfg(unix)]
-fn restrict_to_owner(path: &Path) -> Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).during("restricting", path)
-}
-
-#[cfg(not(unix))]
-fn restrict_to_owner(_: &Path) -> Result<()> {
-    Ok(())
+    files::replace_private_file(&folder.join(KEYS_FILE), files::seal_text(&lines).as_bytes())
 }
 
 fn parse_key(line: &str) -> Option<SigningKey> {
@@ -285,6 +281,27 @@ mod tests {
         assert_eq!(ring.keys().count(), KEYS_MAX);
         fs::write(folder.path().join(KEYS_FILE), "kinfolk keys\nnonsense\n").unwrap();
         assert!(matches!(read_keys(folder.path()), Err(Error::Corrupt { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keys_can_be_read_by_their_owner_only_also_when_replacing_them_stops_half_way() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(KEYS_FILE);
+        let ring = read_keys(folder.path()).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        rotate_keys(folder.path(), &ring).unwrap();
+        assert_eq!(mode(&path), 0o600);
+
+        // What is written before it gets its name stays behind where it can't get it.
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("in the way"), "").unwrap();
+        rotate_keys(folder.path(), &ring).unwrap_err();
+        assert_eq!(mode(&path.with_extension("tmp")), 0o600);
     }
 
     #[test]

@@ -4,12 +4,15 @@
 
 mod batch;
 mod bulk;
+mod changes;
 mod checkpoint;
 mod feeds;
 mod figures;
 mod files;
 mod format;
+mod friends;
 mod index;
+mod layers;
 mod log;
 mod made;
 mod maintenance;
@@ -27,22 +30,25 @@ mod settings;
 mod store;
 mod suggestions;
 mod threads;
+mod unfinished;
 mod verify;
 mod visibility;
 mod walkers;
 mod writer;
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
     WriteRequest,
 };
+use kinfolk_core::histogram::Snapshot;
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
@@ -55,18 +61,19 @@ use tokio::sync::{mpsc, oneshot};
 pub use bulk::backup::BackupReport;
 pub use bulk::import::{Import, ImportOptions, ImportReport};
 pub use figures::{Figures, SuggestionRun};
+pub use layers::{LAYER_TARGET, Layer};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
 use crate::feeds::Wanted;
 use crate::format::{Content, Identity};
+use crate::friends::Search;
 use crate::index::Scratch;
-use crate::log::EventBody;
+use crate::layers::WriteTimes;
 use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::{Opened, Store};
-use crate::verify::Difference;
-use crate::writer::{Command, Reply, Request, Writer};
+use crate::writer::{Command, Queued, Reply, Request, Writer};
 
 /// How many requests may wait for the writer before senders wait too.
 const QUEUE_LEN: usize = 8_192;
@@ -203,7 +210,7 @@ impl Embedded {
         drop(store);
         match Arc::try_unwrap(threads) {
             Ok(threads) => threads.end(),
-            Err(_) => Err(Error::Storage { detail: "the store is still in use and stays open".into() }),
+            Err(_) => Err(Error::InUse { detail: "the store is still in use and stays open".into() }),
         }
     }
 
@@ -237,8 +244,8 @@ impl Embedded {
     /// As [`EdgeStore::write`], for callers without an async runtime.
     pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
         let (reply, answer) = oneshot::channel();
-        let request = Command::Request(Request::Write(request, reply));
-        self.commands.blocking_send(request).map_err(|_| Error::Closed)?;
+        let queued = Queued { request: Request::Write(request, reply), at: Instant::now(), times: None };
+        self.commands.blocking_send(Command::Request(queued)).map_err(|_| Error::Closed)?;
         answer.blocking_recv().map_err(|_| Error::Closed)?
     }
 
@@ -251,7 +258,7 @@ impl Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        self.store.rows.list((kind, side, of), after, limit)
+        self.store.layers.rows(|| self.store.rows.list((kind, side, of), after, limit))
     }
 
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
@@ -266,8 +273,14 @@ impl Embedded {
     /// Hands a request to the writer and waits until it is durable and visible, or refused.
     async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.commands.send(Command::Request(request(reply))).await.map_err(|_| Error::Closed)?;
-        answer.await.map_err(|_| Error::Closed)?
+        let (request, at, times) = (request(reply), Instant::now(), WriteTimes::if_traced());
+        let queued = Queued { request, at, times: times.clone() };
+        self.commands.send(Command::Request(queued)).await.map_err(|_| Error::Closed)?;
+        let answered = answer.await.map_err(|_| Error::Closed)?;
+        if let Some(times) = times {
+            times.report(at);
+        }
+        answered
     }
 
     /// As [`Embedded::run_on_writer`], waiting for the outcome.
@@ -331,6 +344,11 @@ impl Embedded {
         }
     }
 
+    /// How long a layer took, since the store was opened.
+    pub fn layer_times(&self, layer: Layer) -> Snapshot {
+        self.store.layers.snapshot(layer)
+    }
+
     /// The newest run that computed suggestions for everyone, if there ever was one.
     pub fn suggestion_run(&self) -> Option<SuggestionRun> {
         let run = self.store.suggested.newest()?;
@@ -339,58 +357,13 @@ impl Embedded {
 
     /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: &ImportOptions) -> Result<Import> {
-        Import::start(self.clone(), options, self.clock.now())
+        Import::start(self.clone(), options)
     }
 
-    /// Compares both lists, the index and the counts with the truth; repairs what differs if asked to. Writes go on;
-    /// what seems to differ is looked at again between two of them.
-    pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
-        /// One repair can uncover another: a list that is right again has another length.
-        const ROUNDS_MAX: usize = 10;
-        self.flush()?;
-        let (mut report, suspected) = self.verify_pass(progress)?;
-        let suspects = suspected.len();
-        let mut real = self.settle(&suspected, repair)?;
-        report.keep(suspects, &real);
-        for _ in 0..ROUNDS_MAX {
-            if !repair || real.is_empty() {
-                return Ok(report);
-            }
-            self.flush()?;
-            let (_, suspected) = self.verify_pass(progress)?;
-            real = self.settle(&suspected, true)?;
-            report.repaired = real.is_empty();
-        }
-        let detail = "some differences could not be repaired; restore from a backup".into();
-        Err(Error::Corrupt { detail })
-    }
-
-    fn verify_pass(&self, progress: &dyn Fn(Progress)) -> Result<(VerifyReport, Vec<Difference>)> {
-        verify::pass((&self.store.rows, &self.store.posts, &self.store.threads), &self.store.index, progress)
-    }
-
-    /// Looks at suspected differences again on the writer's thread, some at a time so that writes don't wait long.
-    fn settle(&self, suspected: &[Difference], repair: bool) -> Result<Vec<Difference>> {
-        const AT_A_TIME: usize = 256;
-        let mut real = Vec::new();
-        for some in suspected.chunks(AT_A_TIME) {
-            let some = some.to_vec();
-            real.extend(self.ask_writer(move |writer| verify::settle(&writer.store, &some, repair))?);
-        }
-        if repair && !real.is_empty() {
-            self.ask_writer(|writer| {
-                writer.store.flush_now()?;
-                let _open = writer.store.snapshot_gate.lock();
-                maintenance::snapshot(&writer.store)
-            })?;
-        }
-        Ok(real)
-    }
-
-    /// Writes a backup of the whole store, as of now, into a new file. Reads and writes go on.
-    pub fn backup(&self, file: &Path, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+    /// Writes a backup of the whole store, as of now, into a stream, as fast as that takes it. Reads and writes go on.
+    pub fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> Result<BackupReport> {
         let snapshot = self.ask_writer(|writer| bulk::backup::Snapshot::take(&writer.store))?;
-        bulk::backup::write(self.store.identity, snapshot, file, progress)
+        bulk::backup::write(self.store.identity, snapshot, out, progress)
     }
 
     /// What a backup holds; all of it is read and its checksums compared, so one that was cut short is noticed.
@@ -398,14 +371,14 @@ impl Embedded {
         bulk::backup::inspect(file)
     }
 
-    /// Makes a store from a backup in a folder that is missing or empty. Its log starts a new epoch.
+    /// Makes a store from a backup, with a new epoch, in a folder that is missing, empty, or left by a stopped restore.
     pub fn restore(
         file: &Path,
         folder: &Path,
         settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::backup::restore(file, folder, settings, progress)
+        bulk::restore::restore(file, folder, settings, progress)
     }
 
     /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how
@@ -455,7 +428,7 @@ impl EdgeStore for Embedded {
     }
 
     async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        Ok(self.store.index.contains_all(kind, edges))
+        Ok(self.store.layers.index(edges.len(), || self.store.index.contains_all(kind, edges)))
     }
 
     async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
@@ -463,10 +436,12 @@ impl EdgeStore for Embedded {
     }
 
     async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        let since = |&edge: &Edge| {
-            if self.follows(kind, edge) { self.store.rows.since(kind, edge) } else { Ok(None) }
-        };
-        edges.iter().map(since).collect()
+        let exist = self.store.index.contains_all(kind, edges);
+        if !exist.contains(&true) {
+            return Ok(vec![None; edges.len()]);
+        }
+        let since = |(&edge, exists)| if exists { self.store.rows.since(kind, edge) } else { Ok(None) };
+        self.store.layers.rows(|| edges.iter().zip(exist).map(since).collect())
     }
 
     async fn list(
@@ -487,7 +462,16 @@ impl EdgeStore for Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        self.store.friends(kind, of, after, limit)
+        let mut search = Search::new(&self.store, (kind, of), after, limit);
+        if self.store.layers.rows(|| search.run_shortly(&self.store))? {
+            return Ok(search.into_page());
+        }
+        let store = Arc::clone(&self.store);
+        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            search.run(&store, is_given_up)?;
+            Ok(search.into_page())
+        };
+        self.store.walkers.run(of, work).await
     }
 
     async fn overlap(
@@ -548,17 +532,19 @@ impl PostStore for Embedded {
     }
 
     async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        ids.iter().map(|&id| self.store.posts.state(id)).collect()
+        self.store.layers.rows(|| ids.iter().map(|&id| self.store.posts.state(id)).collect())
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         /// More than this take longer than a protocol's thread may wait.
         const SHORT_PAGE: usize = 100;
         if limit <= SHORT_PAGE {
-            return self.store.posts.page(author, after, limit);
+            return self.store.layers.rows(|| self.store.posts.page(author, after, limit));
         }
         let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| store.posts.page(author, after, limit);
+        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| {
+            store.layers.rows(|| store.posts.page(author, after, limit))
+        };
         self.store.walkers.run(author, work).await
     }
 }
@@ -570,26 +556,5 @@ impl FeedStore for Embedded {
             feeds::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
         };
         self.store.walkers.run(of, work).await
-    }
-}
-
-impl ChangeLog for Embedded {
-    fn span(&self) -> LogSpan {
-        let trimmed = self.store.log.trimmed();
-        LogSpan { epoch: self.store.identity.epoch, trimmed, newest: self.store.position() }
-    }
-
-    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
-        let events = self.store.log.read(after, self.store.position(), limit)?;
-        let changes = events.into_iter().map(|event| {
-            let text = match &event.body {
-                EventBody::Thread(body) => body.version(),
-                _ => None,
-            };
-            let is_current =
-                text.map_or(Ok(false), |(place, version)| self.store.threads.is_current(place, version))?;
-            Ok(event.into_change(is_current))
-        });
-        changes.collect()
     }
 }

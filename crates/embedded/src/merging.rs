@@ -36,9 +36,7 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
             continue;
         }
         reconciled = Instant::now();
-        if let Err(error) = reconciler.step(reconciled, commands) {
-            tracing::error!(%error, "the lists could not be compared with the edges; it is tried again in a second");
-        }
+        reconciler.step(reconciled, commands);
     }
 }
 

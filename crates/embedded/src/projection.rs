@@ -14,7 +14,7 @@ use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserK
 use crate::files::{self, IoContext};
 use crate::remembered::RememberedKeys;
 use crate::rows::keys::increment;
-use crate::rows::{self, POSITION_KEY, Shared, tree_error};
+use crate::rows::{self, POSITION_KEY, Part, Shared, tree_error};
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct Projection {
@@ -87,6 +87,21 @@ impl Projection {
         let end = Bound::Excluded(before.unwrap_or(&end));
         let rows = self.tree.range::<&[u8], _>((start, end), moment, None);
         rows.map(|row| row.into_inner().map_err(tree_error))
+    }
+
+    /// All rows but the position, as of now or later.
+    pub fn all_rows(&self) -> impl Iterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
+        let rows = self.tree.range::<&[u8], _>(
+            (Bound::Excluded(&POSITION_KEY[..]), Bound::Unbounded),
+            SeqNo::MAX,
+            None,
+        );
+        rows.map(|row| row.into_inner().map_err(tree_error))
+    }
+
+    /// Up to `limit` rows from a key on, past what can't be read.
+    pub fn part(&self, from: &[u8], limit: usize) -> Part {
+        rows::read_part(&self.tree, from, limit)
     }
 
     /// How many bytes of rows are in memory and not sealed.

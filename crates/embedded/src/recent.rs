@@ -184,6 +184,18 @@ impl RecentRange {
         heads.min_by(|a, b| a.0.cmp(&b.0))
     }
 
+    /// Takes all rows that are there now, so that later ones are not met.
+    pub fn freeze(&mut self) {
+        let mut rows = VecDeque::new();
+        while let Some((key, value)) = self.peek() {
+            self.pass(&key);
+            rows.push_back((key, value));
+        }
+        // Any of the places will do: what it has is all that is left.
+        self.cursors.truncate(1);
+        self.cursors.iter_mut().for_each(|cursor| cursor.page = std::mem::take(&mut rows));
+    }
+
     /// Passes over a row in all layers.
     pub fn pass(&mut self, key: &Key) {
         for cursor in &mut self.cursors {
@@ -257,6 +269,25 @@ mod tests {
         assert_eq!(oldest.rows(0).len(), 2);
         recent.drop_sealed(&oldest);
         assert_eq!(recent.sealed(), 1);
+    }
+
+    #[test]
+    fn a_frozen_range_meets_nothing_that_is_put_later() {
+        let recent = Recent::new();
+        let put = |n: u8, value| Recent::put(&recent.active(), 0, b"o", key(&[n]), value);
+        (0..200).for_each(|n| put(n, Some([1; 6])));
+        recent.seal();
+        put(7, None);
+        let mut range = recent.range(0, b"o", Bound::Unbounded, END);
+        range.freeze();
+        put(3, None);
+        put(220, Some([2; 6]));
+        for n in 0..200 {
+            let value = if n == 7 { None } else { Some([1; 6]) };
+            assert_eq!(range.peek(), Some((key(&[n]), value)));
+            range.pass(&key(&[n]));
+        }
+        assert_eq!(range.peek(), None);
     }
 
     #[test]

@@ -1,38 +1,66 @@
-//! Compares both lists and the index with the truth, a few rows a second, all the time, and repairs what has differed
+//! Compares lists, index, posts and comments with the truth, a few rows a second, all the time, and repairs what has differed
 //! for 30 seconds. Writes go on meanwhile, so a difference counts only if it is still there after that time.
 //!
-//! It goes round and round: all pairs, all rows of both lists, all users of the index. A whole round takes as long as
-//! the setting makes it take; `verify` does the same at once, for a store without writes.
+//! It goes round and round: all pairs, all rows of both lists, all users of the index, all posts, all comments. A whole round
+//! takes as long as the setting makes it take; `verify` does the same at once. What can't be read is counted and passed over:
+//! the rest is compared all the same.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
+use kinfolk_core::graph::Side;
+use kinfolk_core::{EdgeKind, Error, Id, Result};
 use tokio::sync::mpsc;
 
-use crate::rows::{FIRST_KEY, Tree};
+use crate::rows::{Part, Row, Tree, first_key};
 use crate::store::Store;
-use crate::verify::{self, Difference};
+use crate::threads::Tallying;
+use crate::verify::{self, Difference, Recount, Settled};
 use crate::writer::Command;
 
 /// How long something must differ before it is repaired.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Longer lists are not counted here: the writer would have to wait for it. `verify` counts them.
-const COUNTED_MAX: u64 = 1_000_000;
 /// How many differences are remembered at a time.
 const SUSPECTS_MAX: usize = 10_000;
-
-/// A row that some projection has or should have.
-type Row = (EdgeKind, Edge, Timestamp);
+/// Lists up to this long are counted when they are met, together with rows that are not on disk yet.
+const COUNTED_AT_ONCE: u64 = 5_000;
+/// Counting is so much cheaper than comparing.
+const COUNTED_PER_COMPARED: usize = 16;
 
 /// Where it is in its round.
 enum Place {
-    /// In a tree, after a key.
+    /// In a tree of rows, at a key.
     Rows(Tree, Vec<u8>),
     /// At a user of the index, by number.
     Users(EdgeKind, u32),
+    /// Among posts, at a key.
+    Posts(Vec<u8>),
+    /// Among comments, at a key.
+    Comments(Vec<u8>),
+}
+
+/// Counts that are counted again, as the writer has begun them.
+enum Recounting {
+    Idle,
+    Begun(std_mpsc::Receiver<Vec<Recount>>),
+    /// All up to a place are counted to the end.
+    Counting(Vec<Recount>, usize),
+}
+
+/// What could not be read in a step.
+struct Unreadable {
+    times: u64,
+    first: Error,
+}
+
+/// What the writer is to do.
+#[derive(Default)]
+struct Work {
+    /// Look at these again, and repair them.
+    overdue: Vec<Difference>,
+    /// Correct these.
+    counted: Vec<Recount>,
 }
 
 /// Goes through everything, again and again.
@@ -42,10 +70,12 @@ pub struct Reconciler {
     place: Place,
     /// The owner whose rows are being counted, and how many there were so far.
     counting: Option<(EdgeKind, Id, u64)>,
-    /// Rows that differed, since when.
-    suspects: BTreeMap<(Edge, EdgeKind, Timestamp), Instant>,
-    /// Users whose followers were not as many as counted, since when.
-    miscounts: BTreeMap<(Id, EdgeKind), Instant>,
+    /// The comments that are being counted.
+    tallying: Tallying,
+    /// What has seemed to differ, since when.
+    suspects: BTreeMap<Difference, Instant>,
+    recounting: Recounting,
+    unreadable: Option<Unreadable>,
 }
 
 impl Reconciler {
@@ -54,258 +84,329 @@ impl Reconciler {
         Self {
             store,
             rows_per_step,
-            place: Place::Rows(Tree::Pairs, FIRST_KEY.to_vec()),
+            place: Place::Rows(Tree::Pairs, first_key()),
             counting: None,
+            tallying: Tallying::default(),
             suspects: BTreeMap::new(),
-            miscounts: BTreeMap::new(),
+            recounting: Recounting::Idle,
+            unreadable: None,
         }
     }
 
-    /// Compares some rows, and has repaired what has differed for long enough.
-    pub fn step(&mut self, now: Instant, commands: &mpsc::WeakSender<Command>) -> Result<()> {
+    /// Compares some rows, and has repaired what has differed for long enough. Never waits for the writer, which may be waiting
+    /// for this thread to merge files.
+    pub fn step(&mut self, now: Instant, commands: &mpsc::WeakSender<Command>) {
         if self.rows_per_step == 0 {
-            return Ok(());
+            return;
         }
-        self.compare_some(now)?;
-        let differences = self.overdue(now)?;
-        if differences.is_empty() {
-            return Ok(());
+        let Work { overdue, counted } = self.work(now);
+        let Some(commands) = commands.upgrade() else { return };
+        // A full queue means a busy writer: what differs will be met again.
+        if !counted.is_empty() {
+            let correct = move |store: &Store| log(verify::correct(store, &counted));
+            let _ = commands.try_send(Command::Run(Box::new(move |writer| correct(&writer.store))));
         }
-        if let Some(commands) = commands.upgrade() {
-            let repair = Command::Run(Box::new(move |writer| repair(&writer.store, &differences)));
-            // A full queue means a busy writer: the difference will be met again.
-            let _ = commands.try_send(repair);
+        if !overdue.is_empty() {
+            let (begun, recounts) = std_mpsc::channel();
+            let repair = Command::Run(Box::new(move |writer| {
+                // It has perhaps ended meanwhile, and the whole process with it.
+                let _ = begun.send(repair(&writer.store, &overdue));
+            }));
+            if commands.try_send(repair).is_ok() && matches!(self.recounting, Recounting::Idle) {
+                self.recounting = Recounting::Begun(recounts);
+            }
         }
-        Ok(())
     }
 
-    fn compare_some(&mut self, now: Instant) -> Result<()> {
-        let start = || Place::Rows(Tree::Pairs, FIRST_KEY.to_vec());
+    fn work(&mut self, now: Instant) -> Work {
+        self.compare_some(now);
+        let counted = self.count_some();
+        let work = Work { overdue: self.overdue(now), counted };
+        if let Some(Unreadable { times, first }) = self.unreadable.take() {
+            self.store.counters.unreadable(times);
+            tracing::error!(
+                times,
+                error = %first,
+                "rows could not be read and were not compared with the truth; restore from a backup"
+            );
+        }
+        work
+    }
+
+    fn compare_some(&mut self, now: Instant) {
+        let start = || Place::Rows(Tree::Pairs, first_key());
         self.place = match std::mem::replace(&mut self.place, start()) {
-            Place::Rows(tree, after) => self.compare_rows(tree, &after, now)?,
-            Place::Users(kind, number) => self.compare_users(kind, number, now)?,
+            Place::Rows(tree, from) => self.compare_rows(tree, &from, now),
+            Place::Users(kind, number) => self.compare_users(kind, number, now),
+            Place::Posts(from) => self.compare_posts(&from, now),
+            Place::Comments(from) => self.compare_comments(&from, now),
         };
-        Ok(())
     }
 
-    fn compare_rows(&mut self, tree: Tree, after: &[u8], now: Instant) -> Result<Place> {
-        let part = self.store.rows.scan_part(tree, after, self.rows_per_step)?;
+    /// The value, unless it could not be read: then that is noted.
+    fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
+        match read {
+            Ok(value) => Some(value),
+            Err(first) => {
+                self.unreadable.get_or_insert(Unreadable { times: 0, first }).times += 1;
+                None
+            }
+        }
+    }
+
+    /// Takes note of what a part could not read; returns whether there was something.
+    fn is_broken(&mut self, part: &mut Part) -> bool {
         self.store.counters.reconciled(part.rows.len());
-        for &row in &part.rows {
-            if differs(&self.store, tree, row)? {
-                self.suspect(row, now);
-            }
-            self.count(tree, row, now)?;
+        match part.unreadable.take() {
+            Some(error) => self.readable::<()>(Err(error)).is_none(),
+            None => false,
         }
-        if part.rows.len() == self.rows_per_step {
-            return Ok(Place::Rows(tree, part.last));
-        }
-        self.finish_count(tree, now)?;
-        Ok(match tree {
-            Tree::Pairs => Place::Rows(Tree::Following, FIRST_KEY.to_vec()),
-            Tree::Following => Place::Rows(Tree::Followers, FIRST_KEY.to_vec()),
-            Tree::Followers => Place::Users(EdgeKind::ALL[0], 0),
-        })
     }
 
-    /// Finds users whom only the index knows: the rows can't tell of them.
-    fn compare_users(&mut self, kind: EdgeKind, first: u32, now: Instant) -> Result<Place> {
-        let users = self.store.index.users_from(kind, first, self.rows_per_step);
-        for &of in &users {
-            let store = Arc::clone(&self.store);
-            let counts = store.index.counts(kind, of);
-            let empty = |side| store.rows.list_rows((kind, side, of), None).next().is_none();
-            if counts.following > 0 && empty(Side::Following) {
-                self.compare_followees(kind, of, now)?;
+    fn compare_rows(&mut self, tree: Tree, from: &[u8], now: Instant) -> Place {
+        let store = Arc::clone(&self.store);
+        let mut part = store.rows.part(tree, from, self.rows_per_step);
+        let is_broken = self.is_broken(&mut part);
+        for row in &part.rows {
+            let compared =
+                store.rows.decode(tree, row).and_then(|row| Ok((row, differences(&store, tree, row)?)));
+            if let Some((row, differences)) = self.readable(compared) {
+                differences.into_iter().for_each(|suspected| self.suspect(suspected, now));
+                self.count(tree, row, now);
             }
-            if counts.followers > 0 && empty(Side::Followers) {
-                self.miscounts.entry((of, kind)).or_insert(now);
+        }
+        if is_broken {
+            // Who knows how many rows were passed over.
+            self.counting = None;
+        }
+        if let Some(next) = part.next {
+            return Place::Rows(tree, next);
+        }
+        self.finish_count(tree, now);
+        match tree {
+            Tree::Pairs => Place::Rows(Tree::Following, first_key()),
+            Tree::Following => Place::Rows(Tree::Followers, first_key()),
+            Tree::Followers => Place::Users(EdgeKind::ALL[0], 0),
+        }
+    }
+
+    /// Finds users that only the index knows: no row leads to them.
+    fn compare_users(&mut self, kind: EdgeKind, first: u32, now: Instant) -> Place {
+        let store = Arc::clone(&self.store);
+        let users = store.index.users_from(kind, first, self.rows_per_step);
+        for &of in &users {
+            let counts = store.index.counts(kind, of);
+            for (side, count) in [(Side::Following, counts.following), (Side::Followers, counts.followers)] {
+                let first = |side| store.rows.list_rows((kind, side, of), None).next().transpose();
+                if count > 0 && self.readable(first(side)) == Some(None) {
+                    match side {
+                        Side::Following => self.compare_followees(kind, of, now),
+                        Side::Followers => self.suspect(follower_count(kind, of), now),
+                    }
+                }
             }
         }
         let next_kind = EdgeKind::ALL.into_iter().find(|&other| other > kind);
-        Ok(match next_kind {
+        match next_kind {
             _ if users.len() == self.rows_per_step => Place::Users(kind, first + users.len() as u32),
             Some(next) => Place::Users(next, 0),
-            None => Place::Rows(Tree::Pairs, FIRST_KEY.to_vec()),
-        })
+            None => Place::Posts(first_key()),
+        }
     }
 
-    fn suspect(&mut self, (kind, edge, since): Row, now: Instant) {
+    fn compare_posts(&mut self, from: &[u8], now: Instant) -> Place {
+        let store = Arc::clone(&self.store);
+        let mut part = store.posts.tree.part(from, self.rows_per_step);
+        self.is_broken(&mut part);
+        for row in &part.rows {
+            let suspected = self.readable(store.posts.examine(row, store.newest_time()));
+            suspected.flatten().into_iter().for_each(|suspected| self.suspect(suspected, now));
+        }
+        part.next.map_or_else(|| Place::Comments(first_key()), Place::Posts)
+    }
+
+    fn compare_comments(&mut self, from: &[u8], now: Instant) -> Place {
+        let store = Arc::clone(&self.store);
+        let mut part = store.threads.tree.part(from, self.rows_per_step);
+        let is_broken = self.is_broken(&mut part);
+        let mut tallying = std::mem::take(&mut self.tallying);
+        let mut suspected = Vec::new();
+        let mut found = |difference| {
+            suspected.push(difference);
+            Ok(())
+        };
+        for row in &part.rows {
+            let examined = store.threads.examine(row, store.newest_time(), &mut tallying, &mut found);
+            self.readable(examined);
+        }
+        if is_broken {
+            tallying = Tallying::default();
+        }
+        if part.next.is_none() {
+            let finished = store.threads.finish_tally(&mut tallying, &mut found);
+            self.readable(finished);
+        }
+        self.tallying = tallying;
+        suspected.into_iter().for_each(|suspected| self.suspect(suspected, now));
+        part.next.map_or_else(|| Place::Rows(Tree::Pairs, first_key()), Place::Comments)
+    }
+
+    fn suspect(&mut self, suspected: Difference, now: Instant) {
         if self.suspects.len() < SUSPECTS_MAX {
-            self.suspects.entry((edge, kind, since)).or_insert(now);
+            self.suspects.entry(suspected).or_insert(now);
         }
     }
 
     /// Counts the rows of each list, which come owner by owner.
-    fn count(&mut self, tree: Tree, (kind, edge, _): Row, now: Instant) -> Result<()> {
+    fn count(&mut self, tree: Tree, (kind, edge, _): Row, now: Instant) {
         let owner = match tree {
-            Tree::Pairs => return Ok(()),
+            Tree::Pairs => return,
             Tree::Following => edge.follower,
             Tree::Followers => edge.followee,
         };
         match &mut self.counting {
             Some((of_kind, of, rows)) if (*of_kind, *of) == (kind, owner) => *rows += 1,
             _ => {
-                self.finish_count(tree, now)?;
+                self.finish_count(tree, now);
                 self.counting = Some((kind, owner, 1));
             }
         }
-        Ok(())
     }
 
     /// A list whose rows on disk are not as many as the index has is looked at more closely, with those in memory.
-    fn finish_count(&mut self, tree: Tree, now: Instant) -> Result<()> {
-        let Some((kind, of, rows)) = self.counting.take() else { return Ok(()) };
+    fn finish_count(&mut self, tree: Tree, now: Instant) {
+        let Some((kind, of, rows)) = self.counting.take() else { return };
         let counts = self.store.index.counts(kind, of);
         if tree == Tree::Following && counts.following != rows {
-            self.compare_followees(kind, of, now)?;
+            self.compare_followees(kind, of, now);
         }
-        let differ = counts.followers != rows && rows.max(counts.followers) <= COUNTED_MAX;
-        if tree == Tree::Followers && differ && self.miscounts.len() < SUSPECTS_MAX {
-            self.miscounts.entry((of, kind)).or_insert(now);
-        }
-        Ok(())
-    }
-
-    /// Suspects edges that the index has and the truth lacks. The other way round, the truth's rows tell.
-    fn compare_followees(&mut self, kind: EdgeKind, follower: Id, now: Instant) -> Result<()> {
-        for followee in self.store.index.followees(kind, follower) {
-            let edge = Edge { follower, followee };
-            if self.store.rows.since(kind, edge)?.is_none() {
-                self.suspect((kind, edge, Timestamp::MIN), now);
+        if tree == Tree::Followers && counts.followers != rows {
+            let list = self.store.rows.list_rows((kind, Side::Followers, of), None);
+            let is_short = rows.max(counts.followers) <= COUNTED_AT_ONCE;
+            let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
+            let counted = counted.and_then(|counted| self.readable(counted));
+            if counted.is_none_or(|count| count != self.store.index.counts(kind, of).followers) {
+                self.suspect(follower_count(kind, of), now);
             }
         }
-        Ok(())
     }
 
-    /// What has differed for long enough and does so now.
-    fn overdue(&mut self, now: Instant) -> Result<Vec<Difference>> {
-        let is_due = |since: &Instant| now.duration_since(*since) >= PATIENCE;
-        let rows = self.suspects.extract_if(.., |_, since| is_due(since));
-        let mut suspected: Vec<Difference> = rows
-            .flat_map(|((edge, kind, since), _)| {
-                let row = |tree| Difference::Row { tree, kind, edge, since, missing: false };
-                let followees = Difference::Followees { kind, follower: edge.follower };
-                [row(Tree::Following), row(Tree::Followers), followees]
-            })
-            .collect();
-        let counts = self.miscounts.extract_if(.., |_, since| is_due(since));
-        suspected.extend(counts.map(|((id, kind), _)| Difference::FollowerCount {
-            kind,
-            id,
-            counted: 0,
-            is: 0,
-        }));
-        let looked = suspected.iter().map(|suspected| verify::look_again(&self.store, suspected));
-        looked.filter_map(Result::transpose).collect()
-    }
-}
-
-/// Whether a projection says something else about a row than the truth: the row was found in `tree`.
-fn differs(store: &Store, tree: Tree, (kind, edge, since): Row) -> Result<bool> {
-    let truth = store.rows.since(kind, edge)?;
-    if tree == Tree::Pairs && truth != Some(since) {
-        // It was removed, or made anew, since it was read.
-        return Ok(false);
-    }
-    let expected = truth == Some(since);
-    for list in [Tree::Following, Tree::Followers] {
-        if store.rows.has(list, (kind, edge, since))? != expected {
-            return Ok(true);
+    fn compare_followees(&mut self, kind: EdgeKind, follower: Id, now: Instant) {
+        let looked = Difference::Followees { kind, follower }.look_again(&self.store);
+        if let Some(Some(suspected)) = self.readable(looked) {
+            self.suspect(suspected, now);
         }
     }
-    Ok(store.index.contains(kind, edge) != truth.is_some())
+
+    /// What has differed for long enough and does so now. Counts come last, and only while no others are counted again: what they
+    /// count is then repaired.
+    fn overdue(&mut self, now: Instant) -> Vec<Difference> {
+        let is_idle = matches!(self.recounting, Recounting::Idle);
+        let due = self.suspects.iter().filter(|&(suspected, &since)| {
+            now.duration_since(since) >= PATIENCE && (is_idle || !suspected.is_count())
+        });
+        let due: Vec<Difference> =
+            due.map(|(suspected, _)| suspected.clone()).take(verify::TOGETHER).collect();
+        let mut overdue = Vec::new();
+        for suspected in due {
+            self.suspects.remove(&suspected);
+            if suspected.is_count() {
+                overdue.push(suspected);
+            } else {
+                let looked = suspected.look_again(&self.store);
+                overdue.extend(self.readable(looked).flatten());
+            }
+        }
+        overdue
+    }
+
+    /// Counts some rows again; returns what is counted to the end.
+    fn count_some(&mut self) -> Vec<Recount> {
+        if let Recounting::Begun(recounts) = &self.recounting {
+            self.recounting = match recounts.try_recv() {
+                Ok(recounts) => Recounting::Counting(recounts, 0),
+                Err(std_mpsc::TryRecvError::Empty) => return Vec::new(),
+                Err(std_mpsc::TryRecvError::Disconnected) => Recounting::Idle,
+            };
+        }
+        let Recounting::Counting(mut recounts, mut at) =
+            std::mem::replace(&mut self.recounting, Recounting::Idle)
+        else {
+            return Vec::new();
+        };
+        let mut left = self.rows_per_step.saturating_mul(COUNTED_PER_COMPARED);
+        while left > 0
+            && let Some(recount) = recounts.get_mut(at)
+        {
+            let counted = recount.count(left);
+            match self.readable(counted) {
+                Some(counted) if counted == left => left = 0,
+                Some(counted) => (left, at) = (left - counted, at + 1),
+                // What can't be counted is not corrected.
+                None => drop(recounts.remove(at)),
+            }
+        }
+        if at < recounts.len() {
+            self.recounting = Recounting::Counting(recounts, at);
+            return Vec::new();
+        }
+        recounts.retain(|recount| recount.difference().is_some());
+        recounts
+    }
 }
 
-/// Repairs what really differs. Runs on the writer's thread, between two batches.
-fn repair(store: &Store, differences: &[Difference]) {
+fn follower_count(kind: EdgeKind, id: Id) -> Difference {
+    Difference::FollowerCount { kind, id, counted: 0, is: 0 }
+}
+
+/// Where projections say something else about a row than the truth: the row was found in `tree`.
+fn differences(store: &Store, found_in: Tree, (kind, edge, since): Row) -> Result<Vec<Difference>> {
+    let truth = store.rows.since(kind, edge)?;
+    if found_in == Tree::Pairs && truth != Some(since) {
+        // It was removed, or made anew, since it was read.
+        return Ok(Vec::new());
+    }
+    let expected = truth == Some(since);
+    let mut differences = Vec::new();
+    for tree in [Tree::Following, Tree::Followers] {
+        if store.rows.has(tree, (kind, edge, since))? != expected {
+            differences.push(Difference::Row { tree, kind, edge, since, missing: expected });
+        }
+    }
+    if store.index.contains(kind, edge) != truth.is_some() {
+        differences.push(Difference::Followees { kind, follower: edge.follower });
+    }
+    Ok(differences)
+}
+
+/// Repairs what really differs, and begins to count what may be counted wrongly. Runs on the writer's thread, between two
+/// batches.
+fn repair(store: &Store, differences: &[Difference]) -> Vec<Recount> {
     match verify::settle(store, differences, true) {
-        Ok(real) if real.is_empty() => {}
-        Ok(real) => {
-            tracing::warn!(repaired = real.len(), "projections differed from the edges and were repaired");
-            store.signal.wake();
+        Ok(Settled { real, recounts }) => {
+            if !real.is_empty() {
+                log(Ok(real.len()));
+                store.signal.wake();
+            }
+            recounts
+        }
+        Err(error) => {
+            log(Err(error));
+            Vec::new()
+        }
+    }
+}
+
+/// Says what was repaired, or why it could not be.
+fn log(repaired: Result<usize>) {
+    match repaired {
+        Ok(0) => {}
+        Ok(repaired) => {
+            tracing::warn!(repaired, "projections differed from the truth and were repaired");
         }
         Err(error) => tracing::error!(%error, "a difference could not be repaired"),
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use kinfolk_core::IdKind;
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
-
-    use super::*;
-    use crate::{Embedded, Settings};
-
-    const FOLLOW: EdgeKind = EdgeKind::Follow;
-
-    fn edge(follower: u64, followee: u64) -> Edge {
-        Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
-    }
-
-    /// A store whose own reconciler sleeps, with 200 edges on disk.
-    fn store() -> (tempfile::TempDir, Embedded) {
-        let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { reconcile_rows: 0, ..Settings::default() };
-        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
-        let follow = |n: u64| EdgeCommand { action: EdgeAction::Follow, edge: edge(n % 10 + 1, n + 100) };
-        let commands = (0..200).map(follow).collect();
-        store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
-        store.compact().unwrap();
-        (folder, store)
-    }
-
-    /// Goes round at each of the times, and tells how much was repaired.
-    fn reconcile(store: &Embedded, seconds: &[u64]) -> usize {
-        const STEPS_OF_A_ROUND: usize = 100;
-        let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
-        let start = Instant::now();
-        let mut found = 0;
-        for &second in seconds {
-            let now = start + Duration::from_secs(second);
-            (0..STEPS_OF_A_ROUND).for_each(|_| reconciler.compare_some(now).unwrap());
-            let differences = reconciler.overdue(now).unwrap();
-            found += differences.len();
-            repair(store.shared(), &differences);
-        }
-        found
-    }
-
-    #[test]
-    fn what_agrees_is_left_alone() {
-        let (_folder, store) = store();
-        assert_eq!(reconcile(&store, &[0, 31, 62]), 0);
-    }
-
-    #[test]
-    fn a_difference_is_repaired_only_after_its_time() {
-        let (_folder, store) = store();
-        let (rows, index) = (&store.shared().rows, &store.shared().index);
-        let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
-        let since = truth[0].1;
-        rows.repair(Tree::Followers, (FOLLOW, truth[7].0, since), false);
-        rows.repair(Tree::Following, (FOLLOW, truth[8].0, since), false);
-        rows.repair(Tree::Followers, (FOLLOW, edge(2, 150), since), true);
-        index.remove(FOLLOW, truth[20].0);
-        index.insert(FOLLOW, edge(77, 100));
-        index.insert(FOLLOW, edge(1, 9_000));
-        index.set_follower_count(FOLLOW, Id::Integer(140), 9);
-        store.compact().unwrap();
-
-        assert_eq!(reconcile(&store, &[0, 29]), 0);
-        assert!(store.verify(false, &|_| {}).unwrap().difference_count > 0);
-        assert!(reconcile(&store, &[0, 31, 62, 93, 124]) >= 6);
-        assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
-    }
-
-    #[test]
-    fn a_difference_that_goes_away_is_forgotten() {
-        let (_folder, store) = store();
-        let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
-        let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
-        let start = Instant::now();
-        reconciler.suspects.insert((truth[3].0, FOLLOW, truth[3].1), start);
-        let differences = reconciler.overdue(start + PATIENCE).unwrap();
-        assert!(differences.is_empty() && reconciler.suspects.is_empty());
-    }
-}
+mod tests;

@@ -1,11 +1,12 @@
 //! Idempotency keys: what stands for one, and how long they are remembered. Older ones count for nothing, and go when the
 //! files that hold them are merged.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::Timestamp;
+use kinfolk_core::{Id, Timestamp};
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
 
 use crate::log::KeyHash;
@@ -34,6 +35,69 @@ impl RememberedKeys {
     /// Whether a key that was used at some time is not remembered any more.
     pub fn is_over(&self, at: Timestamp, now: Timestamp) -> bool {
         u128::from(now.millis().saturating_sub(at.millis())) > self.keep.as_millis()
+    }
+}
+
+/// What a key stands for, and when it was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyUse<I> {
+    pub id: I,
+    pub at: Timestamp,
+}
+
+/// A key of an author, and what it stands for by the log; `None` where the log is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoggedKey<I> {
+    pub author: Id,
+    pub hash: KeyHash,
+    pub logged: Option<KeyUse<I>>,
+}
+
+impl<I: fmt::Display> LoggedKey<I> {
+    /// Says what is wrong with it.
+    pub fn describe(&self, out: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
+        let author = self.author;
+        match &self.logged {
+            Some(logged) => {
+                write!(
+                    out,
+                    "an idempotency key of {author} does not name {what} {} as the log does",
+                    logged.id
+                )
+            }
+            None => write!(out, "an idempotency key of {author} names no {what} of theirs"),
+        }
+    }
+}
+
+/// What is stored under a key.
+#[derive(Clone, Copy, Debug)]
+pub enum StoredKey<I> {
+    Missing,
+    /// It can't be read, or names what is not there or another's.
+    Wrong,
+    Sound(KeyUse<I>),
+}
+
+impl RememberedKeys {
+    /// What should be stored under a key, if that is not what is; `now` is not earlier than any event.
+    pub fn expected<I: Copy + PartialEq>(
+        &self,
+        stored: StoredKey<I>,
+        logged: Option<KeyUse<I>>,
+        now: Timestamp,
+    ) -> Option<Option<KeyUse<I>>> {
+        let Some(logged) = logged else {
+            return matches!(stored, StoredKey::Wrong).then_some(None);
+        };
+        let is_right = match stored {
+            StoredKey::Missing => false,
+            // It is met by itself.
+            StoredKey::Wrong => true,
+            // Once it is not remembered any more, the key may stand for something newer.
+            StoredKey::Sound(stored) => stored == logged || (stored.id != logged.id && stored.at > logged.at),
+        };
+        (!is_right && !self.is_over(logged.at, now)).then_some(Some(logged))
     }
 }
 
@@ -75,6 +139,24 @@ mod tests {
     use crate::projection::Projection;
     use crate::rows::Rows;
     use crate::rows::keys::since_value;
+
+    #[test]
+    fn the_log_decides_what_a_key_stands_for() {
+        let keys = RememberedKeys::new(3, Duration::from_millis(10));
+        let used = |id: u8, at| KeyUse { id, at: Timestamp::from_millis(at) };
+        let expected = |stored, logged| keys.expected(stored, logged, Timestamp::from_millis(20));
+        let logged = used(1, 15);
+        assert_eq!(expected(StoredKey::Sound(logged), Some(logged)), None);
+        assert_eq!(expected(StoredKey::Missing, Some(logged)), Some(Some(logged)));
+        assert_eq!(expected(StoredKey::Sound(used(2, 15)), Some(logged)), Some(Some(logged)));
+        assert_eq!(expected(StoredKey::Sound(used(1, 14)), Some(logged)), Some(Some(logged)));
+        assert_eq!(expected(StoredKey::Sound(used(1, 16)), Some(logged)), Some(Some(logged)));
+        assert_eq!(expected(StoredKey::Sound(used(2, 16)), Some(logged)), None, "it was used again");
+        assert_eq!(expected(StoredKey::Missing, Some(used(1, 9))), None, "it is not remembered any more");
+        assert_eq!(expected(StoredKey::Wrong, None), Some(None));
+        assert_eq!(expected(StoredKey::Sound(used(2, 3)), None), None);
+        assert_eq!(expected(StoredKey::Missing, None), None);
+    }
 
     #[test]
     fn merging_leaves_out_what_is_over() {

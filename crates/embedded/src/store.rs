@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
 use parking_lot::{Mutex, RwLock};
@@ -16,6 +16,7 @@ use crate::figures::Counters;
 use crate::files;
 use crate::format::{self, Content, FolderLock, Identity};
 use crate::index::{self, Index, Scratch, Walk};
+use crate::layers::Layers;
 use crate::log::{self, Event, EventBody, LogReader, LogWriter};
 use crate::made::Made;
 use crate::maintenance::{self, Signal};
@@ -72,6 +73,8 @@ pub struct Store {
     /// A batch could not be applied whole: rows in memory must not be stored.
     half_applied: AtomicBool,
     pub counters: Counters,
+    /// How long what takes.
+    pub layers: Layers,
     /// The newest followees of users who follow many.
     pub newest: Newest,
     /// Home feeds.
@@ -184,6 +187,7 @@ impl Store {
             index_repaired: AtomicBool::new(false),
             half_applied: AtomicBool::new(false),
             counters: Counters::default(),
+            layers: Layers::default(),
             newest: Newest::new(),
             feeds: Feeds::new(identity.ids, &settings, newest),
             suggested: Suggested::open(folder, identity.ids)?,
@@ -230,12 +234,17 @@ impl Store {
         }
     }
 
+    /// What may be in it.
+    pub fn content(&self) -> Content {
+        Content::from_number(self.content.load(Ordering::Acquire)).unwrap_or(Content::NEWEST)
+    }
+
     /// Whether there may be such content.
     pub fn has(&self, content: Content) -> bool {
         self.content.load(Ordering::Acquire) >= content as u32
     }
 
-    /// Makes the store ready for its first post or comment. Called by the writer.
+    /// Makes the store ready for its first post, comment or moderator. Called by the writer.
     pub fn begin(&self, content: Content) -> Result<()> {
         // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
         for (_, tree) in projections(&self.posts, &self.threads) {
@@ -270,6 +279,11 @@ impl Store {
     /// The newest position that every read sees.
     pub fn position(&self) -> Position {
         self.visibility.position()
+    }
+
+    /// No event that is visible is later than this.
+    pub fn newest_time(&self) -> Timestamp {
+        Timestamp::from_millis(self.floor.load(Ordering::Acquire))
     }
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
@@ -363,41 +377,6 @@ impl Store {
         let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
         numbers.sort_unstable();
         Ok(numbers)
-    }
-
-    /// A page of those who follow `of` and are followed back.
-    pub fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        let counts = self.index.counts(kind, of);
-        // Walking the followers costs a row each until the page is full; asking each followee costs a check, and a
-        // row for each friend found. The walk is better only where followers are few beside followees.
-        if counts.followers <= counts.following {
-            let rows = self.rows.list_rows((kind, Side::Followers, of), after);
-            let follows_back = |entry: &Result<ListEntry>| {
-                entry.as_ref().map_or(true, |entry| {
-                    self.index.contains(kind, Edge { follower: of, followee: entry.id })
-                })
-            };
-            return rows.filter(follows_back).take(limit).collect();
-        }
-        let mut friends = Vec::new();
-        for id in self.index.followees(kind, of) {
-            let back = Edge { follower: id, followee: of };
-            if self.index.contains(kind, back)
-                && let Some(since) = self.rows.since(kind, back)?
-            {
-                friends.push(ListKey { since, id });
-            }
-        }
-        friends.retain(|friend| after.is_none_or(|after| *friend > after));
-        friends.sort_unstable();
-        friends.truncate(limit);
-        Ok(friends)
     }
 }
 

@@ -1,32 +1,32 @@
-//! Compares every projection with the truth: both lists, the index and the counts with the pairs.
+//! Compares every projection with the truth, on demand: lists, index and counts with the pairs; posts and comments with their
+//! records; idempotency keys with the log; inboxes with what their contract says.
 //!
-//! Rows are compared by sums of hashes over buckets of users first; only buckets that differ are compared row by row.
-//! So a pass reads each tree once, in order, whatever its size.
+//! Writes go on meanwhile, so that much only seems to differ. It is looked at again between two batches of the writer, some at
+//! a time as it is found: however long a pass takes and whatever is written, no more than that is held.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::hash::BuildHasher;
+mod difference;
+mod edges;
+mod keys;
+mod recount;
+
 use std::sync::atomic::Ordering;
 
-use foldhash::fast::FixedState;
-use kinfolk_core::feed::PostKey;
-use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Result};
 
-use crate::Progress;
-use crate::feeds;
-use crate::index::Index;
-use crate::posts::Posts;
-use crate::rows::{Rows, Tree};
+pub use difference::Difference;
+pub use recount::{Counting, Recount, correct};
+
 use crate::store::Store;
-use crate::threads::{Place, Threads};
+use crate::{Embedded, Progress, feeds, maintenance};
 
-/// How many buckets users are hashed into.
-const BUCKETS: usize = 1 << 16;
-/// How many differences are held at a time; a repair goes round until there are none.
-const DIFFERENCES_MAX: usize = 100_000;
+/// How many differences are looked at together. The writer does nothing else meanwhile.
+pub const TOGETHER: usize = 256;
+/// How many counts wait until the rows that they count are repaired.
+const COUNTS_MAX: usize = 16_384;
 /// How many differences a report spells out.
 const EXAMPLES_MAX: usize = 20;
+/// How many rows are counted before it is seen whether there are more.
+const COUNTED_TOGETHER: usize = 65_536;
 
 /// What a full pass found.
 #[derive(Clone, Debug, Default)]
@@ -43,312 +43,181 @@ pub struct VerifyReport {
     pub repaired: bool,
 }
 
-/// Something that differs from the truth.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Difference {
-    /// A list lacks a row, or has one that it should not have.
-    Row { tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp, missing: bool },
-    /// The index has other followees for a user than the truth.
-    Followees { kind: EdgeKind, follower: Id },
-    /// The index counts another number of followers than there are.
-    FollowerCount { kind: EdgeKind, id: Id, counted: u64, is: u64 },
-    /// The list of an author's posts is not what the post's record says.
-    Post { author: Id, at: PostKey },
-    /// A row about comments is not what their records say.
-    Comment(Place),
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Row { tree, kind, edge, since, missing } => {
-                let list = if *tree == Tree::Following { "following" } else { "followers" };
-                let (follower, followee, kind) = (edge.follower, edge.followee, kind.name());
-                let state = if *missing { "lacks" } else { "has the stray" };
-                write!(out, "the {list} list {state} {kind} edge {follower} to {followee} since {since}")
-            }
-            Self::Followees { kind, follower } => {
-                write!(out, "the index has other {} edges from {follower} than the rows", kind.name())
-            }
-            Self::FollowerCount { kind, id, counted, is } => {
-                write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
-            }
-            Self::Comment(place) => place.fmt(out),
-            Self::Post { author, at } => {
-                write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
-            }
-        }
-    }
-}
-
-/// Sums of row hashes per bucket of users.
-struct Sums(Vec<u64>);
-
-impl Sums {
-    fn new() -> Self {
-        Self(vec![0; BUCKETS])
-    }
-
-    fn add(&mut self, user: Id, edge: Edge, since: Timestamp) {
-        let bucket = bucket(user);
-        self.0[bucket] = self.0[bucket].wrapping_add(FixedState::default().hash_one((edge, since)) | 1);
-    }
-
-    fn differing(&self, other: &Self) -> BTreeSet<usize> {
-        (0..BUCKETS).filter(|&at| self.0[at] != other.0[at]).collect()
-    }
-}
-
-fn bucket(user: Id) -> usize {
-    FixedState::default().hash_one(user) as usize % BUCKETS
-}
-
-/// One pass over all kinds.
-pub struct Pass<'a> {
-    rows: &'a Rows,
-    index: &'a Index,
+/// Takes what seems to differ, and has it looked at again.
+pub struct Suspects<'a> {
+    /// Looks again, and returns what really differs.
+    settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
     progress: &'a dyn Fn(Progress),
+    held: Vec<Difference>,
+    /// Looked at last: a list that was repaired has another length.
+    counts: Vec<Difference>,
     report: VerifyReport,
-    found: Vec<Difference>,
 }
 
-/// Compares everything once.
-pub fn pass(
-    (rows, posts, threads): (&Rows, &Posts, &Threads),
-    index: &Index,
-    progress: &dyn Fn(Progress),
-) -> Result<(VerifyReport, Vec<Difference>)> {
-    let mut pass = Pass { rows, index, progress, report: VerifyReport::default(), found: Vec::new() };
-    for kind in EdgeKind::ALL {
-        pass.kind(kind)?;
+impl<'a> Suspects<'a> {
+    fn new(
+        settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
+        progress: &'a dyn Fn(Progress),
+    ) -> Self {
+        Self { settle, progress, held: Vec::new(), counts: Vec::new(), report: VerifyReport::default() }
     }
-    let suspects = posts.suspects(DIFFERENCES_MAX, &|stage, done| pass.step(stage, done))?;
-    suspects.into_iter().for_each(|(author, at)| pass.note(Difference::Post { author, at }));
-    let suspects = threads.suspects(DIFFERENCES_MAX, &|stage, done| pass.step(stage, done))?;
-    suspects.into_iter().for_each(|place| pass.note(Difference::Comment(place)));
-    Ok((pass.report, pass.found))
-}
 
-impl Pass<'_> {
-    fn kind(&mut self, kind: EdgeKind) -> Result<()> {
-        let (rows, index) = (self.rows, self.index);
-        let paused = rows.pause();
-        let pairs = rows.scan(Tree::Pairs, kind);
-        let following = rows.scan(Tree::Following, kind);
-        let followers = rows.scan(Tree::Followers, kind);
-        drop(paused);
-
-        let (mut truth_by_follower, mut truth_by_followee) = (Sums::new(), Sums::new());
-        let mut edges = 0;
-        let mut group: Option<(Id, Vec<Id>)> = None;
-        for row in pairs {
-            let (edge, since) = row?;
-            edges += 1;
-            self.step("comparing pairs", edges);
-            truth_by_follower.add(edge.follower, edge, since);
-            truth_by_followee.add(edge.followee, edge, since);
-            match &mut group {
-                Some((follower, followees)) if *follower == edge.follower => followees.push(edge.followee),
-                _ => self.compare_followees(kind, group.replace((edge.follower, vec![edge.followee]))),
-            }
+    /// Something seems to differ.
+    pub fn add(&mut self, suspected: Difference) -> Result<()> {
+        if suspected.is_count() {
+            self.counts.push(suspected);
+        } else {
+            self.held.push(suspected);
         }
-        self.compare_followees(kind, group);
-
-        let mut list_by_follower = Sums::new();
-        for (number, row) in (1..).zip(following) {
-            let (edge, since) = row?;
-            self.step("comparing following", number);
-            list_by_follower.add(edge.follower, edge, since);
+        if self.counts.len() == COUNTS_MAX {
+            return self.settle_all();
         }
-        let mut list_by_followee = Sums::new();
-        let mut counted: Option<(Id, u64)> = None;
-        for (number, row) in (1..).zip(followers) {
-            let (edge, since) = row?;
-            self.step("comparing followers", number);
-            list_by_followee.add(edge.followee, edge, since);
-            match &mut counted {
-                Some((followee, count)) if *followee == edge.followee => *count += 1,
-                _ => self.compare_count(kind, counted.replace((edge.followee, 1))),
-            }
+        if self.held.len() == TOGETHER {
+            let held = std::mem::take(&mut self.held);
+            return self.settle(held);
         }
-        self.compare_count(kind, counted);
-
-        self.compare_rows(kind, Tree::Following, &truth_by_follower.differing(&list_by_follower))?;
-        self.compare_rows(kind, Tree::Followers, &truth_by_followee.differing(&list_by_followee))?;
-        self.compare_totals(kind, edges)?;
-        self.report.edges += edges;
-        self.report.users += index.user_count(kind);
         Ok(())
     }
 
-    fn step(&self, stage: &'static str, done: u64) {
+    fn settle(&mut self, suspected: Vec<Difference>) -> Result<()> {
+        if suspected.is_empty() {
+            return Ok(());
+        }
+        let real = (self.settle)(suspected)?;
+        self.report.difference_count += real.len() as u64;
+        let examples = &mut self.report.differences;
+        examples.extend(real.iter().take(EXAMPLES_MAX - examples.len()).map(ToString::to_string));
+        Ok(())
+    }
+
+    fn settle_all(&mut self) -> Result<()> {
+        let (held, mut counts) = (std::mem::take(&mut self.held), std::mem::take(&mut self.counts));
+        self.settle(held)?;
+        while !counts.is_empty() {
+            let rest = counts.split_off(counts.len().min(TOGETHER));
+            self.settle(std::mem::replace(&mut counts, rest))?;
+        }
+        Ok(())
+    }
+
+    /// Says from time to time how far a stage has come.
+    pub fn step(&self, stage: &'static str, done: u64) {
         if done.is_multiple_of(1 << 16) {
             (self.progress)(Progress { stage, done, total: None });
         }
     }
 
-    fn note(&mut self, difference: Difference) {
-        self.report.difference_count += 1;
-        if self.found.len() < DIFFERENCES_MAX {
-            self.found.push(difference);
-        }
-    }
-
-    fn compare_followees(&mut self, kind: EdgeKind, group: Option<(Id, Vec<Id>)>) {
-        if let Some((follower, followees)) = group
-            && self.index.followees(kind, follower) != followees
-        {
-            self.note(Difference::Followees { kind, follower });
-        }
-    }
-
-    fn compare_count(&mut self, kind: EdgeKind, group: Option<(Id, u64)>) {
-        if let Some((id, is)) = group {
-            let counted = self.index.counts(kind, id).followers;
-            if counted != is {
-                self.note(Difference::FollowerCount { kind, id, counted, is });
-            }
-        }
-    }
-
-    /// Compares a list with the truth row by row, for the users in some buckets.
-    fn compare_rows(&mut self, kind: EdgeKind, tree: Tree, buckets: &BTreeSet<usize>) -> Result<()> {
-        if buckets.is_empty() {
-            return Ok(());
-        }
-        let owner = |edge: Edge| if tree == Tree::Following { edge.follower } else { edge.followee };
-        let collect = |from: Tree| -> Result<BTreeSet<(Edge, Timestamp)>> {
-            let in_question = |row: &Result<(Edge, Timestamp)>| {
-                row.as_ref().map_or(true, |&(edge, _)| buckets.contains(&bucket(owner(edge))))
-            };
-            self.rows.scan(from, kind).filter(in_question).collect()
-        };
-        let (truth, list) = (collect(Tree::Pairs)?, collect(tree)?);
-        for &(edge, since) in truth.difference(&list) {
-            self.note(Difference::Row { tree, kind, edge, since, missing: true });
-        }
-        for &(edge, since) in list.difference(&truth) {
-            self.note(Difference::Row { tree, kind, edge, since, missing: false });
-        }
-        Ok(())
-    }
-
-    /// Finds users whom only the index knows: the passes over rows can't meet them.
-    fn compare_totals(&mut self, kind: EdgeKind, edges: u64) -> Result<()> {
-        let (mut following, mut followers) = (0, 0);
-        self.index.visit(kind, &mut |_, counts| {
-            following += counts.following;
-            followers += counts.followers;
-        });
-        if following == edges && followers == edges {
-            return Ok(());
-        }
-        let mut truth: BTreeMap<Id, (bool, u64)> = BTreeMap::new();
-        for row in self.rows.scan(Tree::Pairs, kind) {
-            let (edge, _) = row?;
-            truth.entry(edge.follower).or_default().0 = true;
-            truth.entry(edge.followee).or_default().1 += 1;
-        }
-        let mut only_indexed = Vec::new();
-        self.index.visit(kind, &mut |id, counts| {
-            let (follows, is) = truth.get(&id).copied().unwrap_or_default();
-            if counts.following > 0 && !follows {
-                only_indexed.push(Difference::Followees { kind, follower: id });
-            }
-            if counts.followers > 0 && is == 0 {
-                only_indexed.push(Difference::FollowerCount { kind, id, counted: counts.followers, is });
-            }
-        });
-        only_indexed.into_iter().for_each(|difference| self.note(difference));
-        Ok(())
+    fn finish(mut self) -> Result<VerifyReport> {
+        self.settle_all()?;
+        Ok(self.report)
     }
 }
 
+impl Embedded {
+    /// Compares all that is derived with the truth; repairs what differs if asked to. Writes go on; what seems to differ is
+    /// looked at again between two of them.
+    pub fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        /// One repair can uncover another: a list that is right again has another length.
+        const ROUNDS_MAX: usize = 10;
+        let mut report = self.verify_once(repair, progress)?;
+        if !repair || report.difference_count == 0 {
+            return Ok(report);
+        }
+        for _ in 0..ROUNDS_MAX {
+            if self.verify_once(true, progress)?.difference_count == 0 {
+                report.repaired = true;
+                return Ok(report);
+            }
+        }
+        let detail = "some differences could not be repaired; restore from a backup".into();
+        Err(Error::Corrupt { detail })
+    }
+
+    fn verify_once(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.flush()?;
+        let settle = |suspected| self.settle(suspected, repair);
+        let mut suspects = Suspects::new(&settle, progress);
+        let store = &**self.shared();
+        for kind in EdgeKind::ALL {
+            edges::compare(store, kind, &mut suspects)?;
+        }
+        store.posts.compare(store.newest_time(), &mut suspects)?;
+        store.threads.compare(store.newest_time(), &mut suspects)?;
+        keys::compare(store, &mut suspects)?;
+        feeds::compare(store, &mut suspects)?;
+        let report = suspects.finish()?;
+        if repair && report.difference_count > 0 {
+            // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
+            self.ask_writer(|writer| {
+                writer.store.flush_now()?;
+                let _open = writer.store.snapshot_gate.lock();
+                maintenance::snapshot(&writer.store)
+            })?;
+        }
+        Ok(report)
+    }
+
+    /// Looks again at what seems to differ, and repairs it if asked to. Returns what really differs.
+    fn settle(&self, suspected: Vec<Difference>, repair: bool) -> Result<Vec<Difference>> {
+        let settled = self.ask_writer(move |writer| settle(&writer.store, &suspected, repair))?;
+        let Settled { mut real, mut recounts } = settled;
+        for recount in &mut recounts {
+            while recount.count(COUNTED_TOGETHER)? == COUNTED_TOGETHER {}
+        }
+        real.extend(recounts.iter().filter_map(Recount::difference));
+        if repair && recounts.iter().any(|recount| recount.difference().is_some()) {
+            self.ask_writer(move |writer| correct(&writer.store, &recounts))?;
+        }
+        Ok(real)
+    }
+}
+
+/// What was looked at again.
+pub struct Settled {
+    /// What really differs.
+    pub real: Vec<Difference>,
+    /// Counts of which only counting can tell.
+    pub recounts: Vec<Recount>,
+}
+
 /// Looks again at what seemed to differ, and repairs it if asked to. Runs on the writer's thread, where nothing changes
-/// meanwhile: a write in the middle of a pass can look like a difference. Returns what really differs.
-pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Vec<Difference>> {
+/// meanwhile: a write in the middle of a pass can look like a difference.
+pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Settled> {
     let mut real = Vec::new();
     for difference in suspected {
-        let Some(difference) = look_again(store, difference)? else { continue };
+        let Some(difference) = difference.look_again(store)? else { continue };
         if repair {
-            mend(store, &difference)?;
+            difference.mend(store)?;
         }
         real.push(difference);
     }
     if repair && !real.is_empty() {
-        // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
-        store.index_repaired.store(true, Ordering::Release);
-        // Inboxes were filled from what was wrong.
-        feeds::forget_all(store)?;
-        store.counters.repaired(real.len());
+        repaired(store, real.len());
+        if real.iter().any(|difference| !matches!(difference, Difference::Inbox(_))) {
+            // They were filled from what was wrong.
+            feeds::forget_all(store)?;
+        }
     }
-    Ok(real)
+    // What these count is repaired by now.
+    let begun = suspected.iter().filter_map(|suspected| Recount::begin(store, suspected).transpose());
+    Ok(Settled { real, recounts: begun.collect::<Result<_>>()? })
 }
 
-/// The difference as it is now, if there is one.
-pub fn look_again(store: &Store, suspected: &Difference) -> Result<Option<Difference>> {
-    let (rows, index) = (&store.rows, &store.index);
-    let found = match *suspected {
-        Difference::Row { tree, kind, edge, since, .. } => {
-            let expected = rows.since(kind, edge)? == Some(since);
-            let differs = rows.has(tree, (kind, edge, since))? != expected;
-            differs.then_some(Difference::Row { tree, kind, edge, since, missing: expected })
-        }
-        Difference::Followees { kind, follower } => {
-            let truth: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
-            (index.followees(kind, follower) != truth).then_some(Difference::Followees { kind, follower })
-        }
-        Difference::FollowerCount { kind, id, .. } => {
-            let list = rows.list_rows((kind, Side::Followers, id), None);
-            let is = list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1))?;
-            let counted = index.counts(kind, id).followers;
-            (counted != is).then_some(Difference::FollowerCount { kind, id, counted, is })
-        }
-        Difference::Comment(place) => store.threads.difference(place)?.map(|_| Difference::Comment(place)),
-        Difference::Post { author, at } => {
-            store.posts.difference((author, at))?.map(|_| Difference::Post { author, at })
-        }
-    };
-    Ok(found)
-}
-
-/// Brings what differs back to the truth.
-fn mend(store: &Store, difference: &Difference) -> Result<()> {
-    match *difference {
-        Difference::Row { tree, kind, edge, since, missing } => {
-            store.rows.repair(tree, (kind, edge, since), missing);
-            store.newest.changed(edge.follower);
-        }
-        Difference::Followees { kind, follower } => {
-            let followees: Vec<Id> = store.rows.followees(kind, follower).collect::<Result<_>>()?;
-            store.index.replace_followees(kind, follower, &followees);
-            // Those who have a number only now were left out of what is kept.
-            store.newest.changed(follower);
-        }
-        Difference::FollowerCount { kind, id, is, .. } => {
-            store.index.set_follower_count(kind, id, u32::try_from(is).unwrap_or(u32::MAX));
-        }
-        Difference::Comment(place) => store.threads.mend(place)?,
-        Difference::Post { author, at } => store.posts.mend((author, at))?,
-    }
-    Ok(())
-}
-
-impl VerifyReport {
-    /// Counts only what really differs of what a pass suspected.
-    pub(crate) fn keep(&mut self, suspected: usize, real: &[Difference]) {
-        self.difference_count -= (suspected - real.len()) as u64;
-        self.differences = real.iter().take(EXAMPLES_MAX).map(ToString::to_string).collect();
-    }
+/// Notes that differences were repaired. The log does not tell of it: repairs last once they are in flushed rows and in a
+/// snapshot.
+fn repaired(store: &Store, differences: usize) {
+    store.index_repaired.store(true, Ordering::Release);
+    store.counters.repaired(differences);
 }
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::IdKind;
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_core::{Id, IdKind};
 
     use super::*;
-    use crate::{Embedded, Settings};
+    use crate::Settings;
+    use crate::rows::Tree;
 
     const FOLLOW: EdgeKind = EdgeKind::Follow;
 
@@ -389,5 +258,30 @@ mod tests {
         let store = Embedded::open(folder.path(), Settings::default()).unwrap();
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         assert_eq!(store.edge_count(FOLLOW), 200);
+    }
+
+    /// However much seems to differ, no more is held than is looked at together; counts come after what they count.
+    #[test]
+    fn suspects_are_looked_at_some_at_a_time() {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let settle = |suspected: Vec<Difference>| {
+            assert!(suspected.len() <= TOGETHER);
+            seen.borrow_mut().extend(suspected.iter().map(Difference::is_count));
+            Ok(suspected.into_iter().skip(1).collect())
+        };
+        let mut suspects = Suspects::new(&settle, &|_| {});
+        let id = Id::Integer(1);
+        for _ in 0..20_000 {
+            suspects.add(Difference::Followees { kind: FOLLOW, follower: id }).unwrap();
+            suspects.add(Difference::FollowerCount { kind: FOLLOW, id, counted: 0, is: 0 }).unwrap();
+            assert!(suspects.held.len() < TOGETHER && suspects.counts.len() < COUNTS_MAX);
+        }
+        let report = suspects.finish().unwrap();
+        let looked = seen.into_inner();
+        assert_eq!(looked.len(), 40_000);
+        assert!(looked.last() == Some(&true) && !looked[..10_000].contains(&true));
+        let chunks = looked.chunk_by(|one, next| one == next).map(|run| run.len().div_ceil(TOGETHER));
+        assert!(report.difference_count >= 40_000 - 2 * chunks.sum::<usize>() as u64);
+        assert_eq!(report.differences.len(), EXAMPLES_MAX);
     }
 }

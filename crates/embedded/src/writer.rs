@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::feed::{NewPost, Posted, Removed};
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::thread::{CommentEdit, CommentId, Commented, NewComment, Parent, Withdrawal};
+use kinfolk_core::thread::{CommentEdit, CommentId, Commented, Moderator, NewComment, Parent, Withdrawal};
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::batch::{Batch, Decided, Pending};
 use crate::format::Content;
+use crate::layers::{Layer, SyncTime, WriteTimes};
 use crate::log::{Event, EventBody, FrameBuilder, LogWriter};
 use crate::made::Made;
 use crate::store::Store;
@@ -31,9 +32,18 @@ const RUNS_MAX: usize = 40;
 /// What the writer is asked to do.
 pub enum Command {
     /// Decide a request and answer once it is durable and visible.
-    Request(Request),
+    Request(Queued),
     /// Run something between two batches, alone.
     Run(Box<dyn FnOnce(&mut Writer) + Send>),
+}
+
+/// A request that waits for the writer.
+pub struct Queued {
+    pub request: Request,
+    /// Since when it waits.
+    pub at: Instant,
+    /// Where to note what happens when, if somebody wants to know.
+    pub times: Option<Arc<WriteTimes>>,
 }
 
 /// Where an answer goes.
@@ -51,8 +61,8 @@ pub enum Request {
     Comment(Box<NewComment>, Reply<Commented>),
     /// Edit a comment.
     EditComment(Box<CommentEdit>, Reply<Commented>),
-    /// Take a comment back.
-    WithdrawComment(Box<(CommentId, Withdrawal)>, Reply<Removed>),
+    /// Take a comment back, and record the moderator if there is one.
+    WithdrawComment(Box<(CommentId, Withdrawal, Option<Moderator>)>, Reply<Removed>),
     /// Lock a thread, or unlock it.
     LockThread(Parent, bool, Reply<Removed>),
 }
@@ -85,8 +95,8 @@ impl Request {
                 Answer::Commented(reply, batch.edit_comment(*edit).map(Box::new))
             }
             Self::WithdrawComment(wish, reply) => {
-                let (id, withdrawal) = *wish;
-                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal))
+                let (id, withdrawal, by) = *wish;
+                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal, by))
             }
             Self::LockThread(parent, locked, reply) => {
                 Answer::Removed(reply, batch.lock_thread(parent, locked))
@@ -155,6 +165,8 @@ pub struct Writer {
 struct Logged {
     decided: Decided,
     answers: Vec<Answer>,
+    /// Of those of its requests that are traced.
+    times: Vec<Arc<WriteTimes>>,
 }
 
 impl Writer {
@@ -175,9 +187,9 @@ impl Writer {
             let (mut writes, mut commands) = (Vec::new(), 0);
             for command in waiting.drain(..) {
                 match command {
-                    Command::Request(request) => {
-                        commands += request.weight();
-                        writes.push(request);
+                    Command::Request(queued) => {
+                        commands += queued.request.weight();
+                        writes.push(queued);
                         if commands >= BATCH_COMMANDS_MAX {
                             self.commit(std::mem::take(&mut writes));
                             self.settle();
@@ -220,27 +232,28 @@ impl Writer {
     }
 
     /// Decides requests and brings what they change into the log. They are answered later.
-    fn commit(&mut self, requests: Vec<Request>) {
+    fn commit(&mut self, requests: Vec<Queued>) {
         if requests.is_empty() {
             return;
         }
+        let times = self.note_taken(&requests);
         if let Some(reason) = self.log.failure() {
             // Not even "nothing to change" is known any more: what failed may be found in the log by the next start.
             let reason = reason.to_owned();
             requests
                 .into_iter()
-                .for_each(|request| request.refuse(Error::ReadOnly { reason: reason.clone() }));
+                .for_each(|queued| queued.request.refuse(Error::ReadOnly { reason: reason.clone() }));
             return;
         }
         let earlier = self.logged.as_ref().map(|logged| &logged.decided);
         let pending = (std::mem::take(&mut self.spare), &mut self.made);
-        let times = (self.clock.now(), self.floor);
-        let mut batch = Batch::new(&self.store, earlier, pending, self.log.next(), times);
+        let clocks = (self.clock.now(), self.floor);
+        let mut batch = Batch::new(&self.store, earlier, pending, self.log.next(), clocks);
         batch.events.reserve(requests.len());
-        let answers = requests.into_iter().map(|request| request.decide(&mut batch)).collect();
+        let answers = requests.into_iter().map(|queued| queued.request.decide(&mut batch)).collect();
         let (decided, floor) = batch.finish();
         let written = self.write(&decided.events, floor);
-        let batch = Logged { decided, answers };
+        let batch = Logged { decided, answers, times };
         if let Err(error) = written {
             return self.refuse(batch, &error);
         }
@@ -251,6 +264,16 @@ impl Writer {
         self.logged = Some(batch);
     }
 
+    /// Counts how long requests have waited; returns where those that are traced note more.
+    fn note_taken(&self, requests: &[Queued]) -> Vec<Arc<WriteTimes>> {
+        let taken = Instant::now();
+        for queued in requests {
+            self.store.layers.observe(Layer::WriterQueue, taken - queued.at);
+        }
+        let traced = requests.iter().filter_map(|queued| queued.times.clone());
+        traced.inspect(|times| times.taken(taken)).collect()
+    }
+
     /// Makes the logged batch durable, if there is one.
     fn finish_sync(&mut self) {
         let Some(logged) = self.logged.take_if(|logged| !logged.decided.events.is_empty()) else { return };
@@ -258,7 +281,12 @@ impl Writer {
         let synced = self.log.finish_sync();
         self.store.counters.synced(started.elapsed());
         match synced {
-            Ok(()) => self.logged = Some(logged),
+            Ok(took) => {
+                self.store.layers.observe(Layer::LogSync, took);
+                let sync = SyncTime { at: Instant::now(), took };
+                logged.times.iter().for_each(|times| times.synced(sync));
+                self.logged = Some(logged);
+            }
             Err(error) => {
                 let error = Error::from(error);
                 self.store.fail(&error.to_string());
@@ -269,13 +297,13 @@ impl Writer {
 
     /// Makes the logged batch, which is durable, visible, and answers its requests.
     fn publish(&mut self) {
-        let Some(Logged { decided: Decided { events, pending }, answers }) = self.logged.take() else {
+        let Some(Logged { decided: Decided { events, pending }, answers, times }) = self.logged.take() else {
             return;
         };
         if let Err(error) = self.store.publish(&events) {
             // It is in the log: the next start applies it.
             let error = self.refuse_from_now_on(&error.to_string());
-            return self.refuse(Logged { decided: Decided { events, pending }, answers }, &error);
+            return self.refuse(Logged { decided: Decided { events, pending }, answers, times }, &error);
         }
         self.store.seal_if_large();
         self.store.counters.batch(answers.len(), events.len());
@@ -305,12 +333,13 @@ impl Writer {
             return Ok(());
         }
         // Asked for each batch, most of which are of edges: a store that has everything is not asked more.
-        let content = |event: &Event| match event.body {
+        let content = |event: &Event| match &event.body {
             EventBody::Posted(_) => Content::Posts,
+            EventBody::Thread(event) if event.has_moderator() => Content::Moderators,
             EventBody::Thread(_) => Content::Comments,
             _ => Content::Edges,
         };
-        if !self.store.has(Content::Comments)
+        if !self.store.has(Content::NEWEST)
             && let Some(content) =
                 events.iter().map(content).max().filter(|&content| !self.store.has(content))
         {
@@ -340,11 +369,13 @@ impl Writer {
     /// Makes events durable. Making them visible is the caller's next step. For work between two batches.
     pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
         self.write(events, floor)?;
-        self.log.finish_sync().map_err(|error| {
+        let took = self.log.finish_sync().map_err(|error| {
             let error = Error::from(error);
             self.store.fail(&error.to_string());
             error
-        })
+        })?;
+        self.store.layers.observe(Layer::LogSync, took);
+        Ok(())
     }
 
     /// Whether rows come in faster than they can be written to disk.

@@ -8,6 +8,8 @@ use kinfolk_core::thread::Parent;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use crate::serve::StopSignal;
+
 /// How a command ended that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -15,6 +17,8 @@ pub enum Outcome {
     Done,
     /// The answer is no, or the work found something wrong.
     No,
+    /// A signal has ended the work half-way.
+    Interrupted(StopSignal),
 }
 
 impl From<Outcome> for ExitCode {
@@ -22,6 +26,7 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Done => Self::SUCCESS,
             Outcome::No => Self::from(1),
+            Outcome::Interrupted(signal) => Self::from(signal.exit_status()),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! What every command is given: the configuration, where to work and how to answer. Made once from the arguments.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use kinfolk_core::graph::GraphSettings;
 use kinfolk_embedded::Settings;
 
@@ -12,9 +11,7 @@ use crate::failure::UsageError;
 use crate::place::{Folder, Place, ServerAddress};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
-
-/// The variable with the credential for a server.
-const CREDENTIAL: &str = "KINFOLK_API_KEY";
+use crate::standard_output::StandardOutput;
 
 /// The settings that hold for every command.
 #[derive(Debug)]
@@ -86,8 +83,8 @@ impl Context {
     }
 
     /// Buffered standard output.
-    pub fn stdout(&self) -> BufWriter<StdoutLock<'static>> {
-        BufWriter::with_capacity(64 << 10, io::stdout().lock())
+    pub fn stdout(&self) -> BufWriter<StandardOutput> {
+        BufWriter::with_capacity(64 << 10, StandardOutput::new())
     }
 }
 
@@ -103,21 +100,5 @@ fn place(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Resul
     if names_folder && !matches!(url, Origin::Flag(_)) {
         return Ok(Place::Folder(Box::new(folder.clone())));
     }
-    let client = &configuration.client;
-    Ok(Place::Server(ServerAddress {
-        url: client.url.clone(),
-        credential: credential(client.api_key_file.as_deref())?,
-        ca_file: client.ca_file.clone(),
-    }))
-}
-
-fn credential(file: Option<&Path>) -> Result<Option<String>> {
-    let text = match file {
-        Some(path) => Some(
-            std::fs::read_to_string(path)
-                .with_context(|| format!("could not read the API key from {}", path.display()))?,
-        ),
-        None => std::env::var(CREDENTIAL).ok(),
-    };
-    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+    Ok(Place::Server(ServerAddress::new(&configuration.client, texts)?))
 }

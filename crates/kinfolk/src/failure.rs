@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use crate::answer::harmless;
+
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
@@ -90,7 +92,8 @@ fn usage_line(rendered: &str) -> String {
 }
 
 fn print_line(message: &str) {
-    let message = message.replace(['\n', '\r'], " ");
+    // A server's message may quote what somebody else has written.
+    let message: String = message.replace('\r', " ").chars().map(harmless).collect();
     // Nothing can be done when stderr is closed.
     let _ = writeln!(io::stderr(), "kinfolk: {message}");
 }

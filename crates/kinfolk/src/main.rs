@@ -6,11 +6,14 @@ mod bulk;
 mod commands;
 mod context;
 mod failure;
+mod interrupt;
 mod output;
 mod place;
 mod progress;
+mod room;
 mod serve;
 mod settings;
+mod standard_output;
 
 use std::process::ExitCode;
 

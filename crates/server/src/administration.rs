@@ -10,6 +10,12 @@ pub trait Administration: Send + Sync + 'static {
     /// The state of the store, for metrics. Cheap: it is asked at every scrape.
     fn figures(&self) -> Vec<Figure>;
 
+    /// How long the layers of the store took so far, for metrics; none if it does not measure them. As cheap as
+    /// [`Administration::figures`].
+    fn layers(&self) -> Vec<LayerTimes> {
+        Vec::new()
+    }
+
     /// How suggestions are computed for everyone, where the caller leaves it open.
     fn everyone(&self) -> EveryoneRequest {
         let bounds = WalkBounds { per_node: None, results: 100, ranking: Ranking::default() };
@@ -107,6 +113,8 @@ pub struct ImportRequest {
     pub skip_invalid: bool,
     /// Keep edges over the following limit.
     pub no_limit: bool,
+    /// How many bytes the file has, if that is known.
+    pub length: Option<u64>,
 }
 
 /// What an import did.
@@ -180,4 +188,13 @@ pub struct Figure {
     pub kind: FigureKind,
     /// Its value now.
     pub value: f64,
+}
+
+/// How long a layer of the store took, since it was opened.
+#[derive(Clone, Debug)]
+pub struct LayerTimes {
+    /// Which layer, as metrics and spans call it.
+    pub layer: &'static str,
+    /// How often it took how long.
+    pub times: kinfolk_core::histogram::Snapshot,
 }

@@ -22,7 +22,7 @@ pub use access::{
 };
 pub use administration::{
     Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
-    ImportRequest, NoAdministration, Progress, VerifyOutcome,
+    ImportRequest, LayerTimes, NoAdministration, Progress, VerifyOutcome,
 };
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kinfolk_core::graph::{Freshness, Graph, Overlap, OverlapPage, PageRequest, Side, UserSet};
+use kinfolk_core::graph::{Freshness, Graph, ListPage, Overlap, OverlapPage, PageRequest, Side, UserSet};
 use kinfolk_core::suggest::Suggestions;
 use kinfolk_core::{EdgeKind, Id, Result, Store};
 
@@ -64,6 +64,20 @@ impl<S: Store> Service<S> {
         let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
         self.charge_overlap(budget, &sets, fresh).await?;
         self.graph.known_followers(EdgeKind::Follow, viewer, of, page, fresh).await
+    }
+
+    /// A page of friends, charged for like the overlap that it is: how much of the smaller side has to be looked at is not known
+    /// before.
+    pub(crate) async fn friends(
+        &self,
+        budget: Option<&Budget>,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Freshness<'_>,
+    ) -> Result<ListPage> {
+        let sets = [Side::Following, Side::Followers].map(|side| UserSet { side, of });
+        self.charge_overlap(budget, &sets, fresh).await?;
+        self.graph.friends(EdgeKind::Follow, of, page, fresh).await
     }
 
     /// How many are in all of the sets, and up to `limit` of them by id, charged for.

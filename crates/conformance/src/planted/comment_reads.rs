@@ -6,7 +6,8 @@ use std::sync::Mutex;
 use kinfolk_core::Id;
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
-    Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ParentKind, ThreadOrder, ThreadState,
+    Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ParentKind, ThreadChange, ThreadOrder,
+    ThreadState,
 };
 
 use super::{Fault, Planted, locked_model};
@@ -28,6 +29,10 @@ impl Planted {
             Fault::CommentEditForgetsTime => comment.edited_at = None,
             Fault::CommentEditLosesReplies if comment.version > 1 => comment.reply_count = 0,
             Fault::CommentDeletionErasesText if !is_active => comment.body = None,
+            Fault::CommentModeratorForgotten => comment.removed_by = None,
+            Fault::CommentPurgeForgetsModerator if comment.status == CommentStatus::Purged => {
+                comment.removed_by = None;
+            }
             Fault::CommentPurgeLeavesText => {
                 comment.body = written.versions.last().and_then(|last| last.1.clone());
             }
@@ -219,11 +224,22 @@ impl Planted {
 
     /// What the fault tells of an event besides.
     pub(super) fn tell(&self, model: &Model, change: &mut Change) {
-        if !matches!(change.body, ChangeBody::Thread(_)) {
-            return;
-        }
         let logged = model.changes.iter().find(|logged| logged.position == change.position);
         let Some(mut logged) = logged.cloned() else { return };
+        match (self.fault, &mut change.body, &logged.body) {
+            (_, ChangeBody::Followed { .. } | ChangeBody::Unfollowed { .. }, _) => return,
+            (
+                Fault::PostLogTellsDeleted,
+                ChangeBody::Posted { post: told, .. },
+                ChangeBody::Posted { post, .. },
+            ) => told.payload.clone_from(&post.payload),
+            (
+                Fault::CommentLogForgetsModerator,
+                ChangeBody::Thread(ThreadChange::Withdrawn { by, .. }),
+                _,
+            ) => *by = None,
+            _ => {}
+        }
         let (Some((id, version, text)), Some((_, _, told))) = (text_of(&mut logged), text_of(change)) else {
             return;
         };

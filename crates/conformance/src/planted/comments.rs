@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use kinfolk_core::feed::Removed;
 use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentStatus, Commented, NewComment, Parent, ParentKind, ThreadChange,
-    Withdrawal,
+    CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
+    ThreadChange, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 
@@ -256,15 +256,16 @@ impl Planted {
         &self,
         model: &Mutex<Model>,
         id: CommentId,
-        withdrawal: &Withdrawal,
+        (withdrawal, by): (&Withdrawal, Option<&Moderator>),
         clock: &dyn Clock,
     ) -> Result<Removed> {
+        let act = (withdrawal, by);
         if self.fault == Fault::CommentWithdrawalDecidedBefore {
             let found = locked_model(model).comment(id);
             if found.is_some_and(|comment| comment.status < withdrawal.status()) {
                 Self::gap();
                 let mut model = locked_model(model);
-                model.apply_withdrawal(id, withdrawal, clock.now())?;
+                model.apply_withdrawal(id, act, clock.now())?;
                 return Ok(Removed { position: model.position, changed: true });
             }
         }
@@ -273,7 +274,7 @@ impl Planted {
         let Some(comment) = model.comment(id) else {
             return match self.fault {
                 Fault::CommentWithdrawalOfNothingSucceeds => Ok(unchanged),
-                _ => model.withdraw_comment(id, withdrawal, now),
+                _ => model.withdraw_comment(id, act, now),
             };
         };
         let repeated = comment.status >= withdrawal.status();
@@ -282,17 +283,17 @@ impl Planted {
                 let (parent, author, status) = (comment.parent, comment.author, comment.status);
                 self.log_only(
                     &mut model,
-                    ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status }),
+                    ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status, by: None }),
                 );
                 return Ok(Removed { position: model.position, changed: false });
             }
             Fault::CommentDeletionRepeatSaysChanged => {
                 return model
-                    .withdraw_comment(id, withdrawal, now)
+                    .withdraw_comment(id, act, now)
                     .map(|removed| Removed { changed: true, ..removed });
             }
             Fault::CommentStatusGetsBetter if repeated && comment.status != withdrawal.status() => {
-                model.apply_withdrawal(id, withdrawal, now)?;
+                model.apply_withdrawal(id, act, now)?;
                 return Ok(Removed { position: model.position, changed: true });
             }
             Fault::CommentDeletedCannotBeRemoved if comment.status == CommentStatus::Deleted => {
@@ -309,7 +310,7 @@ impl Planted {
             }
             _ => {}
         }
-        model.withdraw_comment(id, withdrawal, now)
+        model.withdraw_comment(id, act, now)
     }
 
     pub(crate) fn lock_thread(
@@ -343,6 +344,9 @@ impl Planted {
             }
             Fault::RestartForgetsCommentKeys => threads.unlogged.keys.clear(),
             Fault::RestartForgetsReasons => threads.unlogged.reasons.clear(),
+            Fault::RestartForgetsModerators => {
+                threads.comments.values_mut().for_each(|written| written.removed_by = None);
+            }
             Fault::RestartRepeatsCommentIds => {
                 self.aside().comments.restarted_after = threads.comments.last_key_value().map(|(id, _)| *id);
             }

@@ -121,6 +121,8 @@ faults! {
     FriendsFilteredAfterPaging,
     /// Friends are looked for among the newest 100 followers only.
     FriendsScanIsBounded,
+    /// Friends are looked for among the 2,000 newest followers only.
+    FriendsWalkGivesUp,
 
     /// A user without edges is left out of an overlap, as if everyone were in its set.
     OverlapUnknownIsEveryone,
@@ -284,6 +286,8 @@ faults! {
     DeletionForgetsTime,
     /// A deleted post is told as one that never was.
     DeletionLeavesNoMark,
+    /// The log tells the payloads of deleted posts.
+    PostLogTellsDeleted,
 
     /// An author's posts have the deleted ones among them.
     PostsShowDeleted,
@@ -475,6 +479,12 @@ faults! {
     CommentDeletedCannotBeRemoved,
     /// A second removal replaces the reason.
     CommentRemovalTakesLastReason,
+    /// Nobody knows who removed or purged a comment.
+    CommentModeratorForgotten,
+    /// The log does not tell who removed or purged a comment.
+    CommentLogForgetsModerator,
+    /// A purge makes unknown who removed or purged the comment.
+    CommentPurgeForgetsModerator,
     /// A deletion erases the text at once.
     CommentDeletionErasesText,
     /// The withdrawal of an unknown comment is a success.
@@ -582,6 +592,8 @@ faults! {
     RestartForgetsCommentKeys,
     /// The reasons of moderators do not survive a restart.
     RestartForgetsReasons,
+    /// Who removed comments does not survive a restart.
+    RestartForgetsModerators,
     /// After a restart ids of comments are made from the clock again.
     RestartRepeatsCommentIds,
     /// A restart adds all comments to the counts once more.

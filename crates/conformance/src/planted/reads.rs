@@ -159,6 +159,7 @@ impl Planted {
         match self.fault {
             Fault::FriendsFilteredAfterPaging => followers = self.page(followers, (after, limit)),
             Fault::FriendsScanIsBounded => followers.truncate(100),
+            Fault::FriendsWalkGivesUp => followers.truncate(2_000),
             _ => {}
         }
         followers.retain(|entry| follows_back(entry).is_some());

@@ -1,17 +1,26 @@
 //! Cases of friends: who follows a user and is followed back, by when they followed the user.
 
 use kinfolk_core::Store;
-use kinfolk_core::graph::Side;
+use kinfolk_core::graph::{ListEntry, Side};
 
 use super::lists::expected_list;
-use super::subject::{Subject, follow, ids_of};
+use super::subject::{Subject, follow, ids_of, unfollow};
+use super::walks::{assert_saw_once, stays};
 
 super::list_cases![
     friends_come_by_when_they_followed,
     friends_of_one_who_follows_many,
     friends_of_one_who_is_followed_by_many,
     friends_end_with_either_edge,
+    friends_among_very_many_followers,
+    friends_of_one_who_follows_very_many,
+    friends_at_the_old_end_of_many_followers,
+    a_walk_of_friends_of_one_who_is_followed_by_many,
+    a_walk_of_friends_of_one_who_follows_many,
 ];
+
+/// More than a store may look through at once.
+const VERY_MANY: u64 = 3_000;
 
 fn friends_come_by_when_they_followed<S: Store>(subject: &Subject<S>) {
     let steps = [follow(9, 1), follow(2, 9), follow(9, 3), follow(3, 9), follow(1, 9), follow(9, 2)];
@@ -69,4 +78,90 @@ fn friends_end_with_either_edge<S: Store>(subject: &Subject<S>) {
     subject.follow(4, 0);
     subject.follow(0, 2);
     assert_eq!(ids_of(&subject.friends(0, 10)), subject.ids([4, 6, 5, 3, 2, 1]));
+}
+
+/// Users 1 to [`VERY_MANY`] follow user 0, some hundreds in each millisecond.
+fn very_many_follow<S: Store>(subject: &Subject<S>) {
+    for from in (1..=VERY_MANY).step_by(300) {
+        subject.follow_all((from..from + 300).map(|number| (number, 0)));
+        subject.clock.advance(1);
+    }
+}
+
+/// As [`assert_friends`], in pages that are worth it where every one looks far.
+fn assert_many_friends<S: Store>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
+    let expected = expected_list(subject, Side::Followers, 0, numbers);
+    for page_limit in [7, 50, 500] {
+        assert_eq!(subject.friends(0, page_limit), expected, "in pages of {page_limit}");
+    }
+}
+
+/// Those who are followed are the shorter way to them.
+fn friends_among_very_many_followers<S: Store>(subject: &Subject<S>) {
+    very_many_follow(subject);
+    let friends = || (1..=VERY_MANY / 25).map(|number| number * 25);
+    // Some more are followed who do not follow.
+    subject.follow_all(friends().chain(VERY_MANY + 1..VERY_MANY + 50).map(|number| (0, number)));
+    assert_many_friends(subject, friends());
+}
+
+/// The followers are the shorter way.
+fn friends_of_one_who_follows_very_many<S: Store>(subject: &Subject<S>) {
+    subject.follow_all((1..=VERY_MANY).map(|number| (0, number)));
+    let friends = || (1..=150).map(|number| number * 17);
+    for from in (1..=150).step_by(50) {
+        subject.clock.advance(1);
+        subject.follow_all((from..from + 50).map(|number| (number * 17, 0)));
+    }
+    subject.follow_all((1..50).map(|number| (VERY_MANY + number, 0)));
+    assert_many_friends(subject, friends());
+}
+
+/// By their numbers alone, friends seem to be near: but the newest followers are none.
+fn friends_at_the_old_end_of_many_followers<S: Store>(subject: &Subject<S>) {
+    very_many_follow(subject);
+    subject.follow_all((1..=200).map(|number| (0, number)));
+    assert_many_friends(subject, 1..=200);
+}
+
+/// Walks the friends of user 0 while the edges of a third of them come and go, in both directions.
+fn walk_with_changes<S: Store>(subject: &Subject<S>, friends: &[u64], page_limit: usize) {
+    let stayed = expected_list(subject, Side::Followers, 0, friends.iter().copied().filter(stays));
+    let restless: Vec<u64> = friends.iter().copied().filter(|number| !stays(number)).collect();
+    let restless = |index: usize| restless[index % restless.len()];
+    let mut walked: Vec<ListEntry> = Vec::new();
+    for round in 0..=friends.len() {
+        let (kind, of) = (subject.kind(), subject.id(0));
+        let page = subject.store().friends(kind, of, walked.last().copied(), page_limit);
+        let page = crate::block_on(page).unwrap();
+        walked.extend(&page);
+        if page.len() < page_limit {
+            break;
+        }
+        let [a, b, c, d] = [3, 11, 5, 7].map(|step| restless(round * step));
+        subject.write(&[unfollow(0, a), unfollow(b, 0), follow(0, c), follow(d, 0)]);
+        subject.clock.advance(1);
+    }
+    assert_saw_once(&walked, &stayed);
+}
+
+fn a_walk_of_friends_of_one_who_is_followed_by_many<S: Store>(subject: &Subject<S>) {
+    very_many_follow(subject);
+    let (few, old): (Vec<u64>, Vec<u64>) =
+        ((1..=120).map(|number| number * 25).collect(), (1..=200).collect());
+    subject.follow_all(few.iter().map(|&number| (0, number)));
+    walk_with_changes(subject, &few, 9);
+    let known = |number: &u64| few.contains(number);
+    subject.follow_all(old.iter().copied().filter(|number| !known(number)).map(|number| (0, number)));
+    walk_with_changes(subject, &old, 40);
+}
+
+fn a_walk_of_friends_of_one_who_follows_many<S: Store>(subject: &Subject<S>) {
+    subject.follow_all((1..=VERY_MANY).map(|number| (0, number)));
+    let few: Vec<u64> = (1..=150).map(|number| number * 17).collect();
+    for group in few.chunks(20) {
+        subject.follow_all(group.iter().map(|&number| (number, 0)));
+        subject.clock.advance(1);
+    }
+    walk_with_changes(subject, &few, 9);
 }

@@ -26,6 +26,7 @@ super::list_cases![
     ids_that_are_made_pass_those_that_were_given,
     delivery_is_decided_by_the_followers_then,
     a_deleted_post_is_gone_for_good,
+    the_log_has_no_payload_of_a_deleted_post,
     what_was_never_posted_cannot_be_deleted,
     the_key_of_a_deleted_post_is_not_used_again,
     many_posts_are_answered_in_the_order_asked,
@@ -295,6 +296,26 @@ fn a_deleted_post_is_gone_for_good<S: Store>(subject: &Subject<S>) {
         }
     }
     assert_eq!((subject.newest(), subject.state(id)), (Position(3), gone));
+}
+
+fn the_log_has_no_payload_of_a_deleted_post<S: Store>(subject: &Subject<S>) {
+    let text = |number: u64| payload(&format!("{{\"secret\":{number}}}"));
+    let posts: Vec<Post> = (50..53)
+        .map(|id| subject.register(NewPost { payload: text(id), ..subject.named(1, id) }).post)
+        .collect();
+    let told = || {
+        let posted = subject.changes().into_iter().filter_map(|change| match change.body {
+            ChangeBody::Posted { post, .. } => Some(post),
+            _ => None,
+        });
+        posted.collect::<Vec<_>>()
+    };
+    assert_eq!(told(), posts);
+    subject.delete(posts[1].id);
+    let without = Post { payload: None, ..posts[1].clone() };
+    assert_eq!(told(), [posts[0].clone(), without, posts[2].clone()], "its event stays, without the payload");
+    let dump = format!("{:?}", subject.changes());
+    assert!(!dump.contains("51}"), "{dump}");
 }
 
 fn what_was_never_posted_cannot_be_deleted<S: Store>(subject: &Subject<S>) {

@@ -43,14 +43,14 @@ fn a_removed_edge_is_still_a_place<S: Store>(subject: &Subject<S>) {
 }
 
 /// Whether a walk saw the entries that stayed exactly once and in order, and nothing twice.
-fn assert_saw_once(walked: &[ListEntry], stayed: &[ListEntry]) {
+pub(super) fn assert_saw_once(walked: &[ListEntry], stayed: &[ListEntry]) {
     assert!(walked.is_sorted_by(|a, b| a < b), "out of order or twice: {walked:?}");
     let seen: Vec<ListEntry> = walked.iter().copied().filter(|entry| stayed.contains(entry)).collect();
     assert_eq!(seen, stayed);
 }
 
 /// Numbers that divide by 3 come and go; the others stay.
-fn stays(number: &u64) -> bool {
+pub(super) fn stays(number: &u64) -> bool {
     !number.is_multiple_of(3)
 }
 

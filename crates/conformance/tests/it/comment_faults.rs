@@ -61,6 +61,9 @@ pub(crate) const COMMENTS_CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::CommentStatusGetsBetter, "a_status_only_gets_worse"),
     (Fault::CommentDeletedCannotBeRemoved, "a_status_only_gets_worse"),
     (Fault::CommentRemovalTakesLastReason, "a_status_only_gets_worse"),
+    (Fault::CommentModeratorForgotten, "who_removed_or_purged_a_comment_is_recorded"),
+    (Fault::CommentLogForgetsModerator, "who_removed_or_purged_a_comment_is_recorded"),
+    (Fault::CommentPurgeForgetsModerator, "who_removed_or_purged_a_comment_is_recorded"),
     (Fault::CommentDeletionErasesText, "a_tombstone_keeps_its_place_replies_and_texts"),
     (Fault::CommentWithdrawalOfNothingSucceeds, "what_was_never_written_cannot_be_changed"),
     (Fault::TombstonesVanish, "a_tombstone_keeps_its_place_replies_and_texts"),
@@ -101,6 +104,7 @@ pub(crate) const COMMENTS_CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::RestartForgetsPurges, COMMENT_RESTARTS),
     (Fault::RestartForgetsCommentKeys, COMMENT_RESTARTS),
     (Fault::RestartForgetsReasons, COMMENT_RESTARTS),
+    (Fault::RestartForgetsModerators, COMMENT_RESTARTS),
     (Fault::RestartRepeatsCommentIds, COMMENT_RESTARTS),
     (Fault::RestartDoublesCommentCounts, COMMENT_RESTARTS),
     // These besides, to show that comments of several threads can fail too.

@@ -24,7 +24,8 @@ use crate::{Id, Result};
 /// - **Ids that the store makes** rise with every post that gets one, also across restarts.
 /// - **Delivery** is decided when a post is registered: `Pull` if its author has at least the threshold's followers then,
 ///   otherwise `Push`; it never changes.
-/// - **Deleting** an id that was never registered is [`crate::Error::NotFound`]; deleting again changes nothing.
+/// - **Deleting** an id that was never registered is [`crate::Error::NotFound`]; deleting again changes nothing. From then on
+///   no read has the payload, and neither has the change log: the event that registered the post has none.
 pub trait PostStore: EdgeStore {
     /// Registers a post.
     fn register(&self, post: NewPost) -> impl Future<Output = Result<Posted>> + Send;

@@ -88,7 +88,8 @@ pub trait EdgeStore: Send + Sync + 'static {
         limit: usize,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
 
-    /// As [`EdgeStore::list`], for those who follow `of` and are followed by it, by when they followed `of`.
+    /// As [`EdgeStore::list`], for those who follow `of` and are followed by it, by when they followed `of`. The work of a page
+    /// is bounded by the shorter of both lists, not by the longer.
     fn friends(
         &self,
         kind: EdgeKind,

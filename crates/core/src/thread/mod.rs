@@ -7,11 +7,12 @@ mod cursor;
 mod model;
 mod operations;
 mod ports;
+mod text;
 mod tree;
 
 pub use model::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
+    Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
 pub use operations::{CommentPage, HistoryPage, ThreadSettings, Viewer, WrittenComment};
 pub use ports::ThreadStore;

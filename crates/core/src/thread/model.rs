@@ -155,6 +155,8 @@ pub struct Comment {
     pub body: Option<Arc<str>>,
     /// Why a moderator removed it.
     pub reason: Option<Arc<str>>,
+    /// Who removed it, or purged it later; the last one that is known.
+    pub removed_by: Option<Moderator>,
     /// How many comments answer it directly, tombstones among them.
     pub reply_count: u64,
 }
@@ -205,6 +207,24 @@ impl Withdrawal {
             Self::Delete => CommentStatus::Deleted,
             Self::Remove(_) => CommentStatus::Removed,
             Self::Purge => CommentStatus::Purged,
+        }
+    }
+}
+
+/// Who removes or purges a comment.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Moderator {
+    /// A user.
+    User(Id),
+    /// A service, by the name of its key.
+    Service(Arc<str>),
+}
+
+impl fmt::Display for Moderator {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(id) => write!(out, "user:{id}"),
+            Self::Service(key) => write!(out, "key:{key}"),
         }
     }
 }
@@ -318,6 +338,8 @@ pub enum ThreadChange {
         author: Id,
         /// What it is since then; never active.
         status: CommentStatus,
+        /// Who removed or purged it, where that is known; nobody if its author deleted it.
+        by: Option<Moderator>,
     },
     /// A thread was locked, or unlocked.
     Locked {

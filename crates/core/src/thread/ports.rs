@@ -3,16 +3,16 @@
 use std::future::Future;
 
 use super::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, Withdrawal,
 };
 use crate::feed::{PostStore, Removed};
 use crate::{Id, Result};
 
 /// Keeps comment threads.
 ///
-/// Ids of the wrong kind and bodies that are blank, too long or not plain text do not reach a store:
-/// [`crate::graph::Graph`] refuses them, and asks who may edit or delete. Who may see the text of a comment that is not
+/// Ids of the wrong kind and bodies that are blank, too long or have refused control characters do not reach a store:
+/// [`crate::graph::Graph`] refuses them, turns their line ends into LF, and asks who may edit or delete. Who may see the text of a comment that is not
 /// active is decided there too: a store shows what it has.
 ///
 /// # Contract
@@ -34,7 +34,8 @@ use crate::{Id, Result};
 ///   Locking a thread does not keep comments from being edited.
 /// - **Withdrawn** for good: a status only ever gets worse, in the order of [`super::CommentStatus`]; a withdrawal that
 ///   would not make it worse is a success that changes nothing. Of an edit and a withdrawal at once one is first: an edit that comes later is refused.
-///   A comment keeps its place, its replies, the reason of its removal and, until it is purged, its texts.
+///   A comment keeps its place, its replies, the reason of its removal and, until it is purged, its texts. The moderator of a
+///   removal or purge, where it is known, is in the event, and stays with the comment until a later one is known.
 /// - **Purged**: the texts of all its versions are gone from every read and from the change log at once. From the
 ///   storage they are gone after [`ThreadStore::erase_purged`]; backups are out of reach.
 /// - **Counts** are exact: the active comments of a thread, and the direct replies to a comment.
@@ -47,11 +48,12 @@ pub trait ThreadStore: PostStore {
     /// Edits a comment.
     fn edit_comment(&self, edit: CommentEdit) -> impl Future<Output = Result<Commented>> + Send;
 
-    /// Takes a comment back.
+    /// Takes a comment back. `by` is the moderator, if it is one who does and that is known.
     fn withdraw_comment(
         &self,
         id: CommentId,
         withdrawal: Withdrawal,
+        by: Option<Moderator>,
     ) -> impl Future<Output = Result<Removed>> + Send;
 
     /// Locks a thread, or unlocks it. A post must be there, or [`crate::Error::NotFound`].

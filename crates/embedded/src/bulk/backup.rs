@@ -8,32 +8,32 @@
 //! ```
 //!
 //! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
-//! version 2, and of comments, which make it version 3, are documented with them. Not in a backup: the change log (a restore starts a new epoch, so older tokens
+//! version 2, and of comments, which make it version 3, are documented with them. Version 4 differs from 3 in that records of comments
+//! may name a moderator. Not in a backup: the change log (a restore starts a new epoch, so older tokens
 //! fail clearly) and the signing keys.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Epoch, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, IdKind, Position, Result, Timestamp};
 
-use super::load::{self, Target};
-use super::run::{Block, PairRecord, Record};
+use super::run::{PairRecord, Record};
 use super::{backup_comments, backup_posts};
-use crate::checkpoint::Checkpoint;
-use crate::files::{self, IoContext};
-use crate::format::{self, Content, Identity};
-use crate::index::{self, Index};
-use crate::posts::{Posts, PostsSnapshot};
+use crate::Progress;
+use crate::files::IoContext;
+use crate::format::{Content, Identity};
+use crate::posts::PostsSnapshot;
 use crate::raw::RawId;
-use crate::rows::{Rows, Tree};
+use crate::rows::Tree;
 use crate::store::Store;
-use crate::threads::{Threads, ThreadsSnapshot};
-use crate::{Progress, Settings};
+use crate::threads::ThreadsSnapshot;
 
 const MAGIC: &[u8; 8] = b"KINFOLKB";
 const HEADER_LEN: usize = 44;
+/// Kind, length and checksum of a block.
+const BLOCK_HEAD_LEN: usize = 12;
 /// A block is closed when it has reached this.
 pub const BLOCK_BYTES: usize = 64 << 10;
 /// No block is longer: the last record of one may be a post with the longest payload.
@@ -66,7 +66,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn report(self, position: Position, bytes: u64) -> BackupReport {
+    /// What is said of a backup with so much in it.
+    pub fn report(self, position: Position, bytes: u64) -> BackupReport {
         let Self { edges, posts, comments, .. } = self;
         BackupReport { edges, posts, comments, position, bytes }
     }
@@ -76,7 +77,7 @@ impl Totals {
         let kept = match content {
             Content::Edges => &all[..1],
             Content::Posts => &all[..3],
-            Content::Comments => &all,
+            Content::Comments | Content::Moderators => &all,
         };
         kept.iter().flat_map(|count| count.to_le_bytes()).collect()
     }
@@ -92,6 +93,8 @@ pub struct Snapshot {
     edge_count: u64,
     posts: Option<PostsSnapshot>,
     threads: Option<ThreadsSnapshot>,
+    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
+    content: Content,
 }
 
 impl Snapshot {
@@ -106,55 +109,33 @@ impl Snapshot {
             edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
             posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
             threads: store.has(Content::Comments).then(|| store.threads.snapshot()),
+            content: store.content(),
         })
-    }
-
-    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
-    fn content(&self) -> Content {
-        match (&self.posts, &self.threads) {
-            (_, Some(_)) => Content::Comments,
-            (Some(_), None) => Content::Posts,
-            (None, None) => Content::Edges,
-        }
     }
 }
 
-/// Writes a backup into a file that does not exist yet.
+/// Writes a backup into a stream, as it is read from the snapshot: neither needs the backup's size in memory or on disk. The
+/// snapshot is released at the end, also where the stream fails. Only with its end block is a backup complete.
 pub fn write(
     identity: Identity,
     snapshot: Snapshot,
-    path: &Path,
+    out: &mut dyn Write,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    if path.exists() {
-        return Err(Error::InvalidInput {
-            detail: format!("{} exists already; name another file", path.display()),
-        });
+    match identity.ids {
+        IdKind::Integer => write_all::<u64>(identity, snapshot, out, progress),
+        IdKind::Uuid => write_all::<u128>(identity, snapshot, out, progress),
     }
-    let temporary = path.with_extension("partial");
-    let written = match identity.ids {
-        IdKind::Integer => write_file::<u64>(identity, snapshot, &temporary, progress),
-        IdKind::Uuid => write_file::<u128>(identity, snapshot, &temporary, progress),
-    };
-    let report = written.inspect_err(|_| {
-        let _ = files::remove_file(&temporary);
-    })?;
-    std::fs::rename(&temporary, path).during("renaming to", path)?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    files::sync_folder(parent)?;
-    Ok(report)
 }
 
-fn write_file<K: RawId>(
+fn write_all<K: RawId>(
     identity: Identity,
     snapshot: Snapshot,
-    path: &Path,
+    out: &mut dyn Write,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    let content = snapshot.content();
-    let Snapshot { position, floor, edges, edge_count, posts, threads } = snapshot;
-    let file = File::create(path).during("creating", path)?;
-    let mut out = Blocks { out: BufWriter::with_capacity(1 << 20, file), path, block: Vec::new() };
+    let Snapshot { position, floor, edges, edge_count, posts, threads, content } = snapshot;
+    let mut out = Blocks { out, written: 0, block: Vec::new() };
     out.write(&header(content, identity, position, floor))?;
     let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
     let mut totals = Totals::default();
@@ -199,22 +180,31 @@ fn write_edges<K: RawId>(
 
 /// Writes blocks.
 pub struct Blocks<'a> {
-    out: BufWriter<File>,
-    path: &'a Path,
+    /// Not buffered: what is written is large, or the stream collects it.
+    out: &'a mut dyn Write,
+    /// How many bytes were written.
+    written: u64,
     /// The records of the block that is being filled.
     pub block: Vec<u8>,
 }
 
 impl Blocks<'_> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).during("writing", self.path)
+        self.out.write_all(bytes).map_err(|error| not_written(&error))?;
+        self.written += bytes.len() as u64;
+        Ok(())
     }
 
     fn close(&mut self, kind: u32) -> Result<()> {
-        let block = std::mem::take(&mut self.block);
-        write_block(&mut self.out, kind, &block).during("writing", self.path)?;
+        let mut block = std::mem::take(&mut self.block);
+        let mut head = [0; BLOCK_HEAD_LEN];
+        head[..4].copy_from_slice(&kind.to_le_bytes());
+        head[4..8].copy_from_slice(&(block.len() as u32).to_le_bytes());
+        head[8..].copy_from_slice(&block_checksum(kind, &block).to_le_bytes());
+        self.write(&head)?;
+        self.write(&block)?;
+        block.clear();
         self.block = block;
-        self.block.clear();
         Ok(())
     }
 
@@ -232,12 +222,19 @@ impl Blocks<'_> {
         if self.block.is_empty() { Ok(()) } else { self.close(kind) }
     }
 
-    /// Makes the file durable; returns its size.
-    fn finish(mut self) -> Result<u64> {
-        self.out.flush().during("writing", self.path)?;
-        let file = self.out.get_ref();
-        file.sync_all().during("syncing", self.path)?;
-        Ok(file.metadata().during("reading", self.path)?.len())
+    /// Ends the stream; returns how many bytes there were in all.
+    fn finish(self) -> Result<u64> {
+        self.out.flush().map_err(|error| not_written(&error))?;
+        Ok(self.written)
+    }
+}
+
+fn not_written(error: &io::Error) -> Error {
+    let detail = format!("writing the backup: {error}");
+    if error.kind() == io::ErrorKind::StorageFull {
+        Error::StorageFull { detail }
+    } else {
+        Error::Storage { detail }
     }
 }
 
@@ -260,27 +257,20 @@ fn block_checksum(kind: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&head), bytes)
 }
 
-fn write_block(out: &mut impl Write, kind: u32, bytes: &[u8]) -> io::Result<()> {
-    out.write_all(&kind.to_le_bytes())?;
-    out.write_all(&(bytes.len() as u32).to_le_bytes())?;
-    out.write_all(&block_checksum(kind, bytes).to_le_bytes())?;
-    out.write_all(bytes)
-}
-
 /// What the header of a backup says.
 #[derive(Clone, Copy)]
-struct Header {
-    content: Content,
-    ids: IdKind,
-    position: Position,
-    floor: Timestamp,
+pub struct Header {
+    pub content: Content,
+    pub ids: IdKind,
+    pub position: Position,
+    pub floor: Timestamp,
 }
 
 /// A backup being read.
 pub struct Reader<'a> {
     input: BufReader<File>,
     path: &'a Path,
-    bytes: u64,
+    pub bytes: u64,
     /// The block that was read but belongs to a later kind.
     held: Option<(u32, Vec<u8>)>,
     pub totals: Totals,
@@ -288,7 +278,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    /// Opens a file.
+    pub fn open(path: &'a Path) -> Result<Self> {
         let file = File::open(path).during("opening", path)?;
         let bytes = file.metadata().during("reading", path)?.len();
         let input = BufReader::with_capacity(1 << 20, file);
@@ -305,7 +296,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn header(&mut self) -> Result<Header> {
+    /// The header, which comes first.
+    pub fn header(&mut self) -> Result<Header> {
         let mut bytes = [0; HEADER_LEN];
         let read = self.input.read_exact(&mut bytes);
         if read.is_err() || &bytes[..8] != MAGIC {
@@ -317,7 +309,7 @@ impl<'a> Reader<'a> {
         if half(40) != crc32c::crc32c(&bytes[..40]) {
             return Err(self.damaged());
         }
-        let (version, newest) = (half(8), Content::Comments as u32);
+        let (version, newest) = (half(8), Content::NEWEST as u32);
         let Some(content) = Content::from_number(version) else {
             let detail = format!(
                 "{} has backup version {version}, this Kinfolk reads up to {newest}",
@@ -346,7 +338,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_block(&mut self) -> Result<(u32, Vec<u8>)> {
-        let mut head = [0; 12];
+        let mut head = [0; BLOCK_HEAD_LEN];
         self.input.read_exact(&mut head).map_err(|_| self.damaged())?;
         let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|offset| head[at + offset]));
         let (kind, length, checksum) = (half(0), half(4), half(8));
@@ -358,48 +350,22 @@ impl<'a> Reader<'a> {
         if block_checksum(kind, &bytes) == checksum { Ok((kind, bytes)) } else { Err(self.damaged()) }
     }
 
+    fn is_at_end(&mut self) -> bool {
+        matches!(self.input.read(&mut [0]), Ok(0))
+    }
+
     /// Requires that the end comes now and that nothing was left out.
-    fn end(&mut self, content: Content) -> Result<()> {
+    pub fn end(&mut self, content: Content) -> Result<()> {
         let (kind, bytes) = match self.held.take() {
             Some(held) => held,
             None => self.read_block()?,
         };
         self.ended = true;
-        let nothing_after = matches!(self.input.read(&mut [0]), Ok(0));
-        if kind == 0 && bytes == self.totals.encode(content) && nothing_after {
+        if kind == 0 && bytes == self.totals.encode(content) && self.is_at_end() {
             Ok(())
         } else {
             Err(self.damaged())
         }
-    }
-}
-
-/// The edges of one kind in a backup, in order.
-struct KindEdges<'a, 'b, K> {
-    reader: &'a mut Reader<'b>,
-    kind: EdgeKind,
-    block: Block,
-    before: PairRecord<K>,
-}
-
-impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
-    type Item = Result<PairRecord<K>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.block.is_read() {
-            match self.reader.block(u32::from(self.kind.number())) {
-                Err(error) => return Some(Err(error)),
-                Ok(None) => return None,
-                Ok(Some(bytes)) => self.block = Block::new(bytes),
-            }
-            self.before = PairRecord::default();
-        }
-        let Some(record) = PairRecord::decode(self.before, &mut self.block) else {
-            return Some(Err(self.reader.damaged()));
-        };
-        self.before = record;
-        self.reader.totals.edges += 1;
-        Some(Ok(record))
     }
 }
 
@@ -415,82 +381,9 @@ pub fn inspect(path: &Path) -> Result<BackupReport> {
     };
     let (counts, _) = end.as_chunks::<8>();
     let count = |at: usize| counts.get(at).map_or(0, |&bytes| u64::from_le_bytes(bytes));
-    if counts.is_empty() {
+    if counts.is_empty() || !reader.is_at_end() {
         return Err(reader.damaged());
     }
     let (edges, posts, comments) = (count(0), count(1), count(3));
     Ok(BackupReport { edges, posts, comments, position, bytes: reader.bytes })
-}
-
-/// Makes a store from a backup in a folder that is missing or empty. The folder becomes a store with the last step.
-pub fn restore(
-    path: &Path,
-    folder: &Path,
-    settings: &Settings,
-    progress: &dyn Fn(Progress),
-) -> Result<BackupReport> {
-    let mut reader = Reader::open(path)?;
-    let header = reader.header()?;
-    if folder.join("restoring").exists() && !format::exists(folder) {
-        // A restore into this folder was stopped half-way.
-        empty(folder);
-    }
-    format::require_vacant(folder)?;
-    let _lock = format::lock(folder)?;
-    let restored = match header.ids {
-        IdKind::Integer => restore_all::<u64>(&mut reader, folder, header, settings, progress),
-        IdKind::Uuid => restore_all::<u128>(&mut reader, folder, header, settings, progress),
-    };
-    restored.inspect_err(|_| empty(folder))?;
-    Ok(reader.totals.report(header.position, reader.bytes))
-}
-
-/// Removes what an unsuccessful restore has left, so that it can be tried again.
-fn empty(folder: &Path) {
-    for part in ["rows", "posts", "comments", "restoring"] {
-        let _ = std::fs::remove_dir_all(folder.join(part));
-    }
-    let _ = files::remove_file(&folder.join("index.snapshot"));
-}
-
-fn restore_all<K: RawId>(
-    reader: &mut Reader<'_>,
-    folder: &Path,
-    Header { content, position, floor, .. }: Header,
-    settings: &Settings,
-    progress: &dyn Fn(Progress),
-) -> Result<()> {
-    let rows = Rows::open(&folder.join("rows"), K::KIND, settings.cache_bytes)?;
-    let index = Index::new(K::KIND);
-    let scratch = folder.join("restoring");
-    files::create_folder(&scratch)?;
-    for kind in EdgeKind::ALL {
-        let target = Target {
-            rows: &rows,
-            index: &index,
-            scratch: &scratch,
-            sort_memory: settings.sort_memory,
-            position,
-            kind,
-            trees: [true; 3],
-            indexed: true,
-        };
-        let edges = KindEdges::<K> { reader, kind, block: Block::default(), before: PairRecord::default() };
-        load::load(&target, edges, None, progress)?;
-    }
-    if content >= Content::Posts {
-        let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
-        backup_posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
-    }
-    if content >= Content::Comments {
-        let folder = folder.join("comments");
-        let threads = Threads::open(&folder, K::KIND, rows.shared(), settings.comment_key_keep)?;
-        backup_comments::restore(reader, (&threads, K::KIND), position, settings, progress)?;
-    }
-    reader.end(content)?;
-    std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
-    let epoch = Epoch(u64::from_le_bytes(format::random()?));
-    index::save(&index, folder, epoch, position)?;
-    Checkpoint { rows: position, floor }.write(folder)?;
-    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, content })
 }

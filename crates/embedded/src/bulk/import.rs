@@ -3,7 +3,9 @@
 //! Until that event is durable nothing is visible and the run files can be continued or dropped. From then on the
 //! import has happened: a start that finds it half applied applies the rest from the run files.
 //!
-//! `imports/NUMBER/import` is text with a checksum: `fingerprint`, `kind`, `limit`, `at`, `taken`, `self`, `runs`.
+//! `imports/NUMBER/import` is text with a checksum: `fingerprint`, `kind`, `limit`, `taken`, `self`, `runs`. Manifests of older
+//! versions also have `at`, the `since` of edges that came without one; their runs have it in the records. In runs, [`NO_SINCE`]
+//! stands for it: such edges get the time of the event, so that their `since` is never earlier than one that was given out before.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +24,14 @@ use crate::log::{Event, EventBody};
 use crate::raw::RawId;
 use crate::rows::Rows;
 use crate::settings::Settings;
+use crate::store::Store;
 use crate::writer::Writer;
 use crate::{Embedded, Progress, format, maintenance};
 
 const MANIFEST: &str = "import";
+
+/// In a run: the edge came without `since`. Later than any time.
+const NO_SINCE: u64 = 1 << 48;
 
 /// How to import.
 #[derive(Clone, Debug)]
@@ -76,8 +82,6 @@ struct Manifest {
     fingerprint: String,
     kind: EdgeKind,
     limit: Option<u32>,
-    /// The `since` of edges that came without one.
-    at: Timestamp,
     taken: u64,
     self_follows: u64,
     runs: usize,
@@ -87,10 +91,9 @@ impl Manifest {
     fn write(&self, folder: &Path) -> Result<()> {
         let limit = self.limit.map_or("none".into(), |limit| limit.to_string());
         let lines = format!(
-            "fingerprint {}\nkind {}\nlimit {limit}\nat {}\ntaken {}\nself {}\nruns {}\n",
+            "fingerprint {}\nkind {}\nlimit {limit}\ntaken {}\nself {}\nruns {}\n",
             self.fingerprint,
             self.kind.name(),
-            self.at.millis(),
             self.taken,
             self.self_follows,
             self.runs
@@ -110,7 +113,6 @@ impl Manifest {
             fingerprint: field("fingerprint")?.to_owned(),
             kind: EdgeKind::from_name(field("kind")?)?,
             limit,
-            at: Timestamp::from_millis(field("at")?.parse().ok()?),
             taken: field("taken")?.parse().ok()?,
             self_follows: field("self")?.parse().ok()?,
             runs: field("runs")?.parse().ok()?,
@@ -181,7 +183,7 @@ impl<K: RawId> Spool for Collector<K> {
             self.self_follows += 1;
             return Ok(());
         }
-        let since = since.unwrap_or(self.manifest.at).millis();
+        let since = since.map_or(NO_SINCE, Timestamp::millis);
         let record =
             PairRecord { follower: K::from_id(edge.follower), followee: K::from_id(edge.followee), since };
         self.sorter.push(record)
@@ -204,7 +206,7 @@ impl<K: RawId> Spool for Collector<K> {
 
 impl Import {
     /// Starts an import, or continues one with the same options that was stopped.
-    pub(crate) fn start(store: Embedded, options: &ImportOptions, now: Timestamp) -> Result<Self> {
+    pub(crate) fn start(store: Embedded, options: &ImportOptions) -> Result<Self> {
         let shared = store.shared();
         // An import that is logged but could not be applied waits for the next start, which needs its folder.
         if let Some(reason) = shared.failure() {
@@ -212,7 +214,8 @@ impl Import {
         }
         let imports = imports_folder(&shared.folder);
         files::create_folder(&imports)?;
-        let fingerprint = blake3::hash(options.fingerprint.as_bytes()).to_hex().to_string();
+        // The prefix: runs of older versions have another time in edges without one, and are not continued.
+        let fingerprint = blake3::hash(format!("2 {}", options.fingerprint).as_bytes()).to_hex().to_string();
         let continues = |manifest: &Manifest| {
             manifest.fingerprint == fingerprint
                 && manifest.kind == options.kind
@@ -236,7 +239,6 @@ impl Import {
                     fingerprint,
                     kind: options.kind,
                     limit: options.following_limit,
-                    at: now,
                     taken: 0,
                     self_follows: 0,
                     runs: 0,
@@ -257,7 +259,7 @@ impl Import {
         self.spool.taken()
     }
 
-    /// Takes one edge; without `since` it gets the time at which the import was started. Self-follows are counted and
+    /// Takes one edge; without `since` it gets the time at which the import takes effect. Self-follows are counted and
     /// skipped.
     #[inline]
     pub fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
@@ -306,16 +308,11 @@ fn commit(
     manifest: &Manifest,
     progress: &Sender<Message>,
 ) -> Result<ImportReport> {
-    let number = folder_number(folder);
     let at = writer.now();
-    let edges = manifest.taken - manifest.self_follows;
-    let event = Event {
-        position: writer.log.next(),
-        at,
-        kind: manifest.kind,
-        body: EventBody::Imported { number, edges },
-    };
     let store = writer.store.clone();
+    let report = |step| {
+        let _ = progress.send(Message::Progress(step));
+    };
     // A snapshot from now until the end would hold a part of the import, and replaying could not tell which.
     let _closed = store.snapshot_gate.lock();
     // Older rows must be below those of the import, not above them; and a start that finds the import half applied
@@ -324,10 +321,15 @@ fn commit(
     if !index::is_saved(&store.folder) || store.snapshotted.load(Ordering::Acquire) < store.position().0 {
         maintenance::snapshot(&store)?;
     }
-    writer.log_durably(std::slice::from_ref(&event), at)?;
-    let report = |step| {
-        let _ = progress.send(Message::Progress(step));
+    // Counted before it is loaded: the event says how many edges are added, and comes first.
+    let edges = count(&store, folder, manifest, &report)?;
+    let event = Event {
+        position: writer.log.next(),
+        at,
+        kind: manifest.kind,
+        body: EventBody::Imported { number: folder_number(folder), edges },
     };
+    writer.log_durably(std::slice::from_ref(&event), at)?;
     let applied = apply(
         &store.folder,
         (&store.rows, &store.index),
@@ -353,6 +355,7 @@ fn commit(
         // The import is in the log, so it counts; what could not be applied is applied by the next start.
         writer.refuse_from_now_on(&format!("an import could not be applied: {error}"))
     })?;
+    debug_assert_eq!(loaded.added, edges, "what is added depends on the runs and on the index before");
     Ok(ImportReport {
         added: loaded.added,
         self_follows: manifest.self_follows,
@@ -417,9 +420,34 @@ fn apply(
         trees,
         indexed,
     };
-    let runs = run_paths(&folder, manifest.runs);
+    let (runs, limit) = (run_paths(&folder, manifest.runs), manifest.limit);
     match rows.ids() {
-        IdKind::Integer => load::load::<u64>(&target, Merge::open(&runs)?, manifest.limit, progress),
-        IdKind::Uuid => load::load::<u128>(&target, Merge::open(&runs)?, manifest.limit, progress),
+        IdKind::Integer => load::load::<u64>(&target, merge(&runs, event.at)?, limit, progress),
+        IdKind::Uuid => load::load::<u128>(&target, merge(&runs, event.at)?, limit, progress),
     }
+}
+
+/// How many edges an import adds to those that there are.
+fn count(store: &Store, folder: &Path, manifest: &Manifest, progress: &dyn Fn(Progress)) -> Result<u64> {
+    let (runs, limit) = (run_paths(folder, manifest.runs), manifest.limit);
+    let graph = (&store.index, manifest.kind);
+    // Times decide which edges are kept, not how many.
+    match store.identity.ids {
+        IdKind::Integer => load::count::<u64>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
+        IdKind::Uuid => load::count::<u128>(graph, merge(&runs, Timestamp::MAX)?, limit, progress),
+    }
+}
+
+/// The edges of all runs in order; those that came without `since` get this one.
+fn merge<K: RawId>(
+    runs: &[PathBuf],
+    at: Timestamp,
+) -> Result<impl Iterator<Item = Result<PairRecord<K>>> + use<K>> {
+    let with_since = move |mut record: PairRecord<K>| {
+        if record.since == NO_SINCE {
+            record.since = at.millis();
+        }
+        record
+    };
+    Ok(Merge::open(runs)?.map(move |record| record.map(with_since)))
 }

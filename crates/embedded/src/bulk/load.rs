@@ -51,8 +51,6 @@ pub struct Loaded {
     pub added: u64,
     pub duplicates: u64,
     pub over_limit: u64,
-    /// The latest `since` that was added.
-    pub newest: Timestamp,
 }
 
 /// Accepted edges: for each follower in ascending order how many there are, then all of them by followee.
@@ -80,7 +78,7 @@ fn edge<K: RawId>(follower: K, followee: K) -> Edge {
     Edge { follower: follower.to_id(), followee: followee.to_id() }
 }
 
-/// Loads edges that come sorted by follower and followee. The first of several of one pair counts, as does one that
+/// Loads edges that come sorted by follower and followee. The earliest of several of one pair counts, or one that
 /// the graph has already; past the limit a follower's earliest are kept.
 pub fn load<K: RawId>(
     target: &Target<'_>,
@@ -113,7 +111,8 @@ pub fn load<K: RawId>(
             let chunks = consumer();
             scope.spawn(move || sort_followers(target, chunks))
         });
-        let decided = decide(target, sorted, limit, &senders, progress);
+        let report = |done| progress(Progress { stage: "loading", done, total: None });
+        let decided = decide((target.index, target.kind), sorted, limit, &senders, &report);
         drop(senders);
         if let Some(sorting) = follower_lists {
             let lists = join(sorting)?;
@@ -134,32 +133,45 @@ fn join<T>(handle: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     handle.join().unwrap_or_else(|_| Err(Error::Storage { detail: "a loading thread failed".into() }))
 }
 
+/// How many edges [`load`] would add, without loading any.
+pub fn count<K: RawId>(
+    graph: (&Index, EdgeKind),
+    sorted: impl Iterator<Item = Result<PairRecord<K>>>,
+    limit: Option<u32>,
+    progress: &dyn Fn(Progress),
+) -> Result<u64> {
+    let report = |done| progress(Progress { stage: "counting", done, total: None });
+    Ok(decide(graph, sorted, limit, &[], &report)?.added)
+}
+
 /// Merges groups, drops what is not to be added, and hands the rest to the consumers.
 fn decide<K: RawId>(
-    target: &Target<'_>,
+    (index, kind): (&Index, EdgeKind),
     sorted: impl Iterator<Item = Result<PairRecord<K>>>,
     limit: Option<u32>,
     senders: &[SyncSender<Arc<Chunk<K>>>],
-    progress: &dyn Fn(Progress),
+    report: &dyn Fn(u64),
 ) -> Result<Loaded> {
-    let empty = target.index.user_count(target.kind) == 0;
+    let empty = index.user_count(kind) == 0;
     let mut loaded = Loaded::default();
     let mut chunk = Chunk::new();
     let mut group: Vec<(K, u64)> = Vec::new();
     let mut sorted = sorted.peekable();
     while let Some(record) = sorted.next() {
         let PairRecord { follower, followee, since } = record?;
-        if group.last().is_some_and(|&(last, _)| last == followee) {
-            loaded.duplicates += 1;
-        } else {
-            group.push((followee, since));
+        match group.last_mut() {
+            Some((last, earliest)) if *last == followee => {
+                *earliest = since.min(*earliest);
+                loaded.duplicates += 1;
+            }
+            _ => group.push((followee, since)),
         }
         let ends = !matches!(sorted.peek(), Some(Ok(next)) if next.follower == follower);
         if !ends {
             continue;
         }
         if !empty {
-            let known = target.index.followees(target.kind, follower.to_id());
+            let known = index.followees(kind, follower.to_id());
             let offered = group.len();
             group.retain(|&(followee, _)| known.binary_search(&followee.to_id()).is_err());
             loaded.duplicates += (offered - group.len()) as u64;
@@ -168,11 +180,9 @@ fn decide<K: RawId>(
             loaded.over_limit += cut(&mut group, limit, 0);
         }
         if loaded.added / REPORT_EDGES != (loaded.added + group.len() as u64) / REPORT_EDGES {
-            progress(Progress { stage: "loading", done: loaded.added, total: None });
+            report(loaded.added);
         }
         loaded.added += group.len() as u64;
-        let newest = group.iter().map(|&(_, since)| since).max().unwrap_or(0);
-        loaded.newest = loaded.newest.max(Timestamp::from_millis(newest));
         if !group.is_empty() {
             chunk.followers.push((follower, group.len()));
             chunk.edges.append(&mut group);
@@ -198,6 +208,11 @@ fn cut<K: RawId>(group: &mut Vec<(K, u64)>, limit: Option<u32>, known: usize) ->
 }
 
 fn hand_on<K: RawId>(chunk: &mut Chunk<K>, senders: &[SyncSender<Arc<Chunk<K>>>]) -> Result<()> {
+    if senders.is_empty() {
+        chunk.followers.clear();
+        chunk.edges.clear();
+        return Ok(());
+    }
     let whole = Arc::new(std::mem::replace(chunk, Chunk::new()));
     for sender in senders {
         let stopped = |_| Error::Storage { detail: "loading stopped".into() };

@@ -5,5 +5,6 @@ mod backup_comments;
 mod backup_posts;
 pub mod import;
 pub mod load;
+pub mod restore;
 mod run;
 mod sorter;

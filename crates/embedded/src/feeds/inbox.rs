@@ -89,6 +89,19 @@ impl Inbox {
         self.complete_from.as_deref()
     }
 
+    /// Whether a key is in it.
+    pub fn has(&self, key: &[u8], key_len: usize) -> bool {
+        self.find(key, key_len).is_ok()
+    }
+
+    /// Whether its keys ascend, each once, from where it is complete on, and are not too many.
+    pub fn is_in_order(&self, Capacity { key_len, entries }: Capacity) -> bool {
+        let (keys, rest) = (self.keys.chunks_exact(key_len), self.keys.len() % key_len);
+        let reached =
+            self.complete_from.as_deref().is_none_or(|from| self.keys.is_empty() || &self.keys[..] >= from);
+        rest == 0 && keys.len() <= entries && reached && keys.is_sorted_by(|one, next| one < next)
+    }
+
     /// How many bytes it takes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>() + self.keys.capacity()
@@ -220,6 +233,23 @@ mod tests {
         assert!(!inbox.insert(&key(12), CAPACITY), "below its reach");
         assert!(!inbox.insert(&key(40), CAPACITY), "there already");
         assert!(inbox.remove(&key(40), 14) && !inbox.remove(&key(40), 14));
+    }
+
+    #[test]
+    fn disorder_is_seen() {
+        let stored = |times: &[u64], from: Option<u64>| {
+            let keys = times.iter().flat_map(|&time| key(time)).collect();
+            Inbox::stored(keys, from.map(key), 0).is_in_order(CAPACITY)
+        };
+        assert!(
+            stored(&[], None)
+                && stored(&[], Some(3))
+                && stored(&[3, 4], Some(3))
+                && stored(&[1, 2, 3, 4, 5], None)
+        );
+        assert!(!stored(&[4, 3], None) && !stored(&[3, 3], None) && !stored(&[3, 4], Some(4)));
+        assert!(!stored(&[1, 2, 3, 4, 5, 6], None), "too many");
+        assert!(!Inbox::stored(vec![0; 15], None, 0).is_in_order(CAPACITY));
     }
 
     #[test]

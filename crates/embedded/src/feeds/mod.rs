@@ -12,12 +12,14 @@ mod merge;
 mod page;
 mod port;
 mod snapshot;
+mod verify;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feed::{Delivery as Mode, PostKey};
 use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Position, Result, Timestamp};
+use parking_lot::Mutex;
 
 use self::deliveries::{Deliveries, Delivery, Job};
 use self::inbox::{Capacity, Key, pack};
@@ -30,11 +32,14 @@ pub use deliver::run;
 pub use page::{Wanted, page};
 use snapshot::load;
 pub use snapshot::{forget_all, save};
+pub use verify::{InboxPlace, compare, differs, mend};
 
 /// The feeds of all users.
 pub struct Feeds {
     pub inboxes: Inboxes,
     pub deliveries: Deliveries,
+    /// How often stored inboxes were dropped: what is being stored meanwhile must not take their place.
+    dropped: Mutex<u64>,
 }
 
 /// The state of feeds at one moment.
@@ -51,7 +56,8 @@ impl Feeds {
     /// Feeds without inboxes, with everything delivered up to a position.
     pub fn new(ids: IdKind, settings: &Settings, delivered: Position) -> Self {
         let capacity = Capacity { key_len: inbox::key_len(ids), entries: settings.inbox_entries.max(1) };
-        let feeds = Self { inboxes: Inboxes::new(capacity), deliveries: Deliveries::default() };
+        let (inboxes, deliveries) = (Inboxes::new(capacity), Deliveries::default());
+        let feeds = Self { inboxes, deliveries, dropped: Mutex::default() };
         feeds.deliveries.add(&[], delivered);
         feeds
     }

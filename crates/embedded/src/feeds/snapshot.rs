@@ -45,6 +45,7 @@ pub fn save(store: &Store) -> Result<()> {
         return remove_file(&path);
     }
     let temporary = path.with_extension("tmp");
+    let dropped = *store.feeds.dropped.lock();
     // The position is read first: what inboxes get meanwhile is delivered again, harmlessly.
     let position = store.feeds.deliveries.delivered();
     let write = || -> io::Result<()> {
@@ -65,7 +66,12 @@ pub fn save(store: &Store) -> Result<()> {
         out.out.into_inner()?.sync_all()
     };
     write().during("writing", &temporary)?;
+    let dropped_now = store.feeds.dropped.lock();
+    if *dropped_now != dropped {
+        return remove_file(&temporary);
+    }
     fs::rename(&temporary, &path).during("replacing", &path)?;
+    drop(dropped_now);
     sync_folder(&store.folder)
 }
 
@@ -82,6 +88,12 @@ fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
 /// Drops all inboxes, also the stored ones.
 pub fn forget_all(store: &Store) -> Result<()> {
     store.feeds.inboxes.clear();
+    forget_stored(store)
+}
+
+/// Drops the stored inboxes, also those that are being stored at the moment.
+pub fn forget_stored(store: &Store) -> Result<()> {
+    *store.feeds.dropped.lock() += 1;
     remove_file(&store.folder.join(FILE_NAME))
 }
 

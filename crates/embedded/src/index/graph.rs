@@ -276,6 +276,10 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
         self.followee_numbers_of(K::from_id(of))
     }
 
+    fn number(&self, of: Id) -> Option<u32> {
+        KindGraph::number(self, K::from_id(of))
+    }
+
     fn numbers(&self, ids: &[Id]) -> Vec<u32> {
         ids.iter().filter_map(|&id| self.number(K::from_id(id))).collect()
     }
@@ -290,14 +294,6 @@ impl<K: RawId> AnyGraph for KindGraph<K> {
 
     fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>> {
         self.walk_from(K::from_id(of), walk, scratch)
-    }
-
-    fn visit(&self, visitor: &mut dyn FnMut(Id, Counts)) {
-        for shard in &self.shards {
-            let seen: Vec<(K, Counts)> =
-                shard.0.read().users().map(|user| (user.id, counts_of(user))).collect();
-            seen.into_iter().for_each(|(id, counts)| visitor(id.to_id(), counts));
-        }
     }
 
     fn edge_count(&self) -> u64 {

@@ -53,11 +53,11 @@ trait AnyGraph: Send + Sync {
     fn counts(&self, of: Id) -> Counts;
     fn followees(&self, of: Id) -> Vec<Id>;
     fn followee_numbers(&self, of: Id) -> Vec<u32>;
+    fn number(&self, of: Id) -> Option<u32>;
     fn numbers(&self, ids: &[Id]) -> Vec<u32>;
     fn retain_followers(&self, numbers: &mut Vec<u32>, of: Id);
     fn page(&self, numbers: &[u32], after: Option<Id>, limit: usize) -> Vec<Id>;
     fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>>;
-    fn visit(&self, visitor: &mut dyn FnMut(Id, Counts));
     fn edge_count(&self) -> u64;
     fn user_count(&self) -> u64;
     fn users_from(&self, number: u32, limit: usize) -> Vec<Id>;
@@ -134,6 +134,11 @@ impl Index {
         self.kind(kind).followee_numbers(of)
     }
 
+    /// The number of a user, if it has one.
+    pub fn number(&self, kind: EdgeKind, of: Id) -> Option<u32> {
+        self.kind(kind).number(of)
+    }
+
     /// The numbers of users, in the same order, without those that have none.
     pub fn numbers(&self, kind: EdgeKind, ids: &[Id]) -> Vec<u32> {
         self.kind(kind).numbers(ids)
@@ -158,11 +163,6 @@ impl Index {
         scratch: &mut Scratch,
     ) -> Result<Vec<Suggestion>> {
         self.kind(kind).walk(of, walk, scratch)
-    }
-
-    /// Shows every user with its counts, in no order.
-    pub fn visit(&self, kind: EdgeKind, visitor: &mut dyn FnMut(Id, Counts)) {
-        self.kind(kind).visit(visitor);
     }
 
     /// How many edges of a kind there are.

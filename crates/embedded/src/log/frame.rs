@@ -5,7 +5,7 @@
 //! event  = type u8 | kind u8 | at u48 | rest by type
 //!   1 followed    follower | followee
 //!   2 unfollowed  follower | followee | since u48
-//!   3 imported    import number u64 | edges u64
+//!   3 imported    import number u64 | edges that were added u64; in logs of older versions, edges that were offered
 //!   4 posted      flags u8 | id | author | created_at u48 | payload length u32, payload (flag 2) | key 16 bytes (flag 4)
 //!   5 deleted     id | author | created_at u48
 //!   6 to 9 are about comments, and documented with them
@@ -56,11 +56,11 @@ pub enum EventBody {
     Followed(Edge),
     /// An edge was removed that had existed since then. Replaying it needs no other knowledge.
     Unfollowed(Edge, Timestamp),
-    /// The import of that number, with so many edges offered, took effect.
+    /// The import of that number took effect.
     Imported {
         /// Names the folder with the sorted edges.
         number: u64,
-        /// How many edges it offered.
+        /// How many edges it added.
         edges: u64,
     },
     /// A post was registered.
@@ -95,7 +95,7 @@ pub struct Registration {
 }
 
 impl Event {
-    /// What consumers are told. They see the text of a comment only if that is said to be current.
+    /// What consumers are told. They see the body of a comment, or the payload of a post, only if that is said to be current.
     pub fn into_change(self, is_current: bool) -> Change {
         let Self { position, at, kind, body } = self;
         let body = match body {
@@ -103,7 +103,9 @@ impl Event {
             EventBody::Unfollowed(edge, since) => ChangeBody::Unfollowed { kind, edge, since },
             EventBody::Imported { edges, .. } => ChangeBody::Imported { kind, edges },
             EventBody::Posted(registration) => {
-                ChangeBody::Posted { post: registration.post.clone(), delivery: registration.delivery }
+                let Registration { post, delivery, .. } = Arc::unwrap_or_clone(registration);
+                let payload = post.payload.filter(|_| is_current);
+                ChangeBody::Posted { post: Post { payload, ..post }, delivery }
             }
             EventBody::PostDeleted { id, author, created_at } => {
                 ChangeBody::PostDeleted { id, author, created_at }

@@ -18,5 +18,7 @@ pub use frame::{Event, EventBody, FrameBuilder, KeyHash, Registration};
 pub use reader::LogReader;
 pub use recovery::recover;
 pub use segment::Segment;
-pub use threads::{CommentPlace, LoggedText, Reader, ThreadEvent, push_parent, status_from, status_number};
+pub use threads::{
+    CommentPlace, LoggedText, Reader, ThreadEvent, push_moderator, push_parent, status_from, status_number,
+};
 pub use writer::{LogSizes, LogWriter};

@@ -1,16 +1,18 @@
-//! Syncs a file on a thread of its own, so that the writer can work meanwhile. One sync at a time, no retries.
+//! Syncs a file on a thread of its own, so that the writer can work meanwhile, and tells how long that took. One sync at a time, no
+//! retries.
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// The thread, and whether it is at work.
 #[derive(Debug)]
 pub struct Syncer {
     files: Option<SyncSender<Arc<File>>>,
-    outcomes: Receiver<io::Result<()>>,
+    outcomes: Receiver<io::Result<Duration>>,
     thread: Option<JoinHandle<()>>,
     busy: bool,
 }
@@ -22,7 +24,7 @@ impl Syncer {
         let (report, outcomes) = sync_channel(1);
         let thread = std::thread::Builder::new().name("kinfolk-sync".into()).spawn(move || {
             while let Ok(file) = to_sync.recv() {
-                if report.send(file.sync_data()).is_err() {
+                if report.send(sync(&file)).is_err() {
                     return;
                 }
             }
@@ -39,13 +41,19 @@ impl Syncer {
         self.busy = true;
     }
 
-    /// Waits for the sync that was begun, if one was.
-    pub fn finish(&mut self) -> io::Result<()> {
+    /// Waits for the sync that was begun, if one was; returns how long it took.
+    pub fn finish(&mut self) -> io::Result<Duration> {
         if !std::mem::take(&mut self.busy) {
-            return Ok(());
+            return Ok(Duration::ZERO);
         }
         self.outcomes.recv().unwrap_or_else(|_| Err(io::Error::other("the syncing thread has died")))
     }
+}
+
+/// Syncs a file at once; returns how long it took.
+pub fn sync(file: &File) -> io::Result<Duration> {
+    let started = Instant::now();
+    file.sync_data().map(|()| started.elapsed())
 }
 
 impl Drop for Syncer {

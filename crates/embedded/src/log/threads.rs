@@ -3,16 +3,18 @@
 //! ```text
 //!   6 written    flags u8 | depth u8 | id | parent | author | reply_to (flag 1) | key 16 bytes (flag 2) | text
 //!   7 edited     flags u8 | id | parent | author | version u32 | text
-//!   8 withdrawn  status u8 | id | parent | author | reason
+//!   8 withdrawn  status and flags u8 | id | parent | author | reason | moderator (flag 4)
 //!   9 locked     locked u8 | parent
 //! ```
 //!
 //! Ids of comments are 16 bytes, a parent is its kind u8 and its id, a text or reason is its length u32 and its bytes.
-//! Flags: 1 it answers another comment, 2 it has an idempotency key, 4 its text was erased: then there are as many zeros.
+//! Flags of 6 and 7: 1 it answers another comment, 2 it has an idempotency key, 4 its text was erased: then there are as many zeros.
+//! Flags of 8: 4 the moderator is known, which makes the format of the store newer. A moderator is 1u8 and the id of a user, or
+//! 2u8, length u32 and the name of a key. Integers are little-endian.
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::{CommentId, CommentStatus, Parent, ParentKind, ThreadChange};
+use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ParentKind, ThreadChange};
 use kinfolk_core::{Id, IdKind};
 
 use super::KeyHash;
@@ -21,6 +23,7 @@ use crate::raw;
 const REPLY: u8 = 1;
 const WITH_KEY: u8 = 2;
 const ERASED: u8 = 4;
+const WITH_MODERATOR: u8 = 4;
 
 /// What comes before a text in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ pub enum ThreadEvent {
     /// A comment was edited, and has that version since.
     Edited { place: CommentPlace, version: u32, text: LoggedText },
     /// A comment was deleted, removed or purged.
-    Withdrawn { place: CommentPlace, status: CommentStatus, reason: Option<Arc<str>> },
+    Withdrawn { place: CommentPlace, status: CommentStatus, reason: Option<Arc<str>>, by: Option<Moderator> },
     /// A thread was locked or unlocked.
     Locked { parent: Parent, locked: bool },
 }
@@ -97,6 +100,11 @@ impl ThreadEvent {
         }
     }
 
+    /// Whether it says which moderator acted.
+    pub fn has_moderator(&self) -> bool {
+        matches!(self, Self::Withdrawn { by: Some(_), .. })
+    }
+
     /// The comment and version whose text the event has, if it has one.
     pub fn version(&self) -> Option<(CommentPlace, u32)> {
         match self {
@@ -116,8 +124,8 @@ impl ThreadEvent {
             Self::Edited { place: CommentPlace { id, parent, author }, version, text } => {
                 ThreadChange::Edited { id, parent, author, version, body: body(text) }
             }
-            Self::Withdrawn { place: CommentPlace { id, parent, author }, status, .. } => {
-                ThreadChange::Withdrawn { id, parent, author, status }
+            Self::Withdrawn { place: CommentPlace { id, parent, author }, status, by, .. } => {
+                ThreadChange::Withdrawn { id, parent, author, status, by }
             }
             Self::Locked { parent, locked } => ThreadChange::Locked { parent, locked },
         }
@@ -141,10 +149,11 @@ impl ThreadEvent {
                 bytes.extend_from_slice(&version.to_le_bytes());
                 push_text(bytes, text);
             }
-            Self::Withdrawn { place, status, reason } => {
-                bytes.push(status_number(*status));
+            Self::Withdrawn { place, status, reason, by } => {
+                bytes.push(status_number(*status) | by.as_ref().map_or(0, |_| WITH_MODERATOR));
                 push_place(bytes, *place);
                 push_bytes(bytes, reason.as_deref().unwrap_or_default().as_bytes());
+                by.iter().for_each(|by| push_moderator(bytes, by));
             }
             Self::Locked { parent, locked } => {
                 bytes.push(u8::from(*locked));
@@ -173,10 +182,12 @@ impl ThreadEvent {
                 Self::Edited { place, version, text: reader.text(flags)? }
             }
             8 => {
-                let [status] = reader.take()?;
-                let status = status_from(status).filter(|&status| status != CommentStatus::Active)?;
+                let [flags] = reader.take()?;
+                let status = status_from(flags & !WITH_MODERATOR);
+                let status = status.filter(|&status| status != CommentStatus::Active)?;
                 let (place, reason) = (reader.place()?, reader.string()?);
-                Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()) }
+                let by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
+                Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
             }
             9 => {
                 let [locked] = reader.take()?;
@@ -219,6 +230,20 @@ fn push_place(bytes: &mut Vec<u8>, CommentPlace { id, parent, author }: CommentP
 fn push_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
     bytes.extend_from_slice(text);
+}
+
+/// Appends who removed or purged a comment.
+pub fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
+    match moderator {
+        Moderator::User(id) => {
+            bytes.push(1);
+            raw::push_id(bytes, *id);
+        }
+        Moderator::Service(key) => {
+            bytes.push(2);
+            push_bytes(bytes, key.as_bytes());
+        }
+    }
 }
 
 fn push_text(bytes: &mut Vec<u8>, text: &LoggedText) {
@@ -275,6 +300,15 @@ impl<'a> Reader<'a> {
         self.slice(length as usize)
     }
 
+    /// Who removed or purged a comment.
+    pub fn moderator(&mut self) -> Option<Moderator> {
+        match self.take()? {
+            [1] => self.id().map(Moderator::User),
+            [2] => self.string().map(|key| Moderator::Service(key.into())),
+            _ => None,
+        }
+    }
+
     fn string(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.length_and_bytes()?).ok()
     }
@@ -298,14 +332,22 @@ mod tests {
         let text = || LoggedText::Kept("ä\n".into());
         let (reply_to, key, depth) = (Some(CommentId(5)), Some([9; 16]), 50);
         let written = ThreadEvent::Written { place, depth, reply_to, key, text: text() };
+        let withdrawn = |status, reason: Option<&str>, by| ThreadEvent::Withdrawn {
+            place,
+            status,
+            reason: reason.map(Into::into),
+            by,
+        };
         vec![
             written.erased(),
             written,
             ThreadEvent::Written { place, depth: 0, reply_to: None, key: None, text: text() },
             ThreadEvent::Edited { place, version: 70_000, text: text() },
             ThreadEvent::Edited { place, version: 2, text: LoggedText::Erased(3) },
-            ThreadEvent::Withdrawn { place, status: CommentStatus::Removed, reason: Some("spam".into()) },
-            ThreadEvent::Withdrawn { place, status: CommentStatus::Purged, reason: None },
+            withdrawn(CommentStatus::Removed, Some("spam"), None),
+            withdrawn(CommentStatus::Purged, None, None),
+            withdrawn(CommentStatus::Removed, Some("spam"), Some(Moderator::User(of(4)))),
+            withdrawn(CommentStatus::Purged, None, Some(Moderator::Service("feed-service".into()))),
             ThreadEvent::Locked { parent, locked: true },
             ThreadEvent::Locked { parent, locked: false },
         ]
@@ -349,13 +391,23 @@ mod tests {
     #[test]
     fn comments_are_laid_out_as_documented() {
         let parent = Parent { kind: ParentKind::Post, id: Id::Integer(2) };
-        let place = CommentPlace { id: CommentId(1), parent, author: Id::Integer(3) };
+        let at = CommentPlace { id: CommentId(1), parent, author: Id::Integer(3) };
         let text = LoggedText::Kept("hi".into());
         let (reply_to, key) = (Some(CommentId(4)), Some([9; 16]));
-        let event = ThreadEvent::Written { place, depth: 6, reply_to, key, text };
+        let event = ThreadEvent::Written { place: at, depth: 6, reply_to, key, text };
         let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
         let place = [number(1, 16), vec![1], number(2, 8), number(3, 8)].concat();
         let rest = [number(4, 16), vec![9; 16], vec![2, 0, 0, 0], b"hi".to_vec()].concat();
-        assert_eq!(encoded(&event), [vec![3, 6], place, rest].concat());
+        assert_eq!(encoded(&event), [vec![3, 6], place.clone(), rest].concat());
+
+        let status = CommentStatus::Removed;
+        let withdrawn = |by| ThreadEvent::Withdrawn { place: at, status, reason: Some("no".into()), by };
+        let reason = [place, vec![2, 0, 0, 0], b"no".to_vec()].concat();
+        // As an older Kinfolk wrote it, which recorded nobody.
+        assert_eq!(encoded(&withdrawn(None)), [vec![2], reason.clone()].concat());
+        let user = [vec![6], reason.clone(), vec![1], number(8, 8)].concat();
+        assert_eq!(encoded(&withdrawn(Some(Moderator::User(Id::Integer(8))))), user);
+        let key = [vec![6], reason, vec![2, 3, 0, 0, 0], b"key".to_vec()].concat();
+        assert_eq!(encoded(&withdrawn(Some(Moderator::Service("key".into())))), key);
     }
 }

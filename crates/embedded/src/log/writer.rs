@@ -5,12 +5,13 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
 
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
-use super::sync::Syncer;
+use super::sync::{self, Syncer};
 use crate::files::{IoContext, io_error, remove_file, sync_folder};
 
 /// Why a frame was not appended.
@@ -151,16 +152,14 @@ impl LogWriter {
         }
     }
 
-    /// Returns once everything written is on stable storage.
-    pub fn finish_sync(&mut self) -> std::result::Result<(), AppendError> {
+    /// Returns once everything written is on stable storage, with the time that the sync took.
+    pub fn finish_sync(&mut self) -> std::result::Result<Duration, AppendError> {
         let synced =
-            if std::mem::take(&mut self.unsynced) { self.file.sync_data() } else { self.syncer.finish() };
+            if std::mem::take(&mut self.unsynced) { sync::sync(&self.file) } else { self.syncer.finish() };
         // A failed sync must never be tried again: the kernel may have dropped the data and report success.
-        if let Err(error) = synced {
-            return Err(self.fail("syncing", &error));
-        }
+        let took = synced.map_err(|error| self.fail("syncing", &error))?;
         let recorded = self.mark.record(Position(self.next.0 - 1));
-        recorded.map_err(|error| {
+        recorded.map(|()| took).map_err(|error| {
             self.failed = Some(error.to_string());
             AppendError::Failed(error.to_string())
         })

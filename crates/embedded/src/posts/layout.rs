@@ -75,6 +75,11 @@ impl Record {
     }
 }
 
+/// Whether a record says that there is a post, without reading all of it.
+pub fn read_presence(value: &[u8]) -> Option<bool> {
+    value.first().map(|flags| flags & DELETED == 0)
+}
+
 fn delivery_flag(delivery: Delivery) -> u8 {
     match delivery {
         Delivery::Push => 0,
@@ -188,6 +193,7 @@ mod tests {
             let ids = of(0).kind();
             for record in records(of) {
                 let value = record.encode();
+                assert_eq!(read_presence(&value), Some(matches!(record, Record::Present(..))));
                 assert_eq!(Record::decode(of(7), &value), Some(record));
                 assert_eq!(Record::decode(of(7), &value[..raw::id_len(ids)]), None);
             }

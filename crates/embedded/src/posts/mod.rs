@@ -80,6 +80,12 @@ impl Posts {
         value.map(|value| Record::decode(id, &value).ok_or_else(damaged)).transpose()
     }
 
+    /// Whether there is such a post, without reading all of it.
+    pub fn is_present(&self, id: Id) -> Result<bool> {
+        let value = self.tree.get(layout::record_key(id))?;
+        value.map_or(Ok(false), |value| layout::read_presence(&value).ok_or_else(damaged))
+    }
+
     /// The author's posts, newest first, strictly after a place if one is given, with how they are delivered. A post may
     /// be deleted before it is looked at: its state tells.
     pub fn by_author(

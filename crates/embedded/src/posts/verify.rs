@@ -1,37 +1,54 @@
-//! Compares the authors' lists with the records, which are the truth, and repairs them.
+//! Compares the authors' lists, the authors whose posts are pulled and the idempotency keys with the records, which are the
+//! truth, and repairs them.
 
 use kinfolk_core::feed::{Delivery, PostKey};
-use kinfolk_core::{Id, Result};
-use lsm_tree::SeqNo;
+use kinfolk_core::{Id, Result, Timestamp};
+use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
+use crate::remembered::{KeyUse, LoggedKey, StoredKey};
+use crate::verify::{Difference, Suspects};
 
 /// A place in an author's list.
 pub type Place = (Id, PostKey);
 
 impl Posts {
-    /// Up to `limit` places where a list seems to differ from the records. Writes go on meanwhile: look again.
-    pub fn suspects(&self, limit: usize, step: &dyn Fn(&'static str, u64)) -> Result<Vec<Place>> {
-        let mut suspects = Vec::new();
-        for (number, row) in (1..).zip(self.records(SeqNo::MAX)) {
-            step("comparing posts", number);
-            if let (_, Record::Present(post, _)) = row?
-                && suspects.len() < limit
-                && self.difference((post.author, post.key()))?.is_some()
-            {
-                suspects.push((post.author, post.key()));
+    /// Compares all rows. Writes go on meanwhile: what seems to differ is looked at again.
+    pub fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        for (number, row) in (1..).zip(self.tree.all_rows()) {
+            suspects.step("comparing posts", number);
+            if let Some(suspected) = self.examine(&row?, now)? {
+                suspects.add(suspected)?;
             }
         }
-        for (number, row) in (1..).zip(self.tree.rows(&[layout::BY_AUTHOR], (None, None), SeqNo::MAX)) {
-            step("comparing authors' posts", number);
-            let (key, value) = row?;
-            let (author, at, _) = layout::read_author_row(self.ids, &key, &value).ok_or_else(damaged)?;
-            // What the list lacks was found by its record.
-            if suspects.len() < limit && self.difference((author, at))? == Some(None) {
-                suspects.push((author, at));
+        Ok(())
+    }
+
+    /// What seems to differ by a row.
+    pub fn examine(&self, (key, value): &(UserKey, UserValue), now: Timestamp) -> Result<Option<Difference>> {
+        match key.first() {
+            Some(&layout::RECORD) => {
+                let id = layout::read_tagged(self.ids, key).ok_or_else(damaged)?;
+                let record = Record::decode(id, value).ok_or_else(damaged)?;
+                let Record::Present(post, _) = record else { return Ok(None) };
+                let (author, at) = (post.author, post.key());
+                let differs = self.difference((author, at))?.is_some();
+                Ok(differs.then_some(Difference::Post { author, at }))
             }
+            Some(&layout::BY_AUTHOR) => {
+                let (author, at, _) = layout::read_author_row(self.ids, key, value).ok_or_else(damaged)?;
+                // What the list lacks is found by its record.
+                let is_stray = self.difference((author, at))? == Some(None);
+                Ok(is_stray.then_some(Difference::Post { author, at }))
+            }
+            Some(&layout::KEY) => {
+                let (author, hash) = layout::read_idempotency_key(self.ids, key).ok_or_else(damaged)?;
+                let key = LoggedKey { author, hash, logged: None };
+                let differs = self.key_difference(&key, now)?.is_some();
+                Ok(differs.then_some(Difference::PostKey(key)))
+            }
+            _ => Ok(None),
         }
-        Ok(suspects)
     }
 
     /// What should be at a place of a list, if that is not what is there.
@@ -48,15 +65,58 @@ impl Posts {
             .map(|value| layout::read_author_row(self.ids, &key, &value).ok_or_else(damaged))
             .transpose()?
             .map(|(.., delivery)| delivery);
-        let noted = expected != Some(Delivery::Pull) || self.pulled_authors().binary_search(&author).is_ok();
+        let noted = expected != Some(Delivery::Pull) || self.is_noted_as_pulled(author)?;
         Ok((expected != found || !noted).then_some(expected))
+    }
+
+    /// Whether it is known, now and after a restart, that an author has posts that are pulled.
+    fn is_noted_as_pulled(&self, author: Id) -> Result<bool> {
+        let is_known = self.pulled_authors().binary_search(&author).is_ok();
+        Ok(is_known && self.tree.get(layout::pulled_key(author))?.is_some())
+    }
+
+    /// What a key should stand for, if that is not what it does.
+    pub fn key_difference(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<Option<Option<KeyUse<Id>>>> {
+        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
+        let stored = match row.map(|value| layout::read_key_value(self.ids, &value)) {
+            None => StoredKey::Missing,
+            Some(Some((id, at))) if at <= now && self.author_of(id)? == Some(key.author) => {
+                StoredKey::Sound(KeyUse { id, at })
+            }
+            Some(_) => StoredKey::Wrong,
+        };
+        Ok(self.keys.expected(stored, key.logged, now))
+    }
+
+    /// Who has registered a post, whether or not it is there.
+    fn author_of(&self, id: Id) -> Result<Option<Id>> {
+        Ok(self.record(id)?.map(|record| match record {
+            Record::Present(post, _) => post.author,
+            Record::Deleted { author, .. } => author,
+        }))
+    }
+
+    /// Brings a key back to what it stands for. Runs on the writer's thread.
+    pub fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
+        match self.key_difference(key, now)? {
+            None => {}
+            Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),
+            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
+        }
+        Ok(())
     }
 
     /// Brings a place of a list back to what the record says. Runs on the writer's thread.
     pub fn mend(&self, (author, at): Place) -> Result<()> {
         match self.difference((author, at))? {
             None => {}
-            Some(Some(delivery)) => self.put_in_list(author, at, delivery),
+            Some(Some(delivery)) => {
+                self.put_in_list(author, at, delivery);
+                if delivery == Delivery::Pull {
+                    // What is known now may still be missing after a restart.
+                    self.tree.insert(layout::pulled_key(author), []);
+                }
+            }
             Some(None) => self.tree.remove(layout::author_key(author, at)),
         }
         Ok(())
@@ -100,5 +160,21 @@ mod tests {
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         assert_eq!(listed(&store), before);
         assert_eq!(*store.shared().posts.pulled_authors(), [author]);
+    }
+
+    /// What is known in memory may be missing from the rows: nobody would notice before the next start.
+    #[test]
+    fn the_rows_of_pulled_authors_are_compared_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+        let author = Id::Integer(1);
+        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        block_on(store.register(wish)).unwrap();
+        let posts = &store.shared().posts;
+        posts.tree.remove(layout::pulled_key(author));
+        assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 1);
+        assert!(store.verify(true, &|_| {}).unwrap().repaired);
+        assert!(posts.tree.get(layout::pulled_key(author)).unwrap().is_some());
     }
 }

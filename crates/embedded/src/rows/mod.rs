@@ -12,6 +12,7 @@
 //! each tree says. Applying an event twice is harmless.
 
 pub mod keys;
+mod part;
 
 use std::ops::Bound;
 use std::path::Path;
@@ -22,13 +23,14 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
-    SequenceNumberCounter,
+    SequenceNumberCounter, UserKey, UserValue,
 };
 use parking_lot::{Mutex, MutexGuard};
 
 use self::keys::{
     decode_row, decode_since, increment, key_len, push_list_key, read_list_key, row_key, since_value,
 };
+pub use self::part::{Part, first_key, read_part};
 use crate::files;
 use crate::log::{Event, EventBody};
 use crate::raw;
@@ -81,18 +83,11 @@ impl Shared {
     }
 }
 
-/// Some rows of a tree, and the key to go on after; no rows at the end.
-#[derive(Debug, Default)]
-pub struct ScannedPart {
-    pub rows: Vec<(EdgeKind, Edge, Timestamp)>,
-    pub last: Vec<u8>,
-}
-
-/// Before the first row of every tree.
-pub const FIRST_KEY: &[u8] = &POSITION_KEY;
+/// A row that some tree has or should have.
+pub type Row = (EdgeKind, Edge, Timestamp);
 
 /// One of the trees, by the question that it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tree {
     /// Is there an edge, since when.
     Pairs,
@@ -293,6 +288,18 @@ impl Rows {
         })
     }
 
+    /// A user's list as of now, whatever is written later. Called by the writer, between batches.
+    pub fn frozen_list(
+        &self,
+        (kind, side, of): (EdgeKind, Side, Id),
+    ) -> impl Iterator<Item = Result<()>> + Send + use<> {
+        let mut prefix = vec![kind.number()];
+        raw::push_id(&mut prefix, of);
+        let mut rows = self.owned_rows(list_tree(side), &prefix, None);
+        rows.recent.freeze();
+        rows.map(|key| key.map(|_| ()))
+    }
+
     /// Whom a user follows by the truth, by id.
     pub fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
         let ids = self.ids;
@@ -343,20 +350,17 @@ impl Rows {
         })
     }
 
-    /// Up to `limit` rows of a tree after a key, without recent ones, and the key of the last.
-    pub fn scan_part(&self, tree: Tree, after: &[u8], limit: usize) -> Result<ScannedPart> {
-        let mut part = ScannedPart::default();
-        let start = Bound::Excluded(after);
-        for row in self.tree(tree).range::<&[u8], _>((start, Bound::Unbounded), SeqNo::MAX, None).take(limit)
-        {
-            let (key, value) = row.into_inner().map_err(tree_error)?;
-            let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
-            let row = decode_row(tree, self.ids, &key, &value);
-            let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
-            part.rows.push((kind, edge, since));
-            part.last = key.to_vec();
-        }
-        Ok(part)
+    /// Up to `limit` rows of a tree from a key on, without recent ones, past what can't be read.
+    pub fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
+        read_part(self.tree(tree), from, limit)
+    }
+
+    /// What a row of a tree says.
+    pub fn decode(&self, tree: Tree, (key, value): &(UserKey, UserValue)) -> Result<Row> {
+        let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
+        let row = decode_row(tree, self.ids, key, value);
+        let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
+        Ok((kind, edge, since))
     }
 
     /// Closes the layer of recent rows that takes new ones. Only the writer calls it, between two batches: a flushed
@@ -507,7 +511,7 @@ fn damaged_row(tree: Tree) -> Error {
     }
 }
 
-type StoredKeys = Box<dyn Iterator<Item = Result<lsm_tree::UserKey>> + Send>;
+type StoredKeys = Box<dyn Iterator<Item = Result<UserKey>> + Send>;
 
 /// The keys of one owner's rows, from the tree and the recent layers.
 struct MergedRows {
@@ -517,7 +521,7 @@ struct MergedRows {
 }
 
 impl Iterator for MergedRows {
-    type Item = Result<lsm_tree::UserKey>;
+    type Item = Result<UserKey>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

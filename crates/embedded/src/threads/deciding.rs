@@ -7,7 +7,8 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use kinfolk_core::feed::Removed;
 use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, Commented, NewComment, Parent, ParentKind, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
+    Withdrawal,
 };
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
@@ -72,6 +73,7 @@ impl Batch<'_> {
             edited_at: None,
             status: CommentStatus::Active,
             reason: None,
+            removed_by: None,
             text: Some(body),
             position: self.position().next(),
         };
@@ -110,7 +112,12 @@ impl Batch<'_> {
     }
 
     /// Decides a wish to take a comment back.
-    pub fn withdraw_comment(&mut self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
+    pub fn withdraw_comment(
+        &mut self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<Removed> {
         let (parent, record) = self.required_comment(id)?;
         let status = withdrawal.status();
         if record.status >= status {
@@ -121,11 +128,9 @@ impl Batch<'_> {
             Withdrawal::Remove(reason) => Some(reason),
             Withdrawal::Delete | Withdrawal::Purge => None,
         };
-        let text = record.text.clone().filter(|_| status != CommentStatus::Purged);
-        let kept = reason.clone().or_else(|| record.reason.clone());
-        let record = Record { status, text, reason: kept, ..record };
+        let record = record.withdrawn(status, reason.as_ref(), by.as_ref());
         self.pending.threads.records.insert(id, (parent, record));
-        self.push_thread(ThreadEvent::Withdrawn { place, status, reason });
+        self.push_thread(ThreadEvent::Withdrawn { place, status, reason, by });
         Ok(Removed { position: self.position(), changed: true })
     }
 
@@ -176,6 +181,7 @@ impl Batch<'_> {
             edited_at: None,
             status: CommentStatus::Active,
             reason: None,
+            removed_by: None,
             text,
             ..record
         };

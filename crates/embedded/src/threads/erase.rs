@@ -226,7 +226,7 @@ mod tests {
         }
         let purged = [ids[3], ids[19]];
         for id in purged {
-            assert!(block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap().changed);
+            assert!(block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap().changed);
         }
         let gone = [3, 19, 23, 39, 43, 59];
         assert!(gone.iter().all(|&at| !files_with(folder.path(), &texts[at]).is_empty()), "it can be found");
@@ -257,7 +257,7 @@ mod tests {
         let text = random_text();
         let id = block_on(store.comment(wish(&text, &text))).unwrap().comment.id;
         store.flush().unwrap();
-        block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap();
+        block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap();
         text
     }
 
@@ -294,7 +294,7 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
         let text = random_text();
         let id = block_on(store.comment(wish(&text, "k"))).unwrap().comment.id;
-        block_on(store.withdraw_comment(id, Withdrawal::Purge)).unwrap();
+        block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap();
         let expected = block_on(store.comments(&[id])).unwrap();
         store.erase().unwrap();
         let (replayed, log) = (tempfile::tempdir().unwrap(), folder.path().join("log"));

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::{Comment, CommentId, CommentStatus, CommentVersion, Parent, ThreadState};
+use kinfolk_core::thread::{
+    Comment, CommentId, CommentStatus, CommentVersion, Moderator, Parent, ThreadState,
+};
 use kinfolk_core::{Id, IdKind, Position, Timestamp};
 
-use crate::log::{KeyHash, Reader, push_parent, status_from, status_number};
+use crate::log::{KeyHash, Reader, push_moderator, push_parent, status_from, status_number};
 use crate::raw;
 use crate::rows::keys::{decode_since, since_value};
 
@@ -24,6 +26,7 @@ const WITH_REPLY_TO: u8 = 4;
 const WITH_EDITED_AT: u8 = 8;
 const WITH_REASON: u8 = 16;
 const WITH_TEXT: u8 = 32;
+const WITH_MODERATOR: u8 = 64;
 
 /// A comment as it is stored. How many replies it has is in a row of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +39,7 @@ pub struct Record {
     pub edited_at: Option<Timestamp>,
     pub status: CommentStatus,
     pub reason: Option<Arc<str>>,
+    pub removed_by: Option<Moderator>,
     /// The newest text; none once it is purged.
     pub text: Option<Arc<str>>,
     /// Where the newest text is in the log.
@@ -50,8 +54,10 @@ impl Record {
 
     /// The comment, as it is now.
     pub fn into_comment(self, (parent, id): (Parent, CommentId), reply_count: u64) -> Comment {
-        let Self { author, reply_to, depth, created_at, version, edited_at, status, reason, text, .. } = self;
-        let body = text;
+        let Self {
+            author, reply_to, depth, created_at, version, edited_at, status, reason, removed_by, ..
+        } = self;
+        let body = self.text;
         Comment {
             id,
             parent,
@@ -64,8 +70,16 @@ impl Record {
             status,
             body,
             reason,
+            removed_by,
             reply_count,
         }
+    }
+
+    /// The tombstone that a withdrawal leaves. What is known of an earlier one stays where the later one says nothing.
+    pub fn withdrawn(self, status: CommentStatus, reason: Option<&Arc<str>>, by: Option<&Moderator>) -> Self {
+        let text = self.text.filter(|_| status != CommentStatus::Purged);
+        let (reason, removed_by) = (reason.cloned().or(self.reason), by.cloned().or(self.removed_by));
+        Self { status, text, reason, removed_by, ..self }
     }
 
     /// The newest text, as a version.
@@ -85,6 +99,7 @@ impl Record {
             | flag(self.reply_to.is_some(), WITH_REPLY_TO)
             | flag(self.edited_at.is_some(), WITH_EDITED_AT)
             | flag(self.reason.is_some(), WITH_REASON)
+            | flag(self.removed_by.is_some(), WITH_MODERATOR)
             | flag(self.text.is_some(), WITH_TEXT);
         let mut value = vec![flags, self.depth];
         raw::push_id(&mut value, self.author);
@@ -97,6 +112,7 @@ impl Record {
             value.extend_from_slice(&(reason.len() as u32).to_be_bytes());
             value.extend_from_slice(reason.as_bytes());
         }
+        self.removed_by.iter().for_each(|by| push_moderator(&mut value, by));
         value.extend_from_slice(self.text.as_deref().unwrap_or_default().as_bytes());
         value
     }
@@ -119,6 +135,7 @@ impl Record {
         } else {
             None
         };
+        let removed_by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
         let text = std::str::from_utf8(reader.bytes).ok()?;
         (flags & WITH_TEXT != 0 || text.is_empty()).then_some(())?;
         Some(Self {
@@ -130,6 +147,7 @@ impl Record {
             edited_at,
             status: status_from(flags & STATUS)?,
             reason,
+            removed_by,
             text: (flags & WITH_TEXT != 0).then(|| text.into()),
             position,
         })
@@ -352,18 +370,86 @@ mod tests {
             edited_at: Some(Timestamp::MAX),
             status: CommentStatus::Removed,
             reason: Some("spam, ä".into()),
+            removed_by: Some(Moderator::User(Id::Integer(8))),
             text: Some("what\nit says".into()),
             position: Position(77),
         };
-        let plain = Record { reply_to: None, edited_at: None, reason: None, ..record.clone() };
-        let purged = Record { status: CommentStatus::Purged, text: None, ..record.clone() };
+        let plain =
+            Record { reply_to: None, edited_at: None, reason: None, removed_by: None, ..record.clone() };
+        let service = Some(Moderator::Service("feed-service".into()));
+        let purged =
+            Record { status: CommentStatus::Purged, text: None, removed_by: service, ..record.clone() };
         let empty = Record { text: Some("".into()), ..plain.clone() };
-        for record in [record, plain, purged, empty] {
+        for record in [record, plain, purged.clone(), empty] {
             let value = record.encode();
             assert_eq!(read_version(IdKind::Integer, &value), Some((record.status, record.version)));
             assert_eq!(Record::decode(IdKind::Integer, &value), Some(record));
         }
         assert_eq!(Record::decode(IdKind::Integer, &[]), None);
+        let whole = purged.encode();
+        for cut in 0..whole.len() {
+            assert_eq!(Record::decode(IdKind::Integer, &whole[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    /// A promise to every store on disk: also to those that were written before moderators were recorded.
+    #[test]
+    fn records_are_laid_out_as_documented() {
+        let record = |removed_by, text: Option<&str>| Record {
+            author: Id::Integer(3),
+            reply_to: None,
+            depth: 7,
+            created_at: Timestamp::from_millis(5),
+            version: 2,
+            edited_at: None,
+            status: CommentStatus::Removed,
+            reason: Some("no".into()),
+            removed_by,
+            text: text.map(Into::into),
+            position: Position(77),
+        };
+        let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
+        let head =
+            [number(3, 8), number(5, 6), number(2, 4), number(77, 8), number(2, 4), b"no".to_vec()].concat();
+        for (record, value) in [
+            (record(None, Some("hi")), [vec![2 + 16 + 32, 7], head.clone(), b"hi".to_vec()]),
+            (
+                record(Some(Moderator::User(Id::Integer(8))), Some("hi")),
+                [vec![2 + 16 + 32 + 64, 7], head.clone(), [vec![1], number(8, 8), b"hi".to_vec()].concat()],
+            ),
+            (
+                record(Some(Moderator::Service("key".into())), None),
+                [vec![2 + 16 + 64, 7], head, [vec![2, 3, 0, 0, 0], b"key".to_vec()].concat()],
+            ),
+        ] {
+            assert_eq!(record.encode(), value.concat());
+            assert_eq!(Record::decode(IdKind::Integer, &value.concat()), Some(record));
+        }
+    }
+
+    #[test]
+    fn a_later_moderator_counts_if_it_is_known() {
+        let (first, second) = (Moderator::User(Id::Integer(8)), Moderator::Service("key".into()));
+        let record = Record {
+            author: Id::Integer(3),
+            reply_to: None,
+            depth: 0,
+            created_at: Timestamp::MIN,
+            version: 1,
+            edited_at: None,
+            status: CommentStatus::Active,
+            reason: None,
+            removed_by: None,
+            text: Some("hi".into()),
+            position: Position(1),
+        };
+        let removed = record.withdrawn(CommentStatus::Removed, Some(&"no".into()), Some(&first));
+        assert_eq!((removed.text.as_deref(), removed.removed_by.as_ref()), (Some("hi"), Some(&first)));
+        for (by, expected) in [(None, &first), (Some(&second), &second)] {
+            let purged = removed.clone().withdrawn(CommentStatus::Purged, None, by);
+            assert_eq!((purged.text.as_deref(), purged.reason.as_deref()), (None, Some("no")));
+            assert_eq!((purged.status, purged.removed_by.as_ref()), (CommentStatus::Purged, Some(expected)));
+        }
     }
 
     /// The layout is a promise to every store on disk.

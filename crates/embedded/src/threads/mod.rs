@@ -15,7 +15,8 @@
 //!
 //! Everything is big-endian; `!` is the bitwise complement; a parent is its kind u8 and its id. A record is
 //! `flags u8 | depth u8 | author | created_at u48 | version u32 | position u64 | reply_to (flag 4) | edited_at u48 (flag 8) |
-//! length u32, reason (flag 16) | text (flag 32)`; flags 1 and 2 are the status. `position` is where the text is in the log.
+//! length u32, reason (flag 16) | moderator as in the log (flag 64) | text (flag 32)`; flags 1 and 2 are the status. `position` is where
+//! the text is in the log. Records that have no moderator are as they were before moderators were recorded.
 //! The records are the truth: a comment is in other rows after its record is there. Counts are of what is applied, which a
 //! flushed tree knows exactly, so that a replay counts nothing twice.
 
@@ -37,7 +38,7 @@ use lsm_tree::{SeqNo, UserKey, UserValue};
 pub use deciding::PendingThreads;
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
-pub use verify::Place;
+pub use verify::{Place, Tally, Tallying};
 
 use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
 use crate::projection::Projection;
@@ -241,6 +242,7 @@ impl Threads {
                     edited_at: None,
                     status: CommentStatus::Active,
                     reason: None,
+                    removed_by: None,
                     text: Some(text.text()),
                     position: event.position,
                 };
@@ -252,7 +254,7 @@ impl Threads {
                 Ok(())
             }
             ThreadEvent::Edited { place, version, text } => self.apply_edit(*place, *version, text, event),
-            ThreadEvent::Withdrawn { place, status, reason } => {
+            ThreadEvent::Withdrawn { place, status, reason, by } => {
                 let record = self.required(*place)?;
                 if record.is_active() {
                     self.tree.remove(layout::author_key(place.author, place.id));
@@ -261,11 +263,11 @@ impl Threads {
                         None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
                     })?;
                 }
-                let reason = reason.clone().or_else(|| record.reason.clone());
+                let record = record.withdrawn(*status, reason.as_ref(), by.as_ref());
                 if *status == CommentStatus::Purged {
-                    return self.purge(*place, &Record { reason, ..record }, event.at);
+                    return self.purge(*place, &record, event.at);
                 }
-                self.put_record(*place, &Record { status: *status, reason, ..record });
+                self.put_record(*place, &record);
                 Ok(())
             }
             ThreadEvent::Locked { parent, locked } => {
@@ -284,7 +286,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Leaves the tombstone, and notes which places in the log are still to be erased.
+    /// Leaves the tombstone, which is given, and notes which places in the log are still to be erased.
     fn purge(&self, place: CommentPlace, record: &Record, at: Timestamp) -> Result<()> {
         // Without the texts, which may be many.
         let older =
@@ -292,8 +294,7 @@ impl Threads {
         let older: Vec<(u32, Position)> = older.collect::<Result<_>>()?;
         let mut positions: Vec<Position> = older.iter().map(|&(_, position)| position).collect();
         positions.push(record.position);
-        let gone = Record { status: CommentStatus::Purged, text: None, ..record.clone() };
-        self.put_record(place, &gone);
+        self.put_record(place, record);
         for (version, _) in older {
             self.tree.remove(version_key(place.id, version));
         }

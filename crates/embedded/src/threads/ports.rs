@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kinfolk_core::feed::Removed;
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
 use kinfolk_core::{Id, Result};
 use tokio::sync::oneshot;
@@ -38,8 +38,13 @@ impl ThreadStore for Embedded {
         self.request(|reply| Request::EditComment(Box::new(edit), reply)).await
     }
 
-    async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
-        self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal)), reply)).await
+    async fn withdraw_comment(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<Removed> {
+        self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal, by)), reply)).await
     }
 
     async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
@@ -47,7 +52,7 @@ impl ThreadStore for Embedded {
     }
 
     async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
-        ids.iter().map(|&id| self.store.threads.comment(id)).collect()
+        self.store.layers.rows(|| ids.iter().map(|&id| self.store.threads.comment(id)).collect())
     }
 
     async fn thread(
@@ -57,19 +62,20 @@ impl ThreadStore for Embedded {
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        self.store.threads.thread(parent, order, after, limit)
+        self.store.layers.rows(|| self.store.threads.thread(parent, order, after, limit))
     }
 
     async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
-        branches.iter().map(|&branch| self.store.threads.replies(branch, limit)).collect()
+        let read = |&branch: &Branch| self.store.threads.replies(branch, limit);
+        self.store.layers.rows(|| branches.iter().map(read).collect())
     }
 
     async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
-        self.store.threads.by_author(author, after, limit)
+        self.store.layers.rows(|| self.store.threads.by_author(author, after, limit))
     }
 
     async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
-        self.store.threads.versions(id, after, limit)
+        self.store.layers.rows(|| self.store.threads.versions(id, after, limit))
     }
 
     async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {

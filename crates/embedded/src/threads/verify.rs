@@ -1,13 +1,15 @@
-//! Compares all other rows of comments with the records, which are the truth, and repairs them.
+//! Compares all other rows of comments with the records, which are the truth, and repairs them. How many there are of what is
+//! counted is for a recount to say.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
-use kinfolk_core::thread::{CommentId, CommentStatus, Parent, ThreadState};
-use kinfolk_core::{Id, Result};
+use kinfolk_core::thread::{CommentId, CommentStatus, Parent};
+use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
 use super::{Record, StoredVersion, Threads, damaged, layout};
+use crate::remembered::{KeyUse, LoggedKey, StoredKey};
+use crate::verify::{Counting, Difference, Suspects};
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,12 +20,8 @@ pub enum Place {
     Reply(Parent, Option<CommentId>, CommentId),
     /// A comment in its author's list.
     By(Id, CommentId, Parent),
-    /// How many comments a thread has.
-    Count(Parent),
     /// A text that a comment had.
     Version(CommentId, u32),
-    /// How many replies a comment has, if it is known where it is.
-    Replies(CommentId, Option<Parent>),
 }
 
 impl fmt::Display for Place {
@@ -44,118 +42,191 @@ impl fmt::Display for Place {
             Self::By(author, id, _) => {
                 write!(out, "the comments by {author} differ from the record of comment {id}")
             }
-            Self::Count(Parent { kind, id }) => {
-                write!(out, "the count of comments on {} {id} differs from how many there are", kind.name())
-            }
             Self::Version(id, version) => {
                 write!(out, "there is a text of version {version} of comment {id}, which it does not have")
             }
-            Self::Replies(id, _) => {
+        }
+    }
+}
+
+/// What rows count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tally {
+    /// The active comments of a thread.
+    Thread(Parent),
+    /// The direct replies to a comment.
+    Replies(CommentId),
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Thread(Parent { kind, id }) => {
+                write!(out, "the count of comments on {} {id} differs from how many there are", kind.name())
+            }
+            Self::Replies(id) => {
                 write!(out, "the count of replies to comment {id} differs from how many there are")
             }
         }
     }
 }
 
+/// What is being counted while rows are gone through, and how many there were so far.
+#[derive(Default)]
+pub struct Tallying(Option<(Tally, u64)>);
+
+impl Tallying {
+    /// Adds to a tally; returns what came of the one before it when another begins.
+    fn add(&mut self, tally: Tally, count: u64) -> Self {
+        match &mut self.0 {
+            Some((current, total)) if *current == tally => {
+                *total += count;
+                Self(None)
+            }
+            before => Self(before.replace((tally, count))),
+        }
+    }
+}
+
+/// What takes what seems to differ.
+type Found<'a> = &'a mut dyn FnMut(Difference) -> Result<()>;
+
 impl Threads {
-    /// Up to `limit` places where a row seems to differ from the records. Writes go on meanwhile: look again.
-    pub fn suspects(&self, limit: usize, step: &dyn Fn(&'static str, u64)) -> Result<BTreeSet<Place>> {
-        let mut suspects = Suspects { limit, found: BTreeSet::new() };
-        let mut counting = Counting::default();
-        for (number, row) in (1..).zip(self.records(SeqNo::MAX)) {
-            step("comparing comments", number);
-            let (parent, id, record) = row?;
-            for place in places(parent, id, &record) {
-                suspects.look_at(self, place)?;
-            }
-            if let Some(counted) = counting.add(Place::Count(parent), u64::from(record.is_active())) {
-                self.compare_count(counted, &mut suspects)?;
-            }
+    /// Compares all rows. Writes go on meanwhile: what seems to differ is looked at again.
+    pub fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        let mut tallying = Tallying::default();
+        for (number, row) in (1..).zip(self.tree.all_rows()) {
+            suspects.step("comparing comments", number);
+            self.examine(&row?, now, &mut tallying, &mut |suspected| suspects.add(suspected))?;
         }
-        self.compare_count(counting, &mut suspects)?;
-        let mut counting = Counting::default();
-        for tag in [layout::PLACE, layout::REPLY, layout::BY_AUTHOR, layout::VERSION, layout::REPLY_COUNT] {
-            for (number, row) in (1..).zip(self.tree.rows(&[tag], (None, None), SeqNo::MAX)) {
-                step("comparing lists of comments", number);
-                let place = self.read_place(tag, &row?)?;
-                // Replies are counted group by group.
-                if let Place::Reply(parent, Some(answered), _) = place
-                    && let Some(counted) = counting.add(Place::Replies(answered, Some(parent)), 1)
-                {
-                    self.compare_count(counted, &mut suspects)?;
-                }
-                // What is counted was compared above; where nothing is there to count, nothing may be said.
-                match place {
-                    Place::Replies(answered, Some(parent)) if self.is_answered(parent, answered)? => {}
-                    _ => suspects.look_at(self, place)?,
-                }
-            }
-            self.compare_count(std::mem::take(&mut counting), &mut suspects)?;
-        }
-        for row in self.tree.rows(&[layout::STATE], (None, None), SeqNo::MAX) {
-            let place = self.read_place(layout::STATE, &row?)?;
-            if let Place::Count(parent) = place
-                && !self.has_rows(&layout::thread_prefix(parent))?
-            {
-                suspects.look_at(self, place)?;
-            }
-        }
-        Ok(suspects.found)
+        self.finish_tally(&mut tallying, &mut |suspected| suspects.add(suspected))
     }
 
-    /// Suspects a count that differs from what was counted. Where it is written to all the time it is not suspected: looking again
-    /// would take long on the writer's thread.
-    fn compare_count(&self, Counting(counted): Counting, suspects: &mut Suspects) -> Result<()> {
-        const TRIES: usize = 3;
-        let Some((place, count)) = counted else { return Ok(()) };
-        if self.stored_count(place)? == count {
-            return Ok(());
-        }
-        for _ in 0..TRIES {
-            let before = self.stored_count(place)?;
-            let differs = self.count(place)? != before;
-            if self.stored_count(place)? == before {
-                if differs {
-                    suspects.add(place);
+    /// Finds what seems to differ by a row. Rows come in the order of their keys, so that what is counted stands together.
+    pub fn examine(
+        &self,
+        row: &(UserKey, UserValue),
+        now: Timestamp,
+        tallying: &mut Tallying,
+        found: Found<'_>,
+    ) -> Result<()> {
+        let (ids, (key, value)) = (self.ids, row);
+        let Some(&tag) = key.first() else { return Ok(()) };
+        match tag {
+            layout::RECORD => {
+                let (parent, id, record) = self.read_record(row)?;
+                for place in places(parent, id, &record) {
+                    self.look_at(place, found)?;
                 }
-                return Ok(());
+                let mut before = tallying.add(Tally::Thread(parent), u64::from(record.is_active()));
+                self.finish_tally(&mut before, found)
             }
+            layout::PLACE | layout::REPLY | layout::BY_AUTHOR | layout::VERSION => {
+                let place = self.read_place(tag, row)?;
+                if let Place::Reply(_, answered, _) = place {
+                    let mut before = match answered {
+                        Some(answered) => tallying.add(Tally::Replies(answered), 1),
+                        None => std::mem::take(tallying),
+                    };
+                    self.finish_tally(&mut before, found)?;
+                }
+                if self.is_met_by_record(place)? { Ok(()) } else { self.look_at(place, found) }
+            }
+            layout::KEY => {
+                let (author, hash) = layout::read_idempotency_key(ids, key).ok_or_else(damaged)?;
+                let key = LoggedKey { author, hash, logged: None };
+                match self.key_difference(&key, now)? {
+                    Some(_) => found(Difference::CommentKey(key)),
+                    None => Ok(()),
+                }
+            }
+            // Where there is something to count, it was counted; where there is nothing, nothing may be said.
+            layout::STATE => {
+                let parent =
+                    layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
+                let state = layout::read_state(value).ok_or_else(damaged)?;
+                let is_stray = state.count > 0 && !self.has_rows(&layout::thread_prefix(parent))?;
+                if is_stray { found(Difference::CommentCount(Tally::Thread(parent))) } else { Ok(()) }
+            }
+            layout::REPLY_COUNT => {
+                let id = layout::read_tagged(key).ok_or_else(damaged)?;
+                let parent = self.parent_of(id)?;
+                let is_stray = match parent {
+                    Some(parent) => !self.has_rows(&layout::branch_prefix(parent, Some(id)))?,
+                    None => true,
+                };
+                if is_stray { found(Difference::CommentCount(Tally::Replies(id))) } else { Ok(()) }
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Suspects a count that differs from what was counted, if something was.
+    pub fn finish_tally(&self, tallying: &mut Tallying, found: Found<'_>) -> Result<()> {
+        match tallying.0.take() {
+            Some((tally, count)) if self.stored_count(tally)? != count => {
+                found(Difference::CommentCount(tally))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn look_at(&self, place: Place, found: Found<'_>) -> Result<()> {
+        if self.difference(place)?.is_some() { found(Difference::Comment(place)) } else { Ok(()) }
+    }
+
+    /// Whether the record of a comment leads to a place: then it is looked at there, and not where its row is.
+    fn is_met_by_record(&self, place: Place) -> Result<bool> {
+        let (Place::Of(id, parent) | Place::Reply(parent, _, id) | Place::By(_, id, parent)) = place else {
+            return Ok(false);
+        };
+        let record = self.record_in(parent, id)?;
+        Ok(record.is_some_and(|record| places(parent, id, &record).contains(&place)))
     }
 
     /// What a row says of a count.
-    fn stored_count(&self, place: Place) -> Result<u64> {
-        match place {
-            Place::Count(parent) => Ok(self.state(parent)?.count),
-            Place::Replies(id, _) => self.reply_count(id),
-            _ => Ok(0),
+    pub fn stored_count(&self, tally: Tally) -> Result<u64> {
+        match tally {
+            Tally::Thread(parent) => Ok(self.state(parent)?.count),
+            Tally::Replies(id) => self.reply_count(id),
         }
     }
 
-    /// How many there are of what a place counts.
-    fn count(&self, place: Place) -> Result<u64> {
-        let prefix = match place {
-            Place::Count(parent) => layout::thread_prefix(parent),
-            Place::Replies(id, Some(parent)) => layout::branch_prefix(parent, Some(id)),
-            _ => return Ok(0),
+    /// The rows that a tally counts, as of now. Called by the writer, between batches.
+    pub fn counted_rows(&self, tally: Tally) -> Result<Counting> {
+        let ids = self.ids;
+        let prefix = match tally {
+            Tally::Thread(parent) => layout::thread_prefix(parent),
+            Tally::Replies(id) => match self.parent_of(id)? {
+                Some(parent) => layout::branch_prefix(parent, Some(id)),
+                None => return Ok(Box::new(std::iter::empty())),
+            },
         };
-        let mut count = 0;
-        for row in self.tree.rows(&prefix, (None, None), SeqNo::MAX) {
-            let (_, value) = row?;
-            count += match place {
-                Place::Count(_) => {
-                    let (status, _) = layout::read_version(self.ids, &value).ok_or_else(damaged)?;
-                    u64::from(status == CommentStatus::Active)
-                }
-                _ => 1,
-            };
-        }
-        Ok(count)
+        let rows = self.tree.rows(&prefix, (None, None), self.tree.now());
+        Ok(match tally {
+            Tally::Replies(_) => Box::new(rows.map(|row| row.map(|_| true))),
+            Tally::Thread(_) => Box::new(rows.map(move |row| {
+                let (status, _) = layout::read_version(ids, &row?.1).ok_or_else(damaged)?;
+                Ok(status == CommentStatus::Active)
+            })),
+        })
     }
 
-    fn is_answered(&self, parent: Parent, id: CommentId) -> Result<bool> {
-        self.has_rows(&layout::branch_prefix(parent, Some(id)))
+    /// Adds to a count, to repair it. Runs on the writer's thread.
+    pub fn correct_count(&self, tally: Tally, step: i64) -> Result<()> {
+        match tally {
+            // Only the row itself knows whether the thread is locked.
+            Tally::Thread(parent) => {
+                self.change_state(parent, |state| state.count = state.count.saturating_add_signed(step))
+            }
+            Tally::Replies(id) => {
+                match self.reply_count(id)?.saturating_add_signed(step) {
+                    0 => self.tree.remove(layout::reply_count_key(id)),
+                    count => self.tree.insert(layout::reply_count_key(id), count.to_be_bytes()),
+                }
+                Ok(())
+            }
+        }
     }
 
     fn has_rows(&self, prefix: &[u8]) -> Result<bool> {
@@ -178,17 +249,9 @@ impl Threads {
                 let (author, id) = layout::read_author_key(ids, key).ok_or_else(damaged)?;
                 Place::By(author, id, layout::read_parent(ids, value).ok_or_else(damaged)?)
             }
-            layout::VERSION => {
+            _ => {
                 let (id, stored) = StoredVersion::decode(key, value).ok_or_else(damaged)?;
                 Place::Version(id, stored.version.version)
-            }
-            layout::STATE => {
-                let parent = layout::read_parent(ids, key.get(1..).unwrap_or_default());
-                Place::Count(parent.ok_or_else(damaged)?)
-            }
-            _ => {
-                let id = layout::read_tagged(key).ok_or_else(damaged)?;
-                Place::Replies(id, self.parent_of(id)?)
             }
         })
     }
@@ -197,7 +260,12 @@ impl Threads {
     pub fn difference(&self, place: Place) -> Result<Option<Change>> {
         let (key, expected) = self.expected(place)?;
         let found = self.tree.get(&key)?;
-        Ok((found.as_deref() != expected.as_deref()).then_some((key, expected)))
+        // A row that says something else than the place is for another place to judge.
+        let (Place::Of(_, parent) | Place::By(_, _, parent)) = place else {
+            return Ok((found.as_deref() != expected.as_deref()).then_some((key, expected)));
+        };
+        let is_another = expected.is_none() && found.as_deref() != Some(&layout::parent_value(parent));
+        Ok((found.as_deref() != expected.as_deref() && !is_another).then_some((key, expected)))
     }
 
     fn expected(&self, place: Place) -> Result<Change> {
@@ -215,13 +283,6 @@ impl Threads {
                 let is = record.is_some_and(|record| record.author == author && record.is_active());
                 (layout::author_key(author, id), is.then(|| layout::parent_value(parent)))
             }
-            Place::Count(parent) => {
-                // Only the row itself knows whether the thread is locked.
-                let state = ThreadState { count: self.count(place)?, ..self.state(parent)? };
-                let key = layout::state_key(parent);
-                let is = state != ThreadState::default() || self.tree.get(&key)?.is_some();
-                (key, is.then(|| layout::state_value(state)))
-            }
             Place::Version(id, version) => {
                 let key = layout::version_key(id, version);
                 let is = self.record(id)?.is_some_and(|(_, record)| {
@@ -229,10 +290,6 @@ impl Threads {
                 });
                 let value = self.tree.get(&key)?.filter(|_| is).map(|value| value.to_vec());
                 (key, value)
-            }
-            Place::Replies(id, _) => {
-                let count = self.count(place)?;
-                (layout::reply_count_key(id), (count > 0).then(|| count.to_be_bytes().to_vec()))
             }
         })
     }
@@ -246,6 +303,38 @@ impl Threads {
         }
         Ok(())
     }
+
+    /// What a key should stand for, if that is not what it does.
+    pub fn key_difference(
+        &self,
+        key: &LoggedKey<CommentId>,
+        now: Timestamp,
+    ) -> Result<Option<Option<KeyUse<CommentId>>>> {
+        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
+        let stored = match row.map(|value| layout::read_key_value(&value)) {
+            None => StoredKey::Missing,
+            Some(Some((id, at))) if self.is_written(id, key.author, at)? => {
+                StoredKey::Sound(KeyUse { id, at })
+            }
+            Some(_) => StoredKey::Wrong,
+        };
+        Ok(self.keys.expected(stored, key.logged, now))
+    }
+
+    fn is_written(&self, id: CommentId, author: Id, at: Timestamp) -> Result<bool> {
+        let record = self.record(id)?;
+        Ok(record.is_some_and(|(_, record)| record.author == author && record.created_at == at))
+    }
+
+    /// Brings a key back to what it stands for. Runs on the writer's thread.
+    pub fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
+        match self.key_difference(key, now)? {
+            None => {}
+            Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),
+            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
+        }
+        Ok(())
+    }
 }
 
 /// A key, and the value that it should have, if any.
@@ -256,49 +345,11 @@ fn places(parent: Parent, id: CommentId, record: &Record) -> [Place; 3] {
     [Place::Of(id, parent), Place::Reply(parent, record.reply_to, id), Place::By(record.author, id, parent)]
 }
 
-/// Places that seem to differ, up to a number of them.
-struct Suspects {
-    limit: usize,
-    found: BTreeSet<Place>,
-}
-
-impl Suspects {
-    fn add(&mut self, place: Place) {
-        if self.found.len() < self.limit {
-            self.found.insert(place);
-        }
-    }
-
-    fn look_at(&mut self, threads: &Threads, place: Place) -> Result<()> {
-        if threads.difference(place)?.is_some() {
-            self.add(place);
-        }
-        Ok(())
-    }
-}
-
-/// What is being counted, and how many there were so far.
-#[derive(Default)]
-struct Counting(Option<(Place, u64)>);
-
-impl Counting {
-    /// Counts for a place; returns what was counted for the one before it when another begins.
-    fn add(&mut self, place: Place, count: u64) -> Option<Self> {
-        match &mut self.0 {
-            Some((current, total)) if *current == place => {
-                *total += count;
-                None
-            }
-            before => Some(Self(before.replace((place, count)))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
     use kinfolk_core::thread::{
-        CommentVersion, NewComment, ParentKind, ThreadOrder, ThreadStore, Withdrawal,
+        CommentVersion, NewComment, ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
     };
     use kinfolk_core::{IdKind, Position};
 
@@ -322,7 +373,7 @@ mod tests {
         let write = |reply_to| block_on(store.comment(wish(reply_to))).unwrap().comment.id;
         let first = write(None);
         let ids: Vec<CommentId> = (0..5).map(|_| write(Some(first))).collect();
-        block_on(store.withdraw_comment(ids[4], Withdrawal::Delete)).unwrap();
+        block_on(store.withdraw_comment(ids[4], Withdrawal::Delete, None)).unwrap();
         block_on(store.lock_thread(parent, true)).unwrap();
         let read = |store: &Embedded| {
             let thread = block_on(store.thread(parent, ThreadOrder::Oldest, None, 99)).unwrap();

@@ -1,18 +1,20 @@
 //! Comments through the port: what holds across restarts, kills and backups.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, Commented, NewComment, Parent, ParentKind, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{Error, Id, IdKind, Position, Result};
-use kinfolk_embedded::{Embedded, Settings};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result};
+use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::stores::{Store, busy, in_both_kinds};
 
@@ -29,7 +31,11 @@ impl Store {
     }
 
     fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> bool {
-        block_on(self.open.withdraw_comment(id, withdrawal)).unwrap().changed
+        self.withdraw_by(id, withdrawal, None)
+    }
+
+    fn withdraw_by(&self, id: CommentId, withdrawal: Withdrawal, by: Option<Moderator>) -> bool {
+        block_on(self.open.withdraw_comment(id, withdrawal, by)).unwrap().changed
     }
 
     fn post(&self, author: Id) -> Parent {
@@ -147,6 +153,41 @@ fn the_first_comment_makes_the_format_newer() {
     store.reopened().require_sound();
 }
 
+/// An older Kinfolk would take an event with a moderator for damage. Whoever does not record any keeps the format.
+#[test]
+fn the_first_moderator_makes_the_format_newer() {
+    in_both_kinds(|ids, id| {
+        let store = Store::new(ids, busy());
+        let format = |store: &Store| fs::read_to_string(store.folder.path().join("FORMAT")).unwrap();
+        let parent = Parent { kind: ParentKind::Item, id: id(1) };
+        let written: Vec<CommentId> =
+            (0..4).map(|_| store.comment(wish(parent, id(2), "text")).unwrap().comment.id).collect();
+        store.withdraw(written[0], Withdrawal::Remove("spam".into()));
+        assert!(format(&store).contains("format 3\n"));
+        let user = Some(Moderator::User(id(8)));
+        store.withdraw_by(written[1], Withdrawal::Remove("spam".into()), user.clone());
+        assert!(format(&store).contains("format 4\n"));
+        let key = Some(Moderator::Service("feed-service".into()));
+        store.withdraw_by(written[2], Withdrawal::Purge, key.clone());
+        let moderators = |store: &Store| {
+            let found = block_on(store.open.comments(&written)).unwrap();
+            found.into_iter().map(|comment| comment.unwrap().removed_by).collect::<Vec<_>>()
+        };
+        let expected = [None, user, key, None];
+        assert_eq!(moderators(&store), expected);
+        // From the log, and from rows.
+        let killed = store.killed();
+        assert_eq!(moderators(&killed), expected);
+        killed.require_sound();
+        let store = store.reopened();
+        assert_eq!(moderators(&store), expected);
+        assert!(format(&store).contains("format 4\n"));
+        store.comment(wish(parent, id(2), "later")).unwrap();
+        assert_eq!(block_on(store.open.erase_purged()).unwrap(), 1);
+        assert_eq!(moderators(&store.reopened()), expected);
+    });
+}
+
 #[test]
 fn many_comments_survive_restarts_and_flushes_with_exact_counts() {
     in_both_kinds(|ids, id| {
@@ -198,11 +239,12 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         store.edit(edited.id, 2, "twice");
         store.edit(purged.id, 1, "gone");
         store.withdraw(deleted.id, Withdrawal::Delete);
-        store.withdraw(removed.id, Withdrawal::Remove("spam".into()));
-        store.withdraw(purged.id, Withdrawal::Purge);
+        let [user, key] = [Moderator::User(id(8)), Moderator::Service("feed-service".into())];
+        store.withdraw_by(removed.id, Withdrawal::Remove("spam".into()), Some(user.clone()));
+        store.withdraw_by(purged.id, Withdrawal::Purge, Some(key.clone()));
         block_on(store.open.lock_thread(parents[1], true)).unwrap();
         let file = store.folder.path().join("comments.backup");
-        let report = store.open.backup(&file, &|_| {}).unwrap();
+        let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
         assert_eq!((report.posts, report.comments, report.position), (1, 150, Position(158)));
 
@@ -216,6 +258,9 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
             (threads, texts, block_on(store.comments_by(id(2), None, 999)).unwrap())
         };
         assert_eq!(look(&open), look(&store.open));
+        let moderators = block_on(open.comments(&[deleted.id, removed.id, purged.id])).unwrap();
+        let moderators: Vec<_> = moderators.into_iter().map(|comment| comment.unwrap().removed_by).collect();
+        assert_eq!(moderators, [None, Some(user), Some(key)]);
         let again = block_on(open.comment(by_key(parents[0], id(2), "key 0"))).unwrap();
         assert_eq!((again.is_new, &again.comment), (false, edited));
         let conflict = NewComment { body: "other".into(), ..by_key(parents[0], id(2), "key 0") };
@@ -271,4 +316,51 @@ fn erasing_disturbs_nobody() {
     ended.store(true, Ordering::Release);
     reader.join().unwrap();
     assert_eq!(state(&store.open, parent).count, 100);
+}
+
+/// Reads the begin of a backup, purges a comment, tries to erase it, and leaves.
+struct Leaving<'a> {
+    store: &'a Store,
+    comment: CommentId,
+    erased: Option<Result<u64>>,
+}
+
+impl Write for Leaving<'_> {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        assert!(self.store.withdraw(self.comment, Withdrawal::Purge));
+        self.erased = Some(self.store.open.compact());
+        Err(io::ErrorKind::BrokenPipe.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_backup_lets_go_of_what_it_reads_when_its_reader_leaves() {
+    let store = Store::new(IdKind::Integer, Settings::default());
+    let kind = EdgeKind::Follow;
+    let options =
+        ImportOptions { kind, following_limit: None, fingerprint: String::new(), sort_memory: 1 << 20 };
+    let mut import = store.open.import(&options).unwrap();
+    for number in 0..50_000 {
+        import.push(Edge { follower: Id::Integer(number), followee: Id::Integer(number + 1) }, None).unwrap();
+    }
+    import.finish(&|_| {}).unwrap();
+    let parent = store.post(Id::Integer(1));
+    let comment = store.comment(wish(parent, Id::Integer(2), "private")).unwrap().comment.id;
+    let mut reader = Leaving { store: &store, comment, erased: None };
+    let left = store.open.backup(&mut reader, &|_| {}).unwrap_err();
+    assert!(left.to_string().contains("broken pipe"), "{left}");
+    assert!(matches!(reader.erased, Some(Err(Error::InUse { .. }))), "it was read: {:?}", reader.erased);
+    // Background work may be reading for a moment too.
+    let patience = Instant::now() + Duration::from_secs(60);
+    let erased = loop {
+        match store.open.compact() {
+            Err(Error::InUse { .. }) if Instant::now() < patience => {}
+            erased => break erased,
+        }
+    };
+    assert_eq!(erased.unwrap(), 1);
 }

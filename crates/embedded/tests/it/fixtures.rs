@@ -11,6 +11,9 @@
 //! A store of format 3 has comments. On post 50 of user 1: "first" by user 2 under the key "first"; a reply "second" by user 3, edited to
 //! "second, edited" and "second, edited again"; "third", deleted; "fourth", removed as "spam"; "fifth", purged and erased; "sixth", a
 //! reply to the second. On item 50: "review" by user 2, and a lock. Up to the first edit all is in row files, the rest only in the log.
+//!
+//! A store of format 4 was one of format 3: then user 9 removed "sixth" as "rude", and the service "feed-service" purged "third". The
+//! removal is in row files, the purge only in the log.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +23,7 @@ use kinfolk_conformance::block_on;
 use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
 use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, Side};
 use kinfolk_core::thread::{
-    CommentId, NewComment, Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, ThreadStore,
+    CommentId, Moderator, NewComment, Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, ThreadStore,
 };
 use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
@@ -225,5 +228,66 @@ fn a_backup_of_version_3_restores() {
         let file = fixture("format-3").join(ids.name()).with_extension("backup");
         Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
         check_comments(&Embedded::open(&target, patient()).unwrap(), ids);
+    }
+}
+
+fn check_moderators(store: &Embedded, ids: IdKind) {
+    let id = |number| id(ids, number);
+    let comments = block_on(store.thread(Parent::post(id(50)), ThreadOrder::Oldest, None, 100)).unwrap();
+    let told: Vec<_> = comments
+        .iter()
+        .map(|comment| (comment.status.name(), comment.body.as_deref(), comment.removed_by.clone()))
+        .collect();
+    let (user, key) = (Moderator::User(id(9)), Moderator::Service("feed-service".into()));
+    let expected = [
+        ("active", Some("first"), None),
+        ("active", Some("second, edited again"), None),
+        ("purged", None, Some(key)),
+        // Removed and purged before it was recorded by whom.
+        ("removed", Some("fourth"), None),
+        ("purged", None, None),
+        ("removed", Some("sixth"), Some(user)),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(comments[5].reason.as_deref(), Some("rude"));
+    assert_eq!(block_on(store.threads(&[Parent::post(id(50))])).unwrap()[0].count, 2);
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}
+
+#[test]
+fn a_store_of_format_4_opens() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        copy(&fixture("format-4").join(ids.name()), folder.path());
+        let store = Embedded::open(folder.path(), patient()).unwrap();
+        check_moderators(&store, ids);
+        let changes = block_on(store.changes(Position::START, 100)).unwrap();
+        let told: Vec<_> = changes
+            .into_iter()
+            .filter_map(|change| match change.body {
+                ChangeBody::Thread(ThreadChange::Withdrawn { status, by, .. }) => Some((status.name(), by)),
+                _ => None,
+            })
+            .collect();
+        let (user, key) = (Moderator::User(id(ids, 9)), Moderator::Service("feed-service".into()));
+        let expected = [
+            ("purged", None),
+            ("deleted", None),
+            ("removed", None),
+            ("removed", Some(user)),
+            ("purged", Some(key)),
+        ];
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn a_backup_of_version_4_restores() {
+    for ids in [IdKind::Integer, IdKind::Uuid] {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("restored");
+        let file = fixture("format-4").join(ids.name()).with_extension("backup");
+        Embedded::restore(&file, &target, &Settings::default(), &|_| {}).unwrap();
+        check_moderators(&Embedded::open(&target, patient()).unwrap(), ids);
     }
 }

@@ -4,6 +4,8 @@
 mod comments;
 mod conformance;
 mod fixtures;
+mod imports;
 mod posts;
 mod store;
 mod stores;
+mod verify;

@@ -1,6 +1,6 @@
 //! Posts through the ports: what holds across restarts, kills, torn ends and backups.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -395,7 +395,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
         let gone = store.walk(id(1))[3].id;
         store.delete(gone).unwrap();
         let file = store.folder.path().join("posts.backup");
-        let report = store.open.backup(&file, &|_| {}).unwrap();
+        let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
         assert_eq!((report.edges, report.position), (4, Position(205)));
         let later = store.register(by_key(id(1), "later")).unwrap().post.id;
@@ -458,7 +458,7 @@ fn a_backup_is_as_of_one_position_while_writes_go_on() {
         for number in 0..5 {
             let (file, folder) =
                 (store.folder.path().join(format!("{number}.backup")), tempfile::tempdir().unwrap());
-            let position = store.open.backup(&file, &|_| {}).unwrap().position;
+            let position = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap().position;
             let changes = block_on(store.open.changes(Position::START, position.0 as usize)).unwrap();
             let model = Model::replay(changes);
             let path = folder.path().join("restored");

@@ -89,7 +89,7 @@ fn a_backup_restores_to_the_same_edges() {
         follow(&store, n % 20, 1_000 + n);
     }
     let file = folder.path().join("backup");
-    let report = store.backup(&file, &|_| {}).unwrap();
+    let report = store.backup(&mut std::fs::File::create(&file).unwrap(), &|_| {}).unwrap();
     assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
     let whole = std::fs::read(&file).unwrap();
     let cut = folder.path().join("cut");

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
+use crate::interrupt;
 
 /// What `backup` is given.
 #[derive(Debug, Args)]
@@ -22,6 +23,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let target = context.place.open()?;
         let report = target.backup(&self.file, &context.reporter)?;
         context.reporter.finish();

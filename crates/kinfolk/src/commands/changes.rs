@@ -7,12 +7,12 @@ use anyhow::Result;
 use clap::Args;
 use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody, ChangesPage};
-use kinfolk_core::thread::{CommentId, Parent, ThreadChange};
+use kinfolk_core::thread::{CommentId, Moderator, Parent, ThreadChange};
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text};
+use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text, begin};
 use crate::context::Context;
 
 /// What `changes` is given.
@@ -97,6 +97,8 @@ enum Fields {
         version: Option<u32>,
         #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
         body: Option<Arc<str>>,
+        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+        removed_by: Option<Moderator>,
     },
     Thread {
         #[serde(flatten, serialize_with = "as_parent")]
@@ -107,22 +109,24 @@ enum Fields {
 impl Fields {
     /// The type and the fields of what happened to a comment or a thread.
     fn of_thread(change: ThreadChange) -> (String, Self) {
-        let (reply_to, depth, version, body) = (None, None, None, None);
+        let (reply_to, depth, version, body, removed_by) = (None, None, None, None, None);
         match change {
             ThreadChange::Written { id: comment, parent, author, reply_to, depth, body } => {
                 let depth = Some(depth);
                 (
                     "comment".to_owned(),
-                    Self::Comment { comment, parent, author, reply_to, depth, version, body },
+                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by },
                 )
             }
             ThreadChange::Edited { id: comment, parent, author, version, body } => {
                 let version = Some(version);
-                let fields = Self::Comment { comment, parent, author, reply_to, depth, version, body };
+                let fields =
+                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 ("comment_edited".to_owned(), fields)
             }
-            ThreadChange::Withdrawn { id: comment, parent, author, status } => {
-                let fields = Self::Comment { comment, parent, author, reply_to, depth, version, body };
+            ThreadChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
+                let fields =
+                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 (format!("comment_{}", status.name()), fields)
             }
             ThreadChange::Locked { parent, locked } => {
@@ -175,8 +179,12 @@ impl Answer for Changes {
                 Fields::Edge { follower, followee, .. } => writeln!(out, "{follower} {followee}")?,
                 Fields::Imported { edges } => writeln!(out, "{edges} edges")?,
                 Fields::Post { post, author, .. } => writeln!(out, "{post} by {author}")?,
-                Fields::Comment { comment, parent: Parent { kind, id }, author, .. } => {
-                    writeln!(out, "{comment} by {author} on {} {id}", kind.name())?;
+                Fields::Comment { comment, parent: Parent { kind, id }, author, removed_by, .. } => {
+                    write!(out, "{comment} by {author} on {} {id}", kind.name())?;
+                    match removed_by {
+                        Some(by) => writeln!(out, ", moderated by {}", begin(&by.to_string()))?,
+                        None => writeln!(out)?,
+                    }
                 }
                 Fields::Thread { parent: Parent { kind, id } } => writeln!(out, "{} {id}", kind.name())?,
             }
@@ -200,6 +208,7 @@ mod tests {
         let (id, author, created_at) = (Id::Integer(7), Id::Integer(1), Timestamp::from_millis(5));
         let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
         let (parent, comment, status) = (Parent::post(id), CommentId(9), CommentStatus::Removed);
+        let by = Some(Moderator::User(Id::Integer(8)));
         let written = ChangeBody::Thread(ThreadChange::Written {
             id: comment,
             parent,
@@ -216,7 +225,7 @@ mod tests {
             ChangeBody::PostDeleted { id, author, created_at },
             written,
             ChangeBody::Thread(ThreadChange::Edited { id: comment, parent, author, version: 2, body: None }),
-            ChangeBody::Thread(ThreadChange::Withdrawn { id: comment, parent, author, status }),
+            ChangeBody::Thread(ThreadChange::Withdrawn { id: comment, parent, author, status, by }),
             ChangeBody::Thread(ThreadChange::Locked { parent, locked: true }),
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
@@ -235,10 +244,10 @@ mod tests {
         103  1970-01-01T00:00:00.103Z  post_deleted     7 by 1
         104  1970-01-01T00:00:00.104Z  comment          00000000-0000-0000-0000-000000000009 by 1 on post 7
         105  1970-01-01T00:00:00.105Z  comment_edited   00000000-0000-0000-0000-000000000009 by 1 on post 7
-        106  1970-01-01T00:00:00.106Z  comment_removed  00000000-0000-0000-0000-000000000009 by 1 on post 7
+        106  1970-01-01T00:00:00.106Z  comment_removed  00000000-0000-0000-0000-000000000009 by 1 on post 7, moderated by user:8
         107  1970-01-01T00:00:00.107Z  comments_locked  post 7
         next abc
         ");
-        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"},{"position":104,"type":"comment","at":"1970-01-01T00:00:00.104Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","reply_to":"00000000-0000-0000-0000-000000000008","depth":1,"body":"\"hi\""},{"position":105,"type":"comment_edited","at":"1970-01-01T00:00:00.105Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","version":2},{"position":106,"type":"comment_removed","at":"1970-01-01T00:00:00.106Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1"},{"position":107,"type":"comments_locked","at":"1970-01-01T00:00:00.107Z","post":"7"}],"next":"abc"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"},{"position":104,"type":"comment","at":"1970-01-01T00:00:00.104Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","reply_to":"00000000-0000-0000-0000-000000000008","depth":1,"body":"\"hi\""},{"position":105,"type":"comment_edited","at":"1970-01-01T00:00:00.105Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","version":2},{"position":106,"type":"comment_removed","at":"1970-01-01T00:00:00.106Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","removed_by":"user:8"},{"position":107,"type":"comments_locked","at":"1970-01-01T00:00:00.107Z","post":"7"}],"next":"abc"}"#);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::thread::{
-    Comment, CommentId, CommentNode, CommentStatus, CommentVersion, Parent, ThreadOrder, TreeShape,
+    Comment, CommentId, CommentNode, CommentStatus, CommentVersion, Moderator, Parent, ThreadOrder, TreeShape,
 };
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
@@ -132,12 +132,14 @@ pub struct Item {
     reply_count: u64,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
     reason: Option<Arc<str>>,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    removed_by: Option<Moderator>,
 }
 
 impl From<Comment> for Item {
     fn from(comment: Comment) -> Self {
         let Comment { id, parent, author, reply_to, depth, created_at, version, edited_at, .. } = comment;
-        let Comment { status, body, reason, reply_count, .. } = comment;
+        let Comment { status, body, reason, removed_by, reply_count, .. } = comment;
         Self {
             id,
             parent,
@@ -151,6 +153,7 @@ impl From<Comment> for Item {
             reply_to,
             reply_count,
             reason,
+            removed_by,
         }
     }
 }
@@ -158,11 +161,11 @@ impl From<Comment> for Item {
 impl Item {
     /// What has become of it, and the begin of what it says.
     fn text(&self) -> String {
-        let status = match (self.status, &self.reason) {
-            (CommentStatus::Active, _) => None,
-            (status, Some(reason)) => Some(format!("[{}: {}]", status.name(), begin(reason))),
-            (status, None) => Some(format!("[{}]", status.name())),
-        };
+        let status = (self.status != CommentStatus::Active).then(|| {
+            let by = self.removed_by.as_ref().map(|by| format!(" by {}", begin(&by.to_string())));
+            let reason = self.reason.as_ref().map(|reason| format!(": {}", begin(reason)));
+            format!("[{}{}{}]", self.status.name(), by.unwrap_or_default(), reason.unwrap_or_default())
+        });
         let edited = (self.version > 1).then(|| format!("(version {})", self.version));
         let parts = [status, self.body.as_deref().map(begin), edited];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
@@ -272,6 +275,7 @@ mod tests {
             status,
             body: body.map(Into::into),
             reason: None,
+            removed_by: None,
             reply_count: 0,
         }
     }
@@ -301,7 +305,14 @@ mod tests {
         assert!(printed(&Item::from(seen)).contains("  1  [deleted] gone\n"));
         let removed = comment(3, CommentStatus::Removed, Some("buy"));
         let removed = Comment { reason: Some("spam\u{1b}".into()), ..removed };
-        assert!(printed(&Item::from(removed)).contains("  1  [removed: spam\u{fffd}] buy\n"));
+        assert!(printed(&Item::from(removed.clone())).contains("  1  [removed: spam\u{fffd}] buy\n"));
+        let known = Comment { removed_by: Some(Moderator::User(Id::Integer(8))), ..removed };
+        let shown = printed(&Item::from(known));
+        assert!(shown.contains("  1  [removed by user:8: spam\u{fffd}] buy\n"), "{shown}");
+        assert!(shown.ends_with(",\"removed_by\":\"user:8\"}"), "{shown}");
+        let purged = comment(4, CommentStatus::Purged, None);
+        let purged = Comment { removed_by: Some(Moderator::Service("feed".into())), ..purged };
+        assert!(printed(&Item::from(purged)).contains("  1  [purged by key:feed]\n"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
+use crate::interrupt;
 
 /// What `compact` is given.
 #[derive(Debug, Args)]
@@ -19,6 +20,7 @@ pub struct Arguments {}
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let begin = Instant::now();
         let target = context.place.open()?;
         let erased = target.compact(&context.reporter)?;

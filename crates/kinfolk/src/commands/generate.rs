@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
 use crate::failure::UsageError;
+use crate::interrupt;
 use crate::output::{Edges, FileWriter};
 
 /// How many edges pass between two reports of progress.
@@ -51,6 +52,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let begin = Instant::now();
         let Self { edges, users, seed, large, sparse, .. } = self;
         let graph = PowerLaw { edges, users, seed, large, sparse };

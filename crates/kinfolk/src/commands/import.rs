@@ -12,6 +12,7 @@ use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
 use crate::failure::UsageError;
 use crate::input::Source;
+use crate::interrupt;
 use crate::place::{ImportWish, Imported};
 
 /// What `import` is given.
@@ -47,6 +48,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let begin = Instant::now();
         if self.files.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             return Err(UsageError("standard input can be read only once".to_owned()).into());

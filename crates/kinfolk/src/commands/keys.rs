@@ -62,20 +62,18 @@ impl Arguments {
         let path = self.file.or_else(|| context.configuration.auth.keys.clone()).ok_or_else(|| {
             UsageError("name the file of keys with --file, or set auth.keys in the configuration".to_owned())
         })?;
-        let mut file = KeyFile::read_or_new(&path)?;
         match self.action {
             Action::List => {
+                let file = KeyFile::read_or_new(&path)?;
                 context.print(&Keys { items: file.entries().iter().map(Item::from).collect() })?;
             }
             Action::Add(Add { name, scopes, limit, not_after }) => {
                 let new = NewKey { name, scopes: scopes.into_iter().collect(), limit, not_after };
-                let key = file.add(new, SystemClock.now())?;
-                file.write(&path)?;
+                let key = KeyFile::update(&path, |file| file.add(new, SystemClock.now()))?;
                 context.print(&Added { key })?;
             }
             Action::Revoke { id } => {
-                let revoked = file.revoke(&id)?;
-                file.write(&path)?;
+                let revoked = KeyFile::update(&path, |file| file.revoke(&id))?;
                 context.print(&Keys { items: vec![Item::from(&revoked)] })?;
             }
         }

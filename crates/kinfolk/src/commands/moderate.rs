@@ -37,6 +37,9 @@ pub struct RemoveArguments {
     /// Why, for other moderators
     #[arg(value_name = "REASON")]
     reason: String,
+    /// Which user moderates, for the record [default: the key that a server knows the caller by]
+    #[arg(long, value_name = "USER", value_parser = parse_id)]
+    moderator: Option<Id>,
 }
 
 /// What `purge-comment` is given.
@@ -48,6 +51,9 @@ pub struct PurgeArguments {
     /// Which comment
     #[arg(value_name = "COMMENT", value_parser = parse_comment_id)]
     id: CommentId,
+    /// Which user moderates, for the record [default: the key that a server knows the caller by]
+    #[arg(long, value_name = "USER", value_parser = parse_id)]
+    moderator: Option<Id>,
 }
 
 /// What `lock-comments` and `unlock-comments` are given.
@@ -68,13 +74,13 @@ impl DeleteArguments {
 
 impl RemoveArguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        withdraw(context, None, self.id, Withdrawal::Remove(self.reason.into()))
+        withdraw(context, self.moderator, self.id, Withdrawal::Remove(self.reason.into()))
     }
 }
 
 impl PurgeArguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
-        withdraw(context, None, self.id, Withdrawal::Purge)
+        withdraw(context, self.moderator, self.id, Withdrawal::Purge)
     }
 }
 
@@ -91,10 +97,10 @@ impl LockArguments {
     }
 }
 
-fn withdraw(context: &Context, author: Option<Id>, id: CommentId, withdrawal: Withdrawal) -> Result<Outcome> {
+fn withdraw(context: &Context, actor: Option<Id>, id: CommentId, withdrawal: Withdrawal) -> Result<Outcome> {
     let status = withdrawal.status().name();
     let target = context.place.open()?;
-    let done = target.withdraw_comment(author, id, withdrawal)?;
+    let done = target.withdraw_comment(actor, id, withdrawal)?;
     target.close()?;
     let said = match done.changed {
         true => format!("comment {id} is {status}"),

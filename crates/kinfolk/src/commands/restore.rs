@@ -9,6 +9,7 @@ use kinfolk_embedded::Embedded;
 use super::backup::BackupFigures;
 use crate::answer::Outcome;
 use crate::context::Context;
+use crate::interrupt;
 
 /// What `restore` is given.
 #[derive(Debug, Args)]
@@ -22,6 +23,7 @@ pub struct Arguments {
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let folder = context.folder_only()?;
         let report = Embedded::restore(&self.file, &folder.path, &folder.settings, &|progress| {
             context.reporter.report(progress);

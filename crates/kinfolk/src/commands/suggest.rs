@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
-use crate::place::SuggestWish;
+use crate::place::{SuggestDone, SuggestWish};
 use crate::settings::Value;
 
 /// What `suggest` is given.
@@ -18,8 +18,8 @@ use crate::settings::Value;
 #[command(after_help = "Examples:\n  \
     kinfolk suggest\n  \
     kinfolk suggest --ranking adamic-adar --keep 50\n\n\
-    SIGTERM and SIGINT (Ctrl-C) stop it with status 1; the next run with the same options goes on where it was, within a\n\
-    day. A server does all of this by itself, every 12 hours unless suggest.every says otherwise.")]
+    SIGTERM and SIGINT (Ctrl-C) stop it with status 143 or 130; the next run with the same options goes on where it was,\n\
+    within a day. A server does all of this by itself, every 12 hours unless suggest.every says otherwise.")]
 pub struct Arguments {
     /// What decides which suggestions are stored, and their order: count, jaccard or adamic-adar
     /// [default: suggest.ranking]
@@ -51,11 +51,15 @@ impl Arguments {
             afresh: self.afresh,
         };
         let target = context.place.open()?;
-        let report = target.suggest(&wish, &context.reporter)?;
+        let SuggestDone { report, stopped_by } = target.suggest(&wish, &context.reporter)?;
         context.reporter.finish();
         target.close()?;
         context.print(&Figures::new(report, begin.elapsed().as_secs_f64()))?;
-        Ok(if report.complete { Outcome::Done } else { Outcome::No })
+        Ok(match stopped_by {
+            _ if report.complete => Outcome::Done,
+            Some(signal) => Outcome::Interrupted(signal),
+            None => Outcome::No,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `verify`: a full pass over everything that is derived from the edges.
+//! `verify`: a full pass over everything that is derived from edges, posts and comments.
 
 use std::io::{self, Write};
 
@@ -8,19 +8,21 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
+use crate::interrupt;
 
 /// What `verify` is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk verify --repair\n\n\
     The exit status is 1 if something differs and was not repaired.")]
 pub struct Arguments {
-    /// Bring what differs in line with the edges
+    /// Bring what differs in line with the edges, posts and comments
     #[arg(long)]
     repair: bool,
 }
 
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
+        interrupt::end_at_once()?;
         let target = context.place.open()?;
         let report = target.verify(self.repair, &context.reporter)?;
         context.reporter.finish();

@@ -22,6 +22,24 @@ use super::{Place, Rules, Sink, Stop};
 /// How many rows are read at once.
 const BATCH_ROWS: usize = 8_192;
 
+/// What a file says about its edges, before they are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// How many there are.
+    pub edges: u64,
+    /// Whether they have a `since`.
+    pub with_since: bool,
+}
+
+/// What a file says about its edges. Nothing, if it is no file of edges: reading it tells why.
+pub fn expect(file: File) -> Option<Expected> {
+    let reader = SerializedFileReader::new(file).ok()?;
+    let layout = Layout::of(reader.metadata().file_metadata().schema_descr()).ok()?;
+    let rows =
+        reader.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
+    Some(Expected { edges: rows.fold(0, u64::saturating_add), with_since: layout.since.is_some() })
+}
+
 /// Reads a whole file.
 pub fn read(
     file: File,

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use kinfolk_server::FileFormat;
 
 use super::lines::LineReader;
-use super::{Place, Rules, Sink, Stop, parquet};
+use super::{Expected, Place, Rules, Sink, Stop, parquet};
 
 /// A file to read, or standard input.
 #[derive(Debug)]
@@ -89,6 +89,16 @@ impl Source {
     pub fn fingerprint(&self) -> Option<String> {
         let FileIdentity { canonical, length, modified_nanos } = self.identity()?;
         Some(format!("{} {length} {modified_nanos}", canonical.display()))
+    }
+
+    /// What it says about its edges before they are read. Only Parquet does.
+    pub fn expected(&self) -> Option<Expected> {
+        match &self.place {
+            SourcePlace::File { path, .. } if self.format == FileFormat::Parquet => {
+                parquet::expect(File::open(path).ok()?)
+            }
+            _ => None,
+        }
     }
 
     fn identity(&self) -> Option<&FileIdentity> {

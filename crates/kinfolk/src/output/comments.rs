@@ -20,7 +20,7 @@ const GROUP_BYTES: usize = 32 << 20;
 
 /// The columns of a file of comments.
 pub const HEADER: &str =
-    "id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason";
+    "id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by";
 
 /// What the columns of a file of comments are.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +54,7 @@ impl Table for Comments {
             status: Required::new(),
             body: Optional::new(),
             reason: Optional::new(),
+            removed_by: Optional::new(),
         }
     }
 }
@@ -69,7 +70,7 @@ impl Lines for CommentLines {
     }
 
     fn push(&mut self, comment: &Comment, buffer: &mut Vec<u8>) {
-        let fields: [Cow<'_, str>; 12] = [
+        let fields: [Cow<'_, str>; 13] = [
             comment.id.to_string().into(),
             comment.parent.kind.name().into(),
             comment.parent.id.to_string().into(),
@@ -82,6 +83,7 @@ impl Lines for CommentLines {
             comment.status.name().into(),
             comment.body.as_deref().unwrap_or_default().into(),
             comment.reason.as_deref().unwrap_or_default().into(),
+            comment.removed_by.as_ref().map(ToString::to_string).unwrap_or_default().into(),
         ];
         for (at, field) in fields.iter().enumerate() {
             if at > 0 {
@@ -108,6 +110,7 @@ pub struct CommentGroup {
     status: Required<ByteArrayType>,
     body: Optional<ByteArrayType>,
     reason: Optional<ByteArrayType>,
+    removed_by: Optional<ByteArrayType>,
 }
 
 impl Group for CommentGroup {
@@ -129,6 +132,7 @@ impl Group for CommentGroup {
                 REQUIRED BYTE_ARRAY status (STRING);
                 OPTIONAL BYTE_ARRAY body (STRING);
                 OPTIONAL BYTE_ARRAY reason (STRING);
+                OPTIONAL BYTE_ARRAY removed_by (STRING);
             }}"
         )
     }
@@ -150,6 +154,7 @@ impl Group for CommentGroup {
         self.status.0.push(bytes(comment.status.name()));
         self.body.push(comment.body.as_deref().map(bytes));
         self.reason.push(comment.reason.as_deref().map(bytes));
+        self.removed_by.push(comment.removed_by.as_ref().map(|by| bytes(&by.to_string())));
     }
 
     fn is_empty(&self) -> bool {
@@ -176,6 +181,7 @@ impl Group for CommentGroup {
         self.edited_at.write(group)?;
         self.status.write(group)?;
         self.body.write(group)?;
-        self.reason.write(group)
+        self.reason.write(group)?;
+        self.removed_by.write(group)
     }
 }

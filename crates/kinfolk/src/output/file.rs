@@ -1,4 +1,5 @@
-//! A file that appears whole or not at all: written beside its place, synced, then renamed.
+//! A file that appears whole or not at all: written beside its place under a name of its own, synced, then renamed. Nothing
+//! else in the folder is touched.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -7,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::interrupt::remember_temporary;
+
 /// A file in the making.
 #[derive(Debug)]
 pub enum OutputFile {
-    /// A temporary file, and where it will be.
-    Beside { temporary: NamedTempFile, place: PathBuf },
+    /// A temporary file, where it will be, and whether it may replace what is there.
+    Beside { temporary: NamedTempFile, place: PathBuf, may_replace: bool },
     /// A pipe or device, which a rename would replace.
     Direct(File),
 }
@@ -28,16 +31,19 @@ impl OutputFile {
         }
         // A link stays a link: the file that it names is replaced.
         let place = if existing.is_some() { path.canonicalize()? } else { path.to_owned() };
-        let folder = match place.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let temporary = tempfile::Builder::new()
-            .prefix(".kinfolk-")
-            // The process's umask takes away what should not be allowed.
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
-        Ok(Self::Beside { temporary, place })
+        Ok(Self::Beside { temporary: temporary(&place)?, place, may_replace: true })
+    }
+
+    /// Begins a file at a place where there is nothing, not even a link that leads nowhere. What comes there until the commit
+    /// is not replaced either.
+    pub fn create_new(path: &Path) -> io::Result<Self> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => return Err(io::Error::from(io::ErrorKind::AlreadyExists)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let place = path.to_owned();
+        Ok(Self::Beside { temporary: temporary(&place)?, place, may_replace: false })
     }
 
     /// Where the content is until the commit; nowhere for a pipe or device.
@@ -52,14 +58,33 @@ impl OutputFile {
     pub fn commit(self) -> io::Result<()> {
         match self {
             Self::Direct(mut file) => file.flush(),
-            Self::Beside { temporary, place } => {
+            Self::Beside { temporary, place, may_replace } => {
                 temporary.as_file().sync_all()?;
                 let folder = temporary.path().parent().map(Path::to_owned);
-                temporary.persist(&place).map_err(|failed| failed.error)?;
+                let persisted =
+                    if may_replace { temporary.persist(&place) } else { temporary.persist_noclobber(&place) };
+                persisted.map_err(|failed| failed.error)?;
                 folder.map_or(Ok(()), |folder| File::open(folder)?.sync_all())
             }
         }
     }
+}
+
+/// A file in the folder of another one, under a name that nothing has.
+fn temporary(place: &Path) -> io::Result<NamedTempFile> {
+    let folder = match place.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    remember_temporary(|| {
+        let file = tempfile::Builder::new()
+            .prefix(".kinfolk-")
+            // The process's umask takes away what should not be allowed.
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)?;
+        let path = file.path().to_owned();
+        Ok((file, path))
+    })
 }
 
 impl Write for OutputFile {
@@ -96,6 +121,23 @@ mod tests {
         drop(OutputFile::create(&path).unwrap());
         assert_eq!(fs::read(&path).unwrap(), b"new", "given up");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_new_file_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        let mut file = OutputFile::create_new(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        std::os::unix::fs::symlink("nowhere", &path).unwrap();
+        assert_eq!(file.commit().unwrap_err().kind(), io::ErrorKind::AlreadyExists, "it came meanwhile");
+        assert_eq!(OutputFile::create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(fs::symlink_metadata(&path).unwrap().is_symlink());
+        let mut file = OutputFile::create_new(&link).unwrap();
+        file.write_all(b"new").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left behind");
     }
 
     #[test]

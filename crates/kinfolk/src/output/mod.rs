@@ -5,6 +5,7 @@ mod comments;
 mod csv;
 mod edges;
 mod file;
+mod new_file;
 mod parquet;
 
 use std::io::{self, BufWriter, Write};
@@ -16,11 +17,13 @@ use kinfolk_server::FileFormat;
 pub use comments::{Comments, HEADER as COMMENTS_HEADER};
 pub use edges::Edges;
 pub use file::OutputFile;
+pub use new_file::write_new_file;
 
 use csv::{CsvWriter, Lines};
 use parquet::{Group, ParquetWriter};
 
 use crate::input::format_of;
+use crate::standard_output::StandardOutput;
 
 /// The level of zstd's own command line.
 const ZSTD_LEVEL: i32 = 3;
@@ -103,7 +106,7 @@ pub struct FileWriter<T: Table> {
 
 /// Where a file goes.
 enum Destination {
-    StandardOutput(io::Stdout),
+    StandardOutput(StandardOutput),
     File(OutputFile),
 }
 
@@ -111,7 +114,7 @@ impl<T: Table> FileWriter<T> {
     /// Begins a file; `-` is standard output.
     pub fn create(path: &Path, table: T) -> Result<Self> {
         if path == Path::new("-") {
-            let out = Destination::StandardOutput(io::stdout());
+            let out = Destination::StandardOutput(StandardOutput::new());
             let encoder = Encoder::new(out, FileFormat::Csv, table)?;
             return Ok(Self { name: "standard output".to_owned(), encoder });
         }

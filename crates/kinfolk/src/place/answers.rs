@@ -10,7 +10,7 @@ use kinfolk_core::{EdgeKind, Id, Position, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::threads::{AnsweredComment, parent};
+use super::threads::{AnsweredComment, moderator, parent};
 use super::{Suggested, SuggestedUser};
 use crate::arguments::parse_id;
 
@@ -172,6 +172,7 @@ pub struct ChangeItem {
     depth: Option<u8>,
     version: Option<u32>,
     body: Option<String>,
+    removed_by: Option<String>,
 }
 
 impl ChangeItem {
@@ -223,7 +224,8 @@ impl ChangeItem {
             text => {
                 let status = text.strip_prefix("comment_").and_then(CommentStatus::from_name)?;
                 let is_over = status != CommentStatus::Active;
-                is_over.then_some(ThreadChange::Withdrawn { id, parent, author, status })
+                let by = self.removed_by.as_deref().and_then(moderator);
+                is_over.then_some(ThreadChange::Withdrawn { id, parent, author, status, by })
             }
         }
     }
@@ -241,7 +243,7 @@ impl ChangeItem {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::thread::{CommentId, Parent, ParentKind};
+    use kinfolk_core::thread::{CommentId, Moderator, Parent, ParentKind};
 
     use super::*;
 
@@ -259,6 +261,8 @@ mod tests {
         let by = format!(r#""comment":"{this}","post":"8","author":"1""#);
         let body = Some("a\n".into());
         let review = Parent { kind: ParentKind::Item, id: Id::Integer(8) };
+        let status = CommentStatus::Removed;
+        let removed = |by| ThreadChange::Withdrawn { id, parent, author, status, by: Some(by) };
         for (fields, change_of_thread) in [
             (
                 format!(r#""type":"comment",{by},"reply_to":"{other}","depth":1,"body":"a\n""#),
@@ -274,7 +278,15 @@ mod tests {
             ),
             (
                 format!(r#""type":"comment_purged",{by}"#),
-                ThreadChange::Withdrawn { id, parent, author, status: CommentStatus::Purged },
+                ThreadChange::Withdrawn { id, parent, author, status: CommentStatus::Purged, by: None },
+            ),
+            (
+                format!(r#""type":"comment_removed",{by},"removed_by":"user:9""#),
+                removed(Moderator::User(Id::Integer(9))),
+            ),
+            (
+                format!(r#""type":"comment_removed",{by},"removed_by":"key:feed""#),
+                removed(Moderator::Service("feed".into())),
             ),
             (
                 r#""type":"comments_locked","post":"8""#.to_owned(),

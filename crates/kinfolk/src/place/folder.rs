@@ -12,16 +12,17 @@ use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, EdgeStore, Graph, GraphSettings, ListPage, OverlapPage,
     PageRequest,
 };
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, SuggestionStore};
+use kinfolk_core::suggest::{EveryoneRequest, SuggestionStore};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Timestamp};
 use kinfolk_embedded::{BackupReport, Embedded, Progress, Settings, VerifyReport};
 use tokio::sync::watch;
 
-use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
+use super::{ImportWish, Imported, List, PostList, SuggestDone, SuggestWish, Suggested, Target, WriteDone};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Source, Stop};
-use crate::output::{Edges, FileWriter};
+use crate::output::{Edges, FileWriter, write_new_file};
 use crate::progress::{Reporter, SUGGESTING};
+use crate::room;
 use crate::serve::Signals;
 
 /// The kind of edge that commands work on.
@@ -128,6 +129,7 @@ struct CreatedFolder {
 
 /// An open graph and the runtime that drives it.
 pub struct OpenGraph {
+    path: PathBuf,
     graph: Graph<Embedded>,
     store: Embedded,
     settings: (Settings, GraphSettings, EveryoneRequest),
@@ -140,7 +142,7 @@ impl OpenGraph {
         let graph = Graph::new(store.clone(), store.keyring(), folder.graph);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let settings = (folder.settings.clone(), folder.graph, folder.everyone);
-        Ok(Self { graph, store, settings, runtime, created })
+        Ok(Self { path: folder.path.clone(), graph, store, settings, runtime, created })
     }
 
     /// The graph.
@@ -266,6 +268,12 @@ impl Target for OpenGraph {
         wish: &ImportWish,
         reporter: &Reporter,
     ) -> Result<Imported> {
+        let ids = self.store.id_kind();
+        let needed = sources.iter().filter_map(|source| Some(room::of_edges(source.expected()?, ids)));
+        if let Err(error) = room::require(&self.path, needed.fold(0, u64::saturating_add)) {
+            self.close_and_discard_if_new()?;
+            return Err(error.into());
+        }
         let (settings, graph, _) = &self.settings;
         let following_limit = (!wish.no_limit).then(|| wish.limit.unwrap_or(graph.following_limit));
         let choices = ImportChoices {
@@ -309,13 +317,16 @@ impl Target for OpenGraph {
         Ok(self.store.verify(repair, &|progress| reporter.report(progress))?)
     }
 
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
         let request = wish.request(self.settings.2);
         self.run(suggest(self.store.clone(), request, reporter))
     }
 
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
-        Ok(self.store.backup(file, &|progress| reporter.report(progress))?)
+        write_new_file(file, |out| {
+            let written = self.store.backup(out, &|progress| reporter.report(progress));
+            written.with_context(|| format!("could not write {}", file.display()))
+        })
     }
 
     fn close(self: Box<Self>) -> Result<()> {
@@ -343,7 +354,7 @@ impl OpenGraph {
 }
 
 /// Computes on a thread of its own, so that signals are heard: the first one stops it between two users.
-async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter) -> Result<EveryoneReport> {
+async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter) -> Result<SuggestDone> {
     let mut signals = Signals::new().context("signals can't be received")?;
     let (sender, mut progress) = watch::channel(None);
     let stop = Arc::new(AtomicBool::new(false));
@@ -354,10 +365,15 @@ async fn suggest(store: Embedded, request: EveryoneRequest, reporter: &Reporter)
             !go_on.load(Ordering::Relaxed)
         })
     });
+    let mut stopped_by = None;
     loop {
         tokio::select! {
-            report = &mut work => return Ok(report.context("the computation ended badly")??),
-            _ = signals.next(), if !stop.load(Ordering::Relaxed) => {
+            report = &mut work => {
+                let report = report.context("the computation ended badly")??;
+                return Ok(SuggestDone { report, stopped_by });
+            }
+            signal = signals.next_stop(), if stopped_by.is_none() => {
+                stopped_by = Some(signal);
                 stop.store(true, Ordering::Relaxed);
                 Signals::end_at_once_on_the_next().context("no thread could be started")?;
             }

@@ -46,6 +46,8 @@ pub struct Call<'a> {
     /// The version that a write is about.
     pub if_match: Option<String>,
     pub body: Option<(&'static str, &'a mut dyn Read)>,
+    /// How many bytes the body has, if that is known.
+    pub body_length: Option<u64>,
     /// Whether it may take as long as it takes.
     pub is_bulk: bool,
 }
@@ -53,7 +55,16 @@ pub struct Call<'a> {
 impl Call<'_> {
     /// A call without a body.
     pub fn new(method: Method, path: String) -> Self {
-        Self { method, path, actor: None, idempotency_key: None, if_match: None, body: None, is_bulk: false }
+        Self {
+            method,
+            path,
+            actor: None,
+            idempotency_key: None,
+            if_match: None,
+            body: None,
+            body_length: None,
+            is_bulk: false,
+        }
     }
 }
 
@@ -92,6 +103,9 @@ impl HttpClient {
         let answer = match call.body {
             Some((media_type, reader)) => {
                 let mut request = request.header("Content-Type", media_type);
+                if let Some(length) = call.body_length {
+                    request = request.header("Content-Length", length);
+                }
                 // A server that refuses closes the connection, and its reason would be lost on whoever is still
                 // sending. Bulk work reads to the end whatever happens, and answers while it does.
                 if !call.is_bulk {
@@ -130,7 +144,8 @@ impl HttpClient {
                 "no server answers at {base}; start one with 'kinfolk serve' or name a folder with --data DIR"
             );
         }
-        anyhow::Error::new(error).context(format!("the server at {base} could not be asked"))
+        // In words only: a pipe to a server that breaks is a failure, unlike one that nobody reads our output from.
+        anyhow::anyhow!("the server at {base} could not be asked: {error}")
     }
 }
 
@@ -168,8 +183,16 @@ pub fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporte
 
 /// Stages are constants here; a newer server may have others.
 fn known_stage(stage: &str) -> &'static str {
-    const STAGES: [&str; 7] =
-        [READING, SUGGESTING, "loading", "loading followers", "writing the index", "erasing", "merging"];
+    const STAGES: [&str; 8] = [
+        READING,
+        SUGGESTING,
+        "counting",
+        "loading",
+        "loading followers",
+        "writing the index",
+        "erasing",
+        "merging",
+    ];
     STAGES.into_iter().find(|known| *known == stage).unwrap_or("working")
 }
 
@@ -221,4 +244,21 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>> {
         anyhow::bail!("{} has no certificate in it", path.display());
     }
     Ok(certificates)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_goes_away_is_not_taken_for_a_reader_that_has_seen_enough() {
+        let url = "http://127.0.0.1:1".to_owned();
+        let address = ServerAddress { url, credential: None, ca_file: None, objection: None };
+        let client = HttpClient::new(&address).unwrap();
+        let error = client.unreachable(ureq::Error::Io(io::ErrorKind::BrokenPipe.into()));
+        assert!(error.to_string().ends_with("could not be asked: io: broken pipe"), "{error}");
+        assert!(error.chain().all(|cause| !cause.is::<io::Error>()), "{error:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! Where commands work: a folder that no server has open, or a running server. One interface, two implementations.
 
+mod address;
 mod answers;
 mod folder;
 mod http;
@@ -14,13 +15,13 @@ use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
 use kinfolk_core::graph::{
     ChangesPage, Counts, Edge, EdgeCommand, ListPage, OverlapPage, PageRequest, Written,
 };
-use kinfolk_core::suggest::EveryoneReport;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_embedded::{BackupReport, VerifyReport};
 
+pub use address::ServerAddress;
 pub use folder::{Folder, OpenGraph};
-pub use server::{Server, ServerAddress};
-pub use suggest::{SuggestWish, Suggested, SuggestedUser};
+pub use server::Server;
+pub use suggest::{SuggestDone, SuggestWish, Suggested, SuggestedUser};
 pub use threads::Threads;
 
 use crate::input::Source;
@@ -79,7 +80,7 @@ pub trait Target: Threads {
     fn verify(&self, repair: bool, reporter: &Reporter) -> Result<VerifyReport>;
 
     /// Computes suggestions for everyone, until it is done or a signal stops it.
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport>;
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone>;
 
     /// Writes a backup to a file that does not exist yet.
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport>;

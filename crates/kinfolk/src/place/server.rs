@@ -1,7 +1,7 @@
 //! A running server as a target: each piece of work is a call of its REST interface.
 
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
@@ -22,34 +22,19 @@ use super::answers::{
     SuggestionsAnswer, VerifyAnswer,
 };
 use super::http::{Call, HttpClient, header, json, last_line};
-use super::{ImportWish, Imported, List, PostList, SuggestWish, Suggested, Target, WriteDone};
+use super::{
+    ImportWish, Imported, List, PostList, ServerAddress, SuggestDone, SuggestWish, Suggested, Target,
+    WriteDone,
+};
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
-use crate::output::{Edges, FileWriter, OutputFile};
+use crate::output::{Edges, FileWriter, write_new_file};
 use crate::progress::{READING, Reporter};
 use crate::serve::IMPORTED_FILE;
 
 /// How many bytes or edges pass between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 18;
-
-/// Where a server is and how to be let in.
-#[derive(Clone)]
-pub struct ServerAddress {
-    /// Its URL.
-    pub url: String,
-    /// The API key or token to show.
-    pub credential: Option<String>,
-    /// The certificates to trust instead of the usual authorities.
-    pub ca_file: Option<PathBuf>,
-}
-
-/// Without the credential.
-impl std::fmt::Debug for ServerAddress {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("ServerAddress").field("url", &self.url).finish_non_exhaustive()
-    }
-}
 
 /// A server.
 pub struct Server {
@@ -59,6 +44,7 @@ pub struct Server {
 impl Server {
     /// Gets ready to ask; whether it answers shows with the first call.
     pub fn connect(address: &ServerAddress) -> Result<Self> {
+        address.require_consent()?;
         Ok(Self { client: HttpClient::new(address)? })
     }
 
@@ -71,7 +57,9 @@ impl Server {
         );
         let mut input = Counted { inner: source.open()?, done: 0, total: source.length(), reporter };
         let body = Some(("application/octet-stream", &mut input as &mut dyn Read));
-        let call = Call { body, is_bulk: true, ..Call::new(Method::POST, path) };
+        // Parquet is copied by the server first, which has to know whether it fits.
+        let body_length = source.length().filter(|_| source.format() == FileFormat::Parquet);
+        let call = Call { body, body_length, is_bulk: true, ..Call::new(Method::POST, path) };
         let named = |error| name_the_file(error, source.name());
         let outcome: ImportAnswer =
             last_line(self.client.send(call).map_err(named)?, reporter).map_err(named)?;
@@ -252,33 +240,27 @@ impl Target for Server {
         })
     }
 
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<EveryoneReport> {
+    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
         let call = Call::new(Method::POST, format!("/v1/admin/suggest?{}", wish.query()));
         let answer: SuggestAnswer = last_line(self.client.send(Call { is_bulk: true, ..call })?, reporter)?;
         let SuggestAnswer { users, suggested, resumed, complete } = answer;
-        Ok(EveryoneReport { users, suggested, resumed, complete })
+        let report = EveryoneReport { users, suggested, resumed, complete };
+        Ok(SuggestDone { report, stopped_by: None })
     }
 
     fn backup(&self, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
-        // Also a pipe or device: what is sent must be looked at before it counts.
-        if file.exists() {
-            let detail = format!("{} exists already; name another file", file.display());
-            return Err(kinfolk_core::Error::InvalidInput { detail }.into());
-        }
-        let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
-        let answer = self.client.send(Call { is_bulk: true, ..call })?;
-        let could_not = || format!("could not write {}", file.display());
-        let mut out = OutputFile::create(file).with_context(could_not)?;
-        let total = answer.body().content_length();
-        let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
-        let mut body = Counted { inner: body, done: 0, total, reporter };
-        io::copy(&mut body, &mut out).with_context(could_not)?;
-        out.flush().with_context(could_not)?;
-        // A backup is looked at before it is called one: it may have been cut short on the way.
-        let content = out.content().ok_or_else(|| anyhow!("{} is not a file", file.display()))?;
-        let report = Embedded::inspect_backup(content)?;
-        out.commit().with_context(could_not)?;
-        Ok(report)
+        write_new_file(file, |out| {
+            let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
+            let answer = self.client.send(Call { is_bulk: true, ..call })?;
+            let total = answer.body().content_length();
+            let body = answer.into_body().into_with_config().limit(u64::MAX).reader();
+            let mut body = Counted { inner: body, done: 0, total, reporter };
+            let not_whole = "the backup did not arrive whole and was not kept; run it again";
+            io::copy(&mut body, out).and_then(|_| out.flush()).context(not_whole)?;
+            // It is read before it is called a backup: only one with its end is whole.
+            let content = out.content().ok_or_else(|| anyhow!("it is not a file"))?;
+            Embedded::inspect_backup(content).context(not_whole)
+        })
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -1,8 +1,9 @@
 //! The words of suggestions at any place. Scores are as clients see them: a server tells no more.
 
-use kinfolk_core::suggest::{EveryoneRequest, Ranking, Suggestion, Suggestions, WalkBounds};
+use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, Suggestion, Suggestions, WalkBounds};
 use kinfolk_core::{Id, Timestamp};
 
+use crate::serve::StopSignal;
 use crate::settings::bound;
 
 /// Whom a user may know.
@@ -39,6 +40,15 @@ impl From<Suggestion> for SuggestedUser {
     fn from(Suggestion { id, mutual_count, score, jaccard, via }: Suggestion) -> Self {
         Self { id, mutual_count, score: score.value(), jaccard, via }
     }
+}
+
+/// What computing suggestions for everyone came to.
+#[derive(Clone, Copy, Debug)]
+pub struct SuggestDone {
+    /// What was computed.
+    pub report: EveryoneReport,
+    /// The signal that has stopped it, if one has.
+    pub stopped_by: Option<StopSignal>,
 }
 
 /// How to compute suggestions for everyone; what is left open is as the graph's settings say.

@@ -9,20 +9,24 @@ use kinfolk_core::thread::Comment;
 use kinfolk_core::{Error, Result};
 use kinfolk_embedded::{Embedded, Progress as StoreProgress};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest, Progress,
-    VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest,
+    LayerTimes, Progress, VerifyOutcome,
 };
 
 use super::figures;
 use crate::bulk::{self, ImportChoices};
-use crate::input::{Stop, Text, read_parquet};
+use crate::input::{Stop, Text, expect_parquet, read_parquet};
 use crate::output::{Comments, Edges, Encoder};
 use crate::place::Folder;
+use crate::room;
 
 /// What an imported file is called in messages: the server does not know its name.
 pub const IMPORTED_FILE: &str = "the file";
 
-/// Begins the names of folders for backups on their way out.
+/// How many bytes of a file are copied between two looks at the room that is left.
+const ROOM_EVERY: u64 = 16 << 20;
+
+/// Begins the names of folders for backups on their way out, which older versions made.
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
@@ -49,7 +53,7 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Removes what a process that was killed in the middle of a backup has left.
+    /// Removes what an older version has left that was killed in the middle of a backup.
     pub fn remove_leftovers(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
@@ -69,11 +73,19 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Parquet is read from its end, so the whole file is needed first.
-    fn spool(&self, file: &mut (dyn Read + Send)) -> std::result::Result<std::fs::File, Stop> {
+    /// Parquet is read from its end, so the whole file is needed first. Its edges will take at least as much room again; how much
+    /// shows when it is there.
+    fn spool(
+        &self,
+        file: &mut (dyn Read + Send),
+        length: Option<u64>,
+    ) -> std::result::Result<std::fs::File, Stop> {
         let failed = |error: std::io::Error| Stop::Refused(self.temporary_failed(&error));
+        let require = |needed| room::require(&self.folder, needed).map_err(Stop::Refused);
+        require(length.unwrap_or(0).saturating_mul(2))?;
         let mut spooled = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         let mut buffer = vec![0; 256 << 10];
+        let (mut copied, mut checked) = (0, 0);
         loop {
             let count = match file.read(&mut buffer) {
                 Ok(0) => break,
@@ -82,7 +94,14 @@ impl EmbeddedAdministration {
                 Err(error) => return Err(Stop::Unreadable(error.into())),
             };
             spooled.write_all(buffer.get(..count).unwrap_or_default()).map_err(failed)?;
+            copied += count as u64;
+            if copied - checked >= ROOM_EVERY {
+                require(copied)?;
+                checked = copied;
+            }
         }
+        let expected = expect_parquet(spooled.try_clone().map_err(failed)?);
+        require(expected.map_or(0, |expected| room::of_edges(expected, self.store.id_kind())))?;
         spooled.rewind().map_err(failed)?;
         Ok(spooled)
     }
@@ -91,6 +110,10 @@ impl EmbeddedAdministration {
 impl Administration for EmbeddedAdministration {
     fn figures(&self) -> Vec<Figure> {
         figures::figures(&self.store)
+    }
+
+    fn layers(&self) -> Vec<LayerTimes> {
+        figures::layers(&self.store)
     }
 
     fn everyone(&self) -> EveryoneRequest {
@@ -114,7 +137,8 @@ impl Administration for EmbeddedAdministration {
         let report = |step| progress(converted(step));
         let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
             if request.format == FileFormat::Parquet {
-                return read_parquet(self.spool(file)?, IMPORTED_FILE, rules, bytes_read, intake);
+                let file = self.spool(file, request.length)?;
+                return read_parquet(file, IMPORTED_FILE, rules, bytes_read, intake);
             }
             Text { name: IMPORTED_FILE, format: request.format }.read(file, rules, intake)
         });
@@ -172,12 +196,7 @@ impl Administration for EmbeddedAdministration {
     }
 
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        let folder = tempfile::Builder::new().prefix(BACKUP_PREFIX).tempdir_in(&self.folder);
-        let folder = folder.map_err(|error| self.temporary_failed(&error))?;
-        let path = folder.path().join("backup");
-        self.store.backup(&path, &|_| {})?;
-        let mut copy = || std::io::copy(&mut std::fs::File::open(&path)?, file).and_then(|_| file.flush());
-        copy().map_err(|error| known(error.into()))
+        self.store.backup(file, &|_| {}).map(|_| ())
     }
 }
 

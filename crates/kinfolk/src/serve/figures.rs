@@ -1,8 +1,8 @@
 //! The state of the embedded store as figures for Prometheus. What the server itself counts is not here.
 
 use kinfolk_core::Timestamp;
-use kinfolk_embedded::{Embedded, Figures, SuggestionRun};
-use kinfolk_server::{Figure, FigureKind};
+use kinfolk_embedded::{Embedded, Figures, Layer, SuggestionRun};
+use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All figures of the store. Cheap: it reads counters.
 pub fn figures(store: &Embedded) -> Vec<Figure> {
@@ -12,6 +12,11 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
     all.extend(feeds_and_comments(&figures));
     all.extend(suggestions(&figures, store.suggestion_run()));
     all
+}
+
+/// How long the layers of the store took.
+pub fn layers(store: &Embedded) -> Vec<LayerTimes> {
+    Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
 }
 
 fn gauges(figures: &Figures) -> Vec<Figure> {
@@ -59,6 +64,11 @@ fn counters(figures: &Figures) -> Vec<Figure> {
         ("kinfolk_writer_sync_seconds_total", "How long it waited for them.", sync_seconds),
         ("kinfolk_reconciled_rows_total", "Rows compared with the truth.", figures.reconciled_rows as f64),
         ("kinfolk_repaired_total", "Differences found by that and repaired.", figures.repaired as f64),
+        (
+            "kinfolk_unreadable_total",
+            "Rows or blocks that could not be read for that.",
+            figures.unreadable as f64,
+        ),
     ]
     .map(|(name, help, value)| Figure { name, help, kind: FigureKind::Counter, value })
     .to_vec()

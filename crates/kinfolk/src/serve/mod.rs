@@ -9,6 +9,8 @@ mod logging;
 mod otlp;
 mod protocols;
 mod signals;
+#[cfg(feature = "otlp")]
+mod spans;
 mod suggest;
 
 use std::sync::Arc;
@@ -24,18 +26,20 @@ use tokio::time::MissedTickBehavior;
 pub use administration::IMPORTED_FILE;
 pub use listeners::Listeners;
 pub use logging::Logging;
-pub use signals::Signals;
+pub use signals::{Signals, StopSignal, on_stop};
 
 use crate::answer::grouped;
 use crate::place::Folder;
 use crate::settings::{Configuration, Role};
 use administration::EmbeddedAdministration;
 use protocols::Protocols;
-use signals::Wish;
+use signals::SignalRequest;
 use suggest::Schedule;
 
 /// How often files of keys and certificates are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Work that is cut off at the end of the grace period gets so long to notice it.
+const NOTICE: Duration = Duration::from_secs(1);
 /// How often a long load says that it goes on.
 const LOADING_EVERY: Duration = Duration::from_secs(5);
 
@@ -97,9 +101,9 @@ impl Server {
     }
 
     /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
-    /// that was told to end before has nothing to announce.
+    /// that was told to end before has nothing to announce. If a part of it ends by itself, all of it does, with an
+    /// error: what restarts it then gets a whole one.
     pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
-        let grace = self.configuration.server.grace.0;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
             .thread_name("kinfolk-rest")
@@ -107,18 +111,17 @@ impl Server {
             .build()
             .context("no threads could be started")?;
         let served = runtime.block_on(self.serve(announce));
-        // Bulk work that does not end in time is left behind: what it has not finished does not count. Neither does
-        // a load that nobody waits for any more.
-        let patience = if matches!(served, Ok(Some(_))) { grace } else { Duration::ZERO };
+        let patience = match &served {
+            Ok(Some(served)) => served.patience(),
+            // Nobody waits for a load that was interrupted.
+            _ => Duration::ZERO,
+        };
         runtime.shutdown_timeout(patience);
-        match served? {
-            Some(store) => store.close().context("the store could not be closed cleanly"),
-            None => Ok(()),
-        }
+        served?.map_or(Ok(()), |Served { store, outcome, .. }| outcome.and(close(store)))
     }
 
     /// Serves to the end; gives the store to close, if it was loaded.
-    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Embedded>> {
+    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Served>> {
         let Self { configuration, folder, listeners, tls } = self;
         let mut signals = Signals::new().context("signals can't be received")?;
         let door = Door::closed();
@@ -129,7 +132,8 @@ impl Server {
         let began = Instant::now();
         let store = tokio::select! {
             store = load(folder.clone()) => store?,
-            () = signals.stop() => return Ok(None),
+            _ = signals.stop() => return Ok(None),
+            broken = protocols.broken() => return Err(broken),
         };
         let loaded_in = began.elapsed();
         let access = protocols::access(&configuration, &store)?;
@@ -141,16 +145,54 @@ impl Server {
         announce(&Ready { http, redis, edges, loaded_in, is_open });
         let schedule = Schedule::start(store.clone(), folder.everyone, configuration.suggest.every.0)?;
 
-        watch(&mut signals, &service, &protocols).await;
+        let mut outcome = watch(&mut signals, &service, &mut protocols).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
         door.close();
-        tracing::info!("stopping");
-        if let Some(schedule) = schedule {
-            schedule.stop().await?;
+        match &outcome {
+            Ok(()) => tracing::info!("stopping"),
+            Err(error) => {
+                tracing::error!(error = format!("{error:#}"), "stopping: a part of the server has failed");
+            }
         }
-        tokio::time::sleep(configuration.server.drain.0).await;
-        protocols.stop().await?;
-        Ok(Some(store))
+        if let Some(schedule) = schedule {
+            outcome = outcome.and(schedule.stop().await);
+        }
+        if outcome.is_ok() {
+            tokio::time::sleep(configuration.server.drain.0).await;
+        }
+        let grace_ends = Instant::now() + configuration.server.grace.0;
+        outcome = outcome.and(protocols.stop().await);
+        Ok(Some(Served { store, grace_ends, outcome }))
+    }
+}
+
+/// What is left of a server that takes no more requests.
+struct Served {
+    store: Embedded,
+    /// Until when bulk work may end by itself.
+    grace_ends: Instant,
+    /// Ok after a signal; otherwise why it stopped.
+    outcome: Result<()>,
+}
+
+impl Served {
+    /// How long to wait for bulk work: requests in flight have had the same time.
+    fn patience(&self) -> Duration {
+        self.grace_ends.saturating_duration_since(Instant::now()).max(NOTICE)
+    }
+}
+
+/// Closes the store. Bulk work that has not ended in time is left behind with it: what it has not finished does not count, or is
+/// finished by the next start, as after a crash.
+fn close(store: Embedded) -> Result<()> {
+    match store.close() {
+        Err(Error::InUse { .. }) => {
+            tracing::warn!(
+                "bulk work was still running when the time to finish it was over; the next start sees to it"
+            );
+            Ok(())
+        }
+        closed => closed.context("the store could not be closed cleanly"),
     }
 }
 
@@ -182,17 +224,22 @@ fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embe
     })
 }
 
-/// Keeps an eye on files and signals until one of these says to end.
-async fn watch(signals: &mut Signals, service: &Arc<Service<Embedded>>, protocols: &Protocols) {
+/// Watches files, signals and the protocols until a signal ends the server or a part of it has failed.
+async fn watch(
+    signals: &mut Signals,
+    service: &Arc<Service<Embedded>>,
+    protocols: &mut Protocols,
+) -> Result<()> {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            wish = signals.next() => match wish {
-                Wish::Stop => return,
-                Wish::Reload => protocols.reload(service),
+            request = signals.next() => match request {
+                SignalRequest::Stop(_) => return Ok(()),
+                SignalRequest::Reload => protocols.reload(service),
             },
             _ = ticks.tick() => protocols.look(service),
+            broken = protocols.broken() => return Err(broken),
         }
     }
 }

@@ -1,21 +1,21 @@
 //! Traces by OTLP over HTTP. The batches are sent by a thread of the exporter's own, with the blocking client that
-//! the command line has anyway.
+//! the command line has anyway. How requests become spans, and layers of the store their children, is in `spans`.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use async_trait::async_trait;
-use opentelemetry::KeyValue;
-use opentelemetry::trace::TracerProvider as _;
+use opentelemetry::trace::{Link, SpanKind, TraceId, TracerProvider as _};
+use opentelemetry::{Context as TraceContext, KeyValue};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
+use opentelemetry_sdk::trace::{Sampler, SamplingResult, SdkTracerProvider, ShouldSample};
 use tracing::Subscriber;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::spans;
 use crate::settings::Tracing;
 
 /// How long sending a batch may take, and the last one at the end.
@@ -42,7 +42,8 @@ impl Traces {
             .with_context(|| format!("traces can't be sent to {endpoint}"))?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder().with_service_name("kinfolk").with_attribute(version).build();
-        let sampler = Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sample.0)));
+        let sampler =
+            RequestSampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(settings.sample.0))));
         let provider = SdkTracerProvider::builder()
             .with_batch_exporter(exporter)
             .with_sampler(sampler)
@@ -53,11 +54,7 @@ impl Traces {
 
     /// Turns spans into traces.
     pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
-        // Spans of this program only: a library's, such as the exporter's own client, would trace the tracing.
-        let is_ours = filter_fn(|metadata| metadata.target().starts_with("kinfolk"));
-        tracing_opentelemetry::layer()
-            .with_tracer(self.provider.tracer("kinfolk"))
-            .with_filter(is_ours.and(LevelFilter::INFO))
+        spans::layer(&self.provider.tracer("kinfolk"))
     }
 
     /// Sends what is left.
@@ -65,6 +62,26 @@ impl Traces {
         if let Err(error) = self.provider.shutdown_with_timeout(SEND) {
             tracing::warn!(%error, "the last traces could not be sent");
         }
+    }
+}
+
+/// Chooses the requests that are traced. Commands of the Redis protocol were chosen before: only those have a span.
+#[derive(Clone, Debug)]
+struct RequestSampler(Sampler);
+
+impl ShouldSample for RequestSampler {
+    fn should_sample(
+        &self,
+        parent: Option<&TraceContext>,
+        trace: TraceId,
+        name: &str,
+        kind: &SpanKind,
+        attributes: &[KeyValue],
+        links: &[Link],
+    ) -> SamplingResult {
+        let is_chosen = attributes.contains(&KeyValue::new("network.protocol.name", "resp"));
+        let sampler = if is_chosen { &Sampler::AlwaysOn } else { &self.0 };
+        sampler.should_sample(parent, trace, name, kind, attributes, links)
     }
 }
 
@@ -103,7 +120,20 @@ impl HttpClient for Client {
 
 #[cfg(test)]
 mod tests {
+    use opentelemetry_sdk::trace::SamplingDecision;
+
     use super::*;
+
+    #[test]
+    fn commands_that_were_chosen_are_not_chosen_again() {
+        let sampler = RequestSampler(Sampler::TraceIdRatioBased(0.0));
+        let decision = |protocol| {
+            let attributes = [KeyValue::new("network.protocol.name", protocol)];
+            sampler.should_sample(None, TraceId::from(7), "x", &SpanKind::Server, &attributes, &[]).decision
+        };
+        assert_eq!(decision("resp"), SamplingDecision::RecordAndSample);
+        assert_eq!(decision("http"), SamplingDecision::Drop);
+    }
 
     #[test]
     fn a_bare_endpoint_gets_the_usual_path() {

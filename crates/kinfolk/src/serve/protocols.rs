@@ -1,5 +1,8 @@
-//! The wiring of both protocols: their settings, their tasks, their end.
+//! The wiring of both protocols: their settings, their tasks, their end. A task that ends by itself is noticed, as a
+//! server without it would go on saying that it is ready.
 
+use std::collections::HashMap;
+use std::future::{Future, pending};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -12,7 +15,7 @@ use kinfolk_server::{
     Access, AccessSettings, Door, LimitSettings, Protocol, Service, Tls, TlsSettings, TokenSettings,
     require_safe_binding,
 };
-use tokio::task::JoinHandle;
+use tokio::task::{Id, JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::Listeners;
@@ -26,6 +29,11 @@ pub fn check(configuration: &Configuration) -> Result<()> {
     let is_open = new_access(configuration, ids)?.is_open();
     require_safe_binding(configuration.http.address, is_open)?;
     require_safe_binding(configuration.resp.address, is_open)?;
+    if configuration.resp.unfinished_timeout.0.is_zero() {
+        let message =
+            "resp.unfinished_timeout: a command needs more than 0 s to arrive; expected such as 60 s";
+        return Err(UsageError(message.to_owned()).into());
+    }
     Ok(())
 }
 
@@ -49,8 +57,10 @@ pub fn access(configuration: &Configuration, store: &Embedded) -> Result<Access>
 
 fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> {
     let auth = &configuration.auth;
-    let tokens = auth.token_keys.clone().map(|keys_file| TokenSettings {
-        keys_file,
+    let has_tokens = auth.token_keys.is_some() || auth.token_secret.is_some();
+    let tokens = has_tokens.then(|| TokenSettings {
+        keys_file: auth.token_keys.clone(),
+        secret_file: auth.token_secret.clone(),
         algorithms: auth.algorithms.0.clone(),
         audiences: auth.audience.0.clone(),
         issuers: auth.issuer.0.clone(),
@@ -83,12 +93,28 @@ pub fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<(String, String
     ))
 }
 
+/// How many reads of keys and certificates may run at once: a disk that hangs must not use up threads.
+const READS_MAX: usize = 2;
+
+/// How requests join the traces of their callers, if traces are sent.
+#[cfg(feature = "otlp")]
+fn adopt_trace(configuration: &Configuration) -> Option<rest::AdoptTrace> {
+    configuration.tracing.otlp_endpoint.as_ref().map(|_| super::spans::adopt as rest::AdoptTrace)
+}
+
+/// This binary sends no traces.
+#[cfg(not(feature = "otlp"))]
+fn adopt_trace(_: &Configuration) -> Option<rest::AdoptTrace> {
+    None
+}
+
 /// Both protocols while they are served.
 pub struct Protocols {
     tls: Option<Arc<Tls>>,
     stop: CancellationToken,
-    rest: JoinHandle<()>,
-    resp: Option<JoinHandle<std::io::Result<()>>>,
+    parts: Parts,
+    /// Keys and certificates that are being read.
+    reads: JoinSet<()>,
 }
 
 impl Protocols {
@@ -107,12 +133,18 @@ impl Protocols {
             request_timeout: configuration.http.timeout.0,
             drain_timeout: configuration.server.grace.0,
             allowed_origins: configuration.http.origins.0.clone(),
+            adopt_trace: adopt_trace(configuration),
             ..defaults
         };
         let stop = CancellationToken::new();
         let tls_config = tls.as_ref().map(|tls| tls.server_config(Protocol::Rest)).transpose()?;
-        let rest = tokio::spawn(rest::serve(listener, tls_config, door, settings, stop.clone()));
-        Ok(Self { tls, stop, rest, resp: None })
+        let mut parts = Parts::default();
+        let rest = rest::serve(listener, tls_config, door, settings, stop.clone());
+        parts.start("REST", async {
+            rest.await;
+            Ok(())
+        });
+        Ok(Self { tls, stop, parts, reads: JoinSet::new() })
     }
 
     /// Starts the Redis protocol.
@@ -128,19 +160,34 @@ impl Protocols {
             connections_max: configuration.resp.connections.0,
             service_connections_max: configuration.resp.key_connections.0,
             user_connections_max: configuration.resp.user_connections.0,
+            memory_bytes_max: configuration.resp.memory.0 as usize,
+            service_memory_bytes_max: configuration.resp.key_memory.0 as usize,
+            user_memory_bytes_max: configuration.resp.user_memory.0 as usize,
+            connection_memory_bytes_max: configuration.resp.connection_memory.0 as usize,
+            idle_max: configuration.resp.idle_timeout.map(|timeout| timeout.0).filter(|max| !max.is_zero()),
+            unfinished_max: configuration.resp.unfinished_timeout.0,
             drain_max: configuration.server.grace.0,
+            trace_sample: configuration
+                .tracing
+                .otlp_endpoint
+                .as_ref()
+                .map_or(0.0, |_| configuration.tracing.sample.0),
             ..defaults
         };
         let tls_config = self.tls.as_ref().map(|tls| tls.server_config(Protocol::Resp)).transpose()?;
-        self.resp = Some(tokio::spawn(resp::run(listener, tls_config, service, settings, self.stop.clone())));
+        let resp = resp::run(listener, tls_config, service, settings, self.stop.clone());
+        self.parts.start("the Redis protocol", async { Ok(resp.await?) });
         Ok(())
     }
 
     /// Reads keys and certificates again.
-    pub fn reload(&self, service: &Arc<Service<Embedded>>) {
+    pub fn reload(&mut self, service: &Arc<Service<Embedded>>) {
+        if self.reads.len() >= READS_MAX {
+            return;
+        }
         let (service, tls) = (Arc::clone(service), self.tls.clone());
         // The files are small, but a disk may take its time.
-        tokio::task::spawn_blocking(move || {
+        self.reads.spawn_blocking(move || {
             let reloaded = service.access.reload().and_then(|()| tls.map_or(Ok(()), |tls| tls.reload()));
             match reloaded {
                 Ok(()) => tracing::info!("keys and certificates were read again"),
@@ -152,9 +199,12 @@ impl Protocols {
     }
 
     /// Reads keys and certificates again if they have changed.
-    pub fn look(&self, service: &Arc<Service<Embedded>>) {
+    pub fn look(&mut self, service: &Arc<Service<Embedded>>) {
+        if !self.reads.is_empty() {
+            return;
+        }
         let (service, tls) = (Arc::clone(service), self.tls.clone());
-        tokio::task::spawn_blocking(move || {
+        self.reads.spawn_blocking(move || {
             service.access.poll();
             if let Some(tls) = tls {
                 tls.poll();
@@ -162,13 +212,120 @@ impl Protocols {
         });
     }
 
+    /// Waits until something has ended that should run for as long as the server does; returns the reason.
+    pub async fn broken(&mut self) -> anyhow::Error {
+        loop {
+            tokio::select! {
+                broken = self.parts.broken() => return broken,
+                Some(read) = self.reads.join_next() => {
+                    if let Err(error) = read {
+                        return anyhow::Error::new(error).context("watching keys and certificates ended by itself");
+                    }
+                }
+            }
+        }
+    }
+
     /// Takes no more requests and waits for those in flight.
     pub async fn stop(self) -> Result<()> {
         self.stop.cancel();
-        self.rest.await.context("REST ended badly")?;
-        if let Some(resp) = self.resp {
-            resp.await.context("the Redis protocol ended badly")?.context("the Redis protocol failed")?;
+        self.parts.finish().await
+    }
+}
+
+/// What runs for as long as the server does, by name.
+#[derive(Default)]
+struct Parts {
+    tasks: JoinSet<Result<()>>,
+    names: HashMap<Id, &'static str>,
+}
+
+impl Parts {
+    fn start(&mut self, name: &'static str, part: impl Future<Output = Result<()>> + Send + 'static) {
+        let task = self.tasks.spawn(part);
+        self.names.insert(task.id(), name);
+    }
+
+    /// Waits for a part to end although nobody has stopped it. That is a failure, whatever the reason.
+    async fn broken(&mut self) -> anyhow::Error {
+        let Some(ended) = self.tasks.join_next_with_id().await else { return pending().await };
+        let (name, outcome) = self.named(ended);
+        match outcome {
+            Ok(()) => anyhow::anyhow!("{name} ended by itself"),
+            Err(error) => error.context(format!("{name} ended by itself")),
         }
-        Ok(())
+    }
+
+    /// Waits for all parts to end after a stop. Returns the first failure; the others end all the same.
+    async fn finish(mut self) -> Result<()> {
+        let mut outcome = Ok(());
+        while let Some(ended) = self.tasks.join_next_with_id().await {
+            let (name, ended) = self.named(ended);
+            outcome = outcome.and(ended.with_context(|| format!("{name} ended badly")));
+        }
+        outcome
+    }
+
+    fn named(&self, ended: Result<(Id, Result<()>), JoinError>) -> (&'static str, Result<()>) {
+        let (id, outcome) = match ended {
+            Ok((id, outcome)) => (id, outcome),
+            Err(error) => (error.id(), Err(error.into())),
+        };
+        (self.names.get(&id).copied().unwrap_or("a task"), outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn protocols() -> Protocols {
+        let mut parts = Parts::default();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        parts.start("the other", async move {
+            stopped.cancelled().await;
+            Ok(())
+        });
+        Protocols { tls: None, stop, parts, reads: JoinSet::new() }
+    }
+
+    #[tokio::test]
+    async fn a_part_that_ends_by_itself_is_noticed_whatever_the_reason() {
+        for (reason, expected) in
+            [(None, "it panicked"), (Some(Err("it failed")), "it failed"), (Some(Ok(())), "")]
+        {
+            let mut protocols = protocols();
+            protocols.parts.start("REST", async move {
+                match reason {
+                    None => panic!("it panicked"),
+                    Some(outcome) => outcome.map_err(anyhow::Error::msg),
+                }
+            });
+            let broken = format!("{:#}", protocols.broken().await);
+            assert!(broken.starts_with("REST ended by itself") && broken.contains(expected), "{broken}");
+            protocols.stop().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_read_may_end_but_not_panic() {
+        let mut protocols = protocols();
+        protocols.reads.spawn_blocking(|| ());
+        protocols.reads.spawn_blocking(|| panic!("it panicked"));
+        let broken = format!("{:#}", protocols.broken().await);
+        assert!(broken.contains("keys and certificates") && broken.contains("it panicked"), "{broken}");
+    }
+
+    #[tokio::test]
+    async fn what_fails_on_the_way_down_is_reported_after_all_have_ended() {
+        let mut protocols = protocols();
+        let stop = protocols.stop.clone();
+        protocols.parts.start("REST", async move {
+            stop.cancelled().await;
+            anyhow::bail!("it failed")
+        });
+        let failed = format!("{:#}", protocols.stop().await.unwrap_err());
+        assert_eq!(failed, "REST ended badly: it failed");
     }
 }

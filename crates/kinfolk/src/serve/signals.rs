@@ -1,5 +1,5 @@
-//! The signals that a server knows: SIGTERM and SIGINT end it, SIGHUP makes it read its files again. Long work on a
-//! folder ends on all of them.
+//! The signals that a process knows: SIGTERM and SIGINT end it, SIGHUP makes a server read its files again. What long work of
+//! other commands does on them is in `interrupt`.
 
 use std::io::{self, Write};
 
@@ -14,11 +14,35 @@ pub struct Signals {
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum SignalRequest {
     /// To end.
-    Stop,
+    Stop(StopSignal),
     /// To read the files again.
     Reload,
+}
+
+/// A signal that ends work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopSignal {
+    HangUp = 1,
+    Interrupt = 2,
+    Terminate = 15,
+}
+
+impl StopSignal {
+    /// The exit status of work that it has ended, as shells have it.
+    pub fn exit_status(self) -> u8 {
+        128 + self as u8
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HangUp => "SIGHUP",
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        }
+    }
 }
 
 impl Signals {
@@ -31,35 +55,57 @@ impl Signals {
         })
     }
 
-    /// The next wish.
-    pub async fn next(&mut self) -> Wish {
+    /// What the next signal asks of a server.
+    pub async fn next(&mut self) -> SignalRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Stop,
-            _ = self.interrupt.recv() => Wish::Stop,
-            _ = self.hang_up.recv() => Wish::Reload,
+            _ = self.terminate.recv() => SignalRequest::Stop(StopSignal::Terminate),
+            _ = self.interrupt.recv() => SignalRequest::Stop(StopSignal::Interrupt),
+            _ = self.hang_up.recv() => SignalRequest::Reload,
         }
     }
 
-    /// From now on another wish to end is obeyed at once, whatever is still going on. A thread of its own waits for
-    /// it, as the rest of the process may be busy with closing.
+    /// The next signal, where there are no files to read again.
+    pub async fn next_stop(&mut self) -> StopSignal {
+        match self.next().await {
+            SignalRequest::Stop(signal) => signal,
+            SignalRequest::Reload => StopSignal::HangUp,
+        }
+    }
+
+    /// From now on another request to end is obeyed at once, whatever is still going on.
     pub fn end_at_once_on_the_next() -> io::Result<()> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let mut signals = {
-            let _entered = runtime.enter();
-            Self::new()?
-        };
-        std::thread::Builder::new().name("kinfolk-signals".to_owned()).spawn(move || {
-            runtime.block_on(signals.stop());
+        on_stop(|_| {
             let message = "ended at once by a second signal; what was acknowledged is safe";
             // Nobody is left to tell where this can't be written.
             let _ = writeln!(io::stderr(), "kinfolk: {message}");
             std::process::exit(1)
-        })?;
-        Ok(())
+        })
     }
 
-    /// The next wish to end.
-    pub async fn stop(&mut self) {
-        while self.next().await != Wish::Stop {}
+    /// The next request to end.
+    pub async fn stop(&mut self) -> StopSignal {
+        loop {
+            if let SignalRequest::Stop(signal) = self.next().await {
+                return signal;
+            }
+        }
     }
+}
+
+/// Does something on SIGTERM or SIGINT. A thread of its own waits for them, as the rest of the process may be busy.
+pub fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut terminate, mut interrupt) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+    };
+    std::thread::Builder::new().name("kinfolk-signals".to_owned()).spawn(move || {
+        act(runtime.block_on(async {
+            tokio::select! {
+                _ = terminate.recv() => StopSignal::Terminate,
+                _ = interrupt.recv() => StopSignal::Interrupt,
+            }
+        }));
+    })?;
+    Ok(())
 }

@@ -20,7 +20,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 pub use print::{effective, reference};
 pub use suggest::bound;
-pub use table::{Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
 pub use value::{LogFormat, Role, Value};
 
 use crate::failure::UsageError;
@@ -65,7 +65,9 @@ pub enum Reach {
 pub enum Origin {
     /// Nobody has set it.
     Default,
-    /// The file, at a line.
+    /// A file that lies in the working folder and that nobody has named, at a line. It may be anybody's.
+    FoundFile(String),
+    /// The file that was named, at a line.
     File(String),
     /// A variable of the environment.
     Environment(String),
@@ -77,7 +79,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => out.write_str("default"),
-            Self::File(place) => out.write_str(place),
+            Self::FoundFile(place) | Self::File(place) => out.write_str(place),
             Self::Environment(variable) => out.write_str(variable),
             Self::Flag(flag) => write!(out, "--{flag}"),
         }
@@ -146,7 +148,8 @@ impl Texts {
             } else if let Some((text, place)) = from_file.get(&key) {
                 let canonical = (setting.canonical)(text)
                     .map_err(|reason| UsageError(format!("{place}: {key} is invalid: {reason}")))?;
-                (canonical, Origin::File(place.clone()))
+                let origin = if file.is_some() { Origin::File } else { Origin::FoundFile };
+                (canonical, origin(place.clone()))
             } else {
                 let default = (setting.canonical)(setting.default);
                 (default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}")), Origin::Default)

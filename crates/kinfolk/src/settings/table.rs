@@ -7,7 +7,7 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggest::Ranking;
 
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Role, Span, Value, Within, Words};
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Origins, Role, Span, Value, Within, Words};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
@@ -89,7 +89,7 @@ settings! {
         /// How long a request may take; streams and bulk work take as long as they take
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
         /// Web pages of which origins may call, such as https://example.org; none without it
-        origins: Words = "", "http-origins", "WORDS", Server;
+        origins: Origins = "", "http-origins", "ORIGINS", Server;
     }
     /// The Redis protocol.
     resp: Resp {
@@ -103,6 +103,18 @@ settings! {
         key_connections: Count = "10000", "resp-key-connections", "N", Server;
         /// How many of them one end user may have
         user_connections: Count = "100", "resp-user-connections", "N", Server;
+        /// Memory for unfinished commands, open transactions and replies that are not read, of all connections together
+        memory: Bytes = "512 MiB", "resp-memory", "BYTES", Server;
+        /// How much of it the connections of services may hold whose keys have the same name
+        key_memory: Bytes = "256 MiB", "resp-key-memory", "BYTES", Server;
+        /// How much of it the connections of one end user may hold, or those of all clients that have not authenticated
+        user_memory: Bytes = "32 MiB", "resp-user-memory", "BYTES", Server;
+        /// How much of it one connection may hold
+        connection_memory: Bytes = "16 MiB", "resp-connection-memory", "BYTES", Server;
+        /// How long a connection may send nothing; 0 is for ever [default: for ever]
+        idle_timeout: Option<Span> = "", "resp-idle-timeout", "TIME", Server;
+        /// How long a command may take to arrive and a transaction may stay open
+        unfinished_timeout: Span = "60 s", "resp-unfinished-timeout", "TIME", Server;
     }
     /// The process.
     server: Server {
@@ -124,13 +136,15 @@ settings! {
     auth: Auth {
         /// The file of API keys; 'kinfolk keys' makes it
         keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
-        /// The keys that sign end users' tokens (JWT): a JWK set, public keys in PEM, or a shared secret
+        /// The public keys of those who sign end users' tokens (JWT): a JWK set, or PEM
         token_keys: Option<PathBuf> = "", "auth-token-keys", "FILE", Server;
-        /// What this service is called in the tokens' aud; needed with token_keys
+        /// Secrets that are shared with those who sign tokens by HS256, one a line, of at least 32 bytes each
+        token_secret: Option<PathBuf> = "", "auth-token-secret", "FILE", Server;
+        /// What this service is called in the tokens' aud; needed with token_keys and token_secret
         audience: Words = "", "auth-audience", "WORDS", Server;
         /// Who may have issued a token; anybody with the keys, if nobody is named
         issuer: Words = "", "auth-issuer", "WORDS", Server;
-        /// Which algorithms may sign tokens
+        /// Which algorithms may sign tokens; HS256, HS384 and HS512 need token_secret
         algorithms: Words = "RS256,ES256,EdDSA", "auth-algorithms", "WORDS", Server;
         /// How much the clocks of issuers may differ from this one
         leeway: Span = "30 s", "auth-leeway", "TIME", Server;

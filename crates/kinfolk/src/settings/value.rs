@@ -8,6 +8,7 @@ use std::time::Duration;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggest::Ranking;
 use kinfolk_server::Rate;
+use kinfolk_server::rest::Origin;
 
 /// A value that a setting can have.
 pub trait Value: Sized {
@@ -237,6 +238,25 @@ impl Value for Words {
     }
 }
 
+/// The origins of web pages, with commas between them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origins(pub Vec<Origin>);
+
+impl Value for Origins {
+    fn parse(text: &str) -> Result<Self, String> {
+        let origins = text.split(',').map(str::trim).filter(|origin| !origin.is_empty());
+        origins
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map(Self)
+            .map_err(|error: kinfolk_core::Error| error.to_string())
+    }
+
+    fn text(&self) -> String {
+        self.0.iter().map(Origin::as_str).collect::<Vec<_>>().join(",")
+    }
+}
+
 /// How often something may be done, or as often as one likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit(pub Option<Rate>);
@@ -337,6 +357,8 @@ mod tests {
         assert_eq!(canonical::<Option<PathBuf>>(""), Ok(String::new()));
         assert_eq!(canonical::<Ranking>("adamic-adar"), Ok("adamic-adar".to_owned()));
         assert_eq!(canonical::<Role>("fan-out"), Ok("fan-out".to_owned()));
+        let origins = "https://A.example:443, http://localhost:3000,";
+        assert_eq!(canonical::<Origins>(origins), Ok("https://a.example,http://localhost:3000".to_owned()));
     }
 
     #[test]
@@ -350,5 +372,6 @@ mod tests {
         assert!(canonical::<Within<1, 9>>("10").unwrap_err().contains("from 1 to 9"));
         assert!(canonical::<Within<1, 9>>("0").is_err() && canonical::<Within<1, 9>>("9").is_ok());
         assert!(canonical::<bool>("maybe").is_err());
+        assert!(canonical::<Origins>("https://a.example,*").unwrap_err().contains("\"*\" is not an origin"));
     }
 }

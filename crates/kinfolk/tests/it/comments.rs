@@ -117,7 +117,7 @@ fn what_is_taken_back_keeps_its_place() {
     comment ID1 is removed
     token OPAQUE
     ");
-    insta::assert_snapshot!(stable(&sandbox.ok(&format!("purge-comment {}", ids[2]))), @r"
+    insta::assert_snapshot!(stable(&sandbox.ok(&format!("purge-comment {} --moderator 8", ids[2]))), @r"
     comment ID1 is purged
     token OPAQUE
     ");
@@ -125,10 +125,11 @@ fn what_is_taken_back_keeps_its_place() {
     TIME  ID1  1  [deleted] one
     TIME  ID2  1  [removed: spam] two
     TIME  ID3    2  reply
-    TIME  ID4  1  [purged]
+    TIME  ID4  1  [purged by user:8]
     ");
     let purged = &sandbox.json("comments 70")["items"][2];
     assert_eq!((&purged["status"], purged.get("body")), (&Value::from("purged"), None));
+    assert_eq!(purged["removed_by"], "user:8");
     insta::assert_snapshot!(stable(&sandbox.ok("lock-comments 70")), @r"
     the thread of post 70 is locked
     token OPAQUE
@@ -152,7 +153,7 @@ fn what_is_taken_back_keeps_its_place() {
      5  TIME  comment            ID4 by 2 on post 70
      6  TIME  comment_deleted    ID1 by 1 on post 70
      7  TIME  comment_removed    ID2 by 1 on post 70
-     8  TIME  comment_purged     ID3 by 1 on post 70
+     8  TIME  comment_purged     ID3 by 1 on post 70, moderated by user:8
      9  TIME  comments_locked    post 70
     10  TIME  comments_unlocked  post 70
     11  TIME  comment            ID5 by 1 on post 70
@@ -214,13 +215,34 @@ fn refusals_say_why() {
         assert_eq!(sandbox.run(line).status, 2, "{line}");
     }
     assert_eq!(sandbox.run(&format!("edit-comment 1 {id} 0 text")).status, 2);
-    for text in [" ", "\n\t", "a\u{7}b", "a\rb"] {
+    for text in [" ", "\r\n\t", "a\u{7}b", "a\u{1b}[31m", "\u{200b}\u{7f}"] {
         let said = run(&sandbox, &["comment", "1", "70", text]).failure(2);
         assert!(said.starts_with("a comment "), "{said}");
     }
     let long = sandbox.run_with_input("comment 1 70 -", "é".repeat(10_001)).failure(2);
     assert!(long.contains("at most 10000 characters"), "{long}");
     assert_eq!(sandbox.run_with_input("comment 1 70 -", "é".repeat(10_000)).status, 0);
+}
+
+/// Lines are for people and have no control characters; JSON and files that are piped on have every byte.
+#[test]
+fn odd_texts_are_kept_and_printed_harmlessly() {
+    let sandbox = sandbox();
+    let written = run(&sandbox, &["comment", "1", "70", "one\r\ntwo \u{9b}31m\u{7f}\u{202e}é", "--json"]);
+    let written: Value = serde_json::from_str(&written.stdout).unwrap();
+    let kept = "one\ntwo \u{9b}31m\u{7f}\u{202e}é";
+    assert_eq!(written["body"], kept);
+    let id = written["id"].as_str().unwrap();
+    for line in ["comments 70", "comments 70 --tree", "comments --by 1", &format!("comment-history {id}")] {
+        let printed = sandbox.ok(line);
+        assert!(!printed.chars().any(|letter| letter.is_control() && letter != '\n'), "{line}: {printed:?}");
+        assert!(printed.contains("two \u{fffd}31m\u{fffd}\u{202e}é"), "{line}: {printed:?}");
+        let json = sandbox.ok(&format!("{line} --json"));
+        assert!(json.contains("two \u{9b}31m\u{7f}\u{202e}é"), "{line}: {json:?}");
+    }
+    assert!(sandbox.ok("export --comments -").contains(&format!("\"{kept}\"")));
+    sandbox.ok("export --comments comments.parquet");
+    assert_eq!(parquet_column(&sandbox, "body"), [kept]);
 }
 
 #[test]
@@ -247,16 +269,16 @@ fn comments_are_exported_and_backed_up() {
     comment(&sandbox, "3 5 elsewhere");
     let purged = comment(&sandbox, "3 5 secret");
     sandbox.ok(&format!("edit-comment 2 {gone} 1 changed"));
-    sandbox.ok(&format!("remove-comment {gone} spam"));
+    sandbox.ok(&format!("remove-comment {gone} spam --moderator 8"));
     sandbox.ok(&format!("purge-comment {purged}"));
     let text = sandbox.ok("export --comments -");
     insta::assert_snapshot!(stable(&text).replace(first, "FIRST"), @r#"
-    id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason
-    ID1,post,5,3,,0,TIME,1,,active,elsewhere,
-    ID2,post,5,3,,0,TIME,1,,purged,,
+    id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by
+    ID1,post,5,3,,0,TIME,1,,active,elsewhere,,
+    ID2,post,5,3,,0,TIME,1,,purged,,,
     ID3,post,70,1,,0,TIME,1,,active,"said ""so"", twice
-    and again",
-    ID4,post,70,2,ID3,1,TIME,2,TIME,removed,changed,spam
+    and again",,
+    ID4,post,70,2,ID3,1,TIME,2,TIME,removed,changed,spam,user:8
     "#);
     assert_eq!(sandbox.json("export --comments comments.csv.zst")["comments"], 4);
     let unpacked = zstd::decode_all(std::fs::File::open(sandbox.path("comments.csv.zst")).unwrap()).unwrap();
@@ -268,6 +290,7 @@ fn comments_are_exported_and_backed_up() {
     );
     assert_eq!(parquet_column(&sandbox, "status"), ["active", "purged", "active", "removed"]);
     assert_eq!(parquet_column(&sandbox, "author"), ["3", "3", "1", "2"]);
+    assert_eq!(parquet_column(&sandbox, "removed_by"), ["", "", "", "user:8"]);
 
     let backup = sandbox.json("backup graph.backup");
     assert_eq!((&backup["posts"], &backup["comments"]), (&Value::from(2), &Value::from(4)));

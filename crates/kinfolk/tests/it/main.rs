@@ -3,18 +3,22 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod apply;
+mod backups;
 mod bulk;
 mod comments;
 mod documentation;
 mod faults;
 mod formats;
 mod fuzz;
+mod interrupt;
 mod malformed;
 mod posts;
 mod queries;
 mod real_data;
 mod resume;
+mod room;
 mod serve;
 mod stores;
 mod suggest;
 mod support;
+mod verify;

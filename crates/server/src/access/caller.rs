@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
 
 use kinfolk_core::{Clock, Error, Id, Result, SystemClock, Timestamp};
 
@@ -54,6 +55,11 @@ impl Caller {
     /// Whether the credential still stands.
     pub fn is_current(&self) -> bool {
         self.check().is_ok()
+    }
+
+    /// How long the credential still stands; nothing if it has no end. It can end earlier: a key can be revoked.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.standing.remaining(self.expires_at)
     }
 
     /// Lets `cost` requests in, if the credential stands and the rate limit allows them. Once a pipeline will do.
@@ -159,12 +165,22 @@ impl Standing {
         Scopes::from_bits(self.scopes.load(Ordering::Relaxed))
     }
 
-    fn check(&self, expires_at: Option<Timestamp>) -> Result<()> {
+    /// The earlier of both ends, in the form of `ends_at`.
+    fn ends_at(&self, expires_at: Option<Timestamp>) -> u64 {
         let ends_at = self.ends_at.load(Ordering::Relaxed);
+        expires_at.map_or(ends_at, |expires| expires.millis().min(ends_at))
+    }
+
+    fn remaining(&self, expires_at: Option<Timestamp>) -> Option<Duration> {
+        let ends_at = Some(self.ends_at(expires_at)).filter(|&ends_at| ends_at != Self::NEVER)?;
+        Some(Duration::from_millis(ends_at.saturating_sub(self.clock.now().millis())))
+    }
+
+    fn check(&self, expires_at: Option<Timestamp>) -> Result<()> {
+        let ends_at = self.ends_at(expires_at);
         if ends_at == Self::REVOKED {
             return Err(Error::Unauthenticated { detail: "the credential was revoked; use another" });
         }
-        let ends_at = expires_at.map_or(ends_at, |expires| expires.millis().min(ends_at));
         if ends_at != Self::NEVER && self.clock.now().millis() >= ends_at {
             return Err(Error::Unauthenticated { detail: "the credential has expired; get a new one" });
         }
@@ -241,7 +257,11 @@ mod tests {
         caller.standing = Arc::new(Standing::new(Arc::clone(&clock) as _, Scopes::all(), None));
         caller.expires_at = Some(clock.now().plus_millis(5));
         assert!(caller.is_current());
+        assert_eq!(caller.remaining(), Some(Duration::from_millis(5)));
         clock.advance(5);
         assert!(!caller.is_current());
+        assert_eq!(caller.remaining(), Some(Duration::ZERO));
+        caller.expires_at = None;
+        assert_eq!(caller.remaining(), None);
     }
 }

@@ -22,6 +22,7 @@ use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock};
 pub use scope::{Scope, Scopes};
 pub use token::TokenSettings;
 use token::Tokens;
+use tokio::sync::watch;
 
 use crate::limits::{Budget, Budgets, LimitSettings, Limits};
 
@@ -57,6 +58,8 @@ struct Guard {
     users: Option<Budgets>,
     unlimited: Arc<Budget>,
     limits: LimitSettings,
+    /// Set whenever files were read again.
+    changed: watch::Sender<()>,
 }
 
 impl Access {
@@ -84,7 +87,9 @@ impl Access {
         }
         let users = limits.user.map(|rate| Budgets::new(rate, limits.remembered));
         let unlimited = Arc::new(Budget::unlimited());
-        Ok(Self(Mode::Guarded(Box::new(Guard { keys, tokens, users, unlimited, limits: *limits }))))
+        let changed = watch::Sender::new(());
+        let guard = Guard { keys, tokens, users, unlimited, limits: *limits, changed };
+        Ok(Self(Mode::Guarded(Box::new(guard))))
     }
 
     /// Whether authentication is off.
@@ -123,15 +128,31 @@ impl Access {
         let Mode::Guarded(guard) = &self.0 else { return Ok(()) };
         let keys = guard.keys.as_ref().map_or(Ok(()), Keys::reload);
         let tokens = guard.tokens.as_ref().map_or(Ok(()), Tokens::reload);
+        guard.changed.send_replace(());
         keys.and(tokens)
+    }
+
+    /// Changes whenever keys may have been revoked or given another end, for connections that keep their caller while
+    /// they are silent. Nothing if authentication is off.
+    pub(crate) fn changes(&self) -> Option<watch::Receiver<()>> {
+        match &self.0 {
+            Mode::Open(_) => None,
+            Mode::Guarded(guard) => Some(guard.changed.subscribe()),
+        }
     }
 
     /// Looks whether files have changed and takes in what is new; problems are logged. Reads small files and
     /// blocks for that long: call it every second or so, away from threads that serve.
     pub fn poll(&self) {
         let Mode::Guarded(guard) = &self.0 else { return };
-        log_reload("API keys", guard.keys.as_ref().map_or(Ok(false), Keys::reload_if_changed));
-        log_reload("keys of tokens", guard.tokens.as_ref().map_or(Ok(false), Tokens::reload_if_changed));
+        let mut changed =
+            log_reload("API keys", guard.keys.as_ref().map_or(Ok(false), Keys::reload_if_changed));
+        if let Some(tokens) = &guard.tokens {
+            changed |= tokens.poll(log_reload);
+        }
+        if changed {
+            guard.changed.send_replace(());
+        }
     }
 }
 
@@ -152,14 +173,16 @@ impl Guard {
     }
 }
 
-fn log_reload(what: &'static str, reloaded: Result<bool>) {
-    match reloaded {
+/// Logs how reading a file again went; says whether something has changed.
+fn log_reload(what: &'static str, reloaded: Result<bool>) -> bool {
+    match &reloaded {
         Ok(false) => {}
         Ok(true) => tracing::info!(what, "took in a changed file"),
         Err(error) => {
             tracing::error!(what, %error, "a changed file can't be used; the former keys stay valid");
         }
     }
+    reloaded.unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! because a check takes less time than a look-up of a metric by its name would.
 
 mod figures;
-mod histogram;
 mod names;
 mod process;
 mod render;
@@ -12,12 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use figures::STORE_FIGURES;
-use histogram::{Histogram, Snapshot};
 use kinfolk_core::ErrorCode;
+use kinfolk_core::histogram::{Histogram, Snapshot};
 pub use names::{Operation, Protocol, Source};
 use stripes::Striped;
 
-use crate::administration::Figure;
+use crate::administration::{Figure, LayerTimes};
 
 const PROTOCOLS: usize = Protocol::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
@@ -101,6 +100,11 @@ impl Metrics {
     /// Everything, in the text format of Prometheus.
     pub fn render(&self, figures: &[Figure]) -> String {
         render::render(self, figures)
+    }
+
+    /// How long the layers of the store took, in the text format of Prometheus: to be put behind everything else.
+    pub fn render_layers(layers: &[LayerTimes]) -> String {
+        render::render_layers(layers)
     }
 
     fn durations(&self, protocol: Protocol, operation: Operation) -> Snapshot {

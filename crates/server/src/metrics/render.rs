@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Write};
 use std::sync::atomic::Ordering;
 
 use kinfolk_core::ErrorCode;
+use kinfolk_core::histogram::{BOUNDS_NANOS, Snapshot};
 
-use super::histogram::{BOUNDS_NANOS, Snapshot};
 use super::{Metrics, Operation, Protocol, Source, process};
-use crate::administration::{Figure, FigureKind};
+use crate::administration::{Figure, FigureKind, LayerTimes};
 
 pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
     let mut text = Text { out: String::with_capacity(16 << 10), families: Vec::new() };
@@ -38,22 +38,37 @@ fn render_durations(text: &mut Text, metrics: &Metrics) {
             let snapshot = metrics.durations(protocol, operation);
             if snapshot.count() > 0 {
                 let labels = [("protocol", protocol.name()), ("operation", operation.name())];
-                render_histogram(text, NAME, labels, &snapshot);
+                render_histogram(text, NAME, &labels, &snapshot);
             }
         }
     }
 }
 
-fn render_histogram(text: &mut Text, name: &str, labels: [(&str, &str); 2], snapshot: &Snapshot) {
-    let [first, second] = labels;
+/// The layers of the store. A layer that nothing has passed through yet is there too, so that alarms find it.
+pub(super) fn render_layers(layers: &[LayerTimes]) -> String {
+    const NAME: &str = "kinfolk_layer_duration_seconds";
+    const HELP: &str = "How long layers of the store took. writer_queue: until the writer takes a request. log_sync: a sync of the \
+        change log. rows: a read of lists, posts or comments from the row trees. index: one look-up of an edge, as the mean of a \
+        bulk check; single checks are not measured, because reading the clock would cost as much as they do.";
+    let mut text = Text { out: String::new(), families: Vec::new() };
+    if !layers.is_empty() {
+        text.family(NAME, "histogram", HELP);
+    }
+    for LayerTimes { layer, times } in layers {
+        render_histogram(&mut text, NAME, &[("layer", layer)], times);
+    }
+    text.out
+}
+
+fn render_histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], snapshot: &Snapshot) {
     let mut below = 0;
     let bounds = BOUNDS_NANOS.iter().map(|&nanos| Seconds(nanos).to_string()).chain(["+Inf".to_owned()]);
     for (count, bound) in snapshot.buckets.iter().zip(bounds) {
         below += count;
-        text.sample(&format!("{name}_bucket"), &[first, second, ("le", &bound)], below);
+        text.sample(&format!("{name}_bucket"), &[labels, &[("le", &bound)]].concat(), below);
     }
-    text.sample(&format!("{name}_sum"), &labels, Seconds(snapshot.sum_nanos));
-    text.sample(&format!("{name}_count"), &labels, below);
+    text.sample(&format!("{name}_sum"), labels, Seconds(snapshot.sum_nanos));
+    text.sample(&format!("{name}_count"), labels, below);
 }
 
 fn render_failures(text: &mut Text, metrics: &Metrics) {

@@ -5,20 +5,25 @@
 
 use std::ops::ControlFlow;
 use std::pin::pin;
-use std::time::Duration;
-use std::time::Instant;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use kinfolk_core::{EdgeKind, Error, Id, Result, Store};
-use tokio_util::sync::CancellationToken;
+use kinfolk_core::{EdgeKind, Error, ErrorCode, Id, Result, Store};
+use tracing::Instrument;
 
 use super::batch::{Arguments, Batch, Ending};
 use super::commands::{self, Request, change, check, posts};
+use super::frame::FrameLimits;
+use super::listener::Signals;
+use super::memory::Purpose;
+use super::patience::{End, Patience};
 use super::reply::Output;
 use super::session::{Queue, Session};
 use super::table::{Command, Connection as OfConnection, Read, Single, Transaction, Verb, Write};
 use super::tally::Tally;
-use super::transport::{self, Rest, Socket};
-use super::workspace::Workspace;
+use super::trace;
+use super::transport::{self, Received, Rest, Socket, Unfinished};
+use super::workspace::{READ_BYTES, Workspace};
 use super::writes::Writes;
 use crate::access::Scope;
 use crate::inner;
@@ -71,40 +76,90 @@ impl<T: Socket, S: Store> Connection<T, S> {
     }
 
     /// Serves until the client or the service ends it; lets go of `guard` then.
-    pub async fn serve(mut self, stop: CancellationToken, _guard: impl Send) {
+    pub async fn serve(mut self, signals: Signals, _guard: impl Send) {
         let mut rest = Rest::default();
-        let mut stopped = pin!(stop.cancelled());
-        let mut stranger_until = None;
-        loop {
-            let silent_until = patience(&self.session, &mut stranger_until);
-            let turn = &mut self.turn;
-            let receiving = transport::receive(&mut self.socket, &mut rest, stopped.as_mut(), || *turn = 0);
-            let received = match silent_until {
-                None => receiving.await,
-                Some(until) => tokio::time::timeout_at(until.into(), receiving).await.unwrap_or(None),
+        let mut patience = Patience::default();
+        patience.renew(&self.session);
+        let mut woken = pin!(signals.wake.notified());
+        if signals.is_stopping() {
+            // The signal came before this connection could hear it.
+            signals.wake.notify_waiters();
+        }
+        let reason = loop {
+            let until = patience.until(&self.session, &rest);
+            let interrupted = |context: &mut Context<'_>| match woken.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(()),
+                Poll::Pending => patience.poll(until, context),
             };
-            let Some(mut workspace) = received else { break };
-            match self.process(&mut workspace).await {
-                Ok(ControlFlow::Continue(needed)) => {
-                    rest.needed = needed;
-                    rest.keep(workspace);
+            let kept = match self.receive(&mut rest, interrupted).await {
+                Received::Input(mut workspace) => match self.process(&mut workspace).await {
+                    Ok(ControlFlow::Continue(unfinished)) => {
+                        rest.keep_from(unfinished, workspace, &mut self.session.memory)
+                    }
+                    Ok(ControlFlow::Break(())) => {
+                        workspace.give_back();
+                        break None;
+                    }
+                    Err(Gone) => return,
+                },
+                Received::Refused(over) => Err(over),
+                Received::Ended => break None,
+                Received::Interrupted => {
+                    // In this order no signal is missed.
+                    woken.set(signals.wake.notified());
+                    if signals.is_stopping() {
+                        break None;
+                    }
+                    self.session.update_credential_end();
+                    match patience.end(&self.session, &rest) {
+                        None => continue,
+                        Some(End::Silent) => break None,
+                        Some(End::WithError(error)) => break Some(error),
+                    }
                 }
-                Ok(ControlFlow::Break(())) => {
-                    workspace.give_back();
-                    break;
-                }
-                Err(Gone) => return,
+            };
+            if let Err(over) = kept {
+                break Some(over.into());
+            }
+            patience.renew(&self.session);
+        };
+        drop(rest);
+        self.end(reason).await;
+    }
+
+    async fn receive(
+        &mut self,
+        rest: &mut Rest,
+        mut interrupted: impl FnMut(&mut Context<'_>) -> Poll<()>,
+    ) -> Received {
+        let Self { socket, session, turn, .. } = self;
+        let FrameLimits { frame_bytes_max, inline_bytes_max, .. } = *session.limits();
+        let input_max = frame_bytes_max.max(inline_bytes_max) + READ_BYTES;
+        let interrupted = |context: &mut Context<'_>| {
+            *turn = 0;
+            interrupted(context)
+        };
+        transport::receive(socket, rest, &mut session.memory, input_max, interrupted).await
+    }
+
+    /// Gives back what the connection holds and ends it, after an error if there is one.
+    async fn end(&mut self, reason: Option<Error>) {
+        self.session.release();
+        if let Some(error) = reason {
+            let mut out = Output { bytes: Vec::new(), version: self.session.version };
+            self.fail(Operation::Other, &error, &mut out);
+            if self.send(&mut out).await.is_err() {
+                return;
             }
         }
         transport::finish(&mut self.socket).await;
     }
 
-    /// Runs all whole commands of the input and takes them out of it. Continues with the size that the input must
-    /// have before there can be another.
+    /// Runs all whole commands of the input and takes them out of it. Continues with what is left.
     async fn process(
         &mut self,
         workspace: &mut Workspace,
-    ) -> std::result::Result<ControlFlow<(), usize>, Gone> {
+    ) -> std::result::Result<ControlFlow<(), Unfinished>, Gone> {
         let Workspace { input, batch, writes, output: out } = workspace;
         let mut at = 0;
         loop {
@@ -113,15 +168,19 @@ impl<T: Socket, S: Store> Connection<T, S> {
             let (end, ending) = batch.fill(input, at, max, self.session.limits());
             at = end;
             out.version = self.session.version;
-            if batch.len() > 0 {
+            if let Err(over) = self.session.memory.set(Purpose::Input, Workspace::busy_bytes(input, batch)) {
+                self.fail(Operation::Other, &over.into(), out);
+                self.session.closing = true;
+            } else if batch.len() > 0 {
                 let started = Instant::now();
-                let paid = self
-                    .session
-                    .caller
-                    .as_ref()
-                    .is_none_or(|caller| caller.budget.take(batch.len() as u32).is_ok());
+                let budget = self.session.caller.as_ref().map(|caller| &caller.budget);
+                let paid = budget.is_none_or(|budget| budget.take(batch.len() as u32).is_ok());
                 let mut work = Work::new(writes, out, paid);
-                let ran = self.run(batch, input, &mut work).await;
+                let ran = if self.session.shared.sampling.chooses() {
+                    Box::pin(self.run_traced(batch, input, &mut work)).await
+                } else {
+                    self.run(batch, input, &mut work).await
+                };
                 self.tally.observe(&self.session.shared.service.metrics, started.elapsed());
                 ran?;
             }
@@ -136,9 +195,23 @@ impl<T: Socket, S: Store> Connection<T, S> {
             }
             if let Ending::Incomplete { needed } = ending {
                 input.drain(..at);
-                return Ok(ControlFlow::Continue(needed - at));
+                return Ok(ControlFlow::Continue(Unfinished { needed: needed - at, is_another: at > 0 }));
             }
         }
+    }
+
+    /// As [`Connection::run`], within a span.
+    async fn run_traced(
+        &mut self,
+        batch: &Batch,
+        input: &[u8],
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        let span = trace::span(batch, input, work.out.version);
+        let replied = work.out.bytes.len();
+        let ran = self.run(batch, input, work).instrument(span.clone()).await;
+        trace::finish(&span, batch, work.out.bytes.get(replied..).unwrap_or_default());
+        ran
     }
 
     /// Runs the commands of a batch in order.
@@ -158,7 +231,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
             match self.admit(name, arguments, work) {
                 Err((operation, error)) => {
                     self.tally.add(operation);
-                    self.abort_transaction();
+                    self.session.abort_transaction();
+                    // The end of a credential is the end of its connection. A client without one may still send one.
+                    let is_known = self.session.caller.is_some();
+                    self.session.closing |= is_known && error.code() == ErrorCode::Unauthenticated;
                     self.refuse(operation, error, work);
                 }
                 Ok(command) => self.run_one(command, arguments, work).await?,
@@ -173,7 +249,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
                 self.send_part(work).await?;
             }
-            if self.session.closing {
+            // All commands of a transaction have a reply, as was announced.
+            if self.session.closing && !work.is_transaction {
                 break;
             }
         }
@@ -290,15 +367,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
         match self.session.enqueue(arguments, steps) {
             Ok(()) => work.out.simple("QUEUED"),
             Err(error) => {
-                self.abort_transaction();
+                self.session.abort_transaction();
                 self.fail(Operation::Other, &error, work.out);
             }
-        }
-    }
-
-    fn abort_transaction(&mut self) {
-        if let Some(queue) = &mut self.session.transaction {
-            queue.aborted = true;
         }
     }
 
@@ -313,9 +384,10 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if self.session.transaction.is_some() {
                 return Err(Error::InvalidRequest { detail: "MULTI calls can not be nested".to_owned() });
             }
-            self.session.transaction = Some(Box::default());
+            self.session.open_transaction();
         } else {
             self.session.transaction.take().ok_or_else(|| without_multi("DISCARD"))?;
+            self.session.memory.release(Purpose::Queue);
         }
         out.ok();
         Ok(())
@@ -328,6 +400,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
         inner.is_transaction = true;
         let ran = self.run(&queue.batch, &queue.input, &mut inner).await;
         let is_gone = inner.is_gone;
+        drop(queue);
+        self.session.memory.release(Purpose::Queue);
         // It may have changed the caller.
         (work.granted, work.paid) = (None, work.paid && inner.paid);
         if is_gone { Err(Gone) } else { ran }
@@ -375,7 +449,13 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         let large = out.bytes.len() >= TURN_BYTES;
         let stalled_max = self.session.shared.settings.stalled_max;
-        transport::send(&mut self.socket, &mut out.bytes, stalled_max).await.map_err(|_| Gone)?;
+        let memory = &mut self.session.memory;
+        let sent = transport::send(&mut self.socket, &mut out.bytes, stalled_max, memory).await;
+        self.session.memory.release(Purpose::Output);
+        sent.map_err(|error| {
+            tracing::debug!(connection = self.session.id, %error, "replies could not be sent");
+            Gone
+        })?;
         if large {
             self.yield_turn().await;
         }
@@ -445,16 +525,6 @@ fn speaks_for<S: Store>(
         return Err(Error::Unauthenticated { detail: "authentication required" });
     };
     change::authorize(command.who, caller, session.shared.service.graph.id_kind(), arguments)
-}
-
-/// Until when a connection may be silent. A stranger has one deadline, whatever it sends until then.
-fn patience<S>(session: &Session<S>, stranger_until: &mut Option<Instant>) -> Option<Instant> {
-    let settings = &session.shared.settings;
-    if session.caller.is_none() {
-        return Some(*stranger_until.get_or_insert_with(|| Instant::now() + settings.unauthenticated_max));
-    }
-    *stranger_until = None;
-    settings.idle_max.map(|max| Instant::now() + max)
 }
 
 /// Whether a transaction queues it, instead of running it.

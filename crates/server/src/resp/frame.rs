@@ -94,6 +94,14 @@ pub enum Malformed {
     /// A browser, which any web page can make send lines to this machine.
     #[error("protocol error: this is the Redis protocol, not HTTP")]
     Http,
+    /// A client that begins with a TLS handshake.
+    #[error("protocol error: this port does not use TLS")]
+    Tls,
+    /// Bytes that are no command in either form.
+    #[error(
+        "protocol error: a command is an array of bulk strings, or a line of text that begins with the command's name"
+    )]
+    NotACommand,
     /// A quote without its counterpart.
     #[error("protocol error: unbalanced quotes in an inline command")]
     Quotes,
@@ -126,6 +134,10 @@ impl From<Malformed> for Error {
     }
 }
 
+/// Of a line that is not whole, so many bytes are looked at.
+const LINE_START_BYTES: usize = 64;
+/// The first byte of a TLS record with a handshake in it.
+const TLS_HANDSHAKE: u8 = 0x16;
 /// The shortest argument: `$0`, a line break, nothing, a line break.
 const ARGUMENT_BYTES_MIN: usize = 6;
 
@@ -246,10 +258,13 @@ fn parse_line(
         if rest.len() >= limits.inline_bytes_max {
             return Err(Malformed::Frame { max: limits.inline_bytes_max });
         }
+        // What is no line of text is refused before the line is whole: there may never be a line break in it.
+        require_text(rest.get(..LINE_START_BYTES).unwrap_or(rest))?;
         return Ok(Parsed::Incomplete { needed: input.len() + 1 });
     };
     let line = window.get(..length).unwrap_or_default();
     let line = line.strip_suffix(b"\r").unwrap_or(line);
+    require_text(line)?;
     if is_http(line) {
         return Err(Malformed::Http);
     }
@@ -264,8 +279,29 @@ fn parse_line(
     Ok(Parsed::Command { end: start + length + 1 })
 }
 
+/// Refuses what nobody types: what follows such bytes was not meant to be commands either. `line` may be cut anywhere.
+fn require_text(line: &[u8]) -> Result<(), Malformed> {
+    if line.first() == Some(&TLS_HANDSHAKE) {
+        return Err(Malformed::Tls);
+    }
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    let is_text = match str::from_utf8(line) {
+        Ok(_) => true,
+        // The end may be part of a character.
+        Err(error) => error.error_len().is_none(),
+    };
+    let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_name = first.is_none_or(|&first| first.is_ascii_alphabetic() || is_quote(first));
+    if is_name && is_text && !line.iter().any(is_control) { Ok(()) } else { Err(Malformed::NotACommand) }
+}
+
+fn is_quote(byte: u8) -> bool {
+    byte == b'"' || byte == b'\''
+}
+
 /// Whether a line is from the head of an HTTP request. What follows such a line may be a page's, made up to be commands.
 fn is_http(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
     let version = line.iter().rposition(|&byte| byte == b' ').and_then(|at| line.get(at + 1..));
     let starts = |text: &[u8], word: &[u8]| {
         text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -275,16 +311,16 @@ fn is_http(line: &[u8]) -> bool {
 
 /// The next word of a line, plain or between quotes, as its start and end.
 fn next_word(line: &[u8], at: &mut usize) -> Result<Option<(usize, usize)>, Malformed> {
-    let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0;
+    let is_space = u8::is_ascii_whitespace;
     while line.get(*at).is_some_and(is_space) {
         *at += 1;
     }
     let Some(&first) = line.get(*at) else { return Ok(None) };
     let rest = |from: usize| line.get(from..).unwrap_or_default();
-    if first != b'"' && first != b'\'' {
+    if !is_quote(first) {
         let length = rest(*at).iter().position(is_space).unwrap_or(line.len() - *at);
         let word = (*at, *at + length);
-        if rest(*at).iter().take(length).any(|&byte| byte == b'"' || byte == b'\'') {
+        if rest(*at).iter().take(length).any(|&byte| is_quote(byte)) {
             return Err(Malformed::Quotes);
         }
         *at = word.1;
@@ -409,6 +445,40 @@ mod tests {
             assert_eq!(refusal(input.as_bytes()), Malformed::NotBulk, "{input:?}");
         }
         assert_eq!(refusal(b"*1\r\n$1\r\nab\r\n"), Malformed::Unterminated);
+    }
+
+    #[test]
+    fn what_is_neither_array_nor_text_is_refused_before_its_line_ends() {
+        for input in [&b"\x16"[..], b"\x16\x03\x01\x02\x00\x01", b"\x16\x03\x01\nPING\n"] {
+            assert_eq!(refusal(input), Malformed::Tls, "{input:?}");
+        }
+        for input in [
+            &b"\0"[..],
+            b"\xff\xfe",
+            b"\x80\x2e\x01",
+            b"PI\x01NG",
+            b"ECHO \xff\xff",
+            b"ECHO \xff\n",
+            b"ECHO \0\r\n",
+            b"+OK\r\n",
+            b"$4\r\nPING\r\n",
+            b" \t1 2\r\n",
+        ] {
+            assert_eq!(refusal(input), Malformed::NotACommand, "{input:?}");
+        }
+        // Text in any script, cut anywhere.
+        let line = "echo \"grüße\" 'été' \t日本\r\n";
+        assert_eq!(words(line).len(), 4);
+        for end in 1..line.len() {
+            assert_eq!(parsed(&line.as_bytes()[..end], &LIMITS), Ok(None), "{end}");
+        }
+    }
+
+    #[test]
+    fn the_head_of_a_http_request_is_refused() {
+        for line in ["POST / HTTP/1.1\r\n", "POST / HTTP/1.1 \r\n", "PRI * HTTP/2.0\r\n", " Host: x\r\n"] {
+            assert_eq!(refusal(line.as_bytes()), Malformed::Http, "{line:?}");
+        }
     }
 
     #[test]

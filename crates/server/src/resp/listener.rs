@@ -6,16 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use kinfolk_core::Store;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::{Accept, TlsAcceptor};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
+use super::memory::Pools;
 use super::session::{Session, Shared};
 use super::settings::RespSettings;
+use super::trace::Sampling;
 use crate::metrics::Protocol;
 use crate::service::Service;
 
@@ -31,7 +35,7 @@ type Accepted = (std::net::TcpStream, SocketAddr);
 /// Serves the Redis protocol on threads of its own until `stop`, then lets connections finish what was received.
 ///
 /// # Errors
-/// If the listener or the threads can't be set up.
+/// If the listener or the threads can't be set up, or a thread has ended before `stop`.
 pub async fn run<S: Store>(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -43,6 +47,8 @@ pub async fn run<S: Store>(
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let threads = settings.threads.max(1);
     let shared = Arc::new(Shared {
+        pools: Arc::new(Pools::new(&settings)),
+        sampling: Sampling::new(settings.trace_sample),
         service,
         settings,
         connections: AtomicUsize::new(0),
@@ -50,23 +56,43 @@ pub async fn run<S: Store>(
         seats: Arc::default(),
     });
     let tls = tls.map(TlsAcceptor::from);
+    // A token of these threads: if one of them fails, the others are stopped.
+    let working = stop.child_token();
     let workers = (0..threads)
-        .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), stop.clone()))
+        .map(|number| Worker::start(number, Arc::clone(&shared), tls.clone(), working.clone()))
         .collect::<io::Result<Vec<_>>>()?;
-    let mut turns = (0..threads).cycle();
-    while let Some(accepted) = stop.run_until_cancelled(accept(&listener)).await {
-        let worker = turns.next().and_then(|turn| workers.get(turn));
-        if let (Some(accepted), Some(worker)) = (accepted, worker) {
-            // A worker ends before its sender only if its thread has failed; then the connection is closed.
-            let _ = worker.connections.send(accepted).await;
+    let (connections, mut endings): (Vec<_>, FuturesUnordered<_>) =
+        workers.into_iter().map(|Worker { connections, ended }| (connections, ended)).unzip();
+    let outcome = hand_out(&listener, &connections, &mut endings, &stop).await;
+    drop((listener, connections));
+    working.cancel();
+    while endings.next().await.is_some() {}
+    outcome
+}
+
+/// Hands connections to the workers in turn until `stop`. A worker that ends before is an error: its connections are
+/// gone, and those that it would get would be too.
+async fn hand_out(
+    listener: &tokio::net::TcpListener,
+    workers: &[mpsc::Sender<Accepted>],
+    endings: &mut FuturesUnordered<oneshot::Receiver<()>>,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    let mut turns = workers.iter().cycle();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(()),
+            Some(_) = endings.next() => {
+                return Err(io::Error::other("a thread of the Redis protocol has failed"));
+            }
+            accepted = accept(listener) => accepted,
+        };
+        if let (Some(accepted), Some(worker)) = (accepted, turns.next()) {
+            // It fails only if the worker has ended, which is noticed next.
+            let _ = worker.send(accepted).await;
         }
     }
-    drop(listener);
-    for Worker { connections, ended } in workers {
-        drop(connections);
-        let _ = ended.await;
-    }
-    Ok(())
 }
 
 async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
@@ -78,6 +104,32 @@ async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }
+    }
+}
+
+/// What interrupts connections that wait, all of a thread at once.
+#[derive(Clone)]
+pub(super) struct Signals {
+    /// Wakes all that wait: the service stops, or keys have changed.
+    pub wake: Arc<Notify>,
+    stop: CancellationToken,
+}
+
+impl Signals {
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// Wakes connections until the service stops.
+    async fn relay(self, mut changes: Option<watch::Receiver<()>>) {
+        while let Some(changes) = &mut changes {
+            match self.stop.run_until_cancelled(changes.changed()).await {
+                Some(Ok(())) => self.wake.notify_waiters(),
+                Some(Err(_)) | None => break,
+            }
+        }
+        self.stop.cancelled().await;
+        self.wake.notify_waiters();
     }
 }
 
@@ -115,15 +167,17 @@ async fn work<S: Store>(
     tls: Option<&TlsAcceptor>,
     stop: &CancellationToken,
 ) {
+    let signals = Signals { wake: Arc::default(), stop: stop.clone() };
+    tokio::spawn(signals.clone().relay(shared.service.access.changes()));
     // Every connection holds a sender; when none is left, all have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
     while let Some(accepted) = accepted.recv().await {
         let Some((stream, session, counted)) = open(Arc::clone(shared), accepted) else { continue };
-        let (stop, guard) = (stop.clone(), (counted, alive.clone()));
+        let (signals, guard) = (signals.clone(), (counted, alive.clone()));
         // An idle connection costs the size of what is spawned here, so nothing is wrapped around it.
         match tls {
-            None => tokio::spawn(Connection::new(stream, session).serve(stop, guard)),
-            Some(acceptor) => tokio::spawn(serve_tls(acceptor.accept(stream), session, stop, guard)),
+            None => tokio::spawn(Connection::new(stream, session).serve(signals, guard)),
+            Some(acceptor) => tokio::spawn(serve_tls(acceptor.accept(stream), session, signals, guard)),
         };
     }
     drop(alive);
@@ -169,10 +223,31 @@ fn open<S: Store>(
 async fn serve_tls<S: Store>(
     handshake: Accept<TcpStream>,
     session: Session<S>,
-    stop: CancellationToken,
+    signals: Signals,
     guard: impl Send,
 ) {
     if let Ok(Ok(stream)) = tokio::time::timeout(TLS_HANDSHAKE_MAX, handshake).await {
-        Connection::new(stream, session).serve(stop, guard).await;
+        Connection::new(stream, session).serve(signals, guard).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_thread_that_ends_by_itself_ends_the_protocol() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (connections, _accepted) = mpsc::channel(1);
+        let ends: Vec<_> = (0..2).map(|_| oneshot::channel()).collect();
+        let (mut sides, mut endings): (Vec<_>, FuturesUnordered<_>) = ends.into_iter().unzip();
+        let workers = [connections.clone(), connections];
+        let stop = CancellationToken::new();
+        // As a panic does.
+        drop(sides.pop());
+        let failed = hand_out(&listener, &workers, &mut endings, &stop).await.unwrap_err();
+        assert!(failed.to_string().contains("has failed"), "{failed}");
+        stop.cancel();
+        hand_out(&listener, &workers, &mut endings, &stop).await.unwrap();
     }
 }

@@ -8,6 +8,9 @@
 //!   commands/       what they do, one file a family
 //!   writes          writes that follow each other, committed together
 //!   reply           what is answered, as bytes
+//!   memory          what connections hold while they wait, per caller and in all
+//!   patience        how long they may wait
+//!   trace           spans
 //! ```
 
 mod batch;
@@ -17,12 +20,15 @@ pub mod frame;
 mod glob;
 mod keys;
 mod listener;
+mod memory;
+mod patience;
 mod reply;
 mod seats;
 mod session;
 mod settings;
 pub mod table;
 mod tally;
+mod trace;
 mod transport;
 mod workspace;
 mod writes;

@@ -1,5 +1,5 @@
-//! How many connections each caller has, so that no caller takes the places of all others. How many there may be over
-//! all is the listener's business.
+//! How many connections each caller has, and what memory they hold together, so that no caller takes the places and the
+//! memory of all others. How many connections there may be over all is the listener's business.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -8,12 +8,27 @@ use std::sync::Arc;
 use kinfolk_core::{Error, Result};
 use parking_lot::Mutex;
 
+use super::memory::Pool;
 use crate::access::Identity;
 
 /// The connections of callers who are known.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    taken: Mutex<HashMap<Identity, usize>>,
+    taken: Mutex<HashMap<Identity, Taken>>,
+}
+
+/// What one caller has.
+#[derive(Debug)]
+struct Taken {
+    connections: usize,
+    memory: Arc<Pool>,
+}
+
+/// What one caller may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    pub connections_max: usize,
+    pub memory_bytes_max: usize,
 }
 
 /// One connection of a caller, for as long as this lives.
@@ -21,20 +36,27 @@ pub(super) struct Seats {
 pub(super) struct Seat {
     seats: Arc<Seats>,
     identity: Identity,
+    /// What the caller's connections hold together.
+    pub memory: Arc<Pool>,
 }
 
 impl Seats {
-    /// One more connection of a caller, unless it has `max` already.
-    pub fn take(self: &Arc<Self>, identity: &Identity, max: usize) -> Result<Seat> {
+    /// One more connection of a caller, unless it has as many as it may.
+    pub fn take(self: &Arc<Self>, identity: &Identity, allowance: Allowance) -> Result<Seat> {
+        let max = allowance.connections_max;
         let mut taken = self.taken.lock();
-        let count = taken.entry(identity.clone()).or_default();
+        let of_caller = taken.entry(identity.clone()).or_insert_with(|| Taken {
+            connections: 0,
+            memory: Arc::new(Pool::new(allowance.memory_bytes_max)),
+        });
         // With one already taken there is no entry to take back if this is refused.
-        if *count >= max.max(1) {
+        if of_caller.connections >= max.max(1) {
             let detail = format!("too many connections of this caller; at most {max} may be open");
             return Err(Error::InvalidRequest { detail });
         }
-        *count += 1;
-        Ok(Seat { seats: Arc::clone(self), identity: identity.clone() })
+        of_caller.connections += 1;
+        let memory = Arc::clone(&of_caller.memory);
+        Ok(Seat { seats: Arc::clone(self), identity: identity.clone(), memory })
     }
 }
 
@@ -47,8 +69,8 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         if let Entry::Occupied(mut taken) = self.seats.taken.lock().entry(self.identity.clone()) {
-            *taken.get_mut() -= 1;
-            if *taken.get() == 0 {
+            taken.get_mut().connections -= 1;
+            if taken.get().connections == 0 {
                 taken.remove();
             }
         }
@@ -65,12 +87,15 @@ mod tests {
     fn seats_are_counted_per_caller_and_forgotten_when_empty() {
         let seats = Arc::new(Seats::default());
         let (one, two) = (Identity::User(Id::Integer(1)), Identity::Service("feed".into()));
-        let first = seats.take(&one, 2).unwrap();
-        let second = seats.take(&one, 2).unwrap();
-        assert!(seats.take(&one, 2).is_err());
-        let other = seats.take(&two, 2).unwrap();
+        let take = |identity| seats.take(identity, Allowance { connections_max: 2, memory_bytes_max: 1 });
+        let first = take(&one).unwrap();
+        let second = take(&one).unwrap();
+        assert!(Arc::ptr_eq(&first.memory, &second.memory), "one caller has one budget");
+        assert!(take(&one).is_err());
+        let other = take(&two).unwrap();
+        assert!(!Arc::ptr_eq(&first.memory, &other.memory));
         drop(first);
-        drop((seats.take(&one, 2).unwrap(), second, other));
+        drop((take(&one).unwrap(), second, other));
         assert!(seats.taken.lock().is_empty());
     }
 }

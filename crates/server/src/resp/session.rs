@@ -3,14 +3,17 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use kinfolk_core::{Error, Result};
 
 use super::batch::{Arguments, Batch};
 use super::frame::FrameLimits;
+use super::memory::{Held, Pools, Purpose};
 use super::reply::Version;
-use super::seats::{Seat, Seats};
+use super::seats::{Allowance, Seat, Seats};
 use super::settings::RespSettings;
+use super::trace::Sampling;
 use crate::access::{Caller, Identity};
 use crate::service::Service;
 
@@ -27,6 +30,9 @@ pub(super) struct Shared<S> {
     pub accepted: AtomicU64,
     /// How many each caller has.
     pub seats: Arc<Seats>,
+    /// What they hold.
+    pub pools: Arc<Pools>,
+    pub sampling: Sampling,
 }
 
 /// One connection.
@@ -39,6 +45,8 @@ pub(super) struct Session<S> {
     pub caller: Option<Caller>,
     /// The caller is not the one that the last command had; whoever remembers something about it forgets it.
     pub caller_changed: bool,
+    /// When the caller's credential ends, as far as is known.
+    pub credential_until: Option<Instant>,
     /// The caller's right to this connection; none while everybody is the same caller.
     seat: Option<Seat>,
     pub version: Version,
@@ -47,32 +55,44 @@ pub(super) struct Session<S> {
     /// The token of this connection's last write, until a read has seen it.
     pub written: Option<String>,
     pub transaction: Option<Box<Queue>>,
+    /// The memory that this connection holds while it waits.
+    pub memory: Held,
     /// Nothing more is to be read.
     pub closing: bool,
 }
 
 /// The commands of a transaction that wait for `EXEC`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Queue {
     pub input: Vec<u8>,
     pub batch: Batch,
+    pub opened_at: Instant,
     /// How much they do: an edge that is written counts as one, and so does any other command.
     pub steps: usize,
-    /// One of them was refused, so none will be run.
+    /// One of them was refused, so none will be run, and none is kept.
     pub aborted: bool,
+}
+
+impl Queue {
+    fn new(opened_at: Instant) -> Self {
+        Self { input: Vec::new(), batch: Batch::default(), opened_at, steps: 0, aborted: false }
+    }
 }
 
 impl<S> Session<S> {
     pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
         let caller = shared.service.access.anonymous().ok();
+        let stranger = caller.is_none().then(|| Arc::clone(&shared.pools.strangers));
         Self {
+            memory: Held::new(Arc::clone(&shared.pools), stranger),
             shared,
             id,
             peer,
             name: String::new(),
             caller,
             caller_changed: false,
+            credential_until: None,
             seat: None,
             version: Version::Two,
             after: None,
@@ -88,22 +108,36 @@ impl<S> Session<S> {
         *self = Self { id: self.id, caller_changed: true, ..new };
     }
 
-    /// Somebody else calls from here on. Refused if it has too many connections.
+    /// Somebody else calls from here on. Refused if it has too many connections, or they hold too much memory.
     pub fn set_caller(&mut self, caller: Caller) -> Result<()> {
-        let settings = &self.shared.settings;
-        let max = match caller.identity {
-            Identity::Anyone => None,
-            Identity::Service(_) => Some(settings.service_connections_max),
-            Identity::User(_) => Some(settings.user_connections_max),
-        };
-        if let Some(max) = max
-            && !self.seat.as_ref().is_some_and(|seat| seat.is_of(&caller.identity))
-        {
-            self.seat = Some(self.shared.seats.take(&caller.identity, max)?);
+        if !self.seat.as_ref().is_some_and(|seat| seat.is_of(&caller.identity)) {
+            let allowance = self.allowance(&caller.identity);
+            let seat =
+                allowance.map(|allowance| self.shared.seats.take(&caller.identity, allowance)).transpose()?;
+            self.memory.move_to(seat.as_ref().map(|seat| Arc::clone(&seat.memory)))?;
+            self.seat = seat;
         }
         self.caller = Some(caller);
         self.caller_changed = true;
+        self.update_credential_end();
         Ok(())
+    }
+
+    /// What a caller may have; none if everybody is the same.
+    fn allowance(&self, identity: &Identity) -> Option<Allowance> {
+        let settings = &self.shared.settings;
+        let (connections_max, memory_bytes_max) = match identity {
+            Identity::Anyone => return None,
+            Identity::Service(_) => (settings.service_connections_max, settings.service_memory_bytes_max),
+            Identity::User(_) => (settings.user_connections_max, settings.user_memory_bytes_max),
+        };
+        Some(Allowance { connections_max, memory_bytes_max })
+    }
+
+    /// Looks when the caller's credential ends; that changes with keys and clocks.
+    pub fn update_credential_end(&mut self) {
+        let remaining = self.caller.as_ref().and_then(Caller::remaining);
+        self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
     }
 
     /// Whether a read may answer from what is there, without waiting for a position.
@@ -116,10 +150,31 @@ impl<S> Session<S> {
         if self.caller.is_some() { &settings.frame } else { &settings.unauthenticated_frame }
     }
 
+    /// Queues the commands that follow.
+    pub fn open_transaction(&mut self) {
+        self.transaction = Some(Box::new(Queue::new(Instant::now())));
+    }
+
+    /// None of the queued commands will be run: they are dropped, and so are those that follow until `EXEC`.
+    pub fn abort_transaction(&mut self) {
+        if let Some(queue) = &mut self.transaction {
+            **queue = Queue { aborted: true, ..Queue::new(queue.opened_at) };
+            self.memory.release(Purpose::Queue);
+        }
+    }
+
+    /// Gives back what is held; nothing more will be run.
+    pub fn release(&mut self) {
+        self.transaction = None;
+        for purpose in [Purpose::Input, Purpose::Queue, Purpose::Output] {
+            self.memory.release(purpose);
+        }
+    }
+
     /// Keeps a command of so many steps for later.
     pub fn enqueue(&mut self, arguments: Arguments<'_>, steps: usize) -> Result<()> {
         let max = self.shared.settings.transaction_bytes_max;
-        let Some(queue) = &mut self.transaction else { return Ok(()) };
+        let Some(queue) = self.transaction.as_mut().filter(|queue| !queue.aborted) else { return Ok(()) };
         queue.steps += steps;
         if queue.steps > TRANSACTION_STEPS_MAX {
             let what = "commands and edges in one transaction";
@@ -129,6 +184,7 @@ impl<S> Session<S> {
             return Err(Error::TooLarge { max });
         }
         queue.batch.push_copy(arguments, &mut queue.input);
-        Ok(())
+        let bytes = queue.input.capacity() + queue.batch.capacity_bytes();
+        Ok(self.memory.set(Purpose::Queue, bytes)?)
     }
 }

@@ -23,14 +23,27 @@ pub struct RespSettings {
     pub output_bytes_max: usize,
     /// How many bytes of commands a transaction queues.
     pub transaction_bytes_max: usize,
+    /// How many bytes all connections together hold for unfinished commands, open transactions and replies that are not
+    /// taken.
+    pub memory_bytes_max: usize,
+    /// How many of them one service's connections hold.
+    pub service_memory_bytes_max: usize,
+    /// How many of them one end user's connections hold, or those of all clients that have not authenticated.
+    pub user_memory_bytes_max: usize,
+    /// How many of them one connection holds.
+    pub connection_memory_bytes_max: usize,
     /// How long a client may take none of the replies that wait for it.
     pub stalled_max: Duration,
     /// How long a connection may be silent; without a value, for ever.
     pub idle_max: Option<Duration>,
+    /// How long a command may take to arrive, and how long a transaction may be open.
+    pub unfinished_max: Duration,
     /// How long a client may take to say who it is, where it must.
     pub unauthenticated_max: Duration,
     /// How long connections have to end when the service stops.
     pub drain_max: Duration,
+    /// Of how many batches of commands there is a span: all with 1, none with 0.
+    pub trace_sample: f64,
 }
 
 impl Default for RespSettings {
@@ -44,10 +57,16 @@ impl Default for RespSettings {
             unauthenticated_frame: FrameLimits::UNAUTHENTICATED,
             output_bytes_max: 64 << 10,
             transaction_bytes_max: 4 << 20,
+            memory_bytes_max: 512 << 20,
+            service_memory_bytes_max: 256 << 20,
+            user_memory_bytes_max: 32 << 20,
+            connection_memory_bytes_max: 16 << 20,
             stalled_max: Duration::from_secs(30),
             idle_max: None,
+            unfinished_max: Duration::from_secs(60),
             unauthenticated_max: Duration::from_secs(60),
             drain_max: Duration::from_secs(10),
+            trace_sample: 0.0,
         }
     }
 }

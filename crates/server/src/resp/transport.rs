@@ -3,18 +3,19 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::Poll;
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 use tokio_util::io::poll_read_buf;
 
-use super::workspace::Workspace;
+use super::memory::{FREE_BYTES, Held, OverBudget, Purpose};
+use super::workspace::{READ_BYTES, Workspace};
 
 /// Up to so many bytes of an unfinished command are kept in memory of just that size.
-const REST_BYTES_SMALL: usize = 4 << 10;
+const REST_BYTES_SMALL: usize = FREE_BYTES;
 /// How much is read and thrown away, and for how long, so that the last replies are not lost with the connection.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 const LINGER_MAX: Duration = Duration::from_secs(1);
@@ -58,64 +59,106 @@ async fn peer_left(_: &TcpStream) {
 /// What was received of a command that is not whole yet.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
-    small: Vec<u8>,
-    large: Option<Box<Workspace>>,
+    input: Vec<u8>,
+    /// There is nothing to do before so many bytes are there.
+    needed: usize,
+    /// When the command began to arrive.
+    pub since: Option<Instant>,
+}
+
+/// How a batch has left its input.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unfinished {
     /// There is nothing to do before so many bytes are there.
     pub needed: usize,
+    /// Commands were taken out: what is left belongs to another one.
+    pub is_another: bool,
 }
 
 impl Rest {
     fn lend(&mut self) -> Box<Workspace> {
-        self.large.take().unwrap_or_else(|| {
-            let mut workspace = Workspace::lend();
-            workspace.input.extend_from_slice(&self.small);
-            workspace
-        })
+        let mut workspace = Workspace::lend();
+        if self.input.len() > REST_BYTES_SMALL {
+            workspace.input = std::mem::take(&mut self.input);
+        } else {
+            workspace.input.extend_from_slice(&self.input);
+        }
+        workspace
     }
 
-    /// Keeps the input of a workspace until more of it arrives.
-    pub fn keep(&mut self, workspace: Box<Workspace>) {
-        if workspace.input.len() > REST_BYTES_SMALL {
-            self.small = Vec::new();
-            self.large = Some(workspace);
-            return;
+    /// Keeps the input of a workspace, as a batch has left it, until more of it arrives.
+    pub fn keep_from(
+        &mut self,
+        unfinished: Unfinished,
+        workspace: Box<Workspace>,
+        memory: &mut Held,
+    ) -> Result<(), OverBudget> {
+        self.needed = unfinished.needed;
+        if workspace.input.is_empty() {
+            self.since = None;
+        } else if unfinished.is_another || self.since.is_none() {
+            self.since = Some(Instant::now());
         }
-        if self.small != workspace.input {
-            self.small = workspace.input.clone();
+        self.keep(workspace, memory)
+    }
+
+    /// Keeps the input of a workspace. Its other buffers are of use to others meanwhile.
+    fn keep(&mut self, mut workspace: Box<Workspace>, memory: &mut Held) -> Result<(), OverBudget> {
+        let arrived = workspace.input.len();
+        if arrived > REST_BYTES_SMALL {
+            self.input = std::mem::take(&mut workspace.input);
+            if self.input.capacity() / 2 > arrived.max(READ_BYTES) {
+                self.input.shrink_to(arrived.max(READ_BYTES));
+            }
+        } else if self.input != workspace.input {
+            self.input = workspace.input.clone();
         }
         workspace.give_back();
+        memory.set(Purpose::Input, self.input.capacity())
     }
 }
 
-/// Waits until something can be done with the input. Nothing if the connection has ended, or `stop` has come and
-/// nothing was received before.
+/// What comes of waiting for input.
+pub(super) enum Received {
+    /// Something can be done with it.
+    Input(Box<Workspace>),
+    /// The client sends no more.
+    Ended,
+    /// Something else than input has come, and nothing was received before.
+    Interrupted,
+    /// More has arrived than may be held.
+    Refused(OverBudget),
+}
+
+/// Waits until something can be done with the input, or `interrupted`, which is asked whenever there is nothing to
+/// read, is ready. The input never needs room for more than `input_max` bytes.
 pub(super) async fn receive(
     socket: &mut impl Socket,
     rest: &mut Rest,
-    mut stop: Pin<&mut impl Future<Output = ()>>,
-    mut on_wait: impl FnMut(),
-) -> Option<Box<Workspace>> {
+    memory: &mut Held,
+    input_max: usize,
+    mut interrupted: impl FnMut(&mut Context<'_>) -> Poll<()>,
+) -> Received {
     poll_fn(move |context| {
         let mut workspace = rest.lend();
         loop {
-            if workspace.input.len() == workspace.input.capacity() {
-                // Grows with what has arrived, not with what was announced.
-                let arrived = workspace.input.len();
-                workspace.input.reserve(arrived);
+            if let Err(over) = grow(&mut workspace.input, memory, input_max) {
+                return Poll::Ready(Received::Refused(over));
             }
             match poll_read_buf(Pin::new(&mut *socket), context, &mut workspace.input) {
                 Poll::Ready(Ok(0) | Err(_)) => {
                     workspace.give_back();
-                    return Poll::Ready(None);
+                    return Poll::Ready(Received::Ended);
                 }
                 Poll::Ready(Ok(_)) if workspace.input.len() >= rest.needed => {
-                    return Poll::Ready(Some(workspace));
+                    return Poll::Ready(Received::Input(workspace));
                 }
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending => {
-                    rest.keep(workspace);
-                    on_wait();
-                    return stop.as_mut().poll(context).map(|()| None);
+                    return match rest.keep(workspace, memory) {
+                        Ok(()) => interrupted(context).map(|()| Received::Interrupted),
+                        Err(over) => Poll::Ready(Received::Refused(over)),
+                    };
                 }
             }
         }
@@ -123,11 +166,24 @@ pub(super) async fn receive(
     .await
 }
 
-/// Sends everything. Fails if the client takes nothing for `stalled_max`.
+/// Makes room for more input. It grows with what has arrived, not with what was announced.
+fn grow(input: &mut Vec<u8>, memory: &mut Held, input_max: usize) -> Result<(), OverBudget> {
+    let arrived = input.len();
+    if arrived < input.capacity() {
+        return Ok(());
+    }
+    let room = arrived.saturating_mul(2).min(input_max).max(arrived + READ_BYTES);
+    memory.set(Purpose::Input, room)?;
+    input.reserve_exact(room - arrived);
+    Ok(())
+}
+
+/// Sends everything. Fails if the client takes nothing for `stalled_max`, or if the bytes may not be held until it does.
 pub(super) async fn send(
     socket: &mut impl Socket,
     bytes: &mut Vec<u8>,
     stalled_max: Duration,
+    memory: &mut Held,
 ) -> io::Result<()> {
     let mut unsent = bytes.as_slice();
     while !unsent.is_empty() {
@@ -135,7 +191,12 @@ pub(super) async fn send(
         // Most of the time the socket takes everything at once, and no timer is needed.
         let sent = match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
             Poll::Ready(sent) => sent?,
-            Poll::Pending => within(stalled_max, write).await?,
+            Poll::Pending => {
+                // The input is held as long, and is counted here unless it is large.
+                let held = memory.set(Purpose::Output, bytes.capacity() + READ_BYTES);
+                held.map_err(|over| io::Error::new(io::ErrorKind::OutOfMemory, over))?;
+                within(stalled_max, write).await?
+            }
         };
         if sent == 0 {
             return Err(io::ErrorKind::WriteZero.into());

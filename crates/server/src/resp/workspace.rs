@@ -11,6 +11,8 @@ use super::writes::Writes;
 pub(super) const READ_BYTES: usize = 32 << 10;
 /// A workspace that has grown beyond this is given back to the system.
 const WORKSPACE_BYTES_MAX: usize = 512 << 10;
+/// What a busy connection usually has for its commands; beyond this, it is counted.
+const BUSY_BYTES_FREE: usize = 192 << 10;
 /// How many workspaces a thread keeps.
 const SPARE_MAX: usize = 64;
 
@@ -33,22 +35,36 @@ thread_local! {
 impl Workspace {
     /// An empty one, used before if possible.
     pub fn lend() -> Box<Self> {
-        SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
+        let mut workspace = SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
             Box::new(Self {
-                input: Vec::with_capacity(READ_BYTES),
+                input: Vec::new(),
                 batch: Batch::default(),
                 writes: Writes::default(),
                 output: Output::default(),
             })
-        })
+        });
+        if workspace.input.capacity() == 0 {
+            workspace.input.reserve_exact(READ_BYTES);
+        }
+        workspace
+    }
+
+    /// How many bytes of commands its connection is to be charged for while it is busy.
+    pub fn busy_bytes(input: &Vec<u8>, batch: &Batch) -> usize {
+        let bytes = input.capacity() + batch.capacity_bytes();
+        if bytes > BUSY_BYTES_FREE { bytes } else { 0 }
     }
 
     /// Takes it back, with whatever is in it.
     pub fn give_back(mut self: Box<Self>) {
-        let bytes = self.input.capacity() + self.output.bytes.capacity() + self.batch.capacity_bytes();
+        let commands = self.input.capacity() + self.batch.capacity_bytes() + self.writes.capacity_bytes();
+        let bytes = commands + self.output.bytes.capacity();
         // Writes that were never committed belong to a connection that has failed.
         if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() {
             return;
+        }
+        if self.input.capacity() > READ_BYTES {
+            self.input = Vec::new();
         }
         self.input.clear();
         self.batch.clear();

@@ -72,6 +72,11 @@ impl Writes {
         self.edges.len() >= EDGES_MAX || self.entries.len() >= EDGES_MAX
     }
 
+    /// How many bytes of memory it holds on to.
+    pub fn capacity_bytes(&self) -> usize {
+        self.edges.capacity() * size_of::<EdgeCommand>() + self.entries.capacity() * size_of::<Entry>()
+    }
+
     /// One more write, or why it is refused.
     pub fn push(&mut self, operation: Operation, change: Result<Change, Error>) {
         let wish = match change {

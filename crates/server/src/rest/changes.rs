@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::response::IntoResponse;
 use kinfolk_core::feed::Post;
 use kinfolk_core::graph::{Change, ChangeBody};
-use kinfolk_core::thread::{CommentId, CommentStatus, Parent, ThreadChange};
+use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ThreadChange};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -103,7 +103,7 @@ struct Fields {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     delivery: Option<&'static str>,
-    /// What came with the post, if anything did.
+    /// What came with the post, if anything did; missing once the post was deleted.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
     #[schema(value_type = Value, required = false)]
     payload: Option<Arc<str>>,
@@ -123,6 +123,11 @@ struct Fields {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
     #[schema(value_type = String, required = false)]
     body: Option<Arc<str>>,
+    /// Who removed or purged the comment: `user:` and an id, or `key:` and the name of a service's key. Missing where that is not
+    /// known.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = String, pattern = "^(user|key):.+$", required = false)]
+    removed_by: Option<Moderator>,
 }
 
 impl Fields {
@@ -147,14 +152,14 @@ fn of_thread(change: ThreadChange) -> (&'static str, Fields) {
             let fields = Fields::of_comment(id, parent, author);
             ("comment_edited", Fields { version: Some(version), body, ..fields })
         }
-        ThreadChange::Withdrawn { id, parent, author, status } => {
+        ThreadChange::Withdrawn { id, parent, author, status, by } => {
             let name = match status {
                 CommentStatus::Removed => "comment_removed",
                 CommentStatus::Purged => "comment_purged",
                 // No comment is withdrawn and stays active.
                 CommentStatus::Deleted | CommentStatus::Active => "comment_deleted",
             };
-            (name, Fields::of_comment(id, parent, author))
+            (name, Fields { removed_by: by, ..Fields::of_comment(id, parent, author) })
         }
         ThreadChange::Locked { parent, locked } => {
             let name = if locked { "comments_locked" } else { "comments_unlocked" };

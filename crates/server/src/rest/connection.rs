@@ -3,13 +3,16 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
+use axum::extract::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1::{self, Parts};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use tokio::io::{AsyncRead, AsyncWrite};
+use kinfolk_core::Error;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -17,19 +20,23 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use super::answer::answer;
+use super::answer::{self, answer};
+use super::exchange::Exchange;
+use super::malformed::{self, HEADERS_BYTES_MAX};
 use super::stall::Impatient;
-use super::{Shared, Store};
+use super::wire::Wire;
+use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
-/// The most bytes of a request's line and headers together.
-const HEADERS_BYTES_MAX: usize = 64 * 1024;
-
-/// The most bytes that a connection reads ahead, or keeps for a client that does not read.
+/// The most bytes that a connection reads ahead, and from which on it takes no more of a response until the client reads.
 const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
-const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long, and how much at a time, is read of what nobody will answer.
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
+const DISCARD_BYTES: usize = 8 * 1024;
 
 /// Accepts connections until the server is told to stop, then waits for those that are busy.
 pub async fn accept<S: Store>(
@@ -40,7 +47,6 @@ pub async fn accept<S: Store>(
 ) {
     let tls = tls.map(TlsAcceptor::from);
     let places = Arc::new(Semaphore::new(shared.settings.connections_max));
-    let graceful = GracefulShutdown::new();
     let mut connections = JoinSet::new();
     let stop = shared.stop.clone();
     loop {
@@ -57,14 +63,7 @@ pub async fn accept<S: Store>(
         };
         match accepted {
             Ok((socket, peer)) => {
-                let connection = connection(
-                    socket,
-                    peer,
-                    tls.clone(),
-                    Arc::clone(&shared),
-                    router.clone(),
-                    graceful.watcher(),
-                );
+                let connection = connection(socket, peer, tls.clone(), Arc::clone(&shared), router.clone());
                 connections.spawn(async move {
                     connection.await;
                     drop(place);
@@ -77,7 +76,8 @@ pub async fn accept<S: Store>(
         }
     }
     drop(listener);
-    if timeout(shared.settings.drain_timeout, graceful.shutdown()).await.is_err() {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(shared.settings.drain_timeout, all).await.is_err() {
         tracing::warn!("some requests were still running when the time to finish them was over");
     }
     connections.shutdown().await;
@@ -89,18 +89,17 @@ async fn connection<S: Store>(
     tls: Option<TlsAcceptor>,
     shared: Shared<S>,
     router: Router,
-    watcher: Watcher,
 ) {
     crate::socket::prepare(&socket);
     let _counted = Counted::new(Arc::clone(&shared));
     match tls {
-        None => serve(socket, peer, shared, router, watcher).await,
+        None => serve(socket, peer, shared, router).await,
         Some(tls) => {
             let handshake = timeout(shared.settings.header_timeout, tls.accept(socket));
             tokio::select! {
                 () = shared.stop.cancelled() => {}
                 accepted = handshake => match accepted {
-                    Ok(Ok(socket)) => serve(socket, peer, Arc::clone(&shared), router, watcher).await,
+                    Ok(Ok(socket)) => serve(socket, peer, Arc::clone(&shared), router).await,
                     Ok(Err(error)) => tracing::debug!(%peer, %error, "a TLS handshake failed"),
                     Err(_) => tracing::debug!(%peer, "a TLS handshake took too long"),
                 },
@@ -114,24 +113,73 @@ async fn serve<S: Store>(
     peer: SocketAddr,
     shared: Shared<S>,
     router: Router,
-    watcher: Watcher,
 ) {
-    let header_timeout = shared.settings.header_timeout;
-    let socket = Impatient::new(socket, shared.settings.write_timeout);
-    let service = service_fn(move |request| {
-        let answer = answer(Arc::clone(&shared), router.clone(), request);
-        async { Ok::<_, Infallible>(answer.await) }
-    });
-    let connection = http1::Builder::new()
+    let exchange = Exchange::default();
+    let wire = Wire::new(Impatient::new(socket, shared.settings.write_timeout), exchange.clone());
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        .header_read_timeout(shared.settings.header_timeout)
         .max_header_size(HEADERS_BYTES_MAX)
         .max_buf_size(BUFFER_BYTES_MAX)
-        .pipeline_flush(true)
-        .serve_connection(TokioIo::new(socket), service);
-    if let Err(error) = watcher.watch(connection).await {
+        // A large response waits as it is: what has a share in it, or shares it, is not copied.
+        .writev(true)
+        .serve_connection(
+            TokioIo::new(wire),
+            service_fn(|request: Request<Incoming>| {
+                exchange.begin(request.body());
+                let answer = answer(Arc::clone(&shared), router.clone(), exchange.clone(), request);
+                async { Ok::<_, Infallible>(answer.await) }
+            }),
+        );
+    // A token of its own: the one above is behind a lock that all connections would share.
+    let stop = shared.stop.child_token();
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => ended,
+        () = stop.cancelled() => {
+            std::pin::Pin::new(&mut connection).graceful_shutdown();
+            (&mut connection).await
+        }
+    };
+    let Parts { io, read_buf: unread, .. } = connection.into_parts();
+    let mut socket = io.into_inner().into_socket();
+    let mut refused = None;
+    if let Err(error) = ended {
         tracing::debug!(%peer, %error, "a connection ended early");
+        if !exchange.is_idle() {
+            return;
+        }
+        refused = malformed::refusal(&error, &unread);
     }
+    let lingers = refused.is_some() || !unread.is_empty() || exchange.lacks_body();
+    if let Some(error) = refused {
+        refuse(&mut socket, &shared, &error).await;
+    }
+    if socket.shutdown().await.is_ok() && lingers {
+        discard(&mut socket).await;
+    }
+}
+
+/// Sends a problem document to a client of which no request could be read.
+async fn refuse<S: Store>(socket: impl AsyncWrite + Unpin, shared: &Rest<S>, error: &Error) {
+    // hyper writes responses to requests only, so it gets one.
+    let io = tokio::io::join(&b"GET / HTTP/1.1\r\n\r\n"[..], socket);
+    let service = service_fn(|_: Request<Incoming>| {
+        std::future::ready(Ok::<_, Infallible>(answer::refuse(shared, error.clone())))
+    });
+    let connection =
+        http1::Builder::new().keep_alive(false).half_close(true).serve_connection(TokioIo::new(io), service);
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a client did not take why it was refused");
+    }
+}
+
+/// Reads on for a moment: a socket that is closed while its client still sends resets the connection, and the client
+/// may lose the response that it has not read yet.
+async fn discard(socket: &mut (impl AsyncRead + Unpin)) {
+    let mut bytes = vec![0; DISCARD_BYTES];
+    let all = async { while socket.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
+    let _ = timeout(DISCARD_TIME_MAX, all).await;
 }
 
 /// Counts a connection as open for as long as it lives, once there is somebody to count.

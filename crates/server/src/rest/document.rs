@@ -26,13 +26,15 @@ const BEARER: &str = "bearer";
 /// The refusals that any route may answer with.
 const ANY: &[ErrorCode] = &[
     ErrorCode::InvalidRequest,
+    ErrorCode::Forbidden,
     ErrorCode::Internal,
     ErrorCode::Corrupt,
     ErrorCode::Loading,
     ErrorCode::Closed,
+    ErrorCode::RequestTimeout,
     ErrorCode::TimedOut,
 ];
-const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::Forbidden, ErrorCode::RateLimited];
+const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::RateLimited, ErrorCode::Overloaded];
 const OF_ACTORS: &[ErrorCode] = &[ErrorCode::ActorRequired];
 const OF_WRITES: &[ErrorCode] =
     &[ErrorCode::TooLarge, ErrorCode::Overloaded, ErrorCode::StorageFull, ErrorCode::ReadOnly];
@@ -162,7 +164,7 @@ impl Document {
         Self { api, text: OnceLock::new() }
     }
 
-    /// The text, made once.
+    /// The text, made once. All responses share it, however many wait for their clients.
     pub fn text(&self, kind: IdKind, access_is_open: bool) -> Bytes {
         let make = || {
             let mut api = self.api.clone();

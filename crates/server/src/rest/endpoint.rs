@@ -9,18 +9,20 @@ use std::time::Instant;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use kinfolk_core::{Error, ErrorCode, Result};
 use tokio::time::timeout;
 
-use super::extract::{Call, header};
+use super::exchange::Exchange;
+use super::extract::{ACTOR, Call, header};
+use super::output::Rule;
 use super::problem::Failure;
 use super::request_id::RequestId;
 use super::{Rest, Shared, Store};
-use crate::access::{Caller, Scope};
+use crate::access::{Caller, Identity, Scope};
 use crate::limits::Budget;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
@@ -78,6 +80,8 @@ pub struct Endpoint {
     pub can_be_fresh: bool,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
+    /// Whether it can be so much work that it is given up when its client closes its sending side, and so may be gone.
+    pub is_abandonable: bool,
     /// How it may refuse or fail, apart from what every route of its sort has in common.
     pub refusals: &'static [ErrorCode],
 }
@@ -92,6 +96,7 @@ impl Endpoint {
             acts: false,
             can_be_fresh: false,
             is_long: false,
+            is_abandonable: false,
             refusals: &[],
         }
     }
@@ -138,6 +143,11 @@ impl Endpoint {
     pub const fn long(self) -> Self {
         Self { is_long: true, ..self }
     }
+
+    /// Is given up when its client leaves.
+    pub const fn abandonable(self) -> Self {
+        Self { is_abandonable: true, ..self }
+    }
 }
 
 /// Stands in front of every route: lets in whom the endpoint admits, bounds the time, and counts.
@@ -147,22 +157,25 @@ pub async fn guard<S: Store>(
     next: Next,
 ) -> Response {
     let started = Instant::now();
+    tracing::Span::current().record("otel.name", endpoint.operation.name());
     let identified = match shared.door.service() {
-        Some(service) if endpoint.admission != Admission::Everybody => {
-            caller(service, request.headers()).map(|caller| Some((service, caller)))
-        }
-        _ => Ok(None),
+        Some(service) => identify(&shared, service, endpoint, request.headers()),
+        None => Ok(None),
     };
     let response = match identified {
         Err(error) => Failure(error).into_response(),
         Ok(None) => run(&shared, endpoint, next, request).await,
-        Ok(Some((service, caller))) => {
-            let budget = Arc::clone(&caller.budget);
+        Ok(Some(Identified { service, caller })) => {
+            let (budget, identity) = (Arc::clone(&caller.budget), caller.identity.clone());
             let mut response = match admit(&shared, service, caller, endpoint, &request) {
                 Err(error) => Failure(error).into_response(),
                 Ok(call) => {
                     request.extensions_mut().insert(call);
-                    run(&shared, endpoint, next, request).await
+                    let response = run(&shared, endpoint, next, request).await;
+                    // A write was asked for room before it was applied, so that its response is never withheld.
+                    let rule = if endpoint.changes { Rule::Owed } else { Rule::Limited };
+                    let held = shared.output.hold_response(&identity, response, rule);
+                    held.unwrap_or_else(|error| Failure(error).into_response())
                 }
             };
             rate_limit_headers(&budget, response.headers_mut());
@@ -181,6 +194,37 @@ pub async fn guard<S: Store>(
     response
 }
 
+/// The caller of a route that has to know it.
+struct Identified<'a, S> {
+    service: &'a Arc<Service<S>>,
+    caller: Caller,
+}
+
+/// Finds the caller, if the route needs one. Refuses what no route accepts.
+fn identify<'a, S: Store>(
+    shared: &Rest<S>,
+    service: &'a Arc<Service<S>>,
+    endpoint: Endpoint,
+    headers: &HeaderMap,
+) -> Result<Option<Identified<'a, S>>> {
+    if service.access.is_open() {
+        refuse_foreign_pages(shared, headers)?;
+    }
+    if endpoint.admission == Admission::Everybody {
+        // No credential is needed here, so an invalid one is ignored.
+        if headers.contains_key(ACTOR)
+            && let Ok(caller) = caller(service, headers)
+        {
+            refuse_other_actor(service, &caller, headers)?;
+        }
+        return Ok(None);
+    }
+    if service.access.is_open() {
+        refuse_foreign_names(shared, headers)?;
+    }
+    Ok(Some(Identified { service, caller: caller(service, headers)? }))
+}
+
 fn admit<S: Store>(
     shared: &Rest<S>,
     service: &Arc<Service<S>>,
@@ -188,16 +232,16 @@ fn admit<S: Store>(
     endpoint: Endpoint,
     request: &Request,
 ) -> Result<Call<S>> {
-    if service.access.is_open() {
-        refuse_foreign_names(shared, request.headers())?;
-        refuse_foreign_pages(shared, request)?;
-    }
     caller.admit(1)?;
+    refuse_other_actor(service, &caller, request.headers())?;
     if let Some(scope) = endpoint.admission.scope() {
         caller.require(scope)?;
     }
     if let Admission::Services(_) = endpoint.admission {
         caller.require_service()?;
+    }
+    if endpoint.changes {
+        shared.output.require_room(&caller.identity)?;
     }
     let request_id = request.extensions().get::<RequestId>().cloned();
     let request_id = request_id.unwrap_or_else(|| shared.request_ids.of(request.headers()));
@@ -218,55 +262,77 @@ fn caller<S>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
     service.access.authenticate(credential.trim_start())
 }
 
-/// Without authentication, only who means this machine is served. A web page can have a name of its own lead here, and
-/// then a browser takes what it asks for the page's own; but the browser still says by which name it came.
+/// End users act only as themselves. A request that names another actor is refused, also where nobody acts.
+fn refuse_other_actor<S: Store>(service: &Service<S>, caller: &Caller, headers: &HeaderMap) -> Result<()> {
+    let Identity::User(user) = caller.identity else { return Ok(()) };
+    match header(headers, &ACTOR)? {
+        Some(named) if service.graph.id_kind().parse(named).ok() != Some(user) => {
+            Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Without authentication, requests must name a host of this machine. A web page can have a name of its own lead here,
+/// and then a browser takes what it asks for the page's own; but the browser still says by which name it came.
 fn refuse_foreign_names<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
-    let parse = |text: &str| text.parse::<Authority>().ok();
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(parse);
-    let origins = shared.settings.allowed_origins.iter().filter_map(|origin| origin.split_once("://"));
-    let mut allowed = origins.filter_map(|(_, host)| parse(host));
-    match host {
-        Some(host) if is_this_machine(host.host()) => Ok(()),
-        Some(host) if allowed.any(|allowed| allowed.host().eq_ignore_ascii_case(host.host())) => Ok(()),
-        _ => Err(Error::Forbidden {
-            detail: "without authentication the host must be localhost or that of an allowed origin"
-                .to_owned(),
-        }),
-    }
-}
-
-fn is_this_machine(host: &str) -> bool {
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    host.eq_ignore_ascii_case("localhost")
-        || address.is_ok_and(|address| address.to_canonical().is_loopback())
-}
-
-/// Without authentication, a web page that the operator's browser shows must not be able to change anything: a
-/// browser sends such requests to this machine for any page, and tells by `Origin` for which.
-fn refuse_foreign_pages<S>(shared: &Rest<S>, request: &Request) -> Result<()> {
-    let headers = request.headers();
-    let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Ok(());
-    }
-    let host = headers.get(HOST).map_or(&b""[..], |host| host.as_bytes());
-    let own = origin.as_bytes().splitn(3, |&byte| byte == b'/').nth(2) == Some(host);
-    if own || shared.settings.allowed_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
+    if host(headers).is_some_and(|host| is_served_as(shared, &host)) {
         return Ok(());
     }
     Err(Error::Forbidden {
-        detail: "web pages of this origin may not call; allow it in the settings".to_owned(),
+        detail: "without authentication the host must be localhost or that of an allowed origin".to_owned(),
+    })
+}
+
+fn host(headers: &HeaderMap) -> Option<Authority> {
+    headers.get(HOST)?.to_str().ok()?.parse().ok()
+}
+
+/// Whether a host is a name of this machine, or of an allowed origin.
+fn is_served_as<S>(shared: &Rest<S>, host: &Authority) -> bool {
+    let host = host.host();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
+        || shared.settings.allowed_origins.iter().any(|allowed| allowed.host().eq_ignore_ascii_case(host))
+}
+
+/// Without authentication, a web page that the operator's browser shows must neither change nor read anything: a browser
+/// sends requests to this machine for any page, and names the page's origin in `Origin`.
+fn refuse_foreign_pages<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
+    if !headers.contains_key(ORIGIN) {
+        return Ok(());
+    }
+    let host = host(headers).filter(|host| is_served_as(shared, host));
+    let is_own = |origin: &str| {
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        host.as_ref().is_some_and(|host| authority.is_some_and(|own| host.as_str().eq_ignore_ascii_case(own)))
+    };
+    let is_allowed = |origin: &HeaderValue| {
+        let allowed = |origin: &str| shared.settings.allowed_origins.iter().any(|own| own.as_str() == origin);
+        origin.to_str().is_ok_and(|origin| is_own(origin) || allowed(origin))
+    };
+    if headers.get_all(ORIGIN).iter().all(is_allowed) {
+        return Ok(());
+    }
+    Err(Error::Forbidden {
+        detail: "web pages of this origin may not call; allow it in http.origins".to_owned(),
     })
 }
 
 /// Runs the route. Neither a panic nor a time-out takes the connection down with it.
 async fn run<S>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Request) -> Response {
+    let exchange = request.extensions().get::<Exchange>().cloned().unwrap_or_default();
+    if endpoint.is_abandonable {
+        exchange.abandon_with_client();
+    }
     let answer = AssertUnwindSafe(next.run(request)).catch_unwind();
     let answered = if endpoint.is_long {
         answer.await
     } else {
         match timeout(shared.settings.request_timeout, answer).await {
             Ok(answered) => answered,
+            Err(_) if exchange.awaits_body() => return Failure(Error::RequestTimeout).into_response(),
             Err(_) => return Failure(Error::TimedOut).into_response(),
         }
     };

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kinfolk_core::thread::{CommentId, Viewer};
+use kinfolk_core::thread::{CommentId, Moderator, Viewer};
 use kinfolk_core::{Error, Id, IdKind, Result};
 
 use super::problem::{Answered, Failure};
@@ -161,6 +161,24 @@ impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
     }
 }
 
+/// Who moderates, as far as it is known: an end user is itself, a service may name a user, and is known by its key otherwise.
+pub struct Moderating(pub Option<Moderator>);
+
+impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
+        let caller = &call::<S>(parts)?.caller;
+        Ok(Self(match (caller.actor(named), &caller.identity) {
+            (Ok(user), _) => Some(Moderator::User(user)),
+            (Err(Error::ActorRequired), Identity::Service(key)) => Some(Moderator::Service(Arc::clone(key))),
+            (Err(Error::ActorRequired), _) => None,
+            (Err(error), _) => return Err(Failure(error)),
+        }))
+    }
+}
+
 /// How fresh the answer must be.
 pub struct Fresh(pub Option<String>);
 
@@ -238,6 +256,8 @@ async fn read(body: Body, max: usize) -> Result<Bytes> {
     match Limited::new(body, max).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Error::TooLarge { max }),
-        Err(error) => Err(Error::InvalidRequest { detail: format!("the body could not be read: {error}") }),
+        Err(_) => Err(Error::InvalidRequest {
+            detail: "the body ended early, or is not encoded as the headers say".to_owned(),
+        }),
     }
 }

@@ -95,8 +95,8 @@ async fn followers<S: Store>(
     responses((status = 200, description = "A page of the list", body = Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let graph = &call.service.graph;
-    let found = graph.friends(EdgeKind::Follow, of, page.request(), fresh.as_deref()).await?;
+    let budget = Some(&*call.caller.budget);
+    let found = call.service.friends(budget, of, page.request(), fresh.as_deref()).await?;
     Ok(answer(found, &page, &uri))
 }
 

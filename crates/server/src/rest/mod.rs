@@ -1,7 +1,7 @@
 //! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
 //! and neither is who may do what: both are asked.
 //!
-//! A request passes, from the outside in: `connection` (sockets, TLS, time-outs of headers), `answer` (request id,
+//! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `answer` (request id,
 //! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
 
 mod admin;
@@ -13,11 +13,15 @@ mod connection;
 mod counts;
 mod document;
 mod endpoint;
+mod exchange;
 mod extract;
 mod given;
 mod json;
 mod lists;
+mod malformed;
 mod new_post;
+mod origin;
+mod output;
 mod overlaps;
 pub mod pairs;
 mod posts;
@@ -30,6 +34,8 @@ mod stream;
 mod suggestions;
 mod system;
 mod tail;
+mod trace_context;
+mod wire;
 mod writes;
 
 use std::sync::Arc;
@@ -47,6 +53,8 @@ use crate::service::Door;
 const JOBS_MAX: usize = 4;
 
 pub use kinfolk_core::Store;
+pub use origin::Origin;
+pub use trace_context::{AdoptTrace, TraceParent};
 
 /// What a deployment may set about REST.
 #[derive(Clone, Debug)]
@@ -55,7 +63,7 @@ pub struct RestSettings {
     pub connections_max: usize,
     /// How long a connection may take to send the headers of a request, the wait between two requests included.
     pub header_timeout: Duration,
-    /// How long a request may take. Streams and administration are not bounded by it.
+    /// How long a request may take, its body included. Streams and administration are not bounded by it.
     pub request_timeout: Duration,
     /// How long an import may wait for more of its file.
     pub read_timeout: Duration,
@@ -63,12 +71,18 @@ pub struct RestSettings {
     pub write_timeout: Duration,
     /// How long requests may take to finish once the server is told to stop.
     pub drain_timeout: Duration,
+    /// How many bytes of responses may wait for clients to read them, in all.
+    pub output_bytes_max: usize,
+    /// How many of them may be responses to one caller.
+    pub caller_output_bytes_max: usize,
     /// The largest body, except that of an import.
     pub body_bytes_max: usize,
     /// How often an event stream without news says that it is alive.
     pub keep_alive_interval: Duration,
     /// Web pages of which origins may call; none by default.
-    pub allowed_origins: Vec<String>,
+    pub allowed_origins: Vec<Origin>,
+    /// Makes the span of a request the child of its caller's, if spans go anywhere.
+    pub adopt_trace: Option<AdoptTrace>,
 }
 
 impl Default for RestSettings {
@@ -80,9 +94,12 @@ impl Default for RestSettings {
             read_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(30),
+            output_bytes_max: 256 << 20,
+            caller_output_bytes_max: 64 << 20,
             body_bytes_max: 256 * 1024,
             keep_alive_interval: Duration::from_secs(15),
             allowed_origins: Vec::new(),
+            adopt_trace: None,
         }
     }
 }
@@ -94,6 +111,7 @@ struct Rest<S> {
     stop: CancellationToken,
     tail: tail::Tail,
     jobs: Arc<Semaphore>,
+    output: Arc<output::Output>,
     request_ids: request_id::RequestIds,
     document: document::Document,
 }
@@ -118,12 +136,14 @@ fn assemble<S: Store>(
     stop: CancellationToken,
 ) -> (Shared<S>, Router) {
     let (routes, document) = routes::all::<S>();
+    let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
     let shared = Arc::new(Rest {
         door,
         settings,
         stop,
         tail: tail::Tail::default(),
         jobs: Arc::new(Semaphore::new(JOBS_MAX)),
+        output: Arc::new(output),
         request_ids: request_id::RequestIds::new(),
         document: document::Document::new(document),
     });

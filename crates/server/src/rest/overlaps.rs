@@ -20,10 +20,11 @@ use crate::metrics::Operation;
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses =
         &[ErrorCode::InvalidId, ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor, ErrorCode::TooMany];
-    let known_followers = Endpoint::read_oneself(Operation::KnownFollowers);
+    let known_followers = Endpoint::read_oneself(Operation::KnownFollowers).abandonable();
+    let common_followees = Endpoint::read(Operation::Common).abandonable();
     routes
-        .add(Endpoint::read(Operation::Common).refusing(refuses), routes!(common))
-        .add(Endpoint::read(Operation::Common).refusing(refuses), routes!(common_of_many))
+        .add(common_followees.refusing(refuses), routes!(common))
+        .add(common_followees.refusing(refuses), routes!(common_of_many))
         .add(known_followers.refusing(refuses), routes!(known_followers_of))
 }
 

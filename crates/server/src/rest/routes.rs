@@ -20,6 +20,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
 use super::endpoint::{Endpoint, guard};
+use super::origin::Origin;
 use super::problem::Failure;
 use super::{
     Shared, Store, admin, changes, checks, comments, counts, document, extract, json, lists, overlaps, posts,
@@ -28,6 +29,10 @@ use super::{
 
 /// Smaller answers are sent as they are: compressing them costs more than it saves.
 const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
+
+/// Marks a response that is sent as it is. Anybody may ask for it, and compressing costs memory and time each time.
+#[derive(Clone, Copy, Debug)]
+pub struct Uncompressed;
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
 pub struct Routes<S> {
@@ -104,9 +109,10 @@ async fn method_not_allowed(method: Method) -> Response {
 }
 
 fn compression() -> CompressionLayer<impl Predicate> {
-    let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, _: &Extensions| {
+    let is_text = |_: StatusCode, _: Version, headers: &HeaderMap, extensions: &Extensions| {
         let media_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
-        media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain")
+        let is_text = media_type == json::MEDIA_TYPE.as_bytes() || media_type.starts_with(b"text/plain");
+        is_text && extensions.get::<Uncompressed>().is_none()
     };
     CompressionLayer::new()
         .quality(CompressionLevel::Fastest)
@@ -114,8 +120,8 @@ fn compression() -> CompressionLayer<impl Predicate> {
 }
 
 /// Which web pages may call: those of the allowed origins, and of no other.
-fn cors(origins: &[String]) -> Option<CorsLayer> {
-    let origins: Vec<_> = origins.iter().filter_map(|origin| origin.parse().ok()).collect();
+fn cors(origins: &[Origin]) -> Option<CorsLayer> {
+    let origins: Vec<_> = origins.iter().filter_map(|origin| origin.as_str().parse().ok()).collect();
     let exposed = [extract::TOKEN, extract::CHANGED, request_id::HEADER, ETAG, LINK, LOCATION, RETRY_AFTER];
     let layer = CorsLayer::new()
         .allow_methods(AllowMethods::mirror_request())

@@ -41,8 +41,8 @@ const OPENING: &[u8] = b"retry: 1000\n\n";
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
-    let endpoint = Endpoint::services(Operation::ChangesStream).long().refusing(POSITION_REFUSALS);
-    routes.add(endpoint, routes!(changes_stream))
+    let endpoint = Endpoint::services(Operation::ChangesStream).long().abandonable();
+    routes.add(endpoint.refusing(POSITION_REFUSALS), routes!(changes_stream))
 }
 
 /// The change log as it grows, as server-sent events.
@@ -124,7 +124,9 @@ impl<S: Store> Reader<S> {
                 return Some(self.end(&error));
             }
             if !self.page.is_empty() {
-                return Some(self.events());
+                let events = self.events();
+                let held = self.shared.output.hold(&self.call.caller.identity, events);
+                return Some(held.unwrap_or_else(|error| self.end(&error)));
             }
             self.tail.mark_unchanged();
             match self.call.service.graph.changes(Some(&self.after), PAGE_LEN).await {

@@ -23,7 +23,10 @@ const LIMIT_MAX: usize = 100;
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::Overloaded];
     routes
-        .add(Endpoint::read_oneself(Operation::Suggestions).refusing(refuses), routes!(suggestions))
+        .add(
+            Endpoint::read_oneself(Operation::Suggestions).abandonable().refusing(refuses),
+            routes!(suggestions),
+        )
         .add(Endpoint::write(Operation::Dismiss), routes!(dismiss))
 }
 

@@ -13,9 +13,9 @@ use super::extract::Call;
 use super::json::{self, Json};
 use super::problem::{Answered, Failure};
 use super::query::NoQuery;
-use super::routes::Routes;
+use super::routes::{Routes, Uncompressed};
 use super::{Shared, Store};
-use crate::metrics::Operation;
+use crate::metrics::{Metrics, Operation};
 
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
@@ -64,8 +64,9 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
     responses((status = 200, description = "The figures, in the text format of Prometheus",
         content_type = "text/plain", body = inline(String))))]
 async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
-    let figures = call.service.administration.figures();
-    let text = call.service.metrics.render(&figures);
+    let administration = &call.service.administration;
+    let mut text = call.service.metrics.render(&administration.figures());
+    text.push_str(&Metrics::render_layers(&administration.layers()));
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
@@ -74,5 +75,8 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
 async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    Ok(json::written(shared.document.text(service.graph.id_kind(), service.access.is_open())))
+    let text = shared.document.text(service.graph.id_kind(), service.access.is_open());
+    let mut response = json::written(text);
+    response.extensions_mut().insert(Uncompressed);
+    Ok(response)
 }

@@ -17,8 +17,8 @@ use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ThreadOrder,
-    ThreadState, ThreadStore, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
 use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
 use tokio::sync::Semaphore;
@@ -284,8 +284,13 @@ impl ThreadStore for WatchedStore {
         self.model.edit_comment(edit).await
     }
 
-    async fn withdraw_comment(&self, id: CommentId, withdrawal: Withdrawal) -> Result<Removed> {
-        self.model.withdraw_comment(id, withdrawal).await
+    async fn withdraw_comment(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Result<Removed> {
+        self.model.withdraw_comment(id, withdrawal, by).await
     }
 
     async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {

@@ -1,8 +1,8 @@
 //! Cases of editing comments and of taking them back, short of erasing them.
 
 use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentStatus, CommentVersion, Parent, ParentKind, ThreadChange, ThreadState,
-    Withdrawal,
+    Comment, CommentEdit, CommentStatus, CommentVersion, Moderator, Parent, ParentKind, ThreadChange,
+    ThreadState, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode, Store};
 
@@ -20,6 +20,7 @@ super::list_cases![
     a_status_only_gets_worse,
     what_was_never_written_cannot_be_changed,
     a_tombstone_keeps_its_place_replies_and_texts,
+    who_removed_or_purged_a_comment_is_recorded,
     every_change_of_a_thread_is_one_event,
     the_log_tells_only_current_texts,
     counts_of_comments_are_exact,
@@ -175,7 +176,10 @@ fn what_was_never_written_cannot_be_changed<S: Store>(subject: &Subject<S>) {
     subject.say(&subject.remark(parent, 1, "text"));
     let before = subject.all_of(&[parent]);
     for withdrawal in withdrawals() {
-        assert_code(block_on(subject.store().withdraw_comment(NOBODY, withdrawal)), ErrorCode::NotFound);
+        assert_code(
+            block_on(subject.store().withdraw_comment(NOBODY, withdrawal, None)),
+            ErrorCode::NotFound,
+        );
     }
     let edit = CommentEdit { id: NOBODY, version: 1, body: "text".into() };
     assert_code(block_on(subject.store().edit_comment(edit)), ErrorCode::NotFound);
@@ -214,6 +218,35 @@ fn a_tombstone_keeps_its_place_replies_and_texts<S: Store>(subject: &Subject<S>)
     }
 }
 
+fn who_removed_or_purged_a_comment_is_recorded<S: Store>(subject: &Subject<S>) {
+    let parent = subject.post_thread(50);
+    let [user, other] = [2, 1].map(|number| Some(Moderator::User(subject.id(number))));
+    let key = Some(Moderator::Service("feed-service".into()));
+    // The longest name that a key can have.
+    let long = Some(Moderator::Service("k".repeat(64).into()));
+    for (remover, purger) in
+        [(&user, &key), (&key, &long), (&long, &None), (&user, &None), (&None, &other), (&None, &None)]
+    {
+        let comment = subject.say(&subject.remark(parent, 1, "text"));
+        let withdraw = |withdrawal: Withdrawal, by: &Option<Moderator>| {
+            assert!(subject.withdraw_by(comment.id, withdrawal, by.clone()).changed);
+            match subject.thread_log().pop() {
+                Some(ThreadChange::Withdrawn { by: told, .. }) => assert_eq!(&told, by, "in the log"),
+                told => panic!("the newest event is {told:?}"),
+            }
+            subject.comment(comment.id).removed_by
+        };
+        assert_eq!(withdraw(Withdrawal::Delete, &None), None, "by its author");
+        assert_eq!(&withdraw(Withdrawal::Remove("rude".into()), remover), remover);
+        let again = subject.withdraw_by(comment.id, Withdrawal::Remove("again".into()), other.clone());
+        assert!(!again.changed);
+        assert_eq!(&subject.comment(comment.id).removed_by, remover, "the first stays");
+        let expected = if purger.is_some() { purger } else { remover };
+        assert_eq!(&withdraw(Withdrawal::Purge, purger), expected, "the last that is known");
+        assert_eq!(subject.whole_thread(parent).pop(), Some(subject.comment(comment.id)));
+    }
+}
+
 fn every_change_of_a_thread_is_one_event<S: Store>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let author = subject.id(1);
@@ -226,7 +259,7 @@ fn every_change_of_a_thread_is_one_event<S: Store>(subject: &Subject<S>) {
         subject.bury(id, Withdrawal::Remove("rude".into()));
         subject.bury(id, Withdrawal::Purge);
         subject.lock(parent, true);
-        let withdrawn = |status| ThreadChange::Withdrawn { id, parent, author, status };
+        let withdrawn = |status| ThreadChange::Withdrawn { id, parent, author, status, by: None };
         expected.extend([
             ThreadChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
             ThreadChange::Written {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kinfolk_core::graph::{Graph, PageRequest};
 use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, NewComment, Parent, ParentKind, ThreadOrder, ThreadState,
-    TreeShape, Viewer, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent, ParentKind, ThreadOrder,
+    ThreadState, TreeShape, Viewer, Withdrawal,
 };
 use kinfolk_core::{Error, ErrorCode, Id, Position, Result, Store, Token};
 
@@ -18,7 +18,9 @@ super::list_cases![
     comments_with_ids_of_the_other_kind_are_refused,
     texts_are_not_blank,
     texts_have_a_longest,
-    texts_have_no_control_characters,
+    texts_have_no_control_characters_but_later_ones,
+    line_ends_of_texts_become_plain,
+    a_repetition_with_other_line_ends_is_the_same_comment,
     keys_of_comments_have_a_longest,
     the_graph_sets_how_deep_replies_go,
     only_its_author_edits_and_deletes_a_comment,
@@ -125,6 +127,9 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S
     }
     let wish = NewComment { author: foreign, ..subject.remark(own, 1, "text") };
     assert_code(block_on(graph.comment(wish)), refused);
+    let by = Some(Moderator::User(foreign));
+    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), by.clone())), refused);
+    assert_code(block_on(graph.purge_comment(NOBODY, by)), refused);
     assert_code(List::By(foreign).read(graph, page(5, None), None), refused);
     assert_eq!(subject.newest(), before);
 }
@@ -149,7 +154,10 @@ fn assert_body_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: 
 
 fn assert_reason_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let before = subject.newest();
-    assert_code(block_on(subject.graph.remove_comment(comment.id, text.into())), ErrorCode::InvalidBody);
+    assert_code(
+        block_on(subject.graph.remove_comment(comment.id, text.into(), None)),
+        ErrorCode::InvalidBody,
+    );
     assert_eq!(subject.newest(), before, "{text:?}");
 }
 
@@ -161,17 +169,29 @@ fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
     let edit = CommentEdit { id: comment.id, version: 1, body: text.into() };
     let edited = block_on(graph.edit_comment(None, edit)).expect(text).comment;
     assert_eq!((edited.body.as_deref(), edited.version), (Some(text), 2));
-    assert!(block_on(graph.remove_comment(comment.id, text.into())).expect(text).1);
+    assert!(block_on(graph.remove_comment(comment.id, text.into(), None)).expect(text).1);
     assert_eq!(subject.comment(comment.id).reason.as_deref(), Some(text));
 }
 
 fn texts_are_not_blank<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
-    for text in ["", " ", "\n", "\t \n", "\u{3000}\u{2003}", "\u{a0}", "\u{200d}", "\u{2800}\u{feff}"] {
+    let invisible = [
+        "\u{7f}",
+        "\u{85}\u{9b}",
+        "\u{ad}",
+        "\u{34f}",
+        "\u{3164}",
+        "\u{fe0f}",
+        "\u{2066}\u{2069}",
+        "\u{e0041}",
+    ];
+    let blank =
+        ["", " ", "\n", "\r\n", "\t \r", "\u{3000}\u{2003}", "\u{a0}", "\u{200d}", "\u{2800}\u{feff}"];
+    for text in blank.into_iter().chain(invisible) {
         assert_refused(subject, &comment, text);
     }
-    for text in ["x", " x", "\n.\n", "\u{200d}x"] {
+    for text in ["x", " x", "\n.\n", "\u{200d}x", "\u{feff}x\u{7f}"] {
         assert_taken(subject, parent, text);
     }
 }
@@ -189,19 +209,52 @@ fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
     }
     assert_body_refused(subject, &comment, &format!("{}x", " ".repeat(max)));
     let longest = "x".repeat(REASON_CHARS_MAX);
-    assert!(block_on(subject.graph.remove_comment(comment.id, longest.into())).unwrap().1);
+    assert!(block_on(subject.graph.remove_comment(comment.id, longest.into(), None)).unwrap().1);
 }
 
-fn texts_have_no_control_characters<S: Store>(subject: &Subject<S>) {
+fn texts_have_no_control_characters_but_later_ones<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     for letter in (0..0x20).chain(0x7f..0xa0).filter_map(char::from_u32) {
         let text = format!("a{letter}b");
         match letter {
-            '\n' | '\t' => assert_taken(subject, parent, &text),
+            // Line ends have a case of their own.
+            '\r' => {}
+            '\n' | '\t' | '\u{7f}'.. => assert_taken(subject, parent, &text),
             _ => assert_refused(subject, &comment, &text),
         }
     }
+}
+
+fn line_ends_of_texts_become_plain<S: Store>(subject: &Subject<S>) {
+    let (graph, parent) = (&subject.graph, subject.post_thread(50));
+    for (given, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
+        let written = block_on(graph.comment(subject.remark(parent, 1, given))).expect(given).comment;
+        assert_eq!(written.body.as_deref(), Some(kept), "{given:?}");
+        let edit = CommentEdit { id: written.id, version: 1, body: given.into() };
+        let edited = block_on(graph.edit_comment(None, edit)).expect(given).comment;
+        assert_eq!((edited.body.as_deref(), edited.version), (Some(kept), 2), "{given:?}");
+        assert!(block_on(graph.remove_comment(written.id, given.into(), None)).expect(given).1);
+        assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{given:?}");
+    }
+    // The length counts afterwards.
+    let max = SETTINGS.thread.body_chars_max;
+    let longest = format!("x{}", "\r\n".repeat(max - 1));
+    let written = block_on(graph.comment(subject.remark(parent, 1, &longest))).expect("it fits").comment;
+    assert_eq!(written.body.as_deref().map(str::len), Some(max));
+    assert_body_refused(subject, &written, &format!("x{}", "\r".repeat(max)));
+}
+
+fn a_repetition_with_other_line_ends_is_the_same_comment<S: Store>(subject: &Subject<S>) {
+    let (graph, parent) = (&subject.graph, subject.post_thread(50));
+    let wish = |body| NewComment { idempotency_key: key("k"), ..subject.remark(parent, 1, body) };
+    let first = block_on(graph.comment(wish("one\r\ntwo\r"))).unwrap();
+    assert!(first.is_new);
+    for body in ["one\r\ntwo\r", "one\ntwo\n", "one\rtwo\r\n"] {
+        let again = block_on(graph.comment(wish(body))).unwrap();
+        assert_eq!((again.is_new, &again.comment), (false, &first.comment), "{body:?}");
+    }
+    assert_code(block_on(graph.comment(wish("one\n\ntwo\n"))), ErrorCode::IdempotencyConflict);
 }
 
 fn keys_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {
@@ -264,20 +317,25 @@ fn moderators_remove_and_purge<S: Store>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     let read = |viewer, fresh: &str| block_on(graph.read_comment(comment.id, viewer, Some(fresh))).unwrap();
-    let (token, changed) = block_on(graph.remove_comment(comment.id, "rude".into())).unwrap();
+    let by = Some(Moderator::User(subject.id(2)));
+    let (token, changed) = block_on(graph.remove_comment(comment.id, "rude".into(), by.clone())).unwrap();
     assert!(changed);
     let removed = read(MODERATOR, &token);
     assert_eq!((removed.status, removed.reason.as_deref()), (CommentStatus::Removed, Some("rude")));
-    assert_eq!(block_on(graph.remove_comment(comment.id, "again".into())).unwrap(), (token.clone(), false));
+    assert_eq!((removed.removed_by, read(ANYBODY, &token).removed_by), (by, None));
+    assert_eq!(
+        block_on(graph.remove_comment(comment.id, "again".into(), None)).unwrap(),
+        (token.clone(), false)
+    );
     assert_eq!(block_on(graph.delete_comment(None, comment.id)).unwrap(), (token, false));
-    let (token, changed) = block_on(graph.purge_comment(comment.id)).unwrap();
+    let (token, changed) = block_on(graph.purge_comment(comment.id, None)).unwrap();
     assert!(changed);
     let purged = read(MODERATOR, &token);
     assert_eq!((purged.status, purged.body), (CommentStatus::Purged, None));
-    assert_eq!(block_on(graph.purge_comment(comment.id)).unwrap(), (token, false));
+    assert_eq!(block_on(graph.purge_comment(comment.id, None)).unwrap(), (token, false));
     assert!(block_on(graph.store().erase_purged()).unwrap() <= 1);
-    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into())), ErrorCode::NotFound);
-    assert_code(block_on(graph.purge_comment(NOBODY)), ErrorCode::NotFound);
+    assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), None)), ErrorCode::NotFound);
+    assert_code(block_on(graph.purge_comment(NOBODY, None)), ErrorCode::NotFound);
     let (token, changed) = block_on(graph.lock_thread(parent, true)).unwrap();
     assert!(changed);
     let state = block_on(graph.thread_state(parent, Some(&token))).unwrap();
@@ -315,8 +373,11 @@ fn withdrawn_texts_are_for_moderators<S: Store>(subject: &Subject<S>) {
         for viewer in [ANYBODY, author, user(subject, 2), MODERATOR] {
             assert_eq!(shown(subject, &comment, viewer), vec![comment.clone(); 4], "{viewer:?}");
         }
-        let whole = subject.bury(comment.id, withdrawal.clone());
-        let without = Comment { body: None, reason: None, ..whole.clone() };
+        let by = (withdrawal != Withdrawal::Delete).then(|| Moderator::Service("key".into()));
+        assert!(subject.withdraw_by(comment.id, withdrawal.clone(), by.clone()).changed);
+        let whole = subject.comment(comment.id);
+        assert_eq!(whole.removed_by, by);
+        let without = Comment { body: None, reason: None, removed_by: None, ..whole.clone() };
         for viewer in [ANYBODY, author, user(subject, 2)] {
             let found = shown(subject, &comment, viewer);
             assert_eq!(found, vec![without.clone(); 4], "{viewer:?} after {withdrawal:?}");
@@ -378,7 +439,7 @@ fn the_thread_of_a_deleted_post_is_gone<S: Store>(subject: &Subject<S>) {
     let own = block_on(graph.comments_by(subject.id(1), page(5, None), (ANYBODY, None))).unwrap();
     assert_eq!(own.items, std::slice::from_ref(&comment));
     assert_eq!(List::Tree(item).read(graph, page(5, None), None).unwrap().0.len(), 1);
-    assert!(block_on(graph.remove_comment(comment.id, "rude".into())).unwrap().1);
+    assert!(block_on(graph.remove_comment(comment.id, "rude".into(), None)).unwrap().1);
 }
 
 fn pages_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use kinfolk_core::feed::Removed;
 use kinfolk_core::graph::ChangeBody;
 use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, NewComment, Parent, ParentKind,
-    ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
 use kinfolk_core::{Result, Store};
 
@@ -99,7 +99,16 @@ impl<S: Store> Subject<S> {
     }
 
     pub(super) fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> Removed {
-        let removed = block_on(self.store().withdraw_comment(id, withdrawal)).expect("it is withdrawn");
+        self.withdraw_by(id, withdrawal, None)
+    }
+
+    pub(super) fn withdraw_by(
+        &self,
+        id: CommentId,
+        withdrawal: Withdrawal,
+        by: Option<Moderator>,
+    ) -> Removed {
+        let removed = block_on(self.store().withdraw_comment(id, withdrawal, by)).expect("it is withdrawn");
         block_on(self.store().visible(removed.position)).expect("the position of a withdrawal is visible");
         removed
     }

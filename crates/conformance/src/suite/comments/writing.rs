@@ -55,6 +55,7 @@ fn a_comment_is_kept_as_it_was_given<S: Store>(subject: &Subject<S>) {
                 status: CommentStatus::Active,
                 body: Some(body.into()),
                 reason: None,
+                removed_by: None,
                 reply_count: 0,
             };
             assert_eq!(comment, expected);

@@ -3,11 +3,12 @@
 use anyhow::{Result, anyhow};
 use kinfolk_core::thread::{
     Comment, CommentId, CommentNode, CommentPage, CommentStatus, CommentTree, CommentVersion, HistoryPage,
-    Parent, ParentKind,
+    Moderator, Parent, ParentKind,
 };
 use serde::{Deserialize, Deserializer};
 
 use super::super::answers::{AnsweredId, AnsweredTime, Page};
+use crate::arguments::parse_id;
 
 /// The id of a comment in an answer.
 #[derive(Clone, Copy)]
@@ -31,6 +32,15 @@ pub fn parent(
     fields.into_iter().find_map(|(kind, id)| Some(Parent { kind, id: id?.0 }))
 }
 
+/// Who removed or purged a comment, as answers and exports say it.
+pub fn moderator(text: &str) -> Option<Moderator> {
+    match text.split_once(':')? {
+        ("user", id) => parse_id(id).ok().map(Moderator::User),
+        ("key", name) => Some(Moderator::Service(name.into())),
+        _ => None,
+    }
+}
+
 #[derive(Deserialize)]
 pub struct CommentItem {
     id: AnsweredComment,
@@ -47,6 +57,7 @@ pub struct CommentItem {
     reply_to: Option<AnsweredComment>,
     reply_count: u64,
     reason: Option<String>,
+    removed_by: Option<String>,
 }
 
 impl CommentItem {
@@ -66,6 +77,7 @@ impl CommentItem {
             status: CommentStatus::from_name(&status).ok_or_else(unknown)?,
             body: body.map(Into::into),
             reason: self.reason.map(Into::into),
+            removed_by: self.removed_by.as_deref().and_then(moderator),
             reply_count: self.reply_count,
         })
     }

@@ -7,11 +7,12 @@ use kinfolk_core::thread::{Comment, CommentId, CommentStatus, Parent, ParentKind
 use kinfolk_core::{IdKind, Timestamp};
 use kinfolk_embedded::Progress;
 
+use super::answers::moderator;
 use crate::arguments::parse_id;
 use crate::output::{COMMENTS_HEADER, Comments};
 
 /// How many columns there are.
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 13;
 /// Longer than any line of a server's.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
@@ -108,10 +109,12 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
         status,
         body,
         reason,
+        removed_by,
     ] = fields;
     let given = |text: String| Some(text).filter(|text| !text.is_empty());
     let reply_to = given(reply_to).map(|text| CommentId::parse(&text).ok());
     let edited_at = given(edited_at).map(|text| Timestamp::parse(&text));
+    let removed_by = given(removed_by).map(|text| moderator(&text));
     Some(Comment {
         id: CommentId::parse(&id).ok()?,
         parent: Parent { kind: ParentKind::from_name(&parent_kind)?, id: parse_id(&parent).ok()? },
@@ -125,6 +128,7 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
         status: CommentStatus::from_name(&status)?,
         body: given(body).map(Into::into),
         reason: given(reason).map(Into::into),
+        removed_by: removed_by.map_or(Some(None), |by| by.map(Some))?,
         reply_count: 0,
     })
 }
@@ -132,6 +136,7 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::Id;
+    use kinfolk_core::thread::Moderator;
     use kinfolk_server::FileFormat;
 
     use super::*;
@@ -150,6 +155,11 @@ mod tests {
             status,
             body: body.map(Into::into),
             reason: (status == CommentStatus::Removed).then(|| "spam, \"again\"".into()),
+            removed_by: match status {
+                CommentStatus::Removed => Some(Moderator::User(Id::Integer(8))),
+                CommentStatus::Purged => Some(Moderator::Service("feed-service".into())),
+                CommentStatus::Active | CommentStatus::Deleted => None,
+            },
             reply_count: 0,
         };
         vec![
@@ -179,15 +189,36 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         insta::assert_snapshot!(String::from_utf8(lines(&comments())).unwrap(), @r#"
-        id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason
-        00000000-0000-0000-0000-000000000001,post,70,1,,0,1970-01-01T00:00:00.005Z,1,,active,plain,
+        id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by
+        00000000-0000-0000-0000-000000000001,post,70,1,,0,1970-01-01T00:00:00.005Z,1,,active,plain,,
         00000000-0000-0000-0000-000000000002,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,active,"a ""b""
-        and, """"é""",
-        00000000-0000-0000-0000-000000000003,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,removed,"""","spam, ""again"""
-        00000000-0000-0000-0000-000000000004,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,purged,,
+        and, """"é""",,
+        00000000-0000-0000-0000-000000000003,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,removed,"""","spam, ""again""",user:8
+        00000000-0000-0000-0000-000000000004,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,purged,,,key:feed-service
         "#);
         assert_eq!(read(&lines(&comments())).unwrap(), comments());
         assert_eq!(read(&lines(&[])).unwrap(), []);
+    }
+
+    #[test]
+    fn odd_texts_survive() {
+        let odd = [
+            "a\nb\n",
+            "\u{7f}",
+            "x\u{85}y\u{9b}31m",
+            "\u{feff}x",
+            "a\u{2028}b\u{2029}",
+            " , ",
+            "\u{1680}x\u{202e}",
+        ];
+        let mut all = comments();
+        all.truncate(1);
+        let comment = |(number, text): (u128, &&str)| {
+            let (body, reason) = (Some((*text).into()), Some((*text).into()));
+            Comment { id: CommentId(number), body, reason, status: CommentStatus::Removed, ..all[0].clone() }
+        };
+        let odd: Vec<Comment> = (1..).zip(&odd).map(comment).collect();
+        assert_eq!(read(&lines(&odd)).unwrap(), odd);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use anyhow::Result;
 use kinfolk_core::Id;
 use kinfolk_core::graph::{EdgeStore, PageRequest};
 use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, Parent, ThreadOrder,
-    TreeShape, Viewer, Withdrawal, WrittenComment,
+    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, Moderator, NewComment, Parent,
+    ThreadOrder, TreeShape, Viewer, Withdrawal, WrittenComment,
 };
 
 use super::super::{OpenGraph, WriteDone};
@@ -29,15 +29,16 @@ impl Threads for OpenGraph {
 
     fn withdraw_comment(
         &self,
-        author: Option<Id>,
+        actor: Option<Id>,
         id: CommentId,
         withdrawal: Withdrawal,
     ) -> Result<WriteDone> {
+        let by = actor.map(Moderator::User);
         let (token, changed) = self.run(async {
             match withdrawal {
-                Withdrawal::Delete => self.graph().delete_comment(author, id).await,
-                Withdrawal::Remove(reason) => self.graph().remove_comment(id, reason).await,
-                Withdrawal::Purge => self.graph().purge_comment(id).await,
+                Withdrawal::Delete => self.graph().delete_comment(actor, id).await,
+                Withdrawal::Remove(reason) => self.graph().remove_comment(id, reason, by).await,
+                Withdrawal::Purge => self.graph().purge_comment(id, by).await,
             }
         })?;
         Ok(WriteDone { changed, token })

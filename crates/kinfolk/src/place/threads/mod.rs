@@ -15,7 +15,7 @@ use kinfolk_core::thread::{
     Withdrawal, WrittenComment,
 };
 
-pub use answers::{AnsweredComment, parent};
+pub use answers::{AnsweredComment, moderator, parent};
 
 use super::WriteDone;
 use crate::progress::Reporter;
@@ -28,13 +28,10 @@ pub trait Threads {
     /// Edits a comment of an author's, durably.
     fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<WrittenComment>;
 
-    /// Takes a comment back, durably: as its author, or as a moderator where nobody is named.
-    fn withdraw_comment(
-        &self,
-        author: Option<Id>,
-        id: CommentId,
-        withdrawal: Withdrawal,
-    ) -> Result<WriteDone>;
+    /// Takes a comment back, durably: a deletion as its author, who must be named; anything else as a moderator, who is
+    /// recorded if it is named.
+    fn withdraw_comment(&self, actor: Option<Id>, id: CommentId, withdrawal: Withdrawal)
+    -> Result<WriteDone>;
 
     /// Locks or unlocks the thread of a post, durably.
     fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone>;

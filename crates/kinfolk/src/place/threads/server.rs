@@ -73,7 +73,7 @@ impl Threads for Server {
 
     fn withdraw_comment(
         &self,
-        author: Option<Id>,
+        actor: Option<Id>,
         id: CommentId,
         withdrawal: Withdrawal,
     ) -> Result<WriteDone> {
@@ -86,7 +86,7 @@ impl Threads for Server {
         let mut text = text.as_deref();
         let body = text.as_mut().map(|text| ("application/json", text as &mut dyn Read));
         let call = Call::new(method, format!("/v1/comments/{id}{action}"));
-        let actor = author.map(|author| author.to_string());
+        let actor = actor.map(|actor| actor.to_string());
         written(&self.client.send(Call { actor, body, ..call })?)
     }
 

@@ -11,6 +11,7 @@
 //! | [`feeds`] | SIGKILL of a server in the middle of fan-out | `KINFOLK_CRASH_CYCLES` | 6 | 300 |
 //! | [`kill_server`] | SIGKILL of a server that takes all kinds of data | `KINFOLK_CRASH_CYCLES` | 10 | 300 |
 //! | [`purge`] | SIGKILL of a server that erases purged texts | `KINFOLK_CRASH_CYCLES` | 6 | 150 |
+//! | [`restore`] | SIGKILL of a restore, at random moments and before its calls | `KINFOLK_CRASH_CYCLES`, `KINFOLK_FAULT_SITES` | 10, 20 | 300, 600 |
 //! | [`power`] | un-synced data lost, torn, reordered | `KINFOLK_POWER_STATES` | 60 | 2,000 |
 //! | [`damage`] | bit flips, cut and missing files | `KINFOLK_FLIPS` | 80 | 2,000 |
 //! | [`failing`] | sync errors, full disk | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
@@ -32,6 +33,7 @@ mod power;
 mod program;
 mod purge;
 pub mod random;
+mod restore;
 mod session;
 mod tracer;
 mod workload;

@@ -89,7 +89,7 @@ fn the_answers_are_the_same() {
         "remove-comment $3 Off_topic --json",
         "remove-comment $3 _",
         "comment 2 70 A_reply --reply-to $1 --key k --json",
-        "purge-comment $4",
+        "purge-comment $4 --moderator 8",
         "purge-comment $4 --json",
         "comment-history $4",
         "comment-history $3 --json",
@@ -196,7 +196,7 @@ fn whoever_is_no_moderator_sees_tombstones_and_may_not_moderate() {
     assert_eq!(run(&format!("remove-comment {id} advertising"), "moderator").status, 0);
     let seen = |who: &str| stable(&run("comments 70", who).stdout);
     assert_eq!(seen("writer"), "TIME  ID1  1  [removed]\n");
-    assert_eq!(seen("moderator"), "TIME  ID1  1  [removed: advertising] spam\n");
+    assert_eq!(seen("moderator"), "TIME  ID1  1  [removed by key:moderator: advertising] spam\n");
     assert_eq!(run("compact", "moderator").status, 0);
     // More than a few comments a minute are refused, with authentication on.
     let statuses: Vec<i32> = (0..40)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::running::Running;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, entries};
 
 #[test]
 fn the_effective_configuration_says_where_each_value_came_from() {
@@ -57,6 +57,7 @@ fn mistakes_are_told_by_line() {
     fs::remove_file(sandbox.path("kinfolk.toml")).unwrap();
     assert!(sandbox.fails("serve --config missing.toml", 1).contains("could not read missing.toml"));
     assert!(sandbox.fails("serve --http nowhere", 2).contains("expected an address"));
+    assert!(sandbox.fails("serve --resp-unfinished-timeout 0", 2).contains("more than 0 s"));
     assert!(sandbox.fails("serve --role relay", 1).contains("not available"));
     assert!(sandbox.fails("serve --log-level shouting=loud", 2).contains("logging.level"));
 }
@@ -81,5 +82,55 @@ fn logs_can_be_json() {
     let server = Running::start(&sandbox, "--log-format json");
     let first: serde_json::Value = serde_json::from_str(&server.before[0]).unwrap();
     assert_eq!(first["message"], "loading");
+    assert_eq!(server.end("TERM").0, 0);
+}
+
+#[test]
+fn origins_of_web_pages_are_checked_before_anything_is_done() {
+    let sandbox = Sandbox::new();
+    for origin in ["*", "null", "example.org", "https://example.org/", "https://example.org/a", "https://a,*"]
+    {
+        let message = sandbox.fails(&format!("serve --http-origins {origin}"), 2);
+        assert!(message.contains("is not an origin"), "{message}");
+        assert!(message.contains("https://example.org or http://localhost:3000"), "{message}");
+    }
+    sandbox.write("kinfolk.toml", "[http]\norigins = [\"https://example.org\", \"*\"]\n");
+    let message = sandbox.fails("serve", 2);
+    assert!(message.contains("kinfolk.toml:2: http.origins is invalid: \"*\" is not an origin"), "{message}");
+    fs::remove_file(sandbox.path("kinfolk.toml")).unwrap();
+    assert!(entries(&sandbox.path("")).is_empty());
+
+    let server = Running::start(&sandbox, "--http-origins https://Example.org:443,http://localhost:3000");
+    let origin = |origin| server.ask("GET", "/metrics", None, &[("Origin", origin)], None).status;
+    assert_eq!(
+        ["https://example.org", "http://localhost:3000", "https://evil.example"].map(origin),
+        [200, 200, 403]
+    );
+    assert_eq!(server.end("TERM").0, 0);
+}
+
+#[test]
+fn a_shared_secret_has_a_setting_of_its_own() {
+    let sandbox = Sandbox::new();
+    sandbox.write("secret", "0123456789abcdef0123456789abcdef");
+    sandbox.write("keys.json", "\u{feff}{\"keys\":[]}");
+    let tokens = "--auth-audience kinfolk --auth-algorithms HS256";
+    for (flags, part) in [
+        ("--auth-token-keys secret", "name a file with it in auth.token_secret"),
+        ("--auth-token-secret keys.json", "a public key belongs in auth.token_keys"),
+        ("--auth-token-secret missing", "missing: can't be read"),
+    ] {
+        let message = sandbox.fails(&format!("serve {tokens} {flags}"), 1);
+        assert!(message.contains(part), "{message}");
+    }
+    let server = Running::start(&sandbox, &format!("{tokens} --auth-token-secret secret"));
+    assert!(!server.ready.contains("authentication is off"), "{}", server.ready);
+    assert_eq!(server.get("/v1/users/1/counts").status, 401);
+    // A file that can't be a secret is logged, and the former secret stays in force.
+    sandbox.write("secret", "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQC7 somebody");
+    let line = server.line_with("a changed file can't be used");
+    assert!(line.contains("looks like an SSH key"), "{line}");
+    server.signal("HUP");
+    assert!(server.line_with("the old ones stay").contains("looks like an SSH key"));
     assert_eq!(server.end("TERM").0, 0);
 }

@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -140,6 +141,131 @@ fn clients_that_never_read_cost_little_and_hold_nobody_up() {
         .collect();
     assert_bounded(&server, before, DEAF, 2 << 20);
     assert_eq!(server.redis("SADD following:2 3"), ":1");
+    drop(deaf);
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
+/// A token of user 7 until the year 2100, signed with the key of the server's tests.
+const TOKEN: &str = "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI3IiwiYXVkIjoia2luZm9sayIsImV4cCI6NDEwMjQ0NDgwMH0.\
+                     VJGjpD89DxrLkglNvfHy7NLb2GROT2lGHSp2S-RWH5xSA-K-z5QbFFvsfxxwie11XjTITpnS97XfIVbJVegtCg";
+
+#[test]
+fn one_user_with_many_connections_holds_little_and_hurts_nobody() {
+    const CONNECTIONS: usize = 100;
+    const PART: usize = 1_000_000;
+    let sandbox = Sandbox::new();
+    let key = sandbox.ok("keys add other --scopes read,write --file keys.toml").trim().to_owned();
+    let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("../server/tests/fixtures/test-only-ed-public.pem");
+    let access =
+        format!("--auth-keys keys.toml --auth-token-keys {} --auth-audience kinfolk", keys.display());
+    let server = Running::start(&sandbox, &access);
+    let login = |credential: &str| {
+        let mut stream = connect(&server.resp);
+        assert_eq!(ask(&mut stream, &format!("AUTH {credential}")), "+OK");
+        stream
+    };
+    let mut other = login(&key);
+    assert_eq!(ask(&mut other, "SADD following:1 2"), ":1");
+    let before = server.memory_bytes();
+    // Each has a transaction of megabytes, then a command of megabytes of which the end never comes.
+    let mut part = format!("*2\r\n$4\r\nECHO\r\n${PART}\r\n").into_bytes();
+    part.resize(part.len() + PART, b'x');
+    part.extend(b"\r\n");
+    let bulk = part[b"*2\r\n$4\r\nECHO\r\n".len()..].repeat(3);
+    let unfinished = [b"*5\r\n$4\r\nECHO\r\n", bulk.as_slice(), b"$1000000\r\n", &bulk[..PART / 2]].concat();
+    let held: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut stream = login(TOKEN);
+            assert_eq!(ask(&mut stream, "MULTI"), "+OK");
+            // Once there is too much of it, connections are ended: then writing fails.
+            for bytes in [&part, &part, &part, &unfinished] {
+                let _ = stream.write_all(bytes);
+            }
+            assert_eq!(ask(&mut other, "SISMEMBER following:1 2"), ":1");
+            stream
+        })
+        .collect();
+    // Of 8 MB each, as many are kept as the user may hold.
+    assert_bounded(&server, before, CONNECTIONS, 1 << 20);
+    drop(held);
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
+/// How many requests of REST were served, once that stays as it is.
+fn served(server: &Running) -> usize {
+    const NAME: &str = "kinfolk_request_duration_seconds_count{protocol=\"rest\",operation=\"other\"} ";
+    let count = || -> usize {
+        let text = server.get("/metrics").body;
+        text.lines().find_map(|line| line.strip_prefix(NAME)).unwrap_or("0").parse().unwrap()
+    };
+    let (mut last, mut quiet) = (count(), 0);
+    while quiet < 50 {
+        let now = count();
+        // Each look is a request, too.
+        quiet = if now == last + 1 { quiet + 1 } else { 0 };
+        last = now;
+    }
+    last
+}
+
+#[test]
+fn responses_that_nobody_reads_cost_little() {
+    const CLIENTS: usize = 200;
+    const REQUESTS: usize = 10_000;
+    let sandbox = Sandbox::new();
+    let server = Running::start(&sandbox, "");
+    let address = server.http.trim_start_matches("http://").to_owned();
+    assert_eq!(server.get("/openapi.json").status, 200);
+    let before = (server.memory_bytes(), served(&server));
+    let ask = |count: usize| {
+        let mut stream = connect(&address);
+        let request = "GET /openapi.json HTTP/1.1\r\nhost: localhost\r\naccept-encoding: gzip\r\n\r\n";
+        fill(&mut stream, request.repeat(count).as_bytes(), request.len() * count);
+        stream
+    };
+    let one = ask(REQUESTS);
+    let looks = served(&server) - before.1;
+    assert!(looks < REQUESTS / 2, "{looks} of {REQUESTS} requests were served");
+    assert_bounded(&server, before.0, 1, 16 << 20);
+    let many: Vec<TcpStream> = (0..CLIENTS).map(|_| ask(REQUESTS / CLIENTS)).collect();
+    served(&server);
+    assert_bounded(&server, before.0, CLIENTS, 256 << 10);
+    assert_eq!(server.redis("SADD following:2 3"), ":1");
+    drop((one, many));
+    let (status, said) = server.end("TERM");
+    assert_eq!(status, 0, "{said:?}");
+}
+
+#[test]
+fn exports_that_nobody_reads_cost_little_and_are_few() {
+    const CLIENTS: usize = 50;
+    const JOBS: usize = 4;
+    let sandbox = Sandbox::new();
+    let edges: String = (0..1_000_000_u64)
+        .map(|at| format!("{},{}\n", 1_000_000_000_000_000 + at / 50, 2_000_000_000_000_000 + at))
+        .collect();
+    sandbox.write("edges.csv", &edges);
+    assert_eq!(sandbox.run("import edges.csv --data kinfolk-data").status, 0);
+    let server = Running::start(&sandbox, "");
+    let address = server.http.trim_start_matches("http://").to_owned();
+    assert_eq!(server.get("/v1/admin/export?content=comments").status, 200);
+    let before = server.memory_bytes();
+    let mut taken = 0;
+    let deaf: Vec<TcpStream> = (0..CLIENTS)
+        .map(|_| {
+            let mut stream = connect(&address);
+            stream.write_all(b"GET /v1/admin/export HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+            let mut status = [0; 12];
+            stream.read_exact(&mut status).unwrap();
+            taken += usize::from(status.ends_with(b"200"));
+            stream
+        })
+        .collect();
+    assert_eq!(taken, JOBS);
+    served(&server);
+    assert_bounded(&server, before, JOBS, 4 << 20);
     drop(deaf);
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0, "{said:?}");

@@ -1,9 +1,11 @@
 //! API keys: made, listed and revoked by the command line, seen by a running server.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use super::running::Running;
-use crate::support::Sandbox;
+use crate::support::{Sandbox, entries};
 
 #[test]
 fn a_key_is_shown_once_and_lets_its_holder_in() {
@@ -43,4 +45,52 @@ fn a_key_is_shown_once_and_lets_its_holder_in() {
     assert!(!said.iter().any(|line| line.contains(admin.rsplit('_').next().unwrap())), "no secrets in logs");
     assert!(sandbox.fails("keys revoke nobody --file keys.toml", 1).contains("no key"));
     assert!(sandbox.fails("keys list", 2).contains("--file"));
+}
+
+#[test]
+fn keys_that_are_added_and_revoked_at_the_same_moment_are_all_there() {
+    let sandbox = Sandbox::new();
+    let old: Vec<String> =
+        (0..8).map(|_| sandbox.ok("keys add old --scopes read --file keys.toml")).collect();
+    let adds = (0..16).map(|number| format!("keys add new-{number} --scopes read --file keys.toml"));
+    let ids = old.iter().map(|key| key.split('_').nth(1).unwrap());
+    let revocations = ids.map(|id| format!("keys revoke {id} --file keys.toml"));
+    let lines: Vec<String> = adds.chain(revocations).collect();
+    let running: Vec<_> = lines.iter().map(|line| (line, sandbox.spawn(line))).collect();
+    for (line, child) in running {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    }
+    let mut listed: Vec<String> = sandbox.json("keys list --file keys.toml")["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["name"].as_str().unwrap().to_owned())
+        .collect();
+    listed.sort();
+    let mut expected: Vec<String> = (0..16).map(|number| format!("new-{number}")).collect();
+    expected.sort();
+    assert_eq!(listed, expected);
+    assert_eq!(entries(&sandbox.path("")), ["keys.toml"]);
+}
+
+#[test]
+fn files_with_keys_are_for_their_owner_whatever_the_umask() {
+    let sandbox = Sandbox::new();
+    let mode = |name: &str| fs::metadata(sandbox.path(name)).unwrap().permissions().mode() & 0o777;
+    for line in [
+        "follow 1 2",
+        "backup graph.backup",
+        "restore graph.backup --data restored",
+        "keys add x --scopes read --file keys.toml",
+    ] {
+        let command = sandbox.command(line.split(' '));
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(command.get_program()).args(command.get_args());
+        shell.current_dir(sandbox.path("")).env("KINFOLK_DATA", "./kinfolk-data").stdout(Stdio::null());
+        assert!(shell.status().unwrap().success(), "{line}");
+    }
+    // A restored graph gets keys when it is first opened, at the latest.
+    sandbox.ok("check 1 2 --data restored");
+    assert_eq!(["kinfolk-data/keys", "restored/keys", "keys.toml"].map(mode), [0o600; 3]);
 }

@@ -20,6 +20,11 @@ fn both_protocols_answer_and_the_data_is_there_after_a_restart() {
     assert_eq!(server.redis("SADD following:3 1"), ":1");
     assert_eq!(server.get("/v1/users/3/following/1").json()["following"], true);
     let metrics = server.get("/metrics").body;
+    // Two writes, one list entry, and no bulk of checks.
+    for (layer, count) in [("writer_queue", 2), ("log_sync", 2), ("rows", 1), ("index", 0)] {
+        let line = format!("kinfolk_layer_duration_seconds_count{{layer=\"{layer}\"}} {count}\n");
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
     assert!(metrics.contains("kinfolk_edges 2"), "{metrics}");
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0, "{said:?}");

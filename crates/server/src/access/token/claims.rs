@@ -16,6 +16,7 @@ const SCOPE_PREFIX: &str = "kinfolk:";
 pub(super) struct Claims {
     exp: Option<Value>,
     nbf: Option<Value>,
+    iss: Option<Value>,
     sub: Option<Value>,
     scope: Option<Value>,
     scopes: Option<Value>,
@@ -37,6 +38,15 @@ impl Claims {
             }
         }
         Ok(expires_at)
+    }
+
+    /// Refuses a token that names its issuer by anything but one text (RFC 7519, 4.1.1). The library takes a list of
+    /// names too, and nobody could say which of them has signed.
+    pub fn require_one_issuer(&self) -> Result<()> {
+        if self.iss.as_ref().is_none_or(Value::is_string) {
+            return Ok(());
+        }
+        Err(refusal("the issuer of the token (iss) is not a text"))
     }
 
     /// The user. Only the usual way to write an id is accepted: to an identity provider `7` and `007` may be two users.

@@ -1,4 +1,5 @@
-//! The keys that tokens may be signed with, from a file: a JWK set, public keys in PEM, or a shared secret.
+//! The keys that tokens may be signed with: public keys from a JWK set or PEM, and shared secrets. What a file of
+//! shared secrets may hold is in `secret`.
 
 use std::sync::Arc;
 
@@ -8,14 +9,14 @@ use kinfolk_core::Clock;
 
 use super::super::caller::Standing;
 use super::super::scope::Scopes;
-use super::TokenSettings;
+use super::{TokenSettings, secret};
 
-/// A shared secret must be as long as the shortest hash that it is used with (RFC 7518, 3.2).
-const SECRET_BYTES_MIN: usize = 32;
 /// RSA keys of less than 2,048 bits are refused (RFC 7518, 3.3). A modulus of that size takes so many bytes.
 const RSA_BYTES_MIN: usize = 256;
 
 const PEM_BEGIN: &str = "-----BEGIN ";
+/// Some editors put this in front of text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One key and what it may be used for.
 pub(super) struct TokenKey {
@@ -50,17 +51,43 @@ impl TokenKey {
 pub(super) struct TokenKeys(Vec<TokenKey>);
 
 impl TokenKeys {
-    /// Reads a file's content. The problem does not quote it.
-    pub fn parse(content: &[u8], allowed: &[Algorithm], clock: &Arc<dyn Clock>) -> Result<Self, String> {
-        let trimmed = content.trim_ascii();
-        let candidates = if trimmed.starts_with(b"{") {
-            from_jwk_set(trimmed)?
-        } else if memchr::memmem::find(trimmed, PEM_BEGIN.as_bytes()).is_some() {
-            // Wherever it begins: a public key must never be taken for a secret.
-            from_pem(trimmed)?
+    /// Reads a file of public keys. The problem does not quote it.
+    pub fn parse_public(
+        content: &[u8],
+        allowed: &[Algorithm],
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content).trim_ascii();
+        let candidates = if content.starts_with(b"{") {
+            from_jwk_set(content)?
+        } else if memchr::memmem::find(content, PEM_BEGIN.as_bytes()).is_some() {
+            from_pem(content)?
         } else {
-            vec![from_secret(trimmed)?]
+            return Err(
+                "neither a JWK set, {\"keys\": [...]}, nor public keys in PEM; a shared secret belongs in a \
+                        file of its own, named by auth.token_secret"
+                    .to_owned(),
+            );
         };
+        Self::admit(candidates, allowed, clock)
+    }
+
+    /// Reads a file of shared secrets. The problem does not quote it.
+    pub fn parse_secrets(
+        content: &[u8],
+        allowed: &[Algorithm],
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let secrets = secret::parse(content)?;
+        let candidates = secrets.iter().map(|secret| Candidate::new(None, DecodingKey::from_secret(secret)));
+        Self::admit(candidates, allowed, clock)
+    }
+
+    fn admit(
+        candidates: impl IntoIterator<Item = Candidate>,
+        allowed: &[Algorithm],
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, String> {
         let usable = candidates.into_iter().filter_map(|candidate| candidate.admit(allowed, clock)).collect();
         let keys = Self(usable);
         if keys.0.is_empty() {
@@ -137,14 +164,10 @@ impl Candidate {
     }
 
     fn check_size(self) -> Result<Self, &'static str> {
-        let (bytes, family) = (key_bytes(&self.key), self.key.family());
-        match family {
-            AlgorithmFamily::Rsa if bytes < RSA_BYTES_MIN => Err("an RSA key must have at least 2048 bits"),
-            AlgorithmFamily::Hmac if bytes < SECRET_BYTES_MIN => {
-                Err("a shared secret must have at least 32 bytes: make one with openssl rand -hex 32")
-            }
-            _ => Ok(self),
+        if self.key.family() == AlgorithmFamily::Rsa && key_bytes(&self.key) < RSA_BYTES_MIN {
+            return Err("an RSA key must have at least 2048 bits");
         }
+        Ok(self)
     }
 }
 
@@ -153,10 +176,6 @@ fn key_bytes(key: &DecodingKey) -> usize {
         DecodingKeyKind::SecretOrDer(bytes) => bytes.len(),
         DecodingKeyKind::RsaModulusExponent { n, .. } => n.len(),
     }
-}
-
-fn from_secret(secret: &[u8]) -> Result<Candidate, String> {
-    Ok(Candidate::new(None, DecodingKey::from_secret(secret)).check_size()?)
 }
 
 /// Keys of other uses and kinds are common in such sets, and are passed over.
@@ -169,7 +188,14 @@ fn from_jwk_set(content: &[u8]) -> Result<Vec<Candidate>, String> {
 
 fn from_jwk(jwk: &Jwk) -> Result<Option<Candidate>, String> {
     let common = &jwk.common;
+    let name = || common.key_id.as_deref().unwrap_or("without a kid").to_owned();
     let signs = matches!(common.public_key_use, None | Some(PublicKeyUse::Signature));
+    if signs && matches!(jwk.algorithm, AlgorithmParameters::OctetKey(_)) {
+        return Err(format!(
+            "the key {} is a shared secret, not a public key: name a file with it in auth.token_secret",
+            name()
+        ));
+    }
     let supported = match &jwk.algorithm {
         AlgorithmParameters::EllipticCurve(parameters) => match parameters.curve {
             EllipticCurve::P256 => vec![Algorithm::ES256],
@@ -180,7 +206,6 @@ fn from_jwk(jwk: &Jwk) -> Result<Option<Candidate>, String> {
             vec![Algorithm::EdDSA]
         }
         AlgorithmParameters::RSA(_) => AlgorithmFamily::Rsa.algorithms().to_vec(),
-        AlgorithmParameters::OctetKey(_) => AlgorithmFamily::Hmac.algorithms().to_vec(),
         _ => Vec::new(),
     };
     let named = |algorithm: &Algorithm| match common.key_algorithm {
@@ -191,7 +216,6 @@ fn from_jwk(jwk: &Jwk) -> Result<Option<Candidate>, String> {
     if !signs || algorithms.is_empty() {
         return Ok(None);
     }
-    let name = || common.key_id.as_deref().unwrap_or("without a kid").to_owned();
     let key = DecodingKey::from_jwk(jwk).map_err(|_| format!("the key {} is malformed", name()))?;
     let candidate = Candidate { kid: common.key_id.clone(), algorithms, key };
     candidate.check_size().map(Some).map_err(|problem| format!("the key {}: {problem}", name()))

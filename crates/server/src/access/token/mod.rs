@@ -2,7 +2,7 @@
 //!
 //! A token must name the user in `sub`, this service in `aud` and its end in `exp`; `nbf` is kept, and `iss` if
 //! issuers are configured. Its algorithm must be allowed, and each key serves only algorithms of its own family: a
-//! public key is never taken for a shared secret, and there is no `none`.
+//! public key is never taken for a shared secret, as each comes from a file of its own, and there is no `none`.
 //!
 //! A user may read and write. Names in `scope` or `scopes` that begin with `kinfolk:` narrow that: a token with
 //! `kinfolk:read` only reads. `kinfolk:moderate` is granted only where the settings allow it; `admin` never is.
@@ -11,6 +11,8 @@
 mod cache;
 mod claims;
 mod keys;
+mod secret;
+mod source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,14 +21,13 @@ use std::time::Duration;
 use cache::{TokenCache, Verified};
 use claims::Claims;
 use jsonwebtoken::errors::{Error as TokenError, ErrorKind};
-use jsonwebtoken::{Algorithm, Header, decode, decode_header};
-use keys::{TokenKey, TokenKeys};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, Header, decode, decode_header};
+use keys::TokenKey;
 use kinfolk_core::{Clock, Error, Id, IdKind, Result};
-use parking_lot::RwLock;
+use source::{KeySource, SourceKind};
 
 use super::caller::{Caller, Identity};
 use crate::limits::Budget;
-use crate::watched::WatchedFile;
 
 /// Longer tokens are refused unread: a token with many claims has one or two KiB.
 const TOKEN_LEN_MAX: usize = 8 << 10;
@@ -34,8 +35,10 @@ const TOKEN_LEN_MAX: usize = 8 << 10;
 /// How end users' tokens are checked.
 #[derive(Clone, Debug)]
 pub struct TokenSettings {
-    /// The issuer's keys: a JWK set, public keys in PEM, or a shared secret.
-    pub keys_file: PathBuf,
+    /// The issuer's public keys: a JWK set, or PEM.
+    pub keys_file: Option<PathBuf>,
+    /// The secret that is shared with the issuer. The algorithms of the HS family need it, and nothing else uses it.
+    pub secret_file: Option<PathBuf>,
     /// The algorithms that are allowed, by the names of RFC 7518.
     pub algorithms: Vec<String>,
     /// What this service is called in `aud`: one of these.
@@ -51,10 +54,11 @@ pub struct TokenSettings {
 }
 
 impl TokenSettings {
-    /// The usual settings for an issuer's keys and this service's name.
+    /// The usual settings for an issuer's public keys and this service's name.
     pub fn new(keys_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
         Self {
-            keys_file: keys_file.into(),
+            keys_file: Some(keys_file.into()),
+            secret_file: None,
             algorithms: ["RS256", "ES256", "EdDSA"].map(str::to_owned).to_vec(),
             audiences: vec![audience.into()],
             issuers: Vec::new(),
@@ -63,16 +67,24 @@ impl TokenSettings {
             cached: 10_000,
         }
     }
+
+    /// The usual settings for a secret that is shared with the issuer, and this service's name.
+    pub fn with_secret(secret_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
+        Self {
+            keys_file: None,
+            secret_file: Some(secret_file.into()),
+            algorithms: vec!["HS256".to_owned()],
+            ..Self::new("", audience)
+        }
+    }
 }
 
 /// The tokens that are valid now.
 pub(super) struct Tokens {
     settings: TokenSettings,
-    algorithms: Vec<Algorithm>,
     id_kind: IdKind,
-    file: WatchedFile,
     clock: Arc<dyn Clock>,
-    keys: RwLock<TokenKeys>,
+    sources: Vec<KeySource>,
     cache: TokenCache,
 }
 
@@ -86,21 +98,37 @@ impl Tokens {
         if settings.algorithms.is_empty() {
             return Err(invalid("tokens need an algorithm: allow at least one, such as RS256"));
         }
-        let tokens = Self {
-            algorithms: settings
-                .algorithms
-                .iter()
-                .map(|name| parse_algorithm(name))
-                .collect::<Result<_>>()?,
-            id_kind,
-            file: WatchedFile::new(&settings.keys_file),
-            clock,
-            keys: RwLock::default(),
-            cache: TokenCache::new(settings.cached),
-            settings: settings.clone(),
-        };
-        tokens.apply(&tokens.file.read()?)?;
-        Ok(tokens)
+        let algorithms: Vec<Algorithm> =
+            settings.algorithms.iter().map(|name| parse_algorithm(name)).collect::<Result<_>>()?;
+        let is_shared = |algorithm: &Algorithm| algorithm.family() == AlgorithmFamily::Hmac;
+        match (&settings.secret_file, algorithms.iter().find(|algorithm| is_shared(algorithm))) {
+            (None, Some(algorithm)) => {
+                return Err(invalid(&format!(
+                    "{algorithm:?} signs with a shared secret: name a file with it in auth.token_secret, or take \
+                     {algorithm:?} out of auth.algorithms; auth.token_keys is for public keys only"
+                )));
+            }
+            (Some(_), None) => {
+                return Err(invalid(
+                    "auth.token_secret is only used by HS256, HS384 and HS512: allow one of them in \
+                     auth.algorithms, or leave the secret out",
+                ));
+            }
+            _ => {}
+        }
+        let files = [
+            (SourceKind::PublicKeys, &settings.keys_file),
+            (SourceKind::SharedSecrets, &settings.secret_file),
+        ];
+        let files = files.into_iter().filter_map(|(kind, file)| Some((kind, file.as_ref()?)));
+        let sources: Vec<KeySource> = files
+            .map(|(kind, file)| KeySource::load(kind, file, &algorithms, &clock))
+            .collect::<Result<_>>()?;
+        if sources.is_empty() {
+            return Err(invalid("tokens need keys: configure public keys or a shared secret"));
+        }
+        let cache = TokenCache::new(settings.cached);
+        Ok(Self { settings: settings.clone(), id_kind, clock, sources, cache })
     }
 
     /// Whom a token belongs to. The budget is the user's, for the caller to find.
@@ -129,12 +157,13 @@ impl Tokens {
         if header.crit.is_some() {
             return Err(refusal("the token has critical extensions, which are not understood"));
         }
-        let keys = self.keys.read();
         let mut refused = refusal("the token is signed by a key or an algorithm that is not accepted here");
-        for key in keys.candidates(&header) {
-            match self.verify_with(token, &header, key) {
-                Ok(verified) => return Ok(verified),
-                Err(error) => refused = error,
+        for source in &self.sources {
+            for key in source.keys().candidates(&header) {
+                match self.verify_with(token, &header, key) {
+                    Ok(verified) => return Ok(verified),
+                    Err(error) => refused = error,
+                }
             }
         }
         Err(refused)
@@ -143,29 +172,25 @@ impl Tokens {
     fn verify_with(&self, token: &str, header: &Header, key: &TokenKey) -> Result<Verified> {
         let validation = key.validation(header.alg, &self.settings);
         let claims = decode::<Claims>(token, &key.key, &validation).map_err(|error| describe(&error))?.claims;
+        claims.require_one_issuer()?;
         let expires_at = claims.lifetime(self.clock.now(), self.settings.leeway)?;
         let user = claims.user(self.id_kind)?;
         let scopes = claims.scopes(self.settings.allow_moderate)?;
         Ok(Verified { user, scopes, expires_at, standing: Arc::clone(&key.standing) })
     }
 
-    /// Takes the file's present keys, whatever was seen before. A file that can't be used leaves all as it was.
+    /// Takes what the files have now, whatever was seen before. One that can't be used leaves its keys as they were,
+    /// and holds up no other.
     pub fn reload(&self) -> Result<()> {
-        self.apply(&self.file.read()?)
+        self.sources.iter().map(KeySource::reload).fold(Ok(()), Result::and)
     }
 
-    /// As [`Tokens::reload`], if the file has changed. Says whether it has.
-    pub fn reload_if_changed(&self) -> Result<bool> {
-        self.file.apply_if_changed(|content| self.apply(content))
-    }
-
-    fn apply(&self, content: &[u8]) -> Result<()> {
-        let mut keys = TokenKeys::parse(content, &self.algorithms, &self.clock)
-            .map_err(|problem| self.file.invalid(problem))?;
-        let mut present = self.keys.write();
-        keys.succeed(&present);
-        *present = keys;
-        Ok(())
+    /// As [`Tokens::reload`], for files that have changed; `report` gets what came of each, and says whether that is
+    /// something new. Returns whether anything is.
+    pub fn poll(&self, report: impl Fn(&'static str, Result<bool>) -> bool) -> bool {
+        let reload =
+            |changed, source: &KeySource| report(source.name(), source.reload_if_changed()) | changed;
+        self.sources.iter().fold(false, reload)
     }
 }
 

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::keys::TokenKeys;
 use super::*;
 use crate::access::{Access, AccessSettings, Scope, Scopes};
 use crate::limits::{LimitSettings, Rate};
@@ -35,13 +36,31 @@ impl Setting {
     }
 
     fn try_new(keys: &str, change: impl FnOnce(&mut AccessSettings)) -> Result<Self> {
+        Self::with_files(Some(keys.as_bytes()), None, change)
+    }
+
+    /// With a shared secret, and public keys if there are any.
+    fn shared(keys: Option<&str>, secret: &[u8], algorithms: &[&str]) -> Result<Self> {
+        Self::with_files(keys.map(str::as_bytes), Some(secret), allow(algorithms))
+    }
+
+    fn with_files(
+        keys: Option<&[u8]>,
+        secret: Option<&[u8]>,
+        change: impl FnOnce(&mut AccessSettings),
+    ) -> Result<Self> {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(keys_path(folder.path()), keys).unwrap();
+        let write = |path: PathBuf, content| {
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let keys_file = keys.map(|keys| write(keys_path(folder.path()), keys));
+        let secret_file = secret.map(|secret| write(secret_path(folder.path()), secret));
         let clock = Arc::new(SimulatedClock::default());
         let mut settings = AccessSettings {
             id_kind: IdKind::Integer,
             keys_file: None,
-            tokens: Some(TokenSettings::new(keys_path(folder.path()), "kinfolk")),
+            tokens: Some(TokenSettings { keys_file, secret_file, ..TokenSettings::new("", "kinfolk") }),
             limits: LimitSettings::default(),
         };
         change(&mut settings);
@@ -76,10 +95,19 @@ impl Setting {
         std::fs::write(keys_path(self.folder.path()), keys).unwrap();
         self.access.poll();
     }
+
+    fn replace_secret(&self, secret: &[u8]) {
+        std::fs::write(secret_path(self.folder.path()), secret).unwrap();
+        self.access.poll();
+    }
 }
 
 fn keys_path(folder: &Path) -> PathBuf {
     folder.join("token-keys")
+}
+
+fn secret_path(folder: &Path) -> PathBuf {
+    folder.join("token-secret")
 }
 
 fn tokens(settings: &mut AccessSettings) -> &mut TokenSettings {
@@ -120,10 +148,10 @@ fn with(mut claims: Value, changes: Value) -> Value {
 fn jwk_set(keys: &[(&str, &[u8], Algorithm)]) -> String {
     let jwk = |(kid, pem, algorithm): &(&str, &[u8], Algorithm)| {
         let key = match algorithm.family() {
-            jsonwebtoken::AlgorithmFamily::Rsa => EncodingKey::from_rsa_pem(pem),
-            jsonwebtoken::AlgorithmFamily::Ec => EncodingKey::from_ec_pem(pem),
-            jsonwebtoken::AlgorithmFamily::Ed => EncodingKey::from_ed_pem(pem),
-            jsonwebtoken::AlgorithmFamily::Hmac => Ok(EncodingKey::from_secret(pem)),
+            AlgorithmFamily::Rsa => EncodingKey::from_rsa_pem(pem),
+            AlgorithmFamily::Ec => EncodingKey::from_ec_pem(pem),
+            AlgorithmFamily::Ed => EncodingKey::from_ed_pem(pem),
+            AlgorithmFamily::Hmac => Ok(EncodingKey::from_secret(pem)),
         };
         let mut jwk = jsonwebtoken::jwk::Jwk::from_encoding_key(&key.unwrap(), *algorithm).unwrap();
         jwk.common.key_id = Some((*kid).to_owned());
@@ -152,8 +180,11 @@ fn every_kind_of_key_works() {
     setting.accepted(&sign_with(&Header::new(Algorithm::ES256), &setting.claims(), &ec));
     let ed = EncodingKey::from_ed_pem(ED).unwrap();
     setting.accepted(&sign_with(&Header::new(Algorithm::EdDSA), &setting.claims(), &ed));
-    let shared = Setting::new(&format!("{SECRET}\n"), allow(&["HS256"]));
+    let shared = Setting::shared(None, format!("{SECRET}\n").as_bytes(), &["HS256"]).unwrap();
     shared.accepted(&hmac(&shared.claims(), SECRET.as_bytes()));
+    let both = Setting::shared(Some(RSA_PUBLIC), SECRET.as_bytes(), &["RS256", "HS256"]).unwrap();
+    both.accepted(&rsa(&both.claims()));
+    both.accepted(&hmac(&both.claims(), SECRET.as_bytes()));
 }
 
 #[test]
@@ -175,6 +206,11 @@ fn claims_must_fit() {
         (json!({ "aud": 7 }), "(aud)"),
         (json!({ "iss": null }), "(iss)"),
         (json!({ "iss": "them" }), "another issuer"),
+        (json!({ "iss": ["us"] }), "(iss)"),
+        (json!({ "iss": ["us", "them"] }), "(iss)"),
+        (json!({ "iss": [] }), "another issuer"),
+        (json!({ "iss": 7 }), "(iss)"),
+        (json!({ "iss": { "us": "us" } }), "(iss)"),
         (json!({ "sub": null }), "(sub)"),
         (json!({ "sub": 7 }), "(sub)"),
         (json!({ "sub": "" }), "(sub)"),
@@ -195,6 +231,11 @@ fn claims_must_fit() {
     ] {
         setting.accepted(&rsa(&with(good.clone(), changes)));
     }
+    let anybody = Setting::new(RSA_PUBLIC, |_| ());
+    for issuer in [json!(["us"]), json!(7), json!(true)] {
+        anybody.refused(&rsa(&with(anybody.claims(), json!({ "iss": issuer }))), "(iss)");
+    }
+    anybody.accepted(&rsa(&with(anybody.claims(), json!({ "iss": "them" }))));
 }
 
 #[test]
@@ -207,22 +248,117 @@ fn a_uuid_deployment_wants_uuids() {
     }
 }
 
+/// The public RSA key in forms that an identity provider, OpenSSL or SSH give it out in, or that an editor makes of them.
+fn public_forms() -> Vec<Vec<u8>> {
+    let set = jwk_set(&[("a", RSA, Algorithm::RS256)]);
+    let keys: Value = serde_json::from_str(&set).unwrap();
+    let base64: String = RSA_PUBLIC.lines().filter(|line| !line.contains("-----")).collect();
+    let der = data_encoding::BASE64.decode(base64.as_bytes()).unwrap();
+    let in_lines =
+        base64.as_bytes().chunks(65).map(|line| String::from_utf8_lossy(line) + "\n").collect::<String>();
+    let ssh = format!("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQ{}", &base64[..300]);
+    let texts = [
+        format!("\u{feff}{set}"),
+        keys["keys"].to_string(),
+        keys["keys"][0].to_string(),
+        serde_json::to_string_pretty(&keys).unwrap(),
+        RSA_PUBLIC.to_owned(),
+        RSA_PUBLIC.trim().to_owned(),
+        format!("from our issuer\n{RSA_PUBLIC}"),
+        RSA_PUBLIC.replace('\n', " "),
+        format!("---- BEGIN SSH2 PUBLIC KEY ----\n{base64}\n---- END SSH2 PUBLIC KEY ----\n"),
+        format!("{ssh} somebody@somewhere\n"),
+        format!("restrict,command=\"kinfolk\" {ssh}"),
+        ssh["ssh-rsa ".len()..].to_owned(),
+        format!("<RSAKeyValue><Modulus>{base64}</Modulus><Exponent>AQAB</Exponent></RSAKeyValue>"),
+        data_encoding::BASE64.encode(set.as_bytes()),
+        data_encoding::BASE64.encode(RSA_PUBLIC.as_bytes()),
+        data_encoding::HEXLOWER.encode(&der),
+        format!("base64:{base64}"),
+        in_lines,
+        base64,
+    ];
+    let utf_16 = set.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    texts.into_iter().map(String::into_bytes).chain([der, utf_16]).collect()
+}
+
 #[test]
 fn a_public_key_is_no_secret() {
-    // Whatever is allowed, and however the public key is spelled, it verifies nothing that was made by HMAC.
-    let setting = Setting::new(RSA_PUBLIC, allow(&["RS256", "HS256"]));
-    for secret in [RSA_PUBLIC, RSA_PUBLIC.trim()] {
-        setting.refused(&hmac(&setting.claims(), secret.as_bytes()), "not accepted");
+    // Whatever is allowed, and however the public key is spelled, it is no secret...
+    for form in public_forms() {
+        let shown = String::from_utf8_lossy(&form).into_owned();
+        let error = Setting::shared(None, &form, &["HS256"]).err().expect(&shown).to_string();
+        assert!(error.contains("token-secret") && error.contains("auth.token_keys"), "{error}: {shown}");
+        assert!(!error.contains(&shown[..40]), "quoted: {error}");
     }
-    let commented = format!("from our issuer\n{RSA_PUBLIC}");
-    let setting = Setting::new(&commented, allow(&["RS256", "HS256"]));
-    setting.refused(&hmac(&setting.claims(), commented.as_bytes()), "not accepted");
-    let jwks = jwk_set(&[("a", RSA, Algorithm::RS256)]);
-    let setting = Setting::new(&jwks, allow(&["RS256", "HS256"]));
-    let mut header = Header::new(Algorithm::HS256);
-    header.kid = Some("a".to_owned());
-    let key = EncodingKey::from_secret(RSA_PUBLIC.as_bytes());
-    setting.refused(&sign_with(&header, &setting.claims(), &key), "not accepted");
+    // ...and as a public key it verifies nothing that was made by HMAC.
+    let mut accepted = 0;
+    for form in public_forms() {
+        let both = Setting::with_files(Some(&form), Some(SECRET.as_bytes()), allow(&["RS256", "HS256"]));
+        let Ok(both) = both else { continue };
+        accepted += 1;
+        both.accepted(&rsa(&both.claims()));
+        for secret in
+            [form.as_slice(), form.trim_ascii(), form.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&form)]
+        {
+            both.refused(&hmac(&both.claims(), secret), "signature");
+        }
+    }
+    assert_eq!(accepted, 6, "two JWK sets and four spellings of PEM");
+}
+
+#[test]
+fn a_secret_works_only_where_it_belongs() {
+    // As it was when one setting held all kinds of keys: what to do now is said.
+    let old = Setting::try_new(SECRET, allow(&["HS256"])).err().unwrap().to_string();
+    assert!(old.contains("auth.token_secret") && old.contains("auth.token_keys"), "{old}");
+    let mixed = Setting::try_new(RSA_PUBLIC, allow(&["RS256", "HS512"])).err().unwrap().to_string();
+    assert!(mixed.contains("HS512") && mixed.contains("auth.token_secret"), "{mixed}");
+    let unnamed = Setting::try_new(SECRET, |_| ()).err().unwrap().to_string();
+    assert!(unnamed.contains("token-keys") && unnamed.contains("auth.token_secret"), "{unnamed}");
+    let useless = Setting::shared(Some(RSA_PUBLIC), SECRET.as_bytes(), &["RS256"]).err().unwrap();
+    assert!(useless.to_string().contains("auth.algorithms"), "{useless}");
+
+    let set = jwk_set(&[("first", SECRET.as_bytes(), Algorithm::HS256), ("rsa", RSA, Algorithm::RS256)]);
+    for algorithms in [&["RS256"][..], &["RS256", "HS256"]] {
+        let secret = algorithms.contains(&"HS256").then_some(SECRET.as_bytes());
+        let error = Setting::with_files(Some(set.as_bytes()), secret, allow(algorithms)).err().unwrap();
+        assert!(error.to_string().contains("the key first is a shared secret"), "{error}");
+    }
+}
+
+#[test]
+fn a_secret_is_replaced_while_both_count_and_a_bad_file_changes_nothing() {
+    let algorithms = ["RS256", "ES256", "HS256"];
+    let setting = Setting::shared(Some(RSA_PUBLIC), SECRET.as_bytes(), &algorithms).unwrap();
+    let new = "another shared secret that is long enough too";
+    let (old_token, new_token) =
+        (hmac(&setting.claims(), SECRET.as_bytes()), hmac(&setting.claims(), new.as_bytes()));
+    let connected = setting.accepted(&old_token);
+    setting.refused(&new_token, "signature");
+
+    setting.replace_secret(format!("{new}\n{SECRET}\n").as_bytes());
+    setting.accepted(&old_token);
+    setting.accepted(&new_token);
+    assert!(connected.is_current());
+
+    for form in public_forms() {
+        setting.replace_secret(&form);
+        let problem = setting.access.reload().unwrap_err().to_string();
+        assert!(problem.contains("token-secret"), "{problem}");
+        setting.accepted(&old_token);
+        setting.refused(&hmac(&setting.claims(), form.trim_ascii()), "signature");
+    }
+    // The other file is not held up by that.
+    setting.replace_keys(EC_PUBLIC);
+    assert!(setting.access.authenticate(&rsa(&setting.claims())).is_err());
+    setting.replace_keys(SECRET);
+    assert!(setting.access.reload().unwrap_err().to_string().contains("token-keys"));
+
+    setting.replace_secret(new.as_bytes());
+    assert!(!connected.is_current());
+    setting.refused(&old_token, "signature");
+    setting.accepted(&new_token);
 }
 
 #[test]
@@ -275,24 +411,24 @@ fn damaged_tokens_are_refused() {
 
 #[test]
 fn the_key_id_selects_the_key() {
-    let second = b"another shared secret that is long enough too".as_slice();
+    let second = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let set = jwk_set(&[
-        ("first", SECRET.as_bytes(), Algorithm::HS256),
-        ("second", second, Algorithm::HS256),
+        ("first", EC, Algorithm::ES256),
+        ("second", second.as_bytes(), Algorithm::ES256),
         ("rsa", RSA, Algorithm::RS256),
     ]);
-    let setting = Setting::new(&set, allow(&["HS256", "RS256"]));
-    let signed = |kid: Option<&str>, secret: &[u8]| {
-        let mut header = Header::new(Algorithm::HS256);
+    let setting = Setting::new(&set, |_| ());
+    let signed = |kid: Option<&str>, key: &[u8]| {
+        let mut header = Header::new(Algorithm::ES256);
         header.kid = kid.map(str::to_owned);
-        sign_with(&header, &setting.claims(), &EncodingKey::from_secret(secret))
+        sign_with(&header, &setting.claims(), &EncodingKey::from_ec_pem(key).unwrap())
     };
-    setting.accepted(&signed(Some("first"), SECRET.as_bytes()));
-    setting.accepted(&signed(Some("second"), second));
-    setting.refused(&signed(Some("second"), SECRET.as_bytes()), "signature");
-    setting.refused(&signed(Some("third"), SECRET.as_bytes()), "not accepted");
-    setting.refused(&signed(Some("rsa"), SECRET.as_bytes()), "not accepted");
-    setting.refused(&signed(None, SECRET.as_bytes()), "not accepted");
+    setting.accepted(&signed(Some("first"), EC));
+    setting.accepted(&signed(Some("second"), second.as_bytes()));
+    setting.refused(&signed(Some("second"), EC), "signature");
+    setting.refused(&signed(Some("third"), EC), "not accepted");
+    setting.refused(&signed(Some("rsa"), EC), "not accepted");
+    setting.refused(&signed(None, EC), "not accepted");
     // Of this algorithm there is one key only, so there is nothing to choose.
     setting.accepted(&rsa(&setting.claims()));
 }
@@ -384,16 +520,14 @@ fn a_user_has_one_budget_over_all_connections() {
 #[test]
 fn keys_that_protect_nothing_are_refused() {
     for (keys, algorithms, expected) in [
-        ("too short", &["HS256"][..], "32 bytes"),
-        (SECRET, &["RS256"], "allowed algorithms"),
-        (RSA_PUBLIC, &["HS256"], "allowed algorithms"),
+        ("", &["RS256"][..], "neither a JWK set"),
+        (EC_PUBLIC, &["RS256"], "allowed algorithms"),
         (RSA_1024_PUBLIC, &["RS256"], "2048 bits"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n", &["RS256"], "no end"),
         ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", &["RS256"], "malformed"),
         ("{}", &["RS256"], "JWK set"),
         (r#"{"keys":[]}"#, &["RS256"], "allowed algorithms"),
-        (r#"{"keys":[{"kty":"oct","k":"c2hvcnQ","kid":"a"}]}"#, &["HS256"], "32 bytes"),
-        ("", &["HS256"], "32 bytes"),
+        (r#"{"keys":[{"kty":"oct","k":"c2hvcnQ","kid":"a"}]}"#, &["RS256"], "the key a is a shared secret"),
     ] {
         let error = Setting::try_new(keys, allow(algorithms)).err().unwrap().to_string();
         assert!(error.contains(expected) && error.contains("token-keys"), "{error}: {expected}");
@@ -403,11 +537,12 @@ fn keys_that_protect_nothing_are_refused() {
     assert!(error.contains("not a public key"), "{error}");
     assert!(Setting::try_new(RSA_PUBLIC, |settings| tokens(settings).audiences.clear()).is_err());
     assert!(Setting::try_new(RSA_PUBLIC, allow(&[])).is_err());
+    assert!(Setting::with_files(None, None, |_| ()).is_err());
 }
 
 #[test]
 fn debug_output_has_no_secrets() {
-    let setting = Setting::new(SECRET, allow(&["HS256"]));
+    let setting = Setting::shared(None, SECRET.as_bytes(), &["HS256"]).unwrap();
     let token = hmac(&setting.claims(), SECRET.as_bytes());
     let shown = format!("{:?} {:?}", setting.accepted(&token), setting.access);
     assert!(!shown.contains(SECRET) && !shown.contains(token.rsplit('.').next().unwrap()), "{shown}");
@@ -427,7 +562,8 @@ proptest! {
             prop_assert_eq!(error.code(), ErrorCode::Unauthenticated);
         }
         for content in [text.clone(), format!("-----BEGIN {text}"), format!("{{{text}"), format!("-----BEGIN PUBLIC KEY-----{text}-----END PUBLIC KEY-----")] {
-            let _ = TokenKeys::parse(content.as_bytes(), &[Algorithm::RS256], &setting.clock_port());
+            let _ = TokenKeys::parse_public(content.as_bytes(), &[Algorithm::RS256], &setting.clock_port());
+            let _ = TokenKeys::parse_secrets(content.as_bytes(), &[Algorithm::HS256], &setting.clock_port());
         }
     }
 }

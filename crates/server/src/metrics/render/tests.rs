@@ -142,6 +142,32 @@ fn histograms_are_cumulative() {
     assert!((sum - (64.0 * 3e-6 + 7e-3 + 120.0)).abs() < 1e-9, "{sum}");
 }
 
+/// Two layers, of which one was passed through three times.
+fn layers() -> [LayerTimes; 2] {
+    let histogram = kinfolk_core::histogram::Histogram::default();
+    histogram.observe(1, Duration::from_millis(2));
+    histogram.observe(2, Duration::from_micros(30));
+    let mut times = Snapshot::default();
+    histogram.add_to(&mut times);
+    [LayerTimes { layer: "rows", times }, LayerTimes { layer: "index", times: Snapshot::default() }]
+}
+
+#[test]
+fn layers_are_rendered_also_before_the_first_time() {
+    let text = render_layers(&layers());
+    let families = parse(&text);
+    let name = |suffix: &str| format!("kinfolk_layer_duration_seconds_{suffix}");
+    let of = |suffix, labels: &[(&str, &str)]| value(&families, &name(suffix), labels);
+    assert_eq!(families["kinfolk_layer_duration_seconds"].kind, "histogram");
+    assert_eq!(of("count", &[("layer", "rows")]), 3.0);
+    assert_eq!(of("bucket", &[("layer", "rows"), ("le", "0.00003")]), 2.0);
+    assert_eq!(of("bucket", &[("layer", "rows"), ("le", "+Inf")]), 3.0);
+    assert!((of("sum", &[("layer", "rows")]) - 0.00206).abs() < 1e-9);
+    assert_eq!(of("count", &[("layer", "index")]), 0.0);
+    assert!(text.contains("single checks are not measured"), "the help says what is missing: {text}");
+    assert_eq!(render_layers(&[]), "", "a store that measures nothing has none");
+}
+
 #[test]
 fn failures_are_told_apart_and_alarms_have_their_series() {
     let metrics = Metrics::default();
@@ -209,7 +235,7 @@ fn the_dashboard_names_only_what_is_rendered() {
     let metrics = Metrics::default();
     metrics.observe(Protocol::Rest, Operation::Check, 1, Duration::from_micros(1));
     metrics.failed(Protocol::Rest, Operation::Check, ErrorCode::InvalidId);
-    let rendered = parse(&metrics.render(&store_figures()));
+    let rendered = parse(&(metrics.render(&store_figures()) + &render_layers(&layers())));
     let samples: Vec<&str> =
         rendered.values().flat_map(|family| &family.samples).map(|sample| sample.name.as_str()).collect();
 
@@ -235,6 +261,7 @@ fn the_dashboard_names_only_what_is_rendered() {
         "kinfolk_request_failures_total",
         "kinfolk_connections",
         "kinfolk_suggestions_served_total",
+        "kinfolk_layer_duration_seconds_bucket",
     ] {
         assert!(named.contains(&name), "the dashboard does not show {name}");
     }

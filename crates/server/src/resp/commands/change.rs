@@ -52,8 +52,9 @@ pub fn parse<S: Store>(
         Ok(EdgeCommand { action, edge })
     });
     let edges = edges.collect::<Result<Vec<_>>>()?;
-    // The graph refuses this too, but then its neighbours would lose the commit that they share.
-    if edges.iter().any(|command| command.edge.follower == command.edge.followee) {
+    // The graph refuses this too, but then its neighbours would lose the commit that they share. Not to follow oneself is
+    // what is so already.
+    if action == EdgeAction::Follow && edges.iter().any(|command| command.edge.followee == follower) {
         return Err(Error::SelfFollow);
     }
     service.limits.take_changes(follower, edges.len() as u32)?;

@@ -17,7 +17,7 @@ pub async fn list<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Outp
     let graph = &request.service.graph;
     let page = match list {
         Read::Followers => graph.followers(EdgeKind::Follow, of, page, request.fresh).await?,
-        Read::Friends => graph.friends(EdgeKind::Follow, of, page, request.fresh).await?,
+        Read::Friends => request.service.friends(request.budget, of, page, request.fresh).await?,
         _ => graph.following(EdgeKind::Follow, of, page, request.fresh).await?,
     };
     out.array(2);

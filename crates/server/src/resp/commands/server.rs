@@ -28,6 +28,7 @@ pub fn info<S: Store>(session: &Session<S>, out: &mut Output) {
     line("redis_mode", &"standalone");
     line("\r\n# Clients\r\nconnected_clients", &shared.connections.load(Ordering::Relaxed));
     line("maxclients", &shared.settings.connections_max);
+    line("\r\n# Memory\r\nmem_clients_normal", &shared.pools.all.held());
     line("\r\n# Persistence\r\nloading", &0);
     line("\r\n# Stats\r\ntotal_connections_received", &shared.accepted.load(Ordering::Relaxed));
     line("\r\n# Replication\r\nrole", &"master");
@@ -49,15 +50,19 @@ pub fn config<S>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Outpu
     }
     let patterns: Vec<_> = patterns.iter().map(<[u8]>::to_ascii_lowercase).collect();
     let patterns = patterns.iter().map(|pattern| Pattern::new(pattern)).collect::<Result<Vec<_>>>()?;
-    let connections_max = session.shared.settings.connections_max.to_string();
+    let limits = &session.shared.settings;
+    let connections_max = limits.connections_max.to_string();
+    let memory_bytes_max = limits.memory_bytes_max.to_string();
+    let idle_seconds = limits.idle_max.unwrap_or_default().as_secs().to_string();
     let settings = [
         ("appendfsync", "always"),
         ("appendonly", "yes"),
         ("databases", "1"),
         ("maxclients", connections_max.as_str()),
         ("maxmemory", "0"),
+        ("maxmemory-clients", memory_bytes_max.as_str()),
         ("save", ""),
-        ("timeout", "0"),
+        ("timeout", idle_seconds.as_str()),
     ];
     let asked = |name: &str| patterns.iter().any(|pattern| pattern.matches(name.as_bytes()));
     let found: Vec<_> = settings.into_iter().filter(|&(name, _)| asked(name)).collect();

@@ -111,14 +111,40 @@ impl Writer {
 
 impl Write for Writer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.collected.len() + bytes.len() > PIECE_BYTES {
+        if self.collected.len() >= PIECE_BYTES {
             self.send()?;
         }
+        // However much is written at once, a piece is no larger than the others: what waits for a client is bounded.
+        let (bytes, _) = bytes.split_at(bytes.len().min(PIECE_BYTES - self.collected.len()));
         self.collected.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.send()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_large_write_is_sent_in_pieces_and_waits_for_the_client() {
+        let (sender, mut receiver) = channel();
+        let pieces = PIECES_MAX + 3;
+        let writer = tokio::task::spawn_blocking(move || {
+            let mut writer = Writer::new(sender.clone());
+            writer.write_all(&vec![7; pieces * PIECE_BYTES - 1]).unwrap();
+            writer.flush().unwrap();
+            sender.end();
+        });
+        let mut bytes = 0;
+        while let Some(Piece::Data(data)) = receiver.0.recv().await {
+            assert!(data.len() <= PIECE_BYTES && receiver.0.len() <= PIECES_MAX);
+            bytes += data.len();
+        }
+        writer.await.unwrap();
+        assert_eq!(bytes, pieces * PIECE_BYTES - 1);
     }
 }

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
@@ -47,7 +47,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
         .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
-        .add(Endpoint::admin(Operation::Suggest).refusing(job), routes!(suggest::suggest))
+        .add(Endpoint::admin(Operation::Suggest).abandonable().refusing(job), routes!(suggest::suggest))
 }
 
 #[derive(Serialize)]
@@ -103,6 +103,7 @@ async fn import<S: Store>(
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
         no_limit: query.flag("no_limit")?,
+        length: body.size_hint().exact(),
     };
     query.end()?;
     let permit = permit(&shared)?;

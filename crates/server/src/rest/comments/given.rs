@@ -69,7 +69,8 @@ fn object(name: &str, description: &str) -> ObjectBuilder {
         .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
 }
 
-const BODY: &str = "What it says: 1 to 10,000 characters, not all of them blank; of control characters only line ends (\\n) and tabs";
+const BODY: &str = "What it says: 1 to 10,000 characters, of which at least one can be seen. Line ends become \\n (from \\r\\n and \\r); \
+    other control characters below U+0020 are refused, except tabs. Everything else is kept as it is";
 
 /// How a new comment is documented.
 pub struct NewComment;
@@ -106,7 +107,11 @@ pub struct Removal;
 
 impl PartialSchema for Removal {
     fn schema() -> RefOr<Schema> {
-        object("reason", "Why, for other moderators: as long as a comment at most").into()
+        object(
+            "reason",
+            "Why, for other moderators: 1 to 1,000 characters, with the same rules as the body of a comment",
+        )
+        .into()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use kinfolk_core::thread::{
-    Comment, CommentId, CommentNode, CommentPage, CommentTree, CommentVersion, HistoryPage, Parent,
-    ParentKind,
+    Comment, CommentId, CommentNode, CommentPage, CommentTree, CommentVersion, HistoryPage, Moderator,
+    Parent, ParentKind,
 };
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
@@ -90,6 +90,11 @@ pub struct CommentItem {
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
     #[schema(value_type = String, required = false)]
     reason: Option<Arc<str>>,
+    /// Who removed it, or purged it later, for moderators: `user:` and an id, or `key:` and the name of a service's key. Missing
+    /// where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
+    #[schema(value_type = String, pattern = "^(user|key):.+$", required = false)]
+    removed_by: Option<Moderator>,
 }
 
 impl From<Comment> for CommentItem {
@@ -107,6 +112,7 @@ impl From<Comment> for CommentItem {
             reply_to: comment.reply_to,
             reply_count: comment.reply_count,
             reason: comment.reason,
+            removed_by: comment.removed_by,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! What moderators do: remove and purge comments, lock threads. They act in their own right, not as a user.
+//! What moderators do: remove and purge comments, lock threads. They act in their own right, not as a user; who removed or purged a
+//! comment is recorded.
 
 use kinfolk_core::thread::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoBody, Viewing};
+use super::super::extract::{Call, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
 use super::super::json::{CommentName, UserId};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
@@ -13,20 +14,23 @@ use super::given;
 /// Removes a comment, and says why.
 ///
 /// Its text is for moderators only from now on; its place and the replies to it stay. Removing it again is a success that
-/// changes nothing: the first reason stays.
+/// changes nothing: the first reason stays. Who removed it is recorded, for moderators and in the change log.
 #[utoipa::path(post, path = "/v1/comments/{comment}/remove", tag = "comments",
-    params(("comment" = CommentName, Path, description = "Which comment")),
+    params(
+        ("comment" = CommentName, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description =
+            "Which user moderates, for the record; without it, the service itself. An end user is itself")),
     request_body = given::Removal,
     responses(Done))]
 pub async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    _: Viewing,
+    Moderating(by): Moderating,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
     let reason = given::text(&body, &["reason"])?;
-    let (token, changed) = call.service.graph.remove_comment(id, reason.into()).await?;
+    let (token, changed) = call.service.graph.remove_comment(id, reason.into(), by).await?;
     Ok(writes::changed(&token, changed))
 }
 
@@ -34,17 +38,21 @@ pub async fn remove_comment<S: Store>(
 ///
 /// No read shows them from now on, and neither does the change log. From the disk they go within a day (a setting), and at once
 /// with `POST /v1/admin/compact`; from backups they do not. The reason of a removal stays. The place of the comment and the replies to it stay.
+/// Who purged it is recorded, for moderators and in the change log.
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
-    params(("comment" = CommentName, Path, description = "Which comment")),
+    params(
+        ("comment" = CommentName, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description =
+            "Which user moderates, for the record; without it, the service itself. An end user is itself")),
     responses(Done))]
 pub async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    _: Viewing,
+    Moderating(by): Moderating,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let (token, changed) = call.service.graph.purge_comment(id).await?;
+    let (token, changed) = call.service.graph.purge_comment(id, by).await?;
     Ok(writes::changed(&token, changed))
 }
 

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{IdKind, Timestamp};
+use kinfolk_conformance::SimulatedClock;
+use kinfolk_core::{Clock, IdKind, SystemClock, Timestamp};
 use kinfolk_server::resp::RespSettings;
 use kinfolk_server::resp::table::{COMMANDS, Who};
 use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings};
@@ -14,9 +16,9 @@ use super::server::{Server, Setup};
 
 /// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
 /// hour.
-struct Guarded {
-    server: Server,
-    reader: String,
+pub struct Guarded {
+    pub server: Server,
+    pub reader: String,
     writer: String,
     limited: String,
     keys: PathBuf,
@@ -31,6 +33,14 @@ impl Guarded {
         client
     }
 
+    /// Revokes the key that may read.
+    fn revoke_reader(&self) {
+        let mut keys = KeyFile::read_or_new(&self.keys).unwrap();
+        keys.revoke(self.reader.split('_').nth(1).unwrap()).unwrap();
+        keys.write(&self.keys).unwrap();
+        self.server.service.access.poll();
+    }
+
     /// How many requests that key has left.
     fn left(&self) -> u32 {
         let caller = self.server.service.access.authenticate(&self.limited).unwrap();
@@ -38,7 +48,12 @@ impl Guarded {
     }
 }
 
-fn guarded(settings: RespSettings) -> Guarded {
+pub fn guarded(settings: RespSettings) -> Guarded {
+    guarded_by(settings, &(Arc::new(SystemClock) as _))
+}
+
+/// A guarded server whose credentials end by a clock.
+fn guarded_by(settings: RespSettings, clock: &Arc<dyn Clock>) -> Guarded {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("keys.toml");
     let mut keys = KeyFile::read_or_new(&path).unwrap();
@@ -53,12 +68,14 @@ fn guarded(settings: RespSettings) -> Guarded {
     let (reader, writer) = (add("reader", Scope::Read, None), add("writer", Scope::Write, None));
     let limited = add("limited", Scope::Read, Some(Rate::per_hour(1).with_burst(20)));
     keys.write(&path).unwrap();
-    let access = Access::new(&AccessSettings {
+    let tokens = TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk");
+    let settings_of_access = AccessSettings {
         id_kind: IdKind::Integer,
         keys_file: Some(path.clone()),
-        tokens: Some(TokenSettings::new(fixture("test-only-ed-public.pem"), "kinfolk")),
+        tokens: Some(TokenSettings { leeway: Duration::ZERO, ..tokens }),
         limits: LimitSettings::default(),
-    });
+    };
+    let access = Access::with_clock(&settings_of_access, clock);
     let server = Server::with(Setup { settings, access: access.unwrap(), ..Setup::default() });
     Guarded { server, reader, writer, limited, keys: path, _folder: folder }
 }
@@ -67,17 +84,20 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// A token of an end user.
-fn token(user: u64) -> String {
+/// A token of an end user, until the year 2100.
+pub fn token(user: u64) -> String {
+    token_until(user, 4_102_444_800)
+}
+
+fn token_until(user: u64, seconds: u64) -> String {
     let key = std::fs::read(fixture("test-only-ed.pem")).unwrap();
     let key = jsonwebtoken::EncodingKey::from_ed_pem(&key).unwrap();
     let header = jsonwebtoken::Header::new(jsonwebtoken::Algorithm::EdDSA);
-    // Until the year 2100.
-    let claims = serde_json::json!({ "sub": user.to_string(), "aud": "kinfolk", "exp": 4_102_444_800_u64 });
+    let claims = serde_json::json!({ "sub": user.to_string(), "aud": "kinfolk", "exp": seconds });
     jsonwebtoken::encode(&header, &claims, &key).unwrap()
 }
 
-fn usual() -> RespSettings {
+pub fn usual() -> RespSettings {
     RespSettings { threads: 1, ..RespSettings::default() }
 }
 
@@ -229,21 +249,81 @@ fn another_caller_in_a_pipeline_has_its_own_budget() {
 }
 
 #[test]
-fn a_caller_that_was_revoked_may_only_say_who_else_it_is() {
+fn a_key_that_is_revoked_ends_its_connections() {
     let guarded = guarded(usual());
-    let mut client = guarded.server.connect();
-    assert_eq!(client.call(&format!("AUTH {}", guarded.reader)), "+OK");
-    let mut keys = KeyFile::read_or_new(&guarded.keys).unwrap();
-    keys.revoke(guarded.reader.split('_').nth(1).unwrap()).unwrap();
-    keys.write(&guarded.keys).unwrap();
-    guarded.server.service.access.poll();
-    for command in COMMANDS.iter().filter(|command| !command.is_open()) {
-        client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
-        let reply = client.reply();
-        assert!(reply.starts_with("-NOAUTH the credential was revoked"), "{}: {reply}", command.name);
+    let open = |key: &str, behind: &str| {
+        let mut client = guarded.server.connect();
+        assert_eq!(client.call(&format!("AUTH {key}")), "+OK");
+        client.send(behind.as_bytes());
+        client
+    };
+    let mut other = open(&guarded.writer, "");
+    // Silent, within a command, within a transaction.
+    let mut ended =
+        ["", "*2\r\n$4\r\nECHO\r\n$5\r\nhe", "MULTI\r\n"].map(|behind| open(&guarded.reader, behind));
+    assert_eq!(ended[2].reply(), "+OK");
+    guarded.revoke_reader();
+    for client in &mut ended {
+        assert_eq!(client.reply(), "-NOAUTH the credential was revoked; use another");
+        client.assert_closed();
     }
-    assert_eq!(client.call(&format!("AUTH {}", guarded.writer)), "+OK");
-    assert_eq!(client.call("PING"), "+PONG");
+    assert_eq!(other.call("PING"), "+PONG");
+}
+
+#[test]
+fn a_token_that_expires_ends_its_connections() {
+    let clock = Arc::new(SimulatedClock::default());
+    let guarded = guarded_by(usual(), &(Arc::clone(&clock) as _));
+    let soon = token_until(7, clock.now().millis() / 1_000 + 1);
+    let open = |token: &str| {
+        let mut client = guarded.server.connect();
+        assert_eq!(client.call(&format!("AUTH {token}")), "+OK");
+        client
+    };
+    let (mut silent, mut later) = (open(&soon), open(&token(7)));
+    let mut renewed = open(&soon);
+    assert_eq!(renewed.call(&format!("AUTH {}", token(7))), "+OK");
+    clock.advance(1_000);
+    assert_eq!(silent.reply(), "-NOAUTH the credential has expired; get a new one");
+    silent.assert_closed();
+    assert_eq!([later.call("PING"), renewed.call("PING")], ["+PONG", "+PONG"]);
+}
+
+#[test]
+fn whatever_an_expired_caller_sends_is_refused_and_ends_the_connection() {
+    let clock = Arc::new(SimulatedClock::default());
+    let guarded = guarded_by(usual(), &(Arc::clone(&clock) as _));
+    // So far ahead that nothing but the command itself can notice the end.
+    let hour = token_until(7, clock.now().millis() / 1_000 + 3_600);
+    let open = || {
+        let mut client = guarded.server.connect();
+        assert_eq!(client.call(&format!("AUTH {hour}")), "+OK");
+        client
+    };
+    let mut clients: Vec<_> = COMMANDS.iter().map(|command| (command, open())).collect();
+    let mut transaction = open();
+    assert_eq!(transaction.call_all(&["MULTI", "PING"]), ["+OK", "+QUEUED"]);
+    clock.advance(3_600_000);
+    for (command, client) in &mut clients {
+        if command.is_open() {
+            // These are for clients who are not known, too: this one may say who else it is.
+            let expected = if command.name == "quit" { None } else { Some("+OK".to_owned()) };
+            let first = encode_words([command.name].into_iter());
+            let login = encode_words(["AUTH", &guarded.reader].into_iter());
+            client.send(&[first, login].concat());
+            client.reply();
+            assert_eq!(client.try_reply(), expected, "{}", command.name);
+            continue;
+        }
+        let words = std::iter::once(command.name).chain(command.example.iter().copied());
+        client.send(&[encode_words(words), encode_words(["PING"].into_iter())].concat());
+        let reply = client.reply();
+        assert!(reply.starts_with("-NOAUTH the credential has expired"), "{}: {reply}", command.name);
+        client.assert_closed();
+    }
+    transaction.send(&encode_words(["EXEC"].into_iter()));
+    assert!(transaction.reply().starts_with("-NOAUTH the credential has expired"));
+    transaction.assert_closed();
 }
 
 #[test]
@@ -292,6 +372,15 @@ fn an_overlap_costs_as_many_requests_as_it_has_rows() {
         ("KNOWN 1 5000", 1),
         ("SUGGEST 1", 1),
     ] {
+        let before = left();
+        assert!(!client.call(command).starts_with('-'), "{command}");
+        assert_eq!(before - left(), cost, "{command}");
+    }
+    // Friends are an overlap of both sides of one user.
+    let befriend: Vec<String> = members.iter().map(|member| format!("FOLLOW {member} 1")).collect();
+    let befriend: Vec<&str> = befriend.iter().map(String::as_str).collect();
+    assert_eq!(writer.call_all(&befriend).len(), members.len());
+    for (command, cost) in [("FRIENDS 1 LIMIT 1", 3), ("FRIENDS 2 LIMIT 1", 1), ("FOLLOWERS 1 LIMIT 1", 1)] {
         let before = left();
         assert!(!client.call(command).starts_with('-'), "{command}");
         assert_eq!(before - left(), cost, "{command}");

@@ -41,6 +41,22 @@ fn redis_names() {
 }
 
 #[test]
+fn unfollowing_oneself_is_a_success_that_changes_nothing() {
+    let server = Server::start();
+    let mut client = server.connect();
+    assert_eq!(client.call("SADD following:1 2 3"), "2");
+    let token = client.call("UNFOLLOW 1 1");
+    assert!(token.starts_with('"') && token.len() > 20, "{token}");
+    assert_eq!(client.call("SREM following:1 1"), "0");
+    assert_eq!(client.call("SREM following:1 1 2"), "1");
+    assert_eq!(client.call("SMEMBERS following:1"), "[\"3\"]");
+    for refused in ["FOLLOW 1 1", "SADD following:1 1", "SADD following:1 4 1"] {
+        assert_eq!(client.call(refused), "-ERR a user cannot follow itself", "{refused}");
+    }
+    assert_eq!(client.call("SCARD following:1"), "1");
+}
+
+#[test]
 fn own_names() {
     let server = Server::start();
     let mut client = server.connect();

@@ -92,6 +92,27 @@ fn silence_ends_a_connection_if_that_is_set() {
 }
 
 #[test]
+fn what_is_not_finished_in_time_ends_its_connection() {
+    let unfinished_max = Duration::from_millis(100);
+    let server = with(RespSettings { threads: 1, unfinished_max, ..RespSettings::default() });
+    let mut idle = server.connect();
+    assert_eq!(idle.call("PING"), "+PONG");
+    for begun in ["*2\r\n$4\r\nECHO\r\n$5\r\nhe", "PIN", "PING\r\n*1\r\n", "*1\r\n$100000\r\n"] {
+        let mut client = server.connect();
+        client.send(begun.as_bytes());
+        let replies: Vec<_> = std::iter::from_fn(|| client.try_reply()).collect();
+        let error = "-ERR a command was not finished within 0.1 s: send all of it at once";
+        assert_eq!(replies.last().unwrap(), error, "{begun:?}");
+    }
+    let mut client = server.connect();
+    assert_eq!(client.call_all(&["MULTI", "SADD following:1 2"]), ["+OK", "+QUEUED"]);
+    assert_eq!(client.reply(), "-ERR a transaction was not finished within 0.1 s: send all of it at once");
+    client.assert_closed();
+    // Who has nothing unfinished may be silent for as long as it likes, and may begin again.
+    assert_eq!(idle.call_all(&["MULTI", "SCARD following:1", "EXEC"])[2], "[0]");
+}
+
+#[test]
 fn a_stop_finishes_what_was_received() {
     let server = Server::start();
     let (mut idle, mut writer) = (server.connect(), server.connect());

@@ -1,8 +1,13 @@
 //! What is not a command, or too large to be one.
 
-use super::server::{Server, Setup};
+use std::sync::Arc;
+
 use kinfolk_server::resp::RespSettings;
 use kinfolk_server::resp::frame::FrameLimits;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+use super::server::{Server, Setup};
 
 #[test]
 fn a_malformed_frame_ends_the_connection_after_what_came_before_it() {
@@ -68,6 +73,50 @@ fn settings_bound_a_frame() {
     let mut client = server.connect();
     let largest = "x".repeat(500);
     assert_eq!(client.call(&format!("ECHO {largest}")), format!("{largest:?}"));
+}
+
+/// The first bytes of a client that uses TLS.
+fn client_hello() -> Vec<u8> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth();
+    let mut hello = Vec::new();
+    let mut client = ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    client.write_tls(&mut hello).unwrap();
+    hello
+}
+
+#[test]
+fn what_is_not_the_protocol_gets_one_error_and_nothing_behind_it_runs() {
+    let server = Server::start();
+    let not_a_command = "-ERR protocol error: a command is an array of bulk strings, or a line of text";
+    let hello = client_hello();
+    for (bytes, error) in [
+        (hello.as_slice(), "-ERR protocol error: this port does not use TLS"),
+        (b"\x16\x03\x01", "-ERR protocol error: this port does not use TLS"),
+        (b"\x00\x01\x02\x03", not_a_command),
+        (b"\xff\xfe\xfd", not_a_command),
+        (b"PING \x01\x02", not_a_command),
+        (b"PING\xff", not_a_command),
+        (b"+PONG", not_a_command),
+        (b"$4\r\nPING", not_a_command),
+        (b"POST / HTTP/1.1 ", "-ERR protocol error: this is the Redis protocol, not HTTP"),
+    ] {
+        let mut client = server.connect();
+        client.send(&[b"PING\r\n", bytes, b"\r\nSADD following:1 2\r\n"].concat());
+        assert_eq!(client.reply(), "+PONG");
+        let reply = client.reply();
+        assert!(reply.starts_with(error), "{bytes:?}: {reply}");
+        client.assert_closed();
+    }
+    // Nor does it wait for a line break that never comes.
+    let mut client = server.connect();
+    client.send(&hello[..5]);
+    assert_eq!(client.reply(), "-ERR protocol error: this port does not use TLS");
+    client.assert_closed();
+    assert_eq!(server.connect().call("SCARD following:1"), "0");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod commands;
 mod connections;
 mod equivalence;
 mod frames;
+mod memory;
 mod metrics;
 mod overlaps;
 mod pipelines;

@@ -24,7 +24,7 @@ const POSTS: [&str; 3] = ["21", "22", "23"];
 /// A server that wants credentials, and some to show to it.
 pub struct Guarded {
     pub server: Server,
-    document: Value,
+    pub document: Value,
     keys: BTreeMap<Vec<&'static str>, String>,
     folder: tempfile::TempDir,
 }
@@ -35,8 +35,7 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings::new(secret_file, "kinfolk");
-        tokens.algorithms = vec!["HS256".to_owned()];
+        let mut tokens = TokenSettings::with_secret(secret_file, "kinfolk");
         tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
@@ -80,7 +79,7 @@ impl Guarded {
     }
 
     /// All documented routes for which callers need something.
-    fn routes(&self) -> Vec<Route> {
+    pub fn routes(&self) -> Vec<Route> {
         let mut routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
         assert!(routes.len() >= 40, "{}", routes.len());
         // Each has a comment of its own: some of them end it.
@@ -93,7 +92,7 @@ impl Guarded {
         routes
     }
 
-    fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
+    pub fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
         let authorization = credential.map(|credential| format!("Bearer {credential}"));
         let mut headers = [route.headers, more].concat();
         headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
@@ -142,9 +141,9 @@ pub fn token(user: &str, scope: &str) -> String {
 }
 
 /// A route, and a valid request to it about user 1, who may need to act.
-struct Route {
-    method: String,
-    path: String,
+pub struct Route {
+    pub method: String,
+    pub path: String,
     scope: Scope,
     audience: String,
     acts: bool,
@@ -382,11 +381,13 @@ fn users_view_as_themselves() {
 
 #[test]
 fn overlaps_cost_as_many_requests_as_they_have_rows() {
-    let limits = LimitSettings { user: Some(Rate::per_hour(5)), changes: None, ..LimitSettings::default() };
+    let limits = LimitSettings { user: Some(Rate::per_hour(7)), changes: None, ..LimitSettings::default() };
     let guarded = Guarded::start(limits);
     let service = format!("Bearer {}", guarded.key(Scope::ALL));
     let mut connection = guarded.server.connect();
     for target in 1_000..1_500 {
+        let headers = [("authorization", service.as_str()), ("kinfolk-actor", &*target.to_string())];
+        assert_eq!(connection.request("POST", "/v1/users/1/follow", &headers, b"").status, 204);
         for actor in ["1", "2"] {
             let headers = [("authorization", service.as_str()), ("kinfolk-actor", actor)];
             let path = format!("/v1/users/{target}/follow");
@@ -398,7 +399,8 @@ fn overlaps_cost_as_many_requests_as_they_have_rows() {
         let answer = guarded.server.request("GET", path, &headers, b"");
         (answer.status, answer.header("ratelimit-remaining").unwrap().to_owned())
     };
-    // The smallest set counts, once for each set.
+    // The smallest set counts, once for each set; friends are an overlap of both sides of one user.
+    assert_eq!(left("/v1/users/1/friends?limit=1"), (200, "5".to_owned()));
     assert_eq!(left("/v1/users/1/common/2?limit=1"), (200, "3".to_owned()));
     assert_eq!(left("/v1/users/9/known-followers"), (200, "2".to_owned()));
     assert_eq!(left("/v1/common?id=1&id=2"), (200, "0".to_owned()));

@@ -116,6 +116,60 @@ fn what_was_taken_back_is_for_moderators() {
 }
 
 #[test]
+fn who_moderated_is_recorded_for_moderators_and_in_the_log() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let key = guarded.key([Scope::Read, Scope::Moderate]);
+    let moderator = As::new(&guarded, key, None);
+    let for_a_user = As::new(&guarded, key, Some("9"));
+    let user_moderator = As::new(&guarded, &token("8", "kinfolk:read kinfolk:moderate"), None);
+    let author = As::new(&guarded, &token("1", ""), None);
+    let remove = |who: &As<'_>, comment: &str| {
+        who.call("POST", &format!("/v1/comments/{comment}/remove"), &[], r#"{"reason":"rude"}"#)
+    };
+    let purge = |who: &As<'_>, comment: &str| {
+        who.call("POST", &format!("/v1/comments/{comment}/purge"), &[], "").status
+    };
+    let seen = |who: &As<'_>, comment: &str| {
+        let shown = who.get(&format!("/v1/comments/{comment}")).json();
+        shown.get("removed_by").map(|by| by.as_str().unwrap().to_owned())
+    };
+    // The key of these scopes is called after their bits.
+    for (who, recorded) in
+        [(&moderator, "key:service-5"), (&for_a_user, "user:9"), (&user_moderator, "user:8")]
+    {
+        let comment = guarded.comment("1", POST, recorded);
+        assert_eq!(remove(who, &comment).status, 204);
+        assert_eq!(seen(&moderator, &comment).as_deref(), Some(recorded));
+        assert_eq!(seen(&user_moderator, &comment).as_deref(), Some(recorded));
+        assert_eq!([seen(&author, &comment), seen(&for_a_user, &comment)], [None, None]);
+        // The first stays, and a later purge counts.
+        assert_eq!(remove(&user_moderator, &comment).header("kinfolk-changed"), Some("false"));
+        assert_eq!(seen(&moderator, &comment).as_deref(), Some(recorded));
+        assert_eq!(purge(&for_a_user, &comment), 204);
+        assert_eq!(seen(&moderator, &comment).as_deref(), Some("user:9"));
+        let log = moderator.get("/v1/changes?limit=1000").json();
+        let told: Vec<_> =
+            log["items"].as_array().unwrap().iter().filter(|item| item["comment"] == comment).collect();
+        let told: Vec<_> =
+            told.iter().map(|item| (item["type"].as_str(), item.get("removed_by").cloned())).collect();
+        let expected = [
+            (Some("comment"), None),
+            (Some("comment_removed"), Some(json!(recorded))),
+            (Some("comment_purged"), Some(json!("user:9"))),
+        ];
+        assert_eq!(told, expected);
+    }
+    let deleted = guarded.comment("1", POST, "d");
+    assert_eq!(author.call("DELETE", &format!("/v1/comments/{deleted}"), &[], "").status, 204);
+    assert_eq!(seen(&moderator, &deleted), None, "its author is no moderator");
+    // A user moderates as itself only.
+    let other = As::new(&guarded, &token("8", "kinfolk:read kinfolk:moderate"), Some("9"));
+    assert_eq!(purge(&other, &deleted), 403);
+    let malformed = As::new(&guarded, key, Some("x"));
+    assert_eq!(purge(&malformed, &deleted), 400);
+}
+
+#[test]
 fn the_history_of_an_active_comment_is_for_its_author() {
     let guarded = Guarded::start(LimitSettings::default());
     let path = format!("/v1/comments/{}/history", guarded.comment("1", POST, "k"));

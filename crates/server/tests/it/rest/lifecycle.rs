@@ -80,9 +80,15 @@ fn headers_that_do_not_come_close_the_connection() {
     let mut silent = server.connect();
     let mut slow = server.connect();
     slow.write(b"GET /healthz HTTP/1.1\r\nhost").unwrap();
-    // Before it closes, a server may say why.
-    while !silent.is_closed() {}
-    while !slow.is_closed() {}
+    let mut waiting = server.connect();
+    assert_eq!(waiting.request("GET", "/healthz", &[], b"").status, 200);
+    // Between requests, an empty line begins none.
+    waiting.write(b"\r\n").unwrap();
+    assert!(silent.is_closed() && waiting.is_closed());
+    let refused = slow.answer("GET").unwrap();
+    assert_eq!(refused.refusal(), (408, "request_timeout".to_owned()));
+    assert_eq!(refused.header("connection"), Some("close"));
+    assert!(slow.is_closed());
 }
 
 #[test]

@@ -51,8 +51,10 @@ fn requests_over_tls() {
     assert_eq!(followed.status, 204);
     let counts = connection.request("GET", "/v1/users/2/counts", &[], b"");
     assert_eq!(counts.json(), json!({"id": "2", "following": 0, "followers": 1}));
-    server.stop();
+    connection.write(b"nonsense\r\n\r\n").unwrap();
+    assert_eq!(connection.answer("GET").unwrap().refusal(), (400, "invalid_request".to_owned()));
     assert!(connection.is_closed());
+    server.stop();
     server.join();
 }
 

@@ -1,4 +1,4 @@
-//! How long things took, in buckets from a microsecond to ten seconds.
+//! How long things took, in buckets from a microsecond to ten seconds. Whoever counts reads the clock: that is not done here.
 //!
 //! Each decade has six buckets: narrow enough to read a quantile to a third of its value, few enough to be scraped.
 //! Their bounds are round numbers, so that "under 1 ms" is a bucket and not a guess.
@@ -11,10 +11,11 @@ const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 const DECADES: usize = 7;
 /// The bounds, and one more for everything that took longer.
 const BOUNDS: usize = STEPS.len() * DECADES + 1;
-pub(super) const BUCKETS: usize = BOUNDS + 1;
+/// How many buckets a histogram has.
+pub const BUCKETS: usize = BOUNDS + 1;
 
 /// The longest time of each bucket but the last, in nanoseconds.
-pub(super) const BOUNDS_NANOS: [u64; BOUNDS] = bounds();
+pub const BOUNDS_NANOS: [u64; BOUNDS] = bounds();
 
 /// For each number of significant bits, the first bucket that a time of so many bits can be in.
 const FIRST_BY_BITS: [u8; 65] = first_by_bits();
@@ -57,8 +58,9 @@ fn bucket(nanos: u64) -> usize {
     at
 }
 
+/// Counts times by their bucket. Several threads may add to it at once.
 #[derive(Debug)]
-pub(super) struct Histogram {
+pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
     sum_nanos: AtomicU64,
 }
@@ -70,8 +72,11 @@ impl Default for Histogram {
 }
 
 /// What a histogram held at some moment.
-pub(super) struct Snapshot {
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// How many times each bucket has; the last one has what took longer than every bound.
     pub buckets: [u64; BUCKETS],
+    /// All times together.
     pub sum_nanos: u64,
 }
 
@@ -82,18 +87,21 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
+    /// How many times were counted.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 }
 
 impl Histogram {
+    /// Counts `count` things that took the same time each.
     pub fn observe(&self, count: u64, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanos)].fetch_add(count, Ordering::Relaxed);
         self.sum_nanos.fetch_add(nanos.saturating_mul(count), Ordering::Relaxed);
     }
 
+    /// Adds what it holds to a snapshot.
     pub fn add_to(&self, sum: &mut Snapshot) {
         for (total, bucket) in sum.buckets.iter_mut().zip(&self.buckets) {
             *total += bucket.load(Ordering::Relaxed);

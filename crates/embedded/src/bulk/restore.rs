@@ -1,0 +1,158 @@
+//! Restores: a new store from a backup, in a folder that is missing or empty. What a backup is made of is not said here.
+//!
+//! The folder is marked before anything is made in it, and until everything is durable: a restore that was killed can be run
+//! again, and replaces what it has made before, but nothing else.
+
+use std::path::Path;
+
+use kinfolk_core::{EdgeKind, Epoch, IdKind, Result};
+
+use super::backup::{BackupReport, Header, Reader};
+use super::load::{self, Target};
+use super::run::{Block, PairRecord, Record};
+use super::{backup_comments, backup_posts};
+use crate::checkpoint::Checkpoint;
+use crate::files::{self, IoContext};
+use crate::format::{self, Content, FolderLock, Identity};
+use crate::index::{self, Index};
+use crate::posts::Posts;
+use crate::raw::RawId;
+use crate::rows::Rows;
+use crate::threads::Threads;
+use crate::unfinished::Marker;
+use crate::{Progress, Settings};
+
+/// For sorting.
+const SCRATCH: &str = "restoring";
+/// The folders that a restore makes.
+const FOLDERS: [&str; 4] = ["rows", "posts", "comments", SCRATCH];
+/// The files that it makes, and what a stop leaves of them.
+const FILES: [&str; 6] =
+    ["index.snapshot", "index.tmp", "checkpoint", "checkpoint.tmp", "FORMAT", "FORMAT.tmp"];
+
+/// Makes a store from a backup in a folder that is missing, empty, or left by a restore that was stopped.
+pub fn restore(
+    path: &Path,
+    folder: &Path,
+    settings: &Settings,
+    progress: &dyn Fn(Progress),
+) -> Result<BackupReport> {
+    let mut reader = Reader::open(path)?;
+    let header = reader.header()?;
+    let _lock = claim(folder)?;
+    let restored = match header.ids {
+        IdKind::Integer => restore_all::<u64>(&mut reader, folder, header, settings, progress),
+        IdKind::Uuid => restore_all::<u128>(&mut reader, folder, header, settings, progress),
+    };
+    restored.inspect_err(|_| {
+        // What can't be removed stays marked, for the next try.
+        let _ = remove_parts(folder).and_then(|()| Marker::remove(folder));
+    })?;
+    Marker::remove(folder)?;
+    Ok(reader.totals.report(header.position, reader.bytes))
+}
+
+/// Takes a folder, empties it of what a restore has left that was stopped, and marks it.
+fn claim(folder: &Path) -> Result<FolderLock> {
+    if matches!(Marker::of(folder)?, Marker::Absent | Marker::Foreign) {
+        format::require_vacant(folder)?;
+    }
+    let lock = format::lock(folder)?;
+    // Again, now that nobody else can be doing the same.
+    match Marker::of(folder)? {
+        Marker::Absent | Marker::Foreign => {}
+        Marker::Torn => Marker::remove(folder)?,
+        Marker::Whole => {
+            remove_parts(folder)?;
+            Marker::remove(folder)?;
+        }
+    }
+    format::require_vacant(folder)?;
+    Marker::set(folder)?;
+    Ok(lock)
+}
+
+/// Removes what a restore makes, and nothing else.
+fn remove_parts(folder: &Path) -> Result<()> {
+    for part in FOLDERS.map(|name| folder.join(name)) {
+        match std::fs::remove_dir_all(&part) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(files::io_error("removing", &part, &error));
+            }
+            _ => {}
+        }
+    }
+    FILES.iter().try_for_each(|name| files::remove_file(&folder.join(name)))?;
+    files::sync_folder(folder)
+}
+
+fn restore_all<K: RawId>(
+    reader: &mut Reader<'_>,
+    folder: &Path,
+    Header { content, position, floor, .. }: Header,
+    settings: &Settings,
+    progress: &dyn Fn(Progress),
+) -> Result<()> {
+    let rows = Rows::open(&folder.join("rows"), K::KIND, settings.cache_bytes)?;
+    let index = Index::new(K::KIND);
+    let scratch = folder.join(SCRATCH);
+    files::create_folder(&scratch)?;
+    for kind in EdgeKind::ALL {
+        let target = Target {
+            rows: &rows,
+            index: &index,
+            scratch: &scratch,
+            sort_memory: settings.sort_memory,
+            position,
+            kind,
+            trees: [true; 3],
+            indexed: true,
+        };
+        let edges = KindEdges::<K> { reader, kind, block: Block::default(), before: PairRecord::default() };
+        load::load(&target, edges, None, progress)?;
+    }
+    if content >= Content::Posts {
+        let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
+        backup_posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
+    }
+    if content >= Content::Comments {
+        let folder = folder.join("comments");
+        let threads = Threads::open(&folder, K::KIND, rows.shared(), settings.comment_key_keep)?;
+        backup_comments::restore(reader, (&threads, K::KIND), position, settings, progress)?;
+    }
+    reader.end(content)?;
+    std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
+    let epoch = Epoch(u64::from_le_bytes(format::random()?));
+    index::save(&index, folder, epoch, position)?;
+    Checkpoint { rows: position, floor }.write(folder)?;
+    format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, content })
+}
+
+/// The edges of one kind in a backup, in order.
+struct KindEdges<'a, 'b, K> {
+    reader: &'a mut Reader<'b>,
+    kind: EdgeKind,
+    block: Block,
+    before: PairRecord<K>,
+}
+
+impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
+    type Item = Result<PairRecord<K>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.block.is_read() {
+            match self.reader.block(u32::from(self.kind.number())) {
+                Err(error) => return Some(Err(error)),
+                Ok(None) => return None,
+                Ok(Some(bytes)) => self.block = Block::new(bytes),
+            }
+            self.before = PairRecord::default();
+        }
+        let Some(record) = PairRecord::decode(self.before, &mut self.block) else {
+            return Some(Err(self.reader.damaged()));
+        };
+        self.before = record;
+        self.reader.totals.edges += 1;
+        Some(Ok(record))
+    }
+}

@@ -1,0 +1,97 @@
+//! Imports: what the change log says of them, and the times of edges that came without one.
+
+use std::sync::Arc;
+
+use kinfolk_conformance::{SimulatedClock, block_on};
+use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Position, Timestamp};
+use kinfolk_embedded::{Embedded, Import, ImportOptions, Settings};
+
+const FOLLOW: EdgeKind = EdgeKind::Follow;
+
+fn edge(follower: u64, followee: u64) -> Edge {
+    Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+}
+
+fn write(store: &Embedded, action: EdgeAction, edge: Edge) {
+    let commands = vec![EdgeCommand { action, edge }];
+    let request = WriteRequest { kind: FOLLOW, commands, following_limit: 100 };
+    assert!(store.write_blocking(request).unwrap().changed[0]);
+}
+
+fn since(store: &Embedded, edge: Edge) -> Timestamp {
+    block_on(store.since(FOLLOW, &[edge])).unwrap()[0].unwrap()
+}
+
+fn begin(store: &Embedded, name: &str) -> Import {
+    let options = ImportOptions {
+        kind: FOLLOW,
+        following_limit: Some(4),
+        fingerprint: name.to_owned(),
+        sort_memory: 0,
+    };
+    store.import(&options).unwrap()
+}
+
+#[test]
+fn the_change_log_says_how_many_edges_were_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
+    write(&store, EdgeAction::Follow, edge(1, 2));
+    let edges = [(1, 2), (1, 3), (1, 3), (1, 4), (1, 5), (1, 6), (1, 7), (7, 7), (9, 1)];
+    let added = [4, 0].map(|expected| {
+        let mut import = begin(&store, "a file");
+        edges.iter().for_each(|&(follower, followee)| import.push(edge(follower, followee), None).unwrap());
+        let report = import.finish(&|_| {}).unwrap();
+        assert_eq!((report.added, report.self_follows), (expected, 1));
+        report.added
+    });
+    store.close().unwrap();
+    let store = Embedded::open(&path, Settings::default()).unwrap();
+    let changes = block_on(store.changes(Position(1), 10)).unwrap();
+    let imported: Vec<u64> = changes
+        .iter()
+        .map(|change| match change.body {
+            ChangeBody::Imported { edges, .. } => edges,
+            _ => panic!("{change:?}"),
+        })
+        .collect();
+    assert_eq!(imported, added);
+}
+
+#[test]
+fn an_edge_without_since_is_never_older_than_what_was_given_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Arc::new(SimulatedClock::default());
+    let path = folder.path().join("store");
+    let store =
+        Embedded::create_with_clock(&path, IdKind::Integer, Settings::default(), clock.clone()).unwrap();
+    write(&store, EdgeAction::Follow, edge(1, 2));
+    let newest = since(&store, edge(1, 2));
+    // The clock goes back, and an import begins.
+    clock.turn_back(60_000);
+    let mut import = begin(&store, "a file");
+    import.push(edge(1, 3), None).unwrap();
+    import.push(edge(1, 4), Some(Timestamp::from_millis(7))).unwrap();
+    // While it takes edges in, the clock goes on, and a pair of the import is followed and unfollowed.
+    clock.advance(120_000);
+    write(&store, EdgeAction::Follow, edge(1, 3));
+    let followed = since(&store, edge(1, 3));
+    assert!(followed > newest);
+    write(&store, EdgeAction::Unfollow, edge(1, 3));
+    clock.turn_back(90_000);
+    import.push(edge(5, 6), None).unwrap();
+    // Of several lines of one pair the earliest counts.
+    import.push(edge(5, 7), Some(clock.now().plus_millis(1_000_000))).unwrap();
+    import.push(edge(5, 7), None).unwrap();
+    import.finish(&|_| {}).unwrap();
+    let imported = since(&store, edge(1, 3));
+    assert!(imported > followed, "a re-follow is later: {imported} after {followed}");
+    assert_eq!(since(&store, edge(5, 6)), imported);
+    assert_eq!(since(&store, edge(5, 7)), imported);
+    assert_eq!(since(&store, edge(1, 4)), Timestamp::from_millis(7));
+    let at = block_on(store.changes(Position(3), 1)).unwrap()[0].at;
+    assert_eq!(at, imported, "the time of the import");
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
+}

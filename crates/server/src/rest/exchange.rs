@@ -1,0 +1,211 @@
+//! How far a connection is with the request in hand. hyper tells nobody, so the service, the two bodies and the socket
+//! each report what they see. Nothing is read or written here.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use hyper::body::Incoming;
+use parking_lot::Mutex;
+
+/// The request in hand, shared by all parts of its connection. Requests of a connection are served one after another.
+#[derive(Clone, Debug, Default)]
+pub struct Exchange(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    stage: Stage,
+    body: BodyState,
+    is_abandonable: bool,
+    /// The client sends no more.
+    input_ended: bool,
+    /// The connection, where hyper is not to know that yet.
+    connection: Option<Waker>,
+    /// The route, where it waits for more of the request's body.
+    route: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Every request so far has its response, and the socket has taken all of it.
+    #[default]
+    Idle,
+    /// A request was received; its response is not complete.
+    Responding,
+    /// hyper has the whole response, but the socket may not.
+    Responded,
+}
+
+/// What has arrived of the request's body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum BodyState {
+    /// All of it, or there is none.
+    #[default]
+    Whole,
+    /// More can be read.
+    Partial,
+    /// A route waits for more.
+    Awaited,
+    /// A route waits for more, and the client sends no more.
+    Missing,
+    /// No more can be read: it ended early, or its encoding is malformed.
+    Broken,
+}
+
+impl Exchange {
+    /// A request was received, of which the body may be to come.
+    pub fn begin(&self, body: &Incoming) {
+        let body = if body.is_end_stream() { BodyState::Whole } else { BodyState::Partial };
+        let mut state = self.0.lock();
+        let input_ended = state.input_ended;
+        *state = State { stage: Stage::Responding, body, input_ended, ..State::default() };
+    }
+
+    /// Whether nothing is owed to the client: what hyper writes now is no response of ours.
+    pub fn is_idle(&self) -> bool {
+        self.0.lock().stage == Stage::Idle
+    }
+
+    /// The socket has taken everything that hyper had.
+    pub fn flushed(&self) {
+        let mut state = self.0.lock();
+        if state.stage == Stage::Responded {
+            state.stage = Stage::Idle;
+            wake(&mut state.connection);
+        }
+    }
+
+    /// The request is given up if its client sends no more: it counts as gone.
+    pub fn abandon_with_client(&self) {
+        let mut state = self.0.lock();
+        state.is_abandonable = true;
+        wake(&mut state.connection);
+    }
+
+    /// The client sends no more. Waits until hyper may know: it takes that for the end of the connection, so not while a
+    /// response is owed to a request that has arrived in full.
+    pub fn poll_end_of_input(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.0.lock();
+        state.input_ended = true;
+        let is_incomplete = matches!(state.body, BodyState::Missing | BodyState::Broken);
+        if state.stage == Stage::Idle || state.is_abandonable || is_incomplete {
+            return Poll::Ready(());
+        }
+        state.connection = Some(context.waker().clone());
+        // It takes what hyper has passed on already, and then knows whether anything is missing.
+        wake(&mut state.route);
+        Poll::Pending
+    }
+
+    /// Whether a route waits for the request's body.
+    pub fn awaits_body(&self) -> bool {
+        self.0.lock().body == BodyState::Awaited
+    }
+
+    /// Whether something of the request's body may still come, or was lost.
+    pub fn lacks_body(&self) -> bool {
+        self.0.lock().body != BodyState::Whole
+    }
+
+    /// Whether no further request can be read: nobody knows where the body of this one ends.
+    pub fn is_out_of_step(&self) -> bool {
+        matches!(self.0.lock().body, BodyState::Awaited | BodyState::Missing | BodyState::Broken)
+    }
+}
+
+fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
+}
+
+/// The body of a request, as it arrives.
+pub struct RequestBody {
+    body: Incoming,
+    exchange: Exchange,
+}
+
+impl RequestBody {
+    pub fn new(body: Incoming, exchange: Exchange) -> Self {
+        Self { body, exchange }
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        // Asked before: what hyper has passed on until then is taken now.
+        let input_ended = self.exchange.0.lock().input_ended;
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        let body = match &frame {
+            Poll::Pending if input_ended => BodyState::Missing,
+            Poll::Pending => BodyState::Awaited,
+            Poll::Ready(Some(Err(_))) => BodyState::Broken,
+            Poll::Ready(Some(Ok(_))) if !self.body.is_end_stream() => BodyState::Partial,
+            Poll::Ready(Some(Ok(_)) | None) => BodyState::Whole,
+        };
+        let mut state = self.exchange.0.lock();
+        state.body = body;
+        match body {
+            BodyState::Awaited => state.route = Some(context.waker().clone()),
+            BodyState::Missing => wake(&mut state.connection),
+            BodyState::Whole | BodyState::Partial | BodyState::Broken => {}
+        }
+        drop(state);
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of a response. hyper drops it once it has taken all of it.
+pub struct ResponseBody {
+    body: Body,
+    exchange: Exchange,
+}
+
+impl ResponseBody {
+    pub fn new(body: Body, exchange: Exchange) -> Self {
+        Self { body, exchange }
+    }
+}
+
+impl HttpBody for ResponseBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        self.exchange.0.lock().stage = Stage::Responded;
+    }
+}

@@ -1,0 +1,138 @@
+//! Responses that nobody reads: how much of them the server keeps, and for how long.
+
+use std::time::{Duration, Instant};
+
+use kinfolk_server::rest::RestSettings;
+
+use super::client::Connection;
+use super::server::Server;
+
+/// Some 15 MB, far more than a socket takes when nobody reads at its other end.
+const LARGE: &str = "/v1/changes?limit=1000";
+/// A socket takes fewer responses of about 48 KB each, by far.
+const REQUESTS: usize = 2_000;
+
+/// A server whose change log is large.
+fn server(settings: RestSettings) -> Server {
+    let server = Server::with(settings);
+    assert_eq!(server.post(r#"{"author":"1","id":"1"}"#).status, 201);
+    let body = format!(r#"{{"body":"{}"}}"#, "\u{20ac}".repeat(10_000));
+    for key in 1..=500 {
+        assert_eq!(server.comment(1, 1, &key.to_string(), &body).status, 201);
+    }
+    server
+}
+
+fn ask(server: &Server, path: &str) -> Connection {
+    let mut connection = server.connect();
+    connection.begin("GET", path, &[]);
+    connection
+}
+
+/// Asks, and reads no more than how the response begins.
+fn ask_without_reading(server: &Server) -> Connection {
+    await_some(|| {
+        let mut deaf = ask(server, LARGE);
+        (deaf.head().unwrap().0 == 200).then_some(deaf)
+    })
+}
+
+/// Follows the change log, and reads no more than how its first events begin.
+fn follow_without_reading(server: &Server) -> Connection {
+    await_some(|| {
+        let mut deaf = ask(server, "/v1/changes/stream");
+        assert_eq!(deaf.head().unwrap().0, 200);
+        let _opening = deaf.chunk().unwrap().unwrap();
+        let length = usize::from_str_radix(&deaf.line().unwrap(), 16).unwrap();
+        (length > 1 << 20).then_some(deaf)
+    })
+}
+
+/// A figure of the server.
+fn figure(server: &Server, sample: &str) -> usize {
+    let text = server.get("/metrics");
+    let line = text.text().lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {sample}: {}", text.text())).parse().unwrap()
+}
+
+/// Tries again for a while: a response that was sent a moment ago may still be counted.
+fn await_some<T>(attempt: impl Fn() -> Option<T>) -> T {
+    let patience = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(Instant::now() < patience, "it has not come");
+    }
+}
+
+fn await_true(is_true: impl Fn() -> bool) {
+    await_some(|| is_true().then_some(()));
+}
+
+#[test]
+fn requests_of_a_client_that_does_not_read_are_not_read_and_then_it_is_closed() {
+    let settings = RestSettings { write_timeout: Duration::from_millis(200), ..RestSettings::default() };
+    let server = Server::with(settings);
+    (2..1_002).for_each(|target| drop(server.follow(1, target)));
+    let mut deaf = server.connect();
+    let request = "GET /v1/users/1/following?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    deaf.write(request.repeat(REQUESTS).as_bytes()).unwrap();
+    // Until nobody but this figure's reader is connected.
+    await_true(|| figure(&server, "kinfolk_connections{protocol=\"rest\"}") == 1);
+    let served = "kinfolk_request_duration_seconds_count{protocol=\"rest\",operation=\"following\"}";
+    let served = figure(&server, served);
+    assert!((1..REQUESTS / 2).contains(&served), "{served} of {REQUESTS} requests were served");
+}
+
+#[test]
+fn a_caller_that_does_not_read_is_refused_until_it_does() {
+    let server = server(RestSettings { caller_output_bytes_max: 1 << 20, ..RestSettings::default() });
+    // A response larger than the limit may be the only one.
+    let deaf = ask_without_reading(&server);
+    let refused = server.get(LARGE);
+    assert_eq!(refused.refusal(), (503, "overloaded".to_owned()));
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(server.get("/v1/users/1/counts").status, 200, "small responses cost nothing");
+    // Before it is applied: a write that was applied is answered.
+    let refused = server.act(1, "POST", "/v1/users/2/follow");
+    assert_eq!(refused.refusal(), (503, "overloaded".to_owned()));
+    assert_eq!(server.read("/v1/users/1/counts")["following"], 0);
+    drop(deaf);
+    await_true(|| server.get(LARGE).status == 200);
+    await_true(|| server.act(1, "POST", "/v1/users/2/follow").status == 204);
+}
+
+#[test]
+fn all_callers_together_have_a_limit() {
+    let server = server(RestSettings { output_bytes_max: 1 << 20, ..RestSettings::default() });
+    let deaf = ask_without_reading(&server);
+    assert_eq!(server.get(LARGE).refusal(), (503, "overloaded".to_owned()));
+    drop(deaf);
+    await_true(|| server.get(LARGE).status == 200);
+}
+
+#[test]
+fn a_stream_that_nobody_reads_counts_too() {
+    let server = server(RestSettings { caller_output_bytes_max: 1 << 20, ..RestSettings::default() });
+    let deaf = follow_without_reading(&server);
+    assert_eq!(server.get(LARGE).refusal(), (503, "overloaded".to_owned()));
+    // Another one ends, and says why.
+    let mut stream = ask(&server, "/v1/changes/stream");
+    assert_eq!(stream.head().unwrap().0, 200);
+    let _opening = stream.chunk().unwrap().unwrap();
+    let problem = String::from_utf8(stream.chunk().unwrap().unwrap()).unwrap();
+    assert!(problem.starts_with("event: problem") && problem.contains("overloaded"), "{problem}");
+    assert_eq!(stream.chunk().unwrap(), None);
+    drop(deaf);
+    await_true(|| server.get(LARGE).status == 200);
+}
+
+#[test]
+fn the_document_is_one_for_all_and_sent_as_it_is() {
+    let server = Server::start();
+    let plain = server.get("/openapi.json");
+    let asked = server.request("GET", "/openapi.json", &[("accept-encoding", "gzip")], b"");
+    assert_eq!(asked.header("content-encoding"), None);
+    assert_eq!(asked.body, plain.body);
+}
