@@ -5,9 +5,6 @@ use ureq::http::Request;
 
 use crate::serve::running::PATIENCE;
 
-/// How many comments a page of a walk has.
-const PAGE: usize = 37;
-
 pub struct Client {
     agent: ureq::Agent,
     base: String,
@@ -87,19 +84,6 @@ impl Client {
         match self.send(&Ask::get(path)) {
             Some(answer) if answer.status == 200 => Ok(answer.json()),
             other => Err(format!("{path}: {other:?}")),
-        }
-    }
-
-    /// A whole list, in pages; the path has the begin of a query.
-    pub fn walk(&self, path: &str) -> Result<Vec<Value>, String> {
-        let (mut all, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let page = self.get(&format!("{path}&limit={PAGE}{cursor}"))?;
-            all.extend(page["items"].as_array().into_iter().flatten().cloned());
-            match page["next"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => return Ok(all),
-            }
         }
     }
 }

@@ -69,11 +69,11 @@ impl Comparison<'_> {
 
     /// Both directions of a user's edges.
     fn lists(&self, user: u64) -> Compared {
-        let sides: [(&str, fn(&Pair) -> (u64, u64)); 2] = [
-            ("following", |pair| (pair.follower, pair.followee)),
-            ("followers", |pair| (pair.followee, pair.follower)),
-        ];
-        for (name, side) in sides {
+        for name in ["following", "followers"] {
+            let side = |pair: &Pair| match name {
+                "following" => (pair.follower, pair.followee),
+                _ => (pair.followee, pair.follower),
+            };
             let path = format!("/v1/users/{user}/{name}");
             let Some(found) = self.reader.list(&path)? else { continue };
             let edges = self.model.edges.iter().map(|(pair, since)| (side(pair), since));

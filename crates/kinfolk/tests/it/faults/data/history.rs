@@ -87,7 +87,10 @@ impl History {
     /// Takes note of what answered an operation, if anything did. Complains about an answer that cannot be right.
     pub fn note(&mut self, operation: Operation, answer: Option<Answer>) -> Result<(), String> {
         self.submitted += 1;
-        let Some(answer) = answer else { return Ok(self.push(operation, false, None)) };
+        let Some(answer) = answer else {
+            self.push(operation, false, None);
+            return Ok(());
+        };
         let changes = self.model.is_changed_by(&operation);
         if answer.status == operation.status() {
             if answer.changed != Some(changes) {

@@ -126,7 +126,7 @@ impl Model {
         keys.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// The posts of all whom a user follows, newest first.
+    /// The posts of all followees of a user, newest first.
     pub fn feed(&self, of: u64) -> Vec<u64> {
         self.posts_by(|author| self.edges.contains_key(&Pair { follower: of, followee: author }))
     }

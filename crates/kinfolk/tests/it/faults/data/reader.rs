@@ -1,4 +1,4 @@
-//! Reads from a server after a fault. What the server says it cannot answer is told, and noted; what it does answer must be
+//! Reads from a server after a fault. An answer that reports a failure of the server is noted; every other answer must be
 //! right.
 
 use std::cell::RefCell;

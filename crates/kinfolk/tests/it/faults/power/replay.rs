@@ -32,8 +32,9 @@ pub struct Replay {
     descriptors: HashMap<i64, usize>,
     /// Of calls that have begun: the open file, and what a sync covers.
     begun: HashMap<usize, (usize, usize)>,
-    /// Files and folders whose syncs are left out.
+    /// Files and folders whose syncs are left out, and how many were.
     left_out: Option<PathBuf>,
+    left_out_count: usize,
 }
 
 impl Replay {
@@ -46,6 +47,7 @@ impl Replay {
             descriptors: HashMap::new(),
             begun: HashMap::new(),
             left_out: None,
+            left_out_count: 0,
         }
     }
 
@@ -54,8 +56,9 @@ impl Replay {
         self.left_out = Some(path.into());
     }
 
-    pub fn has_left_out_syncs(&self) -> bool {
-        self.left_out.is_some()
+    /// How many syncs were left out; none if all are made.
+    pub fn left_out(&self) -> Option<usize> {
+        self.left_out.as_ref().map(|_| self.left_out_count)
     }
 
     /// Another process begins, with nothing open.
@@ -196,6 +199,7 @@ impl Replay {
     fn sync(&mut self, index: usize, call: &Call) -> Result<(), String> {
         let Some((open, mark)) = self.begun.remove(&index) else { return Ok(()) };
         if self.opens[open].left_out {
+            self.left_out_count += 1;
             return Ok(());
         }
         match &mut self.disk.nodes[self.opens[open].node] {
