@@ -1,5 +1,4 @@
-//! The mistakes that can be planted. Each says what a store that makes it does; where it is planted is in
-//! the files beside this one.
+//! The mistakes that can be planted. Each says what a store does that makes it; the files beside this one plant them.
 
 /// Defines the enum and the list of all its variants in one place, so that no fault can be left untested.
 macro_rules! faults {
