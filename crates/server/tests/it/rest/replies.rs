@@ -81,7 +81,7 @@ fn a_client_that_has_closed_its_sending_side_is_answered() {
         FOLLOW,
         "GET /v1/admin/export HTTP/1.1\r\nhost: localhost\r\n\r\n",
         "POST /v1/admin/import HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n1,2\n",
-        "DELETE /v1/posts/7 HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+        "DELETE /v1/posts/7 HTTP/1.1\r\nhost: localhost\r\nkinfolk-actor: 1\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
     ] {
         let socket = super::client::socket(server.address);
         let mut connection = Connection::over(socket.try_clone().unwrap());
