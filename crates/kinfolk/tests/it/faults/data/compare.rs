@@ -183,15 +183,16 @@ impl Comparison<'_> {
         let repeated = format!("{path} again");
         same(&repeated, &again.status.into(), &200.into())?;
         if comment.status == Status::Purged {
-            // The reason of a removal is for moderators.
-            let tombstone = Comment { reason: None, ..comment.clone() };
+            // The reason of a removal, and who removed it, are for moderators.
+            let tombstone = Comment { reason: None, is_moderated: false, ..comment.clone() };
             return same_comments(&repeated, &[again.json()], std::iter::once((id, &tombstone)));
         }
         if let Some(first) = &comment.first {
             return same(&repeated, &again.body.into(), &first.as_str().into());
         }
         let (status, reason, versions) = (Status::Active, None, comment.versions[..1].to_vec());
-        let first = Comment { status, reason, versions, reply_count: 0, ..comment.clone() };
+        let first =
+            Comment { status, reason, versions, reply_count: 0, is_moderated: false, ..comment.clone() };
         same_comments(&repeated, &[again.json()], std::iter::once((id, &first)))
     }
 
@@ -225,7 +226,7 @@ fn same_comments<'a>(
     found: &[Value],
     expected: impl Iterator<Item = (&'a str, &'a Comment)>,
 ) -> Compared {
-    const ABSENT: [&str; 4] = ["body", "reason", "edited_at", "reply_to"];
+    const ABSENT: [&str; 5] = ["body", "reason", "removed_by", "edited_at", "reply_to"];
     let expected: Vec<Value> = expected.map(|(id, comment)| comment.shown(id)).collect();
     for (found, expected) in found.iter().zip(&expected) {
         let known = expected.as_object().into_iter().flat_map(serde_json::Map::keys).map(String::as_str);

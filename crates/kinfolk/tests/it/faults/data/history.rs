@@ -224,10 +224,12 @@ impl History {
         }
     }
 
-    /// The log tells a text only while it is what an active comment says.
+    /// The log shows a text only while it is what an active comment says, and a payload until its post is deleted.
     fn compare_texts(&self, changes: &[Value], first: usize) -> Result<(), String> {
         for (entry, change) in self.entries[first - 1..].iter().zip(changes) {
-            if change["body"].as_str() != self.model.told_text(entry) {
+            if change["body"].as_str() != self.model.told_text(entry)
+                || change["payload"].as_str() != self.model.logged_payload(entry)
+            {
                 return Err(format!("{entry:?} is logged as {change}"));
             }
         }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::history::Entry;
-use super::operation::{NewComment, NewPost, Operation, Status};
+use super::operation::{MODERATOR, NewComment, NewPost, Operation, Status};
 use crate::faults::workload::Pair;
 
 /// Everything, by what it is asked for.
@@ -38,6 +38,8 @@ pub struct Comment {
     pub versions: Vec<Version>,
     pub status: Status,
     pub reason: Option<String>,
+    /// Whether a moderator removed or purged it.
+    pub is_moderated: bool,
     pub reply_count: u64,
 }
 
@@ -91,6 +93,7 @@ impl Model {
             Operation::Withdraw { comment, status, reason, .. } => {
                 let comment = self.comment(comment);
                 comment.status = *status;
+                comment.is_moderated |= matches!(status, Status::Removed | Status::Purged);
                 if reason.is_some() {
                     comment.reason.clone_from(reason);
                 }
@@ -106,7 +109,16 @@ impl Model {
         });
         let versions = vec![Version { at: at.to_owned(), body: new.body.clone() }];
         let (new, status) = (new.clone(), Status::Active);
-        let comment = Comment { new, first, depth, versions, status, reason: None, reply_count: 0 };
+        let comment = Comment {
+            new,
+            first,
+            depth,
+            versions,
+            status,
+            reason: None,
+            is_moderated: false,
+            reply_count: 0,
+        };
         self.comments.insert(id.to_owned(), comment);
     }
 
@@ -149,6 +161,14 @@ impl Model {
         operation.text().filter(|_| is_current)
     }
 
+    /// The payload that the log shows with the operation: until its post is deleted.
+    pub fn logged_payload<'a>(&self, Entry { operation, id, .. }: &'a Entry) -> Option<&'a str> {
+        let Operation::Post(new) = operation else { return None };
+        let is_deleted =
+            id.parse().ok().and_then(|id: u64| self.posts.get(&id)).is_some_and(|post| post.deleted);
+        (!is_deleted).then_some(new.payload.as_str())
+    }
+
     /// All texts of comments that are purged.
     pub fn purged_texts(&self) -> impl Iterator<Item = &str> {
         let purged = self.comments.values().filter(|comment| comment.status == Status::Purged);
@@ -181,6 +201,9 @@ impl Comment {
         }
         if let Some(reason) = &self.reason {
             shown["reason"] = reason.as_str().into();
+        }
+        if self.is_moderated {
+            shown["removed_by"] = format!("user:{MODERATOR}").into();
         }
         shown
     }

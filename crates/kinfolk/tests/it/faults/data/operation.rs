@@ -89,7 +89,7 @@ pub enum Subject {
 }
 
 /// Who removes, purges and locks.
-const MODERATOR: u64 = 999;
+pub const MODERATOR: u64 = 999;
 
 impl Operation {
     pub fn ask(&self) -> Ask<'static> {
@@ -159,8 +159,8 @@ impl Operation {
         }
     }
 
-    /// Whether a change of the log may be this operation. The text of a comment is compared apart: the log keeps it only
-    /// while it is the current one.
+    /// Whether a change of the log may be this operation. What the log shows only for a time is compared apart: the
+    /// text of a comment while it is the current one, and the payload of a post until the post is deleted.
     pub fn is(&self, change: &Value) -> bool {
         let text = |field: &str| change[field].as_str();
         let number = |field: &str| text(field).and_then(|text| text.parse::<u64>().ok());
@@ -175,7 +175,7 @@ impl Operation {
                     new.id.is_none_or(|id| number("post") == Some(id))
                         && number("author") == Some(new.author)
                         && text("created_at") == Some(&new.created_at)
-                        && text("payload") == Some(&new.payload)
+                        && text("payload").is_none_or(|payload| payload == new.payload)
                 }
                 Self::DeletePost { post, author } => {
                     number("post") == Some(*post) && number("author") == Some(*author)
