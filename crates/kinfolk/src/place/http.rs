@@ -123,7 +123,7 @@ impl HttpClient {
             request.body(body).with_context(|| format!("{} is not a URL of a server", self.base))?;
         let timeout = (!is_bulk).then_some(CALL);
         let request = self.agent.configure_request(request).timeout_global(timeout).build();
-        self.agent.run(request).map_err(|error| self.unreachable(error))
+        self.agent.run(request).map_err(|error| self.unreachable(&error))
     }
 
     /// Asks for a small JSON document.
@@ -131,9 +131,9 @@ impl HttpClient {
         json(self.send(Call::new(Method::GET, path))?)
     }
 
-    fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
+    fn unreachable(&self, error: &ureq::Error) -> anyhow::Error {
         let base = &self.base;
-        let is_absent = match &error {
+        let is_absent = match error {
             ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
             ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => true,
             ureq::Error::Timeout(timeout) => matches!(timeout, ureq::Timeout::Connect),
@@ -257,7 +257,7 @@ mod tests {
         let url = "http://127.0.0.1:1".to_owned();
         let address = ServerAddress { url, credential: None, ca_file: None, objection: None };
         let client = HttpClient::new(&address).unwrap();
-        let error = client.unreachable(ureq::Error::Io(io::ErrorKind::BrokenPipe.into()));
+        let error = client.unreachable(&ureq::Error::Io(io::ErrorKind::BrokenPipe.into()));
         assert!(error.to_string().ends_with("could not be asked: io: broken pipe"), "{error}");
         assert!(error.chain().all(|cause| !cause.is::<io::Error>()), "{error:?}");
     }

@@ -231,7 +231,7 @@ fn post_damages() -> Vec<Damage> {
     };
     vec![
         posts("missing in an author's list", "the posts by 5 differ", |tree| {
-            tree.remove_only(&tagged(2, &[5]))
+            tree.remove_only(&tagged(2, &[5]));
         }),
         posts("wrong delivery", "the posts by 6 differ", |tree| {
             let (key, value) = tree.row(&tagged(2, &[6]));
