@@ -14,7 +14,7 @@ use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserK
 use crate::files::{self, IoContext};
 use crate::remembered::RememberedKeys;
 use crate::rows::keys::increment;
-use crate::rows::{self, POSITION_KEY, Part, Shared, tree_error};
+use crate::rows::{self, POSITION_KEY, Part, Shared, open_tree, tree_error};
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct Projection {
@@ -31,11 +31,8 @@ impl Projection {
     /// Opens the tree in a folder, making it if it is missing. Idempotency keys go when they are over.
     pub fn open(name: &'static str, folder: &Path, shared: &Shared, keys: &RememberedKeys) -> Result<Self> {
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
-        let tree = shared
-            .tree(folder, &sequence, &visible)
-            .with_compaction_filter_factory(Some(Arc::new(keys.clone())))
-            .open()
-            .map_err(tree_error)?;
+        let config = shared.tree(folder, &sequence, &visible);
+        let tree = open_tree(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
         // The tree syncs what is in its folder, not that it has one.
         folder.parent().map_or(Ok(()), files::sync_folder)?;
         let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);

@@ -101,6 +101,7 @@ impl Manifest {
         files::replace_file(&folder.join(MANIFEST), files::seal_text(&lines).as_bytes())
     }
 
+    /// Nothing, too, where a run is missing: a clean-up was interrupted, and the import is applied or was given up.
     fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
         let lines = files::open_text(&text)?;
@@ -109,14 +110,16 @@ impl Manifest {
             "none" => None,
             limit => Some(limit.parse().ok()?),
         };
-        Some(Self {
+        let manifest = Self {
             fingerprint: field("fingerprint")?.to_owned(),
             kind: EdgeKind::from_name(field("kind")?)?,
             limit,
             taken: field("taken")?.parse().ok()?,
             self_follows: field("self")?.parse().ok()?,
             runs: field("runs")?.parse().ok()?,
-        })
+        };
+        let are_there = run_paths(folder, manifest.runs).iter().all(|run| run.exists());
+        are_there.then_some(manifest)
     }
 }
 

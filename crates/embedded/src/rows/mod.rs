@@ -13,6 +13,7 @@
 
 pub mod keys;
 mod part;
+mod tables;
 
 use std::ops::Bound;
 use std::path::Path;
@@ -110,6 +111,12 @@ impl Tree {
     }
 }
 
+/// Opens a tree, making it if it is missing.
+pub fn open_tree(config: Config) -> Result<AnyTree> {
+    tables::require_intact(&config.path)?;
+    config.open().map_err(tree_error)
+}
+
 /// Turns an error of the trees into ours.
 pub fn tree_error(error: lsm_tree::Error) -> Error {
     match error {
@@ -146,7 +153,7 @@ impl Rows {
                 Tree::Pairs => config,
                 Tree::Following | Tree::Followers => config.filter_policy(FilterPolicy::disabled()),
             };
-            config.open().map_err(tree_error)
+            open_tree(config)
         };
         files::create_folder(folder)?;
         let (pairs, following, followers) =

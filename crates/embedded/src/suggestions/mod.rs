@@ -23,7 +23,7 @@ pub use run::Run;
 
 use crate::files::{self, IoContext};
 use crate::raw;
-use crate::rows::{merge_fully, tree_error};
+use crate::rows::{self, merge_fully, tree_error};
 
 const FOLDER: &str = "suggestions";
 const CACHE_BYTES: u64 = 8 << 20;
@@ -74,12 +74,11 @@ impl Suggested {
         }
         files::create_folder(&self.folder)?;
         let visible = SequenceNumberCounter::default();
-        let tree = Config::new(self.folder.join("tree"), self.sequence.clone(), visible.clone())
+        let config = Config::new(self.folder.join("tree"), self.sequence.clone(), visible.clone())
             .use_cache(Arc::new(Cache::with_capacity_bytes(CACHE_BYTES)))
             // Records are compact as they are; compressing them took a tenth of a run's time.
-            .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
-            .open()
-            .map_err(tree_error)?;
+            .data_block_compression_policy(CompressionPolicy::all(CompressionType::None));
+        let tree = rows::open_tree(config)?;
         let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
         self.sequence.fetch_max(next);
         visible.fetch_max(next);

@@ -1,5 +1,6 @@
 //! Imports: what the change log says of them, and the times of edges that came without one.
 
+use std::fs;
 use std::sync::Arc;
 
 use kinfolk_conformance::{SimulatedClock, block_on};
@@ -58,6 +59,37 @@ fn the_change_log_says_how_many_edges_were_added() {
         })
         .collect();
     assert_eq!(imported, added);
+}
+
+/// A clean-up that was interrupted has removed the runs and left the rest. Its edges are stored; only the index lacks them.
+#[test]
+fn an_import_whose_clean_up_was_interrupted_is_not_applied_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store");
+    let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
+    write(&store, EdgeAction::Follow, edge(1, 2));
+    let mut import = begin(&store, "first");
+    import.push(edge(1, 3), None).unwrap();
+    import.finish(&|_| {}).unwrap();
+    let index = path.join("index.snapshot");
+    let before = fs::read(&index).unwrap();
+    let mut import = begin(&store, "second");
+    // More than a run takes.
+    (10..10_000).for_each(|follower| import.push(edge(follower, 3), None).unwrap());
+    let imports = fs::read_dir(path.join("imports")).unwrap();
+    let imports: Vec<_> = imports.map(|entry| entry.unwrap().path()).collect();
+    let [left] = imports.as_slice() else { panic!("one import: {imports:?}") };
+    let manifest = fs::read(left.join("import")).unwrap();
+    import.finish(&|_| {}).unwrap();
+    store.close().unwrap();
+    fs::create_dir(left).unwrap();
+    fs::write(left.join("import"), manifest).unwrap();
+    fs::write(index, before).unwrap();
+
+    let store = Embedded::open(&path, Settings::default()).unwrap();
+    let edges = [edge(1, 2), edge(1, 3), edge(10, 3), edge(9_999, 3)];
+    assert_eq!(block_on(store.since(FOLLOW, &edges)).unwrap().iter().flatten().count(), edges.len());
+    assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
 
 #[test]

@@ -101,8 +101,7 @@ impl Specimen {
     /// deleted once.
     fn cases(&self, random: &mut Random, flips: usize) -> Vec<(PathBuf, Damage)> {
         const SMALL: usize = 2_048;
-        let flipped = self.files.iter().filter(|(path, _)| !is_tree_version(path));
-        let filled = flipped.map(|(path, bytes)| (path, bytes.len()));
+        let filled = self.files.iter().map(|(path, bytes)| (path, bytes.len()));
         let filled: Vec<(&PathBuf, usize)> = filled.filter(|&(_, length)| length > 0).collect();
         let small: Vec<_> = filled.iter().copied().filter(|&(_, length)| length <= SMALL).collect();
         let mut cases = Vec::new();
@@ -174,13 +173,6 @@ fn weighted_choice(random: &mut Random, files: &[(&PathBuf, usize)]) -> usize {
             here
         })
         .expect("the lengths add up to the total")
-}
-
-/// Whether a file lists the tables of a tree. A known gap: the trees store a checksum of it and never compare it, so a flip
-/// there can show older rows or texts without a word, or end the process. Cuts of it are left out here, too.
-fn is_tree_version(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    name.strip_prefix('v').is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Collects files and folders, parents first, with paths relative to `root`.

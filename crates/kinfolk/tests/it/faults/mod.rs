@@ -12,6 +12,7 @@
 //! | [`kill_server`] | SIGKILL of a server that takes all kinds of data | `KINFOLK_CRASH_CYCLES` | 10 | 300 |
 //! | [`purge`] | SIGKILL of a server that erases purged texts | `KINFOLK_CRASH_CYCLES` | 6 | 150 |
 //! | [`restore`] | SIGKILL of a restore, at random moments and before its calls | `KINFOLK_CRASH_CYCLES`, `KINFOLK_FAULT_SITES` | 10, 20 | 300, 600 |
+//! | [`import`] | SIGKILL of an import, and of the start after it while it cleans up | `KINFOLK_FAULT_SITES` | 20 | 600 |
 //! | [`power`] | un-synced data lost, torn, reordered | `KINFOLK_POWER_STATES` | 60 | 2,000 |
 //! | [`damage`] | bit flips, cut and missing files | `KINFOLK_FLIPS` | 80 | 2,000 |
 //! | [`failing`] | sync errors, a disk that fills up | `KINFOLK_FAULT_SITES` | 20 | 100,000 (all) |
@@ -26,6 +27,7 @@ mod data;
 mod failing;
 mod feeds;
 mod full;
+mod import;
 mod kill;
 mod kill_server;
 mod model;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::random::Random;
-use super::{number, program, require_none, seed, tracer};
+use super::{number, require_none, seed, tracer};
 use crate::support::{Sandbox, entries};
 
 /// The calls by which a restore changes its folder.
@@ -116,13 +116,7 @@ fn a_restore_killed_before_any_of_its_calls_can_be_run_again() {
         let folder = format!("killed-{site}");
         // Its calls are some hundred; counted in each thread, so that the first ones are reached by more threads.
         let when = if sites > 300 { site + 1 } else { 1 + random.below(300) };
-        let restore = scene.restore(&folder);
-        let mut traced = Command::new("strace");
-        traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={CALLS}")]);
-        traced.args(["-e", &format!("inject={CALLS}:signal=KILL:when={when}")]);
-        traced.arg(program::binary()).args(restore.get_args()).current_dir(scene.sandbox.path(""));
-        let status = traced.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap();
-        reached += usize::from(!status.success());
+        reached += usize::from(tracer::kill_before(CALLS, when, &scene.restore(&folder)));
         if let Err(problem) = scene.require_restorable(&folder) {
             violations.push(format!("call {when}: {problem}"));
         }

@@ -42,6 +42,19 @@ pub fn available(test: &str) -> bool {
     works
 }
 
+/// Runs the program as this command would, killed before one of these calls, counted in each thread. Returns whether it was reached.
+pub fn kill_before(calls: &str, when: usize, command: &Command) -> bool {
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+    traced.args(["-e", &format!("inject={calls}:signal=KILL:when={when}")]);
+    traced.arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        traced.current_dir(folder);
+    }
+    traced.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    !traced.status().expect("strace can be started").success()
+}
+
 /// `kinfolk` with these arguments under the tracer, which writes to `record`.
 pub fn command(record: &Path, arguments: &[String], injection: Option<&Injection<'_>>) -> Command {
     let mut command = Command::new("strace");

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use self::files::{Follow, Tree, change_checksummed, change_inbox, list_key, pair_key, since, tagged};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, copy_folder};
 
 /// Users 1 to so many follow those after them, in a ring.
 const USERS: u64 = 60;
@@ -270,19 +270,6 @@ fn inbox_damages() -> Vec<Damage> {
             change_inbox(store, |keys| keys.push(stray.try_into().unwrap()));
         }),
     ]
-}
-
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Finds, repairs, and finds nothing any more; what was said first.
