@@ -4,8 +4,10 @@
 //! archive, a shared disk. Such a file must not choose the server that gets a credential from elsewhere, nor the
 //! certificates that are trusted for it. Naming the file, or the server, is consent.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -15,7 +17,9 @@ use crate::failure::UsageError;
 use crate::settings::{Client, Origin, Texts};
 
 /// The variable with the credential for a server.
-const CREDENTIAL: &str = "KINFOLK_API_KEY";
+const VARIABLE: &str = "KINFOLK_API_KEY";
+/// A key or a token is far smaller.
+const BYTES_MAX: u64 = 64 << 10;
 
 /// Where a server is and how to be let in.
 #[derive(Clone)]
@@ -40,12 +44,12 @@ impl std::fmt::Debug for ServerAddress {
 impl ServerAddress {
     /// The address that the settings make up.
     pub fn new(client: &Client, texts: &Texts) -> Result<Self> {
-        let key_file = client.api_key_file.as_deref();
-        let credential = credential(key_file)?;
+        let credential = Credential::read(client.api_key_file.as_deref())?;
         let objection = match &credential {
-            Some(_) if !is_this_machine(&client.url) => objection(key_file, texts),
+            Some(credential) if !is_this_machine(&client.url) => objection(credential, texts),
             _ => None,
         };
+        let credential = credential.map(|credential| credential.text);
         Ok(Self { url: client.url.clone(), credential, ca_file: client.ca_file.clone(), objection })
     }
 
@@ -58,15 +62,48 @@ impl ServerAddress {
     }
 }
 
-fn credential(file: Option<&Path>) -> Result<Option<String>> {
-    let text = match file {
-        Some(path) => Some(
-            fs::read_to_string(path)
-                .with_context(|| format!("could not read the API key from {}", path.display()))?,
-        ),
-        None => std::env::var(CREDENTIAL).ok(),
-    };
-    Ok(text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
+/// A credential, and where it was read.
+struct Credential {
+    text: String,
+    source: String,
+    /// Whether it was read from a file of the working folder itself.
+    is_here: bool,
+}
+
+impl Credential {
+    fn read(file: Option<&Path>) -> Result<Option<Self>> {
+        let read = match file {
+            Some(path) => {
+                let could_not = || format!("could not read the API key from {}", path.display());
+                Some(Self::from_file(path).with_context(could_not)?)
+            }
+            None => std::env::var(VARIABLE).ok().map(|text| Self {
+                text,
+                source: VARIABLE.to_owned(),
+                is_here: false,
+            }),
+        };
+        let trimmed = read.map(|read| Self { text: read.text.trim().to_owned(), ..read });
+        Ok(trimmed.filter(|credential| !credential.text.is_empty()))
+    }
+
+    fn from_file(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let mut text = String::new();
+        (&file).take(BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 64 KiB"));
+        }
+        Ok(Self { text, source: path.display().to_string(), is_here: is_entry_here(path, &file)? })
+    }
+}
+
+/// Whether an open file is an entry of the working folder under the name in its path. Compares the files themselves: a
+/// link to another file is none, even if it is replaced while this looks.
+fn is_entry_here(path: &Path, file: &File) -> io::Result<bool> {
+    let opened = file.metadata()?;
+    let entry = path.file_name().and_then(|name| fs::symlink_metadata(name).ok());
+    Ok(entry.is_some_and(|entry| (entry.dev(), entry.ino()) == (opened.dev(), opened.ino())))
 }
 
 /// Whether a URL leads to this machine: what is sent there does not leave it.
@@ -79,15 +116,12 @@ fn is_this_machine(url: &str) -> bool {
 }
 
 /// Why the credential must not be sent to the server, if settings of a found file mix with others.
-fn objection(key_file: Option<&Path>, texts: &Texts) -> Option<String> {
+fn objection(credential: &Credential, texts: &Texts) -> Option<String> {
     let [url, key, ca] = ["url", "api_key_file", "ca_file"].map(|name| texts.origin("client", name));
     let is_found = |origin: &Origin| matches!(origin, Origin::FoundFile(_));
     // A found file may name any file that the user can read; only one in the same folder belongs to it.
-    let is_own = is_found(key) && key_file.is_some_and(lies_here);
-    let source = match key_file {
-        Some(path) => path.display().to_string(),
-        None => CREDENTIAL.to_owned(),
-    };
+    let is_own = is_found(key) && credential.is_here;
+    let source = &credential.source;
     let trust = "--config kinfolk.toml to trust that file";
     if is_found(url) && !is_own {
         return Some(format!(
@@ -108,12 +142,6 @@ fn objection(key_file: Option<&Path>, texts: &Texts) -> Option<String> {
         ));
     }
     None
-}
-
-/// Whether a file lies in the working folder, wherever links lead.
-fn lies_here(path: &Path) -> bool {
-    let (Ok(file), Ok(here)) = (fs::canonicalize(path), fs::canonicalize(".")) else { return false };
-    file.starts_with(here)
 }
 
 #[cfg(test)]

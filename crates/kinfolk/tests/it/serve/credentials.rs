@@ -89,6 +89,8 @@ fn a_found_file_sends_the_key_of_its_own_folder_only() {
     let linked = elsewhere.folder("[client]\nurl = \"URL\"\napi_key_file = \"./own\"\n");
     std::os::unix::fs::symlink(&key_file, linked.path("own")).unwrap();
     is_refused(&check(&linked, "", &[]), &["kinfolk.toml:2", "./own"]);
+    let endless = elsewhere.folder("[client]\nurl = \"URL\"\napi_key_file = \"/dev/zero\"\n");
+    assert!(check(&endless, "", &[]).failure(1).contains("larger than 64 KiB"));
 
     let key_only = elsewhere.folder("[client]\napi_key_file = \"./own\"\n");
     key_only.write("own", key);
