@@ -67,7 +67,7 @@ impl Visibility {
         waiters.iter().map(|waiter| waiter.expiry.saturating_duration_since(Instant::now())).min()
     }
 
-    /// Lets all go: nobody keeps the time any more, and whoever comes later is not kept waiting.
+    /// Lets all go: nobody keeps the time any more, and later ones do not wait.
     pub fn release(&self) {
         self.is_released.store(true, Ordering::SeqCst);
         self.waiters.lock().clear();

@@ -95,12 +95,12 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
             block_on(store.since(FOLLOW, &[edge])).unwrap()[0].unwrap()
         };
         let post = |store: &Embedded| {
-            let wish =
+            let request =
                 NewPost { id: None, author: id(2), created_at: None, payload: None, idempotency_key: None };
-            block_on(store.register(wish)).unwrap().post
+            block_on(store.register(request)).unwrap().post
         };
         let comment = |store: &Embedded, on: Id, key: &str| {
-            let wish = NewComment {
+            let request = NewComment {
                 parent: Parent::post(on),
                 author: id(3),
                 body: "hello".into(),
@@ -108,7 +108,7 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
                 idempotency_key: Some(key.into()),
                 depth_max: 9,
             };
-            block_on(store.comment(wish)).unwrap().comment
+            block_on(store.comment(request)).unwrap().comment
         };
         assert_eq!(follow(&store, 2), now);
         let before = post(&store);

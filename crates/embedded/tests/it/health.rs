@@ -65,7 +65,7 @@ fn a_store_that_loses_a_thread_has_failed() {
         assert!(matches!(follow(&store, 4), Err(Error::ReadOnly { reason }) if reason.contains(thread)));
         let edge = |followee| Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
         assert!(store.follows(EdgeKind::Follow, edge(2)), "reads go on");
-        // Whoever waits for a position is let go, though nobody keeps the time any more.
+        // Readers that wait for a position are let go, though nobody keeps the time any more.
         assert!(block_on(store.visible(Position(99))).is_err());
         assert!(store.close().unwrap_err().to_string().contains(thread));
 

@@ -106,7 +106,7 @@ fn a_clock_that_was_ahead_does_not_put_off_erasing() {
     let settings = Settings { erase_after: Duration::from_secs(1), ..Settings::default() };
     let store = Store::new(IdKind::Integer, settings);
     store.clock.advance(365 * DAY_MS);
-    let wish = NewComment {
+    let request = NewComment {
         parent: Parent { kind: ParentKind::Item, id: Id::Integer(1) },
         author: Id::Integer(7),
         body: "something that must go".into(),
@@ -114,7 +114,7 @@ fn a_clock_that_was_ahead_does_not_put_off_erasing() {
         idempotency_key: None,
         depth_max: 50,
     };
-    let id = block_on(store.open.comment(wish)).unwrap().comment.id;
+    let id = block_on(store.open.comment(request)).unwrap().comment.id;
     store.clock.turn_back(365 * DAY_MS);
     assert!(block_on(store.open.withdraw_comment(id, Withdrawal::Purge, None)).unwrap().changed);
     let deadline = Instant::now() + PATIENCE;

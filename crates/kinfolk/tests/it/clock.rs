@@ -14,7 +14,7 @@ fn year(text: &str) -> u32 {
 }
 
 #[test]
-fn a_clock_that_was_ahead_is_told_and_can_be_left_behind() {
+fn a_clock_that_was_ahead_is_reported_and_can_be_left_behind() {
     let sandbox = Sandbox::new();
     let clock = sandbox.write("clock", (70 * YEAR_MS).to_string());
     let mut command = sandbox.command(["apply"]);
@@ -74,7 +74,7 @@ fn a_start_in_another_century_is_not_believed() {
     assert!(follow(&server, 3) <= now + 1);
     server.line_with("clock.gap_max");
     assert_eq!(server.end("TERM").0, 0);
-    // Whoever knows better can say so.
+    // An operator who knows better can say so.
     let server = start(&["--clock-gap-max", "0"]);
     assert!(follow(&server, 4) > now + 60);
     assert_eq!(server.end("TERM").0, 0);

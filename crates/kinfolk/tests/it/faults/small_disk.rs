@@ -29,7 +29,9 @@ impl SmallDisk {
         let mut line = String::new();
         let said = BufReader::new(holder.stdout.take().expect("stdout is piped")).read_line(&mut line);
         let disk = Self { holder, path, _folder: folder };
-        (said.is_ok() && line == "mounted\n").then_some(disk)
+        let is_mounted = said.is_ok() && line == "mounted\n";
+        let can_enter = || disk.command("true").status().is_ok_and(|status| status.success());
+        (is_mounted && can_enter()).then_some(disk)
     }
 
     /// Where it is, for processes that see it.

@@ -1,4 +1,4 @@
-//! Changes that are too old to be kept, by the clock and without any writes, and what consumers are told of them.
+//! Changes that are too old to be kept, by the clock and without any writes, and what consumers get instead.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -47,7 +47,7 @@ fn an_idle_server_forgets_old_changes_and_says_so_everywhere() {
     let tokens: Vec<String> = (2..=5).map(|followee| follow(&server, followee)).collect();
     await_trimmed(&server, 4);
     require_expired(&sandbox, &server, &tokens[0]);
-    // Whoever has seen everything has missed nothing.
+    // A consumer that has seen everything has missed nothing.
     assert_eq!(server.get(&format!("/v1/changes?after={}", tokens[3])).status, 200);
     assert!(stream_status(&server, &tokens[3]).contains(" 200 "));
     assert!(sandbox.ok(&format!("changes --after {} {}", tokens[3], server.url())).starts_with("next "));
