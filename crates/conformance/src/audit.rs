@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use kinfolk_core::graph::{Change, ChangeBody, EdgeAction, EdgeCommand, Receipt};
-use kinfolk_core::{EdgeKind, Id, Position, Store};
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, Receipt};
+use kinfolk_core::{EdgeKind, Frontier, GraphStore, Id, Sequence};
 
-use crate::compare::{ENTRIES_MAX, Verdict, answer, compare, equal};
+use crate::compare::{Verdict, answer, compare, equal};
 use crate::model::Model;
+use crate::seen::Seen;
+use crate::users::at;
 
 /// A request that succeeded.
 #[derive(Clone, Debug)]
@@ -24,14 +27,14 @@ impl Record {
     }
 
     /// The position whose state the request found: its events follow directly on it.
-    fn began(&self) -> Position {
-        Position(self.receipt.position.0.saturating_sub(self.events()))
+    fn began(&self) -> Sequence {
+        Sequence(self.receipt.position.sequence.0.saturating_sub(self.events()))
     }
 }
 
 /// Whether the store's story is one: `threads` holds each thread's requests in its own order. They must be all
 /// writes since the store was empty, under one limit, and be over.
-pub(crate) fn audit<S: Store>(
+pub(crate) fn audit<S: GraphStore>(
     store: &S,
     threads: &[Vec<Record>],
     following_limit: u64,
@@ -40,7 +43,11 @@ pub(crate) fn audit<S: Store>(
     for records in threads {
         audit_order_of_one_thread(records)?;
     }
-    let changes = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
+    let seen = Seen::new(
+        store,
+        threads.iter().flatten().map(|record| record.receipt.position).collect::<Frontier>(),
+    );
+    let changes = answer("changes", seen.whole_log())?;
     audit_positions(&changes)?;
     audit_receipts(&changes, threads.iter().flatten())?;
     audit_limit(&changes, following_limit)?;
@@ -51,7 +58,7 @@ pub(crate) fn audit<S: Store>(
 fn audit_order_of_one_thread(records: &[Record]) -> Verdict {
     for pair in records.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
-        if after.began() < before.receipt.position {
+        if after.began() < before.receipt.position.sequence {
             return Err(format!("{after:?} came after {before:?} but is ordered before it"));
         }
     }
@@ -60,7 +67,7 @@ fn audit_order_of_one_thread(records: &[Record]) -> Verdict {
 
 fn audit_positions(changes: &[Change]) -> Verdict {
     for (change, expected) in changes.iter().zip(1..) {
-        equal(|| "position in the log".to_owned(), &change.position, &Position(expected))?;
+        equal(|| "position in the log".to_owned(), &change.position, &at(expected))?;
     }
     match changes.windows(2).find(|pair| pair[1].at < pair[0].at) {
         Some(pair) => Err(format!("time goes back in the log: {pair:?}")),
@@ -71,7 +78,7 @@ fn audit_positions(changes: &[Change]) -> Verdict {
 /// Replays the log and, at the state that each request found, looks whether its receipt is what it should be
 /// and whether its events follow, all of them and together.
 fn audit_receipts<'a>(changes: &[Change], records: impl Iterator<Item = &'a Record>) -> Verdict {
-    let mut by_beginning: BTreeMap<Position, Vec<&Record>> = BTreeMap::new();
+    let mut by_beginning: BTreeMap<Sequence, Vec<&Record>> = BTreeMap::new();
     let mut events = 0;
     for record in records {
         events += record.events();
@@ -81,7 +88,7 @@ fn audit_receipts<'a>(changes: &[Change], records: impl Iterator<Item = &'a Reco
 
     let mut state = Model::default();
     for index in 0..=changes.len() {
-        for record in by_beginning.remove(&state.position()).unwrap_or_default() {
+        for record in by_beginning.remove(&state.position().sequence).unwrap_or_default() {
             audit_receipt(&state, record, &changes[index..])?;
         }
         changes.get(index).cloned().into_iter().for_each(|change| state.apply(change));

@@ -8,7 +8,7 @@ use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ParentKind, ThreadOrder, Withdrawal,
 };
-use kinfolk_core::{Clock, Id, IdKind, Result, Store, Timestamp};
+use kinfolk_core::{Clock, Id, IdKind, Result, Timestamp};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, prop_oneof};
@@ -18,7 +18,9 @@ use crate::compare::{Verdict, answer, equal};
 use crate::compare_comments::{NOBODY, comparable, compare_comments};
 use crate::history::run_random;
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::posts::Wishes;
+use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users::user;
 use crate::{Make, Reopen};
@@ -79,7 +81,12 @@ enum Step {
 ///
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
-pub fn comment_histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
+pub fn comment_histories<S: ContentPorts>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    cases: u32,
+    seed: u64,
+) {
     run_random("comment histories", vec(step(), 1..=STEPS_MAX), (cases, seed), |id_kind, steps| {
         run_history(make, reopen, id_kind, steps)
     });
@@ -87,7 +94,7 @@ pub fn comment_histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, 
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any answer differs from the model's.
-pub fn comment_restarts<S: Store>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn comment_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -209,7 +216,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run_history<S: Store>(
+fn run_history<S: ContentPorts>(
     make: Make<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
@@ -293,7 +300,7 @@ impl Expected {
     }
 
     /// The posts.
-    fn begin<S: Store>(&mut self, store: &S) -> Verdict {
+    fn begin<S: ContentPorts>(&mut self, store: &S) -> Verdict {
         for parent in self.parents().into_iter().filter(|parent| parent.kind == ParentKind::Post) {
             let author = self.author(0);
             let wish = NewPost {
@@ -309,14 +316,15 @@ impl Expected {
                 .map_err(|error| error.to_string())?;
             answer("register", store.register(wish))?;
         }
-        self.await_visible(store)
+        Ok(())
     }
 
-    fn await_visible<S: Store>(&self, store: &S) -> Verdict {
-        answer("visible", store.visible(self.model.position()))
+    /// The store, whose reads show at least what the model has.
+    fn seen<'a, S>(&self, store: &'a S) -> Seen<'a, S> {
+        Seen::new(store, self.model.frontier())
     }
 
-    fn step<S: Store>(&mut self, store: &S, step: &Step) -> Verdict {
+    fn step<S: ContentPorts>(&mut self, store: &S, step: &Step) -> Verdict {
         match step.clone() {
             Step::Write { parent, author, text, key } => {
                 let wish = self.wish(self.parent(parent), None, (author, text, key));
@@ -335,8 +343,7 @@ impl Expected {
                 let id = self.parent(parent).id;
                 let expected = self.model.delete_post(id, self.clock.now());
                 let found = block_on(store.delete_post(id));
-                equal(|| format!("deletion of {id}"), &comparable(found), &comparable(expected))?;
-                self.await_visible(store)
+                equal(|| format!("deletion of {id}"), &comparable(found), &comparable(expected))
             }
             Step::Walk { slot, list, limit } => self.walk(store, slot, list, limit),
             Step::Erase => answer("erase_purged", store.erase_purged()).map(drop),
@@ -369,7 +376,7 @@ impl Expected {
         }
     }
 
-    fn retry<S: Store>(&mut self, store: &S, back: usize, twist: Twist) -> Verdict {
+    fn retry<S: ContentPorts>(&mut self, store: &S, back: usize, twist: Twist) -> Verdict {
         let Some(Fulfilled { wish, .. }) = self.back(back).cloned() else { return Ok(()) };
         let wish = match twist {
             Twist::None => wish,
@@ -381,7 +388,7 @@ impl Expected {
         self.write(store, &wish)
     }
 
-    fn write<S: Store>(&mut self, store: &S, wish: &NewComment) -> Verdict {
+    fn write<S: ContentPorts>(&mut self, store: &S, wish: &NewComment) -> Verdict {
         if self.may_be_forgotten(wish) {
             return Ok(());
         }
@@ -392,7 +399,6 @@ impl Expected {
             self.fulfilled.push(Fulfilled { wish: wish.clone(), id: comment.id, at: self.latest });
         }
         equal(|| format!("answer to {wish:?}"), &comparable(found), &comparable(expected))?;
-        self.await_visible(store)?;
         self.look(store, made, wish.parent)
     }
 
@@ -418,18 +424,17 @@ impl Expected {
         Err(format!("{id} was made as an id after {newest:?}"))
     }
 
-    fn edit<S: Store>(&mut self, store: &S, back: usize, behind: u32, text: u64) -> Verdict {
+    fn edit<S: ContentPorts>(&mut self, store: &S, back: usize, behind: u32, text: u64) -> Verdict {
         let id = self.id(back);
         let current = self.model.comment(id).map_or(1, |comment| comment.version);
         let edit = CommentEdit { id, version: current.wrapping_sub(behind), body: body(text) };
         let expected = self.model.edit_comment(&edit, self.clock.now());
         let found = block_on(store.edit_comment(edit.clone()));
         equal(|| format!("answer to {edit:?}"), &comparable(found), &comparable(expected))?;
-        self.await_visible(store)?;
         self.look(store, id, self.parent(0))
     }
 
-    fn withdraw<S: Store>(&mut self, store: &S, id: CommentId, withdrawal: Withdrawal) -> Verdict {
+    fn withdraw<S: ContentPorts>(&mut self, store: &S, id: CommentId, withdrawal: Withdrawal) -> Verdict {
         // Of all sorts; what a known one has removed is purged by nobody known.
         let is_known = |comment: Comment| comment.removed_by.is_some();
         let by = match &withdrawal {
@@ -441,31 +446,29 @@ impl Expected {
         let expected = self.model.withdraw_comment(id, (&withdrawal, by.as_ref()), self.clock.now());
         let found = block_on(store.withdraw_comment(id, withdrawal, by));
         equal(|| format!("withdrawal of {id}"), &comparable(found), &comparable(expected))?;
-        self.await_visible(store)?;
         self.look(store, id, self.parent(0))
     }
 
-    fn lock<S: Store>(&mut self, store: &S, parent: Parent, locked: bool) -> Verdict {
+    fn lock<S: ContentPorts>(&mut self, store: &S, parent: Parent, locked: bool) -> Verdict {
         let expected = self.model.lock_thread(parent, locked, self.clock.now());
         let found = block_on(store.lock_thread(parent, locked));
         equal(|| format!("lock of {parent:?}"), &comparable(found), &comparable(expected))?;
-        self.await_visible(store)?;
         self.look(store, NOBODY, parent)
     }
 
     /// What a step was about: a comment, the one that it answers, and a thread as a whole.
-    fn look<S: Store>(&self, store: &S, id: CommentId, parent: Parent) -> Verdict {
+    fn look<S: ContentPorts>(&self, store: &S, id: CommentId, parent: Parent) -> Verdict {
         let above = self.model.comment(id).and_then(|comment| comment.reply_to);
         let ids: Vec<CommentId> = [id].into_iter().chain(above).collect();
-        let found = answer("comments", store.comments(&ids))?;
+        let found = answer("comments", self.seen(store).comments(&ids))?;
         let expected: Vec<_> = ids.iter().map(|&id| self.model.comment(id)).collect();
         equal(|| "what it was about".to_owned(), &found, &expected)?;
-        let found = answer("threads", store.threads(&[parent]))?;
+        let found = answer("threads", self.seen(store).threads(&[parent]))?;
         equal(|| format!("the state of {parent:?}"), &found, &vec![self.model.thread_state(parent)])
     }
 
     /// The next page of a walk that is open, or the first of a new one.
-    fn walk<S: Store>(&mut self, store: &S, slot: usize, list: List, limit: usize) -> Verdict {
+    fn walk<S: ContentPorts>(&mut self, store: &S, slot: usize, list: List, limit: usize) -> Verdict {
         let place = match list {
             List::Thread(parent, order) => Place::Thread(self.parent(parent), order),
             List::Branch(parent, back) => Place::Branch(self.parent(parent), back.map(|back| self.id(back))),
@@ -481,7 +484,7 @@ impl Expected {
     }
 
     /// A page of the store, and of the model: the place of each entry, and all that is said of it.
-    fn page<S: Store>(&self, store: &S, walk: Walk) -> std::result::Result<(Page, Page), String> {
+    fn page<S: ContentPorts>(&self, store: &S, walk: Walk) -> std::result::Result<(Page, Page), String> {
         let (limit, after) = (walk.limit, walk.after.map(CommentId));
         let of_comments = |found: Vec<Comment>| -> Page {
             let entry = |comment: Comment| (comment.id.0, format!("{comment:?}"));
@@ -489,21 +492,21 @@ impl Expected {
         };
         let (found, expected) = match walk.list {
             Place::Thread(parent, order) => (
-                answer("thread", store.thread(parent, order, after, limit))?,
+                answer("thread", self.seen(store).thread(parent, order, after, limit))?,
                 self.model.thread(parent, order, after, limit),
             ),
             Place::Branch(parent, reply_to) => {
                 let branch = Branch { parent, reply_to, after };
-                let found = answer("replies", store.replies(&[branch], limit))?;
+                let found = answer("replies", self.seen(store).replies(&[branch], limit))?;
                 (found.concat(), self.model.replies(branch, limit))
             }
             Place::By(author) => (
-                answer("comments_by", store.comments_by(author, after, limit))?,
+                answer("comments_by", self.seen(store).comments_by(author, after, limit))?,
                 self.model.comments_by(author, after, limit),
             ),
             Place::Texts(id) => {
                 let after = walk.after.unwrap_or(0) as u32;
-                let found = answer("comment_versions", store.comment_versions(id, after, limit))?;
+                let found = answer("comment_versions", self.seen(store).comment_versions(id, after, limit))?;
                 let expected = self.model.comment_versions(id, after, limit);
                 let page = |versions: Vec<_>| -> Page {
                     let entry = |version: CommentVersion| (version.version.into(), format!("{version:?}"));
@@ -515,7 +518,7 @@ impl Expected {
         Ok((of_comments(found), of_comments(expected)))
     }
 
-    fn compare_all<S: Store>(&self, store: &S) -> Verdict {
+    fn compare_all<S: ContentPorts>(&self, store: &S) -> Verdict {
         let authors: Vec<Id> = (0..USERS).map(|number| self.author(number)).collect();
         compare_comments(store, &self.model, &self.parents(), &authors)
     }

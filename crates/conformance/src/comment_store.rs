@@ -5,7 +5,7 @@ use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{Id, Result, Timestamp};
+use kinfolk_core::{Frontier, Id, Result, Timestamp};
 
 use crate::ModelStore;
 use crate::model::Model;
@@ -62,7 +62,8 @@ impl ThreadStore for ModelStore {
         })
     }
 
-    async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
+    async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
+        self.reach(at_least)?;
         let model = self.model();
         match &self.planted {
             None => Ok(ids.iter().map(|&id| model.comment(id)).collect()),
@@ -76,14 +77,22 @@ impl ThreadStore for ModelStore {
         order: ThreadOrder,
         after: Option<CommentId>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().thread(parent, order, after, limit)),
             Some(planted) => Ok(planted.thread(&self.model, parent, order, (after, limit))),
         }
     }
 
-    async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
+    async fn replies(
+        &self,
+        branches: &[Branch],
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Vec<Comment>>> {
+        self.reach(at_least)?;
         let model = self.model();
         match &self.planted {
             None => Ok(branches.iter().map(|&branch| model.replies(branch, limit)).collect()),
@@ -91,21 +100,36 @@ impl ThreadStore for ModelStore {
         }
     }
 
-    async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+    async fn comments_by(
+        &self,
+        author: Id,
+        after: Option<CommentId>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Comment>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().comments_by(author, after, limit)),
             Some(planted) => Ok(planted.comments_by(&self.model(), author, (after, limit))),
         }
     }
 
-    async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+    async fn comment_versions(
+        &self,
+        id: CommentId,
+        after: u32,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentVersion>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().comment_versions(id, after, limit)),
             Some(planted) => Ok(planted.comment_versions(&self.model(), id, (after, limit))),
         }
     }
 
-    async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
+    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+        self.reach(at_least)?;
         let model = self.model();
         let state = |&parent: &Parent| match &self.planted {
             None => model.thread_state(parent),

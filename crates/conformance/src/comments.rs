@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{PostState, Removed};
-use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
     Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
@@ -393,9 +393,9 @@ pub(crate) fn page(
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::Position;
 
     use super::*;
+    use crate::users::{START, at};
 
     const AUTHOR: Id = Id::Integer(1);
     const ITEM: Parent = Parent { kind: ParentKind::Item, id: Id::Integer(5) };
@@ -419,7 +419,7 @@ mod tests {
             model.write_comment(wish, made, now)
         };
         let top = write(&mut model, &wish("top", None, Some("k"))).unwrap();
-        assert_eq!((top.position, top.is_new, top.comment.depth), (Position(1), true, 0));
+        assert_eq!((top.position, top.is_new, top.comment.depth), (at(1), true, 0));
         let id = top.comment.id;
         let reply = write(&mut model, &wish("reply", Some(id), None)).unwrap().comment;
         assert_eq!((reply.depth, reply.id > id), (1, true));
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(model.edit_comment(&edit, now).unwrap().comment.version, 2);
         assert!(matches!(model.edit_comment(&edit, now), Err(Error::VersionConflict { current: 2 })));
         let again = write(&mut model, &wish("top", None, Some("k"))).unwrap();
-        assert_eq!(again, Commented { position: Position(3), is_new: false, ..top });
+        assert_eq!(again, Commented { position: at(3), is_new: false, ..top });
         assert!(write(&mut model, &wish("edited", None, Some("k"))).is_err());
         assert_eq!(model.comment_versions(id, 0, 9).len(), 2);
         assert_eq!(model.thread_state(ITEM), ThreadState { count: 2, locked: false });
@@ -450,7 +450,7 @@ mod tests {
         replayed.threads.unlogged = model.threads.unlogged.clone();
         assert_eq!(replayed, model);
         model.withdraw_comment(id, (&Withdrawal::Purge, None), now).unwrap();
-        assert!(!format!("{:?}{:?}", model.changes(Position::START, 9), model.comment(id)).contains("top"));
+        assert!(!format!("{:?}{:?}", model.changes(START, 9), model.comment(id)).contains("top"));
         assert_eq!((model.erase_purged(), model.erase_purged()), (1, 0));
         assert!(!format!("{:?}", model.changes).contains("edited"));
     }

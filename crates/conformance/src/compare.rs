@@ -3,12 +3,14 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::feed::{Post, PostKey};
-use kinfolk_core::graph::{ChangeLog, Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
+use kinfolk_core::graph::{Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
 use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
-use kinfolk_core::{EdgeKind, Id, Position, Result, Store, Timestamp};
+use kinfolk_core::{EdgeKind, Frontier, GraphStore, Id, Result, Timestamp};
 
 use crate::model::Model;
+use crate::seen::Seen;
 use crate::suggestions::Kept;
 use crate::threads::block_on;
 
@@ -21,9 +23,10 @@ pub(crate) const KINDS: [EdgeKind; 2] = [EdgeKind::Follow, EdgeKind::Block];
 /// More than any list or log in a test: a walk that gets so far goes in circles.
 pub(crate) const ENTRIES_MAX: usize = 20_000;
 
-/// Whether a store answers like the model: every check, list, page, count and change of these users, what they have
-/// in common, and whom they may know.
-pub(crate) fn compare<S: Store>(store: &S, model: &Model, users: &[Id]) -> Verdict {
+/// Whether a store answers like the model: every check, list, page, count and change of these users, and what
+/// they have in common.
+pub(crate) fn compare<S: GraphStore>(store: &S, model: &Model, users: &[Id]) -> Verdict {
+    let store = &Seen::new(store, model.frontier());
     compare_log(store, model)?;
     for kind in KINDS.into_iter().chain([EdgeKind::Dismissal]) {
         compare_checks(store, model, kind, users)?;
@@ -32,8 +35,7 @@ pub(crate) fn compare<S: Store>(store: &S, model: &Model, users: &[Id]) -> Verdi
             compare_lists(store, model, kind, of)?;
         }
     }
-    compare_overlaps(store, model, KINDS[0], users)?;
-    compare_candidates(store, model, users)
+    compare_overlaps(store, model, KINDS[0], users)
 }
 
 /// Fails with both values if they differ.
@@ -91,7 +93,12 @@ pub(crate) fn walk_by<T, K>(
     }
 }
 
-fn compare_checks<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+fn compare_checks<S: GraphStore>(
+    store: &Seen<'_, S>,
+    model: &Model,
+    kind: EdgeKind,
+    users: &[Id],
+) -> Verdict {
     let to_all = |&follower: &Id| users.iter().map(move |&followee| Edge { follower, followee });
     let edges: Vec<Edge> =
         users.iter().flat_map(to_all).filter(|edge| edge.follower != edge.followee).collect();
@@ -108,13 +115,13 @@ fn compare_checks<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users:
     Ok(())
 }
 
-fn compare_counts<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+fn compare_counts<S: EdgeStore>(store: &Seen<'_, S>, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
     let counts = answer("counts", store.counts(kind, users))?;
     let expected: Vec<_> = users.iter().map(|&of| model.counts(kind, of)).collect();
     equal(|| format!("{kind:?} counts of {users:?}"), &counts, &expected)
 }
 
-fn compare_lists<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, of: Id) -> Verdict {
+fn compare_lists<S: EdgeStore>(store: &Seen<'_, S>, model: &Model, kind: EdgeKind, of: Id) -> Verdict {
     for page_limit in [1, 2, 1_000] {
         for side in [Side::Following, Side::Followers] {
             let entries =
@@ -131,7 +138,12 @@ fn compare_lists<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, of: Id)
 }
 
 /// Two sets, of every pair of users and of each alone, and with a third one.
-fn compare_overlaps<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, users: &[Id]) -> Verdict {
+fn compare_overlaps<S: EdgeStore>(
+    store: &Seen<'_, S>,
+    model: &Model,
+    kind: EdgeKind,
+    users: &[Id],
+) -> Verdict {
     let set = |side: Side| move |&of: &Id| UserSet { side, of };
     let all: Vec<UserSet> =
         users.iter().map(set(Side::Following)).chain(users.iter().map(set(Side::Followers))).collect();
@@ -145,7 +157,12 @@ fn compare_overlaps<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, user
     Ok(())
 }
 
-fn compare_overlap<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, sets: &[UserSet]) -> Verdict {
+fn compare_overlap<S: EdgeStore>(
+    store: &Seen<'_, S>,
+    model: &Model,
+    kind: EdgeKind,
+    sets: &[UserSet],
+) -> Verdict {
     let whole = model.overlap(kind, sets, None, usize::MAX);
     for (after, limit) in [(None, ENTRIES_MAX), (whole.ids.first().copied(), 1), (sets[0].of.into(), 2)] {
         let found = answer("overlap", store.overlap(kind, sets, after, limit))?;
@@ -156,7 +173,11 @@ fn compare_overlap<S: EdgeStore>(store: &S, model: &Model, kind: EdgeKind, sets:
 }
 
 /// Every walk for suggestions of these users: with and without a bound, in every ranking, all of it and the best two.
-pub(crate) fn compare_candidates<S: SuggestionStore>(store: &S, model: &Model, users: &[Id]) -> Verdict {
+pub(crate) fn compare_candidates<S: SuggestionStore>(
+    store: &Seen<'_, S>,
+    model: &Model,
+    users: &[Id],
+) -> Verdict {
     for &of in users {
         for per_node in [None, Some(1), Some(2), Some(4)] {
             for ranking in Ranking::ALL {
@@ -179,6 +200,7 @@ pub(crate) fn compare_stored<S: SuggestionStore>(
     users: &[Id],
     now: Timestamp,
 ) -> Verdict {
+    let store = Seen::new(store, Frontier::default());
     for &of in users {
         for max_age in [Duration::MAX, Duration::from_secs(24 * 60 * 60)] {
             let found = answer("stored_suggestions", store.stored_suggestions(of, max_age))?;
@@ -189,11 +211,11 @@ pub(crate) fn compare_stored<S: SuggestionStore>(
     Ok(())
 }
 
-fn compare_log<S: ChangeLog>(store: &S, model: &Model) -> Verdict {
-    let changes = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
+fn compare_log<S: ChangeLog>(store: &Seen<'_, S>, model: &Model) -> Verdict {
+    let changes = answer("changes", store.whole_log())?;
     equal(|| "number of changes".to_owned(), &changes.len(), &model.changes.len())?;
     for (change, expected) in changes.iter().zip(&model.changes) {
         equal(|| "the log".to_owned(), change, expected)?;
     }
-    equal(|| "newest position".to_owned(), &store.span().newest, &model.position())
+    equal(|| "newest position".to_owned(), &answer("span", store.span())?.newest, &model.frontier())
 }

@@ -1,10 +1,13 @@
 //! Compares all that a quiet store answers about comments with the model. Says what differs; never panics.
 
 use kinfolk_core::thread::{Branch, Comment, CommentId, CommentVersion, Parent, ThreadOrder};
-use kinfolk_core::{Error, Id, Position, Result, Store};
+use kinfolk_core::{Error, Id, Result};
 
 use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_by};
 use crate::model::Model;
+use crate::ports::ContentPorts;
+use crate::seen::Seen;
+use crate::users::START;
 
 /// An id that no comment has.
 pub(crate) const NOBODY: CommentId = CommentId(5);
@@ -13,12 +16,13 @@ const ORDERS: [ThreadOrder; 2] = [ThreadOrder::Oldest, ThreadOrder::Newest];
 
 /// Whether a store answers like the model: every comment and its texts, every thread, branch and list in small pages and
 /// as a whole, every count, and the log.
-pub(crate) fn compare_comments<S: Store>(
+pub(crate) fn compare_comments<S: ContentPorts>(
     store: &S,
     model: &Model,
     parents: &[Parent],
     authors: &[Id],
 ) -> Verdict {
+    let store = &Seen::new(store, model.frontier());
     let ids: Vec<CommentId> = model.threads.comments.keys().copied().chain([NOBODY]).collect();
     let found = answer("comments", store.comments(&ids))?;
     let expected: Vec<Option<Comment>> = ids.iter().map(|&id| model.comment(id)).collect();
@@ -44,11 +48,11 @@ pub(crate) fn compare_comments<S: Store>(
     let found = answer("threads", store.threads(parents))?;
     let expected: Vec<_> = parents.iter().map(|&parent| model.thread_state(parent)).collect();
     equal(|| format!("the states of {parents:?}"), &found, &expected)?;
-    let found = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
-    equal(|| "the log".to_owned(), &found, &model.changes(Position::START, usize::MAX))
+    let found = answer("changes", store.whole_log())?;
+    equal(|| "the log".to_owned(), &found, &model.changes(START, usize::MAX))
 }
 
-fn compare_thread<S: Store>(store: &S, model: &Model, parent: Parent) -> Verdict {
+fn compare_thread<S: ContentPorts>(store: &Seen<'_, S>, model: &Model, parent: Parent) -> Verdict {
     for order in ORDERS {
         let expected = model.thread(parent, order, None, usize::MAX);
         for limit in [1, 2, 5, ENTRIES_MAX] {
@@ -81,8 +85,8 @@ fn compare_thread<S: Store>(store: &S, model: &Model, parent: Parent) -> Verdict
     Ok(())
 }
 
-fn versions<S: Store>(
-    store: &S,
+fn versions<S: ContentPorts>(
+    store: &Seen<'_, S>,
     id: CommentId,
     limit: usize,
 ) -> std::result::Result<Vec<CommentVersion>, String> {

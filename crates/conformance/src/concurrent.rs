@@ -4,16 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side, WriteRequest};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Store};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side};
+use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Shard};
 
 use crate::Make;
 use crate::audit::{Record, audit};
 use crate::clock::SimulatedClock;
-use crate::compare::{ENTRIES_MAX, KINDS, walk};
+use crate::compare::{KINDS, walk};
 use crate::random::Random;
+use crate::seen::Seen;
 use crate::threads::{at_once, block_on, meanwhile};
-use crate::users::{edge, user};
+use crate::users::{at, edge, user};
+use crate::writes::write_commands;
 
 const SHARED_USERS: u64 = 4;
 const WRITERS: u64 = 3;
@@ -22,7 +24,7 @@ const FOLLOWING_LIMIT: u32 = 2;
 
 /// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
 /// in the end receipts, change log and final state must tell one story. Panics if they do not.
-pub fn concurrent_histories<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_histories<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
@@ -35,9 +37,6 @@ pub fn concurrent_histories<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64)
             })
         };
         let threads = meanwhile(|| history.read(), writers);
-        let positions = threads.iter().flatten().map(|record| record.receipt.position);
-        let newest = positions.max().unwrap_or_default();
-        block_on(history.store.visible(newest)).expect("the position of a receipt is visible");
         let numbers = (0..SHARED_USERS).chain((0..WRITERS).map(own_user));
         let users: Vec<Id> = numbers.map(|number| user(id_kind, number)).collect();
         audit(&history.store, &threads, u64::from(FOLLOWING_LIMIT), &users).unwrap_or_else(|wrong| {
@@ -59,7 +58,7 @@ struct History<S> {
     newest_read: AtomicU64,
 }
 
-impl<S: Store> History<S> {
+impl<S: GraphStore> History<S> {
     fn write(&self, writer: u64, mut random: Random) -> Vec<Record> {
         let mut records = Vec::new();
         for _ in 0..STEPS {
@@ -68,7 +67,9 @@ impl<S: Store> History<S> {
                 1 => self.clock.turn_back(random.below(1_000)),
                 2..4 => records.extend(self.write_own(writer, &mut random)),
                 _ => {
-                    let commands = (0..=random.below(2)).map(|_| self.shared_command(&mut random)).collect();
+                    let from = random.below(SHARED_USERS);
+                    let commands =
+                        (0..=random.below(2)).map(|_| self.shared_command(from, &mut random)).collect();
                     records.extend(self.try_write(KINDS[random.below(2) as usize], commands));
                 }
             }
@@ -76,8 +77,7 @@ impl<S: Store> History<S> {
         records
     }
 
-    fn shared_command(&self, random: &mut Random) -> EdgeCommand {
-        let from = random.below(SHARED_USERS);
+    fn shared_command(&self, from: u64, random: &mut Random) -> EdgeCommand {
         let to = (from + 1 + random.below(SHARED_USERS - 1)) % SHARED_USERS;
         EdgeCommand { action: any_action(random), edge: edge(self.id_kind, from, to) }
     }
@@ -88,16 +88,15 @@ impl<S: Store> History<S> {
         let edge = edge(self.id_kind, own_user(writer), random.below(2));
         let action = any_action(random);
         let record = self.try_write(kind, vec![EdgeCommand { action, edge }])?;
-        block_on(self.store.visible(record.receipt.position)).expect("the position of a receipt is visible");
-        let found = block_on(self.store.contains(kind, &[edge])).unwrap();
+        let seen = Seen::new(&self.store, record.receipt.position);
+        let found = block_on(seen.contains(kind, &[edge])).unwrap();
         assert_eq!(found, [action == EdgeAction::Follow], "{edge:?} after its only writer's {record:?}");
         Some(record)
     }
 
     fn try_write(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Option<Record> {
-        let request = WriteRequest { kind, commands: commands.clone(), following_limit: FOLLOWING_LIMIT };
-        match block_on(self.store.write(request)) {
-            Ok(receipt) => Some(Record { kind, commands, receipt }),
+        match write_commands(&self.store, kind, &commands, FOLLOWING_LIMIT) {
+            Ok((receipt, _)) => Some(Record { kind, commands, receipt }),
             Err(Error::FollowingLimit { .. }) => None,
             Err(error) => panic!("{commands:?} failed: {error}"),
         }
@@ -105,24 +104,25 @@ impl<S: Store> History<S> {
 
     /// What must hold at every moment, whatever is going on.
     fn read(&self) {
+        let store = Seen::new(&self.store, Frontier::default());
         for number in 0..SHARED_USERS {
             let of = user(self.id_kind, number);
             for kind in KINDS {
-                let counts = block_on(self.store.counts(kind, &[of])).unwrap()[0];
+                let counts = block_on(store.counts(kind, &[of])).unwrap()[0];
                 assert!(counts.following <= u64::from(FOLLOWING_LIMIT), "{of} has {counts:?}");
                 assert!(counts.followers < SHARED_USERS + WRITERS, "{of} has {counts:?}");
                 for side in [Side::Following, Side::Followers] {
-                    let read = |after| Ok(block_on(self.store.list(kind, side, of, after, 2)).unwrap());
+                    let read = |after| Ok(block_on(store.list(kind, side, of, after, 2)).unwrap());
                     let entries = walk(2, read).unwrap_or_else(|wrong| panic!("{wrong}"));
                     assert!(entries.is_sorted_by(|a, b| a < b), "{side:?} of {of}: {entries:?}");
                 }
             }
         }
-        let newest = self.store.span().newest.0;
+        let newest = block_on(store.span()).unwrap().newest.get(Shard::ONLY).unwrap_or_default().0;
         let before = self.newest_read.swap(newest, Ordering::SeqCst);
         assert!(newest >= before, "the log went back from {before} to {newest}");
-        let changes = block_on(self.store.changes(Position::START, ENTRIES_MAX)).unwrap();
-        let gapless = changes.iter().zip(1..).all(|(change, position)| change.position == Position(position));
+        let changes = block_on(store.whole_log()).unwrap();
+        let gapless = changes.iter().zip(1..).all(|(change, position)| change.position == at(position));
         assert!(gapless && changes.len() as u64 >= newest, "the log to {newest}: {changes:?}");
     }
 }

@@ -1,16 +1,16 @@
 //! Random histories of several people in few threads at once. Each race has one winner; readers never see what was never
 //! written; and once all is quiet, the log tells how everything came about.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{NewPost, Removed};
-use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent,
     ParentKind, ThreadChange, ThreadOrder, Withdrawal,
 };
-use kinfolk_core::{Error, ErrorCode, Id, IdKind, Position, Result, Store};
+use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position, Result};
 
 use crate::Make;
 use crate::clock::SimulatedClock;
@@ -18,7 +18,9 @@ use crate::comments::text_of;
 use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_by};
 use crate::compare_comments::compare_comments;
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::random::Random;
+use crate::seen::Seen;
 use crate::suggestions::locked;
 use crate::threads::{at_once, block_on};
 use crate::users::user;
@@ -40,12 +42,12 @@ const DEPTH_MAX: u8 = 3;
 /// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's wishes, edit the same versions, delete,
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
 /// there, or if in the end anything is not what the log says.
-pub fn concurrent_comments<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_comments<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let history = History { store, clock, id_kind, known: Mutex::default() };
+        let history = History { store, seen: Mutex::default(), clock, id_kind, known: Mutex::default() };
         history.begin();
         at_once(9, |thread| {
             let random = Random::new((seed ^ round) << 8 | thread as u64);
@@ -80,7 +82,7 @@ struct Known {
     statuses: BTreeMap<CommentId, CommentStatus>,
     reasons: BTreeMap<CommentId, Arc<str>>,
     /// Who withdrew a comment at a position.
-    moderators: BTreeMap<Position, Moderator>,
+    moderators: HashMap<Position, Moderator>,
     /// What each of the twins was answered, by the number of the wish.
     twins: BTreeMap<u64, Vec<std::result::Result<Commented, ErrorCode>>>,
     /// The positions of all changes that were acknowledged.
@@ -89,12 +91,23 @@ struct Known {
 
 struct History<S> {
     store: S,
+    /// What was written and is visible.
+    seen: Mutex<Frontier>,
     clock: Arc<SimulatedClock>,
     id_kind: IdKind,
     known: Mutex<Known>,
 }
 
-impl<S: Store> History<S> {
+impl<S: ContentPorts> History<S> {
+    /// Everybody's later reads must have seen this.
+    fn saw(&self, position: Position) {
+        locked(&self.seen).advance(position);
+    }
+
+    fn reader(&self) -> Seen<'_, S> {
+        Seen::new(&self.store, locked(&self.seen).clone())
+    }
+
     fn id(&self, number: u64) -> Id {
         user(self.id_kind, number)
     }
@@ -134,7 +147,7 @@ impl<S: Store> History<S> {
     /// Writes a comment, and keeps what was answered once it is visible.
     fn write(&self, wish: NewComment) -> Result<Commented> {
         let written = block_on(self.store.comment(wish.clone()))?;
-        block_on(self.store.visible(written.position)).unwrap();
+        self.saw(written.position);
         let mut known = locked(&self.known);
         let comment = &written.comment;
         known.written.insert(comment.id, comment.parent);
@@ -176,7 +189,7 @@ impl<S: Store> History<S> {
     fn edit(&self, thread: usize, mut random: Random) {
         for number in 0..STEPS {
             let Some(id) = self.any(&mut random) else { continue };
-            let before = block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+            let before = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
             let version = before.version + 1;
             let body: Arc<str> = format!("v{version} of {number} by {thread}").into();
             locked(&self.known).asked.insert(Arc::clone(&body));
@@ -202,7 +215,7 @@ impl<S: Store> History<S> {
     }
 
     fn assert_withdrawn(&self, id: CommentId) {
-        let comment = block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+        let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
         assert_ne!(comment.status, CommentStatus::Active, "{comment:?}");
     }
 
@@ -219,7 +232,7 @@ impl<S: Store> History<S> {
             let status = withdrawal.status();
             let Removed { position, changed } =
                 block_on(self.store.withdraw_comment(id, withdrawal, by.clone())).unwrap();
-            block_on(self.store.visible(position)).unwrap();
+            self.saw(position);
             self.come_too_late(id);
             let mut known = locked(&self.known);
             // Nobody else withdraws.
@@ -238,7 +251,7 @@ impl<S: Store> History<S> {
 
     /// What was withdrawn is not answered or edited any more, however the threads come to run.
     fn come_too_late(&self, id: CommentId) {
-        let comment = block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+        let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
         let reply = self.write(self.wish(comment.parent, REPLIER, Some(id), "v1 too late"));
         let code = reply.as_ref().map_err(Error::code);
         let refusals = [ErrorCode::InvalidReply, ErrorCode::ThreadLocked, ErrorCode::NotFound];
@@ -260,7 +273,7 @@ impl<S: Store> History<S> {
                 }
                 Err(Error::InvalidReply { .. }) => {
                     let above =
-                        block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+                        block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
                     assert!(above.status != CommentStatus::Active || above.depth == DEPTH_MAX, "{above:?}");
                 }
                 Err(Error::ThreadLocked) => assert_eq!(parent, self.parent(LOCKED)),
@@ -279,7 +292,7 @@ impl<S: Store> History<S> {
             assert_eq!(done.changed, wanted != is_locked, "{wanted} after {is_locked}");
             is_locked = wanted;
             let mut positions = vec![done];
-            block_on(self.store.visible(done.position)).unwrap();
+            self.saw(done.position);
             let refused = self.write(self.wish(self.parent(LOCKED), STEADY, None, "v1 moderator"));
             match refused {
                 Ok(_) => assert!(!is_locked, "a locked thread takes nothing"),
@@ -296,19 +309,19 @@ impl<S: Store> History<S> {
     fn branch(&self, parent: Parent, reply_to: Option<CommentId>, limit: usize) -> Vec<CommentId> {
         let read = |after| {
             let branch = Branch { parent, reply_to, after };
-            answer("replies", self.store.replies(&[branch], limit)).map(|found| found.concat())
+            answer("replies", self.reader().replies(&[branch], limit)).map(|found| found.concat())
         };
         self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), ThreadOrder::Oldest)
     }
 
     fn thread(&self, parent: Parent, order: ThreadOrder, limit: usize) -> Vec<CommentId> {
-        let read = |after| answer("thread", self.store.thread(parent, order, after, limit));
+        let read = |after| answer("thread", self.reader().thread(parent, order, after, limit));
         self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), order)
     }
 
     fn by(&self, author: u64, limit: usize) -> Vec<CommentId> {
         let author = self.id(author);
-        let read = |after| answer("comments_by", self.store.comments_by(author, after, limit));
+        let read = |after| answer("comments_by", self.reader().comments_by(author, after, limit));
         let walked = walk_by(|comment: &Comment| comment.id, limit, read);
         for comment in walked.iter().flatten() {
             assert_eq!((comment.author, comment.status), (author, CommentStatus::Active), "{comment:?}");
@@ -357,7 +370,7 @@ impl<S: Store> History<S> {
             let missing: Vec<_> = ids.filter(|(id, of)| **of == parent && !walked.contains(id)).collect();
             assert!(missing.is_empty(), "{missing:?} were written before, but the walk met {walked:?}");
             let ids: Vec<CommentId> = before.statuses.keys().copied().collect();
-            let found = block_on(self.store.comments(&ids)).unwrap();
+            let found = block_on(self.reader().comments(&ids)).unwrap();
             for (comment, status) in found.into_iter().flatten().zip(before.statuses.values()) {
                 assert!(comment.status >= *status, "{comment:?} was {status:?} before");
             }
@@ -369,11 +382,11 @@ impl<S: Store> History<S> {
     /// A comment's texts are those that were acknowledged, and more of them later.
     fn read_texts(&self, before: &Known, random: &mut Random) {
         let Some(id) = self.any(random) else { return };
-        let texts = block_on(self.store.comment_versions(id, 0, ENTRIES_MAX)).unwrap();
+        let texts = block_on(self.reader().comment_versions(id, 0, ENTRIES_MAX)).unwrap();
         assert!(texts.iter().zip(1..).all(|(text, version)| text.version == version), "{texts:?}");
         let acknowledged = before.texts.range((id, 0)..=(id, u32::MAX)).count();
         if texts.len() < acknowledged {
-            let comment = block_on(self.store.comments(&[id])).unwrap().remove(0).expect("it was written");
+            let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
             assert_eq!(comment.status, CommentStatus::Purged, "{acknowledged} texts before, now {texts:?}");
         }
         for text in &texts {
@@ -386,9 +399,9 @@ impl<S: Store> History<S> {
     fn audit(&self) -> Verdict {
         let known = locked(&self.known);
         audit_twins(&known)?;
-        let mut changes = answer("changes", self.store.changes(Position::START, ENTRIES_MAX))?;
+        let mut changes = answer("changes", self.reader().whole_log())?;
         let mut acknowledged = known.positions.clone();
-        acknowledged.sort_unstable();
+        acknowledged.sort_unstable_by_key(|position| position.sequence);
         let logged: Vec<Position> = changes.iter().map(|change| change.position).collect();
         equal(|| "the changes in the log".to_owned(), &logged, &acknowledged)?;
         for change in &mut changes {

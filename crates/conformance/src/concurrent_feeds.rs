@@ -4,19 +4,23 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{NewPost, Post};
-use kinfolk_core::graph::{ChangeBody, EdgeAction, EdgeCommand, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Position, Store, Timestamp};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Timestamp};
 
 use crate::Make;
 use crate::clock::SimulatedClock;
 use crate::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
 use crate::inboxes::{settled_inbox, sound_inbox};
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::random::Random;
+use crate::seen::Seen;
 use crate::suggestions::locked;
 use crate::threads::{at_once, block_on};
 use crate::users::{edge, user};
+use crate::writes::write_commands;
 
 /// The readers, who follow the steady authors all the time.
 const READERS: [u64; 2] = [0, 1];
@@ -33,12 +37,12 @@ const FIRST_POSTS: u64 = 12;
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
 /// is not what the log says, or at any time an inbox.
-pub fn concurrent_feeds<S: Store>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_feeds<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let history = History { store, clock, id_kind, known: Mutex::default() };
+        let history = History { store, seen: Mutex::default(), clock, id_kind, known: Mutex::default() };
         history.begin();
         at_once(6, |thread| {
             let random = Random::new((seed ^ round) << 8 | thread as u64);
@@ -68,12 +72,14 @@ struct Known {
 
 struct History<S> {
     store: S,
+    /// What was written and is visible.
+    seen: Mutex<Frontier>,
     clock: Arc<SimulatedClock>,
     id_kind: IdKind,
     known: Mutex<Known>,
 }
 
-impl<S: Store> History<S> {
+impl<S: ContentPorts> History<S> {
     fn begin(&self) {
         for reader in READERS {
             STEADY.iter().for_each(|&author| self.write(&[(EdgeAction::Follow, reader, author)]));
@@ -86,16 +92,24 @@ impl<S: Store> History<S> {
         }
     }
 
+    /// Everybody's later reads must have seen this.
+    fn saw(&self, position: Position) {
+        locked(&self.seen).advance(position);
+    }
+
+    fn reader(&self) -> Seen<'_, S> {
+        Seen::new(&self.store, locked(&self.seen).clone())
+    }
+
     fn id(&self, number: u64) -> Id {
         user(self.id_kind, number)
     }
 
     fn write(&self, commands: &[(EdgeAction, u64, u64)]) {
         let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
-        let commands = commands.iter().map(command).collect();
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: USERS as u32 };
-        let receipt = block_on(self.store.write(request)).unwrap();
-        block_on(self.store.visible(receipt.position)).unwrap();
+        let commands: Vec<EdgeCommand> = commands.iter().map(command).collect();
+        let written = write_commands(&self.store, EdgeKind::Follow, &commands, USERS as u32);
+        written.unwrap().1.into_iter().for_each(|position| self.saw(position));
     }
 
     fn post(&self, author: u64, ago: u64, stays: bool) -> Post {
@@ -105,7 +119,7 @@ impl<S: Store> History<S> {
         let wish = NewPost { id: None, author, created_at, payload: None, idempotency_key: None };
         let posted = block_on(self.store.register(wish)).unwrap();
         assert!(posted.is_new, "{posted:?} is new");
-        block_on(self.store.visible(posted.position)).unwrap();
+        self.saw(posted.position);
         let mut known = locked(&self.known);
         known.new += 1;
         if stays {
@@ -123,7 +137,7 @@ impl<S: Store> History<S> {
             if !stays {
                 let removed = block_on(self.store.delete_post(post.id)).unwrap();
                 assert!(removed.changed, "{post:?} was there");
-                block_on(self.store.visible(removed.position)).unwrap();
+                self.saw(removed.position);
                 locked(&self.known).gone.insert(post.id);
             }
         }
@@ -159,13 +173,13 @@ impl<S: Store> History<S> {
     }
 
     fn posts_of(&self, author: u64) -> BTreeSet<Id> {
-        let posts = block_on(self.store.posts_by(self.id(author), None, ENTRIES_MAX)).unwrap();
+        let posts = block_on(self.reader().posts_by(self.id(author), None, ENTRIES_MAX)).unwrap();
         posts.iter().map(|post| post.id).collect()
     }
 
     fn feed(&self, of: u64, page_limit: usize) -> Vec<Post> {
         let of = self.id(of);
-        let read = |after| answer("feed", self.store.feed(of, after, page_limit));
+        let read = |after| answer("feed", self.reader().feed(of, after, page_limit));
         walk_posts(page_limit, read).unwrap_or_else(|wrong| panic!("the feed of {of}: {wrong}"))
     }
 
@@ -190,7 +204,7 @@ impl<S: Store> History<S> {
     /// Once all is quiet: feeds and lists are what the log says, and it tells of every post once.
     fn audit(&self) -> Verdict {
         READERS.iter().try_for_each(|&reader| settled_inbox(&self.store, self.id(reader)).map(drop))?;
-        let changes = answer("changes", self.store.changes(Position::START, ENTRIES_MAX))?;
+        let changes = answer("changes", self.reader().whole_log())?;
         let posted = changes.iter().filter(|change| matches!(change.body, ChangeBody::Posted { .. })).count();
         equal(|| "posts in the log".to_owned(), &posted, &locked(&self.known).new)?;
         let model = Model::replay(changes);
@@ -200,11 +214,11 @@ impl<S: Store> History<S> {
                 let what = || format!("the feed of user {number} in pages of {limit}");
                 equal(what, &self.feed(number, limit), &model.feed(of, None, usize::MAX))?;
             }
-            let found = answer("posts_by", self.store.posts_by(of, None, ENTRIES_MAX))?;
+            let found = answer("posts_by", self.reader().posts_by(of, None, ENTRIES_MAX))?;
             equal(|| format!("the posts of user {number}"), &found, &model.posts_by(of, None, usize::MAX))?;
         }
         let ids: Vec<Id> = model.posts.keys().copied().collect();
         let expected: Vec<_> = ids.iter().map(|&id| model.post(id)).collect();
-        equal(|| "all posts".to_owned(), &answer("posts", self.store.posts(&ids))?, &expected)
+        equal(|| "all posts".to_owned(), &answer("posts", self.reader().posts(&ids))?, &expected)
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kinfolk_core::feed::{NewPost, Post, PostKey, Posted};
-use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Store, Timestamp};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, Receipt, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 
@@ -15,9 +15,13 @@ use crate::compare::{ENTRIES_MAX, KINDS, Verdict, answer, equal, walk_posts};
 use crate::history::run_random;
 use crate::inboxes::{check_inbox, settled_inbox};
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::posts::{AHEAD_MS_MAX, Wishes, higher};
+use crate::seen::Seen;
 use crate::threads::block_on;
+use crate::users::START;
 use crate::users::{edge, user};
+use crate::writes::requests;
 use crate::{Make, Reopen};
 
 /// Few users, and fewer who are followed a lot, so that the threshold is crossed often.
@@ -100,7 +104,12 @@ enum Step {
 ///
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
-pub fn feed_histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
+pub fn feed_histories<S: ContentPorts>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    cases: u32,
+    seed: u64,
+) {
     run_random("feed histories", vec(step(), 1..=STEPS_MAX), (cases, seed), |id_kind, steps| {
         run_history(make, reopen, id_kind, steps)
     });
@@ -108,7 +117,7 @@ pub fn feed_histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any page differs from the model's.
-pub fn feed_restarts<S: Store>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn feed_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -216,7 +225,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run_history<S: Store>(
+fn run_history<S: ContentPorts>(
     make: Make<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
@@ -279,7 +288,7 @@ impl Expected {
         }
     }
 
-    fn step<S: Store>(&mut self, store: &S, step: &Step) -> Verdict {
+    fn step<S: ContentPorts>(&mut self, store: &S, step: &Step) -> Verdict {
         match step {
             Step::Write { kind, commands } => self.write(store, *kind, commands),
             Step::Post { author, time, name, payload } => {
@@ -303,7 +312,7 @@ impl Expected {
             Step::Forget { of } => {
                 let of = user(self.id_kind, *of);
                 answer("forget_inbox", store.forget_inbox(of))?;
-                equal(|| format!("the inbox of {of}"), &answer("inbox", store.inbox(of))?, &None)
+                equal(|| format!("the inbox of {of}"), &answer("inbox", self.seen(store).inbox(of))?, &None)
             }
             Step::Advance(millis) => {
                 self.clock.advance(*millis);
@@ -321,18 +330,25 @@ impl Expected {
         }
     }
 
-    fn write<S: Store>(&mut self, store: &S, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)]) -> Verdict {
+    fn write<S: ContentPorts>(
+        &mut self,
+        store: &S,
+        kind: EdgeKind,
+        commands: &[(EdgeAction, u64, u64)],
+    ) -> Verdict {
         let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
-        let commands = commands.iter().map(command).collect();
-        let request = WriteRequest { kind, commands, following_limit: USERS as u32 };
-        let expected = self.model.write(&request, self.clock.now());
-        let found = block_on(store.write(request));
-        equal(|| "receipt".to_owned(), &comparable(&found), &comparable(&expected))?;
-        self.await_visible(store)
+        let commands: Vec<EdgeCommand> = commands.iter().map(command).collect();
+        let requests: Vec<WriteRequest> =
+            requests(kind, &commands, USERS as u32).into_iter().map(|(request, _)| request).collect();
+        let expected = self.model.write_all(&requests, self.clock.now());
+        let found = block_on(store.write(requests));
+        let comparable = |results: &[Result<Receipt>]| results.iter().map(comparable).collect::<Vec<_>>();
+        equal(|| "receipts".to_owned(), &comparable(&found), &comparable(&expected))
     }
 
-    fn await_visible<S: Store>(&self, store: &S) -> Verdict {
-        answer("visible", store.visible(self.model.position()))
+    /// The store, whose reads show at least what the model has.
+    fn seen<'a, S>(&self, store: &'a S) -> Seen<'a, S> {
+        Seen::new(store, self.model.frontier())
     }
 
     fn wish(&self, author: u64, time: Time, name: Name) -> NewPost {
@@ -363,14 +379,14 @@ impl Expected {
         self.model.posts.get(id).map(|registered| &registered.post)
     }
 
-    fn repeat<S: Store>(&mut self, store: &S, back: usize) -> Verdict {
+    fn repeat<S: ContentPorts>(&mut self, store: &S, back: usize) -> Verdict {
         let Some(Fulfilled { wish, .. }) = self.fulfilled.iter().rev().nth(back).cloned() else {
             return Ok(());
         };
         self.register(store, wish)
     }
 
-    fn register<S: Store>(&mut self, store: &S, wish: NewPost) -> Verdict {
+    fn register<S: ContentPorts>(&mut self, store: &S, wish: NewPost) -> Verdict {
         if self.may_be_forgotten(&wish) {
             return Ok(());
         }
@@ -381,7 +397,7 @@ impl Expected {
         if let Ok(Posted { post, is_new: true, .. }) = expected {
             self.fulfilled.push(Fulfilled { wish, id: post.id, at: self.latest });
         }
-        self.await_visible(store)
+        Ok(())
     }
 
     /// Whether a wish has a key that a store need not know any more.
@@ -406,29 +422,28 @@ impl Expected {
         }
     }
 
-    fn delete<S: Store>(&mut self, store: &S, back: usize) -> Verdict {
+    fn delete<S: ContentPorts>(&mut self, store: &S, back: usize) -> Verdict {
         let never = user(self.id_kind, FIRST_POST - 1);
         let id = self.fulfilled.iter().rev().nth(back).map_or(never, |fulfilled| fulfilled.id);
         let expected = self.model.delete_post(id, self.clock.now());
         let found = block_on(store.delete_post(id));
-        equal(|| format!("deletion of {id}"), &comparable(&found), &comparable(&expected))?;
-        self.await_visible(store)
+        equal(|| format!("deletion of {id}"), &comparable(&found), &comparable(&expected))
     }
 
     /// A page of a feed, which must be the model's.
-    fn page<S: Store>(&mut self, store: &S, walk: Walk) -> std::result::Result<Vec<Post>, String> {
+    fn page<S: ContentPorts>(&mut self, store: &S, walk: Walk) -> std::result::Result<Vec<Post>, String> {
         let of = user(self.id_kind, walk.of);
         self.readers.insert(walk.of);
-        let found = answer("feed", store.feed(of, walk.after, walk.limit))?;
+        let found = answer("feed", self.seen(store).feed(of, walk.after, walk.limit))?;
         let expected = self.model.feed(of, walk.after, walk.limit);
         equal(|| format!("{walk:?}"), &found, &expected)?;
         Ok(found)
     }
 
     /// The inbox of a user, if there is one, must be right however far deliveries have come.
-    fn look<S: Store>(&self, store: &S, number: u64) -> Verdict {
+    fn look<S: ContentPorts>(&self, store: &S, number: u64) -> Verdict {
         let of = user(self.id_kind, number);
-        match answer("inbox", store.inbox(of))? {
+        match answer("inbox", self.seen(store).inbox(of))? {
             None => Ok(()),
             Some(inbox) if !self.readers.contains(&number) => {
                 Err(format!("user {number} has not read, but has {inbox:?}"))
@@ -438,7 +453,7 @@ impl Expected {
     }
 
     /// In the end: every feed and every list, whole and in small pages, every post, and the log.
-    fn compare_all<S: Store>(&self, store: &S) -> Verdict {
+    fn compare_all<S: ContentPorts>(&self, store: &S) -> Verdict {
         for number in 0..USERS {
             let of = user(self.id_kind, number);
             self.look(store, number)?;
@@ -446,18 +461,21 @@ impl Expected {
             let (feed, own) =
                 (self.model.feed(of, None, usize::MAX), self.model.posts_by(of, None, usize::MAX));
             for limit in [1 + number as usize % 4, ENTRIES_MAX] {
-                let found = walk_posts(limit, |after| answer("feed", store.feed(of, after, limit)))?;
+                let found =
+                    walk_posts(limit, |after| answer("feed", self.seen(store).feed(of, after, limit)))?;
                 equal(|| format!("the feed of user {number} in pages of {limit}"), &found, &feed)?;
-                let found = walk_posts(limit, |after| answer("posts_by", store.posts_by(of, after, limit)))?;
+                let found = walk_posts(limit, |after| {
+                    answer("posts_by", self.seen(store).posts_by(of, after, limit))
+                })?;
                 equal(|| format!("the posts of user {number} in pages of {limit}"), &found, &own)?;
             }
         }
         let ids: Vec<Id> =
             self.model.posts.keys().copied().chain([user(self.id_kind, FIRST_POST - 1)]).collect();
         let expected: Vec<_> = ids.iter().map(|&id| self.model.post(id)).collect();
-        equal(|| "all posts".to_owned(), &answer("posts", store.posts(&ids))?, &expected)?;
-        let changes = answer("changes", store.changes(Position::START, ENTRIES_MAX))?;
-        equal(|| "the log".to_owned(), &changes, &self.model.changes(Position::START, usize::MAX))
+        equal(|| "all posts".to_owned(), &answer("posts", self.seen(store).posts(&ids))?, &expected)?;
+        let changes = answer("changes", self.seen(store).whole_log())?;
+        equal(|| "the log".to_owned(), &changes, &self.model.changes(START, usize::MAX))
     }
 }
 

@@ -5,18 +5,21 @@ use std::sync::{Arc, Mutex};
 
 use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, Receipt, WriteRequest};
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result, Store};
+use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::Make;
 use crate::clock::SimulatedClock;
-use crate::compare::{KINDS, Verdict, answer, compare, compare_stored, equal};
+use crate::compare::{KINDS, Verdict, answer, compare, compare_candidates, compare_stored, equal};
 use crate::model::Model;
+use crate::ports::SuggestionPorts;
+use crate::seen::Seen;
 use crate::suggestions::{Everyone, Kept, locked};
 use crate::threads::block_on;
 use crate::users::{edge, user};
+use crate::writes::requests;
 
 /// Few users and a small limit, so that steps meet each other often.
 const USERS: u64 = 6;
@@ -43,7 +46,12 @@ enum Step {
 ///
 /// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
 /// from `seed`, so that a run can be repeated; the message of a failure names it.
-pub fn histories<S: Store>(make: Make<'_, S>, reopen: Option<Reopen<'_, S>>, cases: u32, seed: u64) {
+pub fn histories<S: SuggestionPorts>(
+    make: Make<'_, S>,
+    reopen: Option<Reopen<'_, S>>,
+    cases: u32,
+    seed: u64,
+) {
     run_random("histories", vec(step(), 1..=STEPS_MAX), (cases, seed), |id_kind, steps| {
         run_history(make, reopen, id_kind, steps)
     });
@@ -99,7 +107,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run_history<S: Store>(
+fn run_history<S: SuggestionPorts>(
     make: Make<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
@@ -114,8 +122,9 @@ fn run_history<S: Store>(
         let mut compare_all = number % STEPS_BETWEEN_COMPARISONS == 0;
         match step {
             Step::Write { kind, commands } => {
-                let request = request(id_kind, *kind, commands);
-                write(&store, &mut model, &request, &clock).map_err(|wrong| format!("{step:?}: {wrong}"))?;
+                let commands = self::commands(id_kind, commands);
+                write(&store, &mut model, *kind, &commands, &clock)
+                    .map_err(|wrong| format!("{step:?}: {wrong}"))?;
             }
             Step::Advance(millis) => clock.advance(*millis),
             Step::TurnBack(millis) => clock.turn_back(*millis),
@@ -131,17 +140,27 @@ fn run_history<S: Store>(
             }
         }
         if compare_all {
-            let compared = compare(&store, &model, &users)
-                .and_then(|()| compare_stored(&store, &locked(&kept), &users, clock.now()));
+            let compared = compare_everything(&store, &model, &locked(&kept), &users, clock.now());
             compared.map_err(|wrong| format!("after step {number}: {wrong}"))?;
         }
     }
-    compare(&store, &model, &users)?;
-    compare_stored(&store, &locked(&kept), &users, clock.now())
+    compare_everything(&store, &model, &locked(&kept), &users, clock.now())
+}
+
+fn compare_everything<S: SuggestionPorts>(
+    store: &S,
+    model: &Model,
+    kept: &Kept,
+    users: &[Id],
+    now: Timestamp,
+) -> Verdict {
+    compare(store, model, users)?;
+    compare_candidates(&Seen::new(store, model.frontier()), model, users)?;
+    compare_stored(store, kept, users, now)
 }
 
 /// A whole run for everyone, of the store and of the model.
-fn suggest_for_everyone<S: Store>(
+fn suggest_for_everyone<S: SuggestionPorts>(
     store: &S,
     (model, kept): (&Model, &Mutex<Kept>),
     bounds: WalkBounds,
@@ -157,27 +176,36 @@ fn suggest_for_everyone<S: Store>(
     equal(|| format!("suggestions for everyone with {bounds:?}"), &comparable(found), &comparable(expected))
 }
 
-fn request(id_kind: IdKind, kind: EdgeKind, commands: &[(EdgeAction, u64, u64)]) -> WriteRequest {
+fn commands(id_kind: IdKind, commands: &[(EdgeAction, u64, u64)]) -> Vec<EdgeCommand> {
     let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(id_kind, from, to) };
-    let commands = commands.iter().map(command).collect();
-    WriteRequest { kind, commands, following_limit: FOLLOWING_LIMIT }
+    commands.iter().map(command).collect()
 }
 
-/// Writes to both and compares the receipts, then what the request was about.
-fn write<S: Store>(store: &S, model: &mut Model, request: &WriteRequest, clock: &SimulatedClock) -> Verdict {
-    let expected = model.write(request, clock.now());
-    let found = block_on(store.write(request.clone()));
+/// Writes to both and compares the receipts, then what the commands were about.
+fn write<S: SuggestionPorts>(
+    store: &S,
+    model: &mut Model,
+    kind: EdgeKind,
+    commands: &[EdgeCommand],
+    clock: &SimulatedClock,
+) -> Verdict {
+    let requests: Vec<WriteRequest> =
+        requests(kind, commands, FOLLOWING_LIMIT).into_iter().map(|(request, _)| request).collect();
+    let expected = model.write_all(&requests, clock.now());
+    let found = block_on(store.write(requests));
     // Errors have no equality, but their text holds all that they say.
-    let comparable = |result: &Result<Receipt>| result.clone().map_err(|error| error.to_string());
-    equal(|| "receipt".to_owned(), &comparable(&found), &comparable(&expected))?;
-    answer("visible", store.visible(model.position()))?;
+    let comparable = |results: Vec<Result<Receipt>>| -> Vec<_> {
+        results.into_iter().map(|result| result.map_err(|error| error.to_string())).collect()
+    };
+    equal(|| "receipts".to_owned(), &comparable(found), &comparable(expected))?;
 
-    let edges: Vec<_> = request.commands.iter().map(|command| command.edge).collect();
-    let contains = answer("contains", store.contains(request.kind, &edges))?;
-    let expected: Vec<bool> = edges.iter().map(|&edge| model.contains(request.kind, edge)).collect();
+    let store = Seen::new(store, model.frontier());
+    let edges: Vec<_> = commands.iter().map(|command| command.edge).collect();
+    let contains = answer("contains", store.contains(kind, &edges))?;
+    let expected: Vec<bool> = edges.iter().map(|&edge| model.contains(kind, edge)).collect();
     equal(|| "contains".to_owned(), &contains, &expected)?;
     let users: Vec<Id> = edges.iter().flat_map(|edge| [edge.follower, edge.followee]).collect();
-    let counts = answer("counts", store.counts(request.kind, &users))?;
-    let expected: Vec<Counts> = users.iter().map(|&of| model.counts(request.kind, of)).collect();
+    let counts = answer("counts", store.counts(kind, &users))?;
+    let expected: Vec<Counts> = users.iter().map(|&of| model.counts(kind, of)).collect();
     equal(|| "counts".to_owned(), &counts, &expected)
 }

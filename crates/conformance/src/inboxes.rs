@@ -4,14 +4,18 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, Inbox, Post, PostKey};
-use kinfolk_core::graph::{Change, ChangeBody, EdgeAction, EdgeCommand, WriteRequest};
-use kinfolk_core::{EdgeKind, Id, Position, Store};
+use kinfolk_core::graph::{EdgeAction, EdgeCommand};
+use kinfolk_core::{EdgeKind, Frontier, Id};
 
 use crate::INBOX_ENTRIES;
-use crate::compare::{ENTRIES_MAX, Verdict, answer};
+use crate::compare::{Verdict, answer};
 use crate::model::Model;
+use crate::ports::ContentPorts;
+use crate::seen::Seen;
 use crate::users::edge;
+use crate::writes::write_commands;
 
 /// Far longer than any delivery may take under test.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,7 +31,7 @@ impl Model {
         let is_whole = entries.len() <= INBOX_ENTRIES;
         entries.truncate(INBOX_ENTRIES);
         let complete_from = entries.last().copied().filter(|_| !is_whole);
-        Inbox { entries, complete_from, as_of: self.position }
+        Inbox { entries, complete_from, as_of: self.frontier() }
     }
 
     /// All posts of a user's feed that are delivered by push, from new to old.
@@ -37,8 +41,8 @@ impl Model {
     }
 
     /// Whether a user has followed or unfollowed an author after a position.
-    fn has_decided_after(&self, position: Position, of: Id, author: Id) -> bool {
-        let later = self.changes.iter().filter(|change| change.position > position);
+    fn has_decided_after(&self, seen: &Frontier, of: Id, author: Id) -> bool {
+        let later = self.changes.iter().filter(|change| !seen.covers(change.position));
         later.filter_map(decision).any(|decision| decision == (of, author))
     }
 
@@ -76,16 +80,16 @@ pub(crate) fn check_inbox(model: &Model, of: Id, inbox: &Inbox) -> Verdict {
             return wrong(format!("{entry:?} has no place"));
         }
     }
-    if *as_of > model.position {
+    if !model.frontier().covers_all(as_of) {
         return wrong(format!("something after {:?}", model.position));
     }
-    let registered_in_time = model.changes.iter().filter(|change| change.position <= *as_of);
+    let registered_in_time = model.changes.iter().filter(|change| as_of.covers(change.position));
     for change in registered_in_time {
         let ChangeBody::Posted { post, delivery: Delivery::Push } = &change.body else { continue };
         let is_due = !model.posts[&post.id].deleted
             && is_within(&post.key())
             && model.follows(of, post.author)
-            && !model.has_decided_after(*as_of, of, post.author);
+            && !model.has_decided_after(as_of, of, post.author);
         if is_due && !entries.contains(&post.key()) {
             return wrong(format!("{post:?} is missing"));
         }
@@ -94,26 +98,26 @@ pub(crate) fn check_inbox(model: &Model, of: Id, inbox: &Inbox) -> Verdict {
 }
 
 /// A user's inbox, if there is one, which must be right by the log; whatever others do meanwhile.
-pub(crate) fn sound_inbox<S: Store>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
-    let Some(inbox) = answer("inbox", store.inbox(of))? else { return Ok(None) };
+pub(crate) fn sound_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
+    let nothing_seen = Seen::new(store, Frontier::default());
+    let Some(inbox) = answer("inbox", nothing_seen.inbox(of))? else { return Ok(None) };
     // A write may have changed it a moment before it is visible: all are that were before this one, which changes nothing.
     let nothing = edge(store.id_kind(), NOBODIES.0, NOBODIES.1);
-    let commands = vec![EdgeCommand { action: EdgeAction::Unfollow, edge: nothing }];
-    let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1 };
-    let receipt = answer("write", store.write(request))?;
-    answer("visible", store.visible(receipt.position))?;
-    let model = Model::replay(answer("changes", store.changes(Position::START, ENTRIES_MAX))?);
+    let command = EdgeCommand { action: EdgeAction::Unfollow, edge: nothing };
+    let written = write_commands(store, EdgeKind::Follow, &[command], 1);
+    let (receipt, _) = written.map_err(|error| format!("a write failed: {error}"))?;
+    let model = Model::replay(answer("changes", Seen::new(store, receipt.position).whole_log())?);
     check_inbox(&model, of, &inbox).map(|()| Some(inbox))
 }
 
 /// A user's inbox, if there is one, once all that is visible now is delivered to it.
-pub(crate) fn settled_inbox<S: Store>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
-    let newest = store.span().newest;
+pub(crate) fn settled_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
+    let newest = answer("span", store.span())?.newest;
     let begun = Instant::now();
     loop {
         let inbox = sound_inbox(store, of)?;
         match inbox {
-            Some(inbox) if inbox.as_of < newest => {
+            Some(inbox) if !inbox.as_of.covers_all(&newest) => {
                 if begun.elapsed() > PATIENCE {
                     return Err(format!("the inbox of {of} stays at {:?}, not {newest:?}", inbox.as_of));
                 }
@@ -127,11 +131,12 @@ pub(crate) fn settled_inbox<S: Store>(store: &S, of: Id) -> Result<Option<Inbox>
 #[cfg(test)]
 mod tests {
     use kinfolk_core::feed::NewPost;
-    use kinfolk_core::graph::Edge;
+    use kinfolk_core::graph::{FollowerCommand, WriteRequest};
     use kinfolk_core::{IdKind, Timestamp};
 
     use super::*;
     use crate::posts::Wishes;
+    use crate::users::at;
 
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
@@ -139,9 +144,8 @@ mod tests {
     /// The reader follows the author, who has posted more than an inbox holds.
     fn model() -> Model {
         let (mut model, mut wishes) = (Model::default(), Wishes::default());
-        let edge = Edge { follower: READER, followee: AUTHOR };
-        let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
+        let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
+        let request = WriteRequest { kind: EdgeKind::Follow, follower: READER, commands, following_limit: 9 };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
         for millis in 0..=INBOX_ENTRIES as u64 {
             let now = Timestamp::from_millis(10 + millis);
@@ -174,7 +178,7 @@ mod tests {
         assert!(broken(&|inbox| inbox.complete_from = Some(inbox.entries[0])).contains("no place"));
         assert!(broken(&|inbox| inbox.entries[0].id = AUTHOR).contains("no place"));
         // What is not promised yet may be missing.
-        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: Position(1) };
+        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: at(1).into() };
         check_inbox(&model, READER, &early).unwrap();
     }
 }

@@ -39,13 +39,16 @@ mod history;
 mod inboxes;
 mod model;
 mod planted;
+mod ports;
 mod posts;
 mod random;
+mod seen;
 mod store;
 mod suggestions;
 pub mod suite;
 mod threads;
 mod users;
+mod writes;
 
 use std::sync::Arc;
 
@@ -60,6 +63,7 @@ pub use feed_history::{feed_histories, feed_restarts};
 pub use history::{Reopen, histories};
 pub use model::Model;
 pub use planted::Fault;
+pub use ports::{AllPorts, ContentPorts, SuggestionPorts};
 pub use posts::FAN_OUT_THRESHOLD;
 pub use store::ModelStore;
 pub use threads::block_on;

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{
-    Change, ChangeBody, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Receipt, Side,
-    UserSet, WriteRequest,
+    Counts, Edge, EdgeAction, FollowerCommand, ListEntry, ListKey, Overlap, Receipt, Side, UserSet,
+    WriteRequest,
 };
-use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Frontier, Id, Position, Result, Timestamp};
 
 use crate::comments::Threads;
 use crate::posts::Registered;
+use crate::users::START;
 
 /// A graph in memory, and the posts and comments of its users.
 ///
@@ -18,7 +20,7 @@ use crate::posts::Registered;
 /// Every change is given `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
 /// `at`, or the removed edge's `since` + 1 ms after an unfollow if that is later. It depends on the newest
 /// change alone, so that a store finds it again in its log after a restart.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
     pub(crate) edges: BTreeMap<(EdgeKind, Edge), Timestamp>,
     pub(crate) posts: BTreeMap<Id, Registered>,
@@ -26,6 +28,19 @@ pub struct Model {
     pub(crate) changes: Vec<Change>,
     pub(crate) position: Position,
     pub(crate) floor: Timestamp,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            edges: BTreeMap::new(),
+            posts: BTreeMap::new(),
+            threads: Threads::default(),
+            changes: Vec::new(),
+            position: START,
+            floor: Timestamp::default(),
+        }
+    }
 }
 
 impl Model {
@@ -47,9 +62,9 @@ impl Model {
         Ok(Receipt { position: self.position, changed })
     }
 
-    fn command(&mut self, request: &WriteRequest, command: EdgeCommand, now: Timestamp) -> Result<bool> {
-        let WriteRequest { kind, following_limit, .. } = *request;
-        let edge = command.edge;
+    fn command(&mut self, request: &WriteRequest, command: FollowerCommand, now: Timestamp) -> Result<bool> {
+        let WriteRequest { kind, follower, following_limit, .. } = *request;
+        let edge = Edge { follower, followee: command.followee };
         match (command.action, self.since(kind, edge)) {
             (EdgeAction::Follow, Some(_)) | (EdgeAction::Unfollow, None) => Ok(false),
             (EdgeAction::Follow, None) => {
@@ -92,6 +107,16 @@ impl Model {
         }
         self.position = change.position;
         self.changes.push(change);
+    }
+
+    /// Applies requests when the clock shows `now`, each by itself.
+    pub fn write_all(&mut self, requests: &[WriteRequest], now: Timestamp) -> Vec<Result<Receipt>> {
+        requests.iter().map(|request| self.write(request, now)).collect()
+    }
+
+    /// What a reader has seen who has seen everything.
+    pub fn frontier(&self) -> Frontier {
+        self.position.into()
     }
 
     /// The newest position.
@@ -193,15 +218,15 @@ fn page(list: Vec<ListEntry>, after: Option<ListKey>, limit: usize) -> Vec<ListE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::users::at;
 
     const A: Id = Id::Integer(1);
     const B: Id = Id::Integer(2);
     const C: Id = Id::Integer(3);
 
     fn write(model: &mut Model, action: EdgeAction, edge: (Id, Id), now: u64) -> Result<Receipt> {
-        let edge = Edge { follower: edge.0, followee: edge.1 };
-        let commands = vec![EdgeCommand { action, edge }];
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1 };
+        let commands = vec![FollowerCommand { action, followee: edge.1 }];
+        let request = WriteRequest { kind: EdgeKind::Follow, follower: edge.0, commands, following_limit: 1 };
         model.write(&request, Timestamp::from_millis(now))
     }
 
@@ -209,7 +234,7 @@ mod tests {
     fn a_short_history() {
         let mut model = Model::default();
         let receipt = write(&mut model, EdgeAction::Follow, (A, B), 10).unwrap();
-        assert_eq!(receipt, Receipt { position: Position(1), changed: vec![true] });
+        assert_eq!(receipt, Receipt { position: at(1), changed: vec![true] });
         assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed, [false]);
         assert!(matches!(
             write(&mut model, EdgeAction::Follow, (A, C), 11),
@@ -221,6 +246,6 @@ mod tests {
         assert_eq!(model.since(EdgeKind::Follow, Edge { follower: A, followee: B }), Some(since));
         assert_eq!(model.list(EdgeKind::Follow, Side::Followers, B, None, 9), [ListKey { since, id: A }]);
         assert_eq!(model.counts(EdgeKind::Follow, B), Counts { following: 0, followers: 1 });
-        assert_eq!(Model::replay(model.changes(Position::START, 9)), model);
+        assert_eq!(Model::replay(model.changes(START, 9)), model);
     }
 }

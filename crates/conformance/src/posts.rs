@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kinfolk_core::changes::Change;
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
-use kinfolk_core::graph::{Change, ChangeBody, Edge};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
 use crate::model::Model;
@@ -194,10 +196,10 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::Position;
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_core::graph::{EdgeAction, FollowerCommand, WriteRequest};
 
     use super::*;
+    use crate::users::{START, at};
 
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
@@ -213,9 +215,8 @@ mod tests {
     }
 
     fn follow(model: &mut Model, follower: Id) {
-        let edge = Edge { follower, followee: AUTHOR };
-        let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
+        let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
+        let request = WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
     }
 
@@ -228,7 +229,7 @@ mod tests {
             model.register(&mut wishes, wish, made, now)
         };
         let first = register(&mut model, &wish(Some(5), Some(7), None)).unwrap();
-        assert_eq!((first.position, first.is_new), (Position(1), true));
+        assert_eq!((first.position, first.is_new), (at(1), true));
         assert!(!register(&mut model, &wish(Some(5), None, None)).unwrap().is_new);
         assert!(matches!(
             register(&mut model, &wish(Some(5), Some(8), None)),
@@ -250,6 +251,6 @@ mod tests {
         assert!(!model.delete_post(third.id, now).unwrap().changed);
         assert!(model.delete_post(Id::Integer(77), now).is_err());
         assert_eq!(model.feed(READER, Some(second.post.key()), 9), [first.post]);
-        assert_eq!(Model::replay(model.changes(Position::START, 99)), model);
+        assert_eq!(Model::replay(model.changes(START, 99)), model);
     }
 }

@@ -4,24 +4,28 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::feed::{
     FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
 };
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
-use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Timestamp,
+};
 
 use crate::model::Model;
 use crate::planted::{Fault, Planted};
 use crate::posts::Wishes;
 use crate::suggestions::{Everyone, Kept, locked};
+use crate::users::START;
 
-/// How long [`EdgeStore::visible`] waits here. Real stores wait a second; the model's tests have no time for it.
+/// How long a read waits here for what it must show. Real stores wait a second; the model's tests have no time for it.
 const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// A [`Model`] as a store, which has posts pulled from [`crate::FAN_OUT_THRESHOLD`] followers on. Its calls block for a moment, which only tests may do.
@@ -80,53 +84,68 @@ impl ModelStore {
     pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
         locked(&self.model)
     }
+
+    /// Waits until everything is visible that a reader has seen.
+    pub(crate) fn reach(&self, at_least: &Frontier) -> Result<()> {
+        let Some(asked) = at_least.iter().find(|asked| asked.shard != Shard::ONLY).or(at_least.iter().next())
+        else {
+            return Ok(());
+        };
+        if self.planted.as_ref().is_some_and(Planted::sees_the_future) {
+            return Ok(());
+        }
+        let is_early = |model: &mut Model| !model.frontier().covers(asked);
+        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
+        let (model, _) = waited.expect("no call panics inside the model");
+        if model.frontier().covers(asked) {
+            return Ok(());
+        }
+        Err(Error::NotYetVisible { asked, current: model.position() })
+    }
 }
 
-impl EdgeStore for ModelStore {
+impl Deployment for ModelStore {
     fn id_kind(&self) -> IdKind {
         self.id_kind
     }
 
     fn epoch(&self) -> Epoch {
         let changes = self.planted.as_ref().is_some_and(Planted::changes_epoch);
-        if changes { Epoch(self.model().position().0) } else { Epoch(1) }
+        if changes { Epoch(self.model().position().sequence.0) } else { Epoch(1) }
     }
+}
 
-    async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        let result = match &self.planted {
-            None => {
-                let mut model = self.model();
-                model.write(&request, self.clock.now())
-            }
-            Some(planted) => planted.write(&self.model, request, &*self.clock),
-        };
-        self.written.notify_all();
-        result
-    }
-
-    async fn visible(&self, position: Position) -> Result<()> {
-        if self.planted.as_ref().is_some_and(Planted::sees_the_future) {
-            return Ok(());
-        }
-        let early = |model: &mut Model| model.position() < position;
-        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, early);
-        let (model, _) = waited.expect("no call panics inside the model");
-        if model.position() >= position {
-            Ok(())
-        } else {
-            Err(Error::NotYetVisible { asked: position, current: model.position() })
-        }
-    }
-
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
+impl CheckStore for ModelStore {
+    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
+        self.reach(at_least)?;
         if let Some(planted) = &self.planted {
             return planted.contains(&self.model, kind, edges);
         }
         let model = self.model();
         Ok(edges.iter().map(|&edge| model.contains(kind, edge)).collect())
     }
+}
 
-    async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
+impl EdgeStore for ModelStore {
+    async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
+        let results = match &self.planted {
+            None => self.model().write_all(&requests, self.clock.now()),
+            Some(planted) => {
+                let write = |request| planted.write(&self.model, request, &*self.clock);
+                requests.into_iter().map(write).collect()
+            }
+        };
+        self.written.notify_all();
+        results
+    }
+
+    async fn since(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+    ) -> Result<Vec<Option<Timestamp>>> {
+        self.reach(at_least)?;
         if let Some(planted) = &self.planted {
             return planted.since(&self.model(), kind, edges);
         }
@@ -136,12 +155,13 @@ impl EdgeStore for ModelStore {
 
     async fn list(
         &self,
-        kind: EdgeKind,
-        side: Side,
-        of: Id,
+        list: EdgeList,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
+        self.reach(at_least)?;
+        let EdgeList { kind, side, of } = list;
         match &self.planted {
             None => Ok(self.model().list(kind, side, of, after, limit)),
             Some(planted) => planted.list(&self.model(), kind, side, of, (after, limit)),
@@ -154,7 +174,9 @@ impl EdgeStore for ModelStore {
         of: Id,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().friends(kind, of, after, limit)),
             Some(planted) => planted.friends(&self.model(), kind, of, (after, limit)),
@@ -167,14 +189,17 @@ impl EdgeStore for ModelStore {
         sets: &[UserSet],
         after: Option<Id>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Overlap> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().overlap(kind, sets, after, limit)),
             Some(planted) => planted.overlap(&self.model(), kind, sets, (after, limit)),
         }
     }
 
-    async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
+    async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
+        self.reach(at_least)?;
         if let Some(planted) = &self.planted {
             return planted.counts(&self.model(), kind, of);
         }
@@ -184,14 +209,21 @@ impl EdgeStore for ModelStore {
 }
 
 impl SuggestionStore for ModelStore {
-    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+    async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().candidates(of, bounds)),
             Some(planted) => Ok(planted.candidates(&self.model(), of, bounds)),
         }
     }
 
-    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
+    async fn stored_suggestions(
+        &self,
+        of: Id,
+        max_age: Duration,
+        at_least: &Frontier,
+    ) -> Result<Option<StoredSuggestions>> {
+        self.reach(at_least)?;
         let (kept, now) = (locked(&self.kept), self.clock.now());
         match &self.planted {
             None => Ok(kept.stored(of, max_age, now)),
@@ -235,7 +267,8 @@ impl PostStore for ModelStore {
         result
     }
 
-    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
+    async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
+        self.reach(at_least)?;
         let model = self.model();
         match &self.planted {
             None => Ok(ids.iter().map(|&id| model.post(id)).collect()),
@@ -243,7 +276,14 @@ impl PostStore for ModelStore {
         }
     }
 
-    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+    async fn posts_by(
+        &self,
+        author: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.reach(at_least)?;
         match &self.planted {
             None => Ok(self.model().posts_by(author, after, limit)),
             Some(planted) => Ok(planted.posts_by(&self.model(), author, (after, limit))),
@@ -252,7 +292,14 @@ impl PostStore for ModelStore {
 }
 
 impl FeedStore for ModelStore {
-    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+    async fn feed(
+        &self,
+        of: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.reach(at_least)?;
         let model = self.model();
         if model.counts(EdgeKind::Follow, of).following > 0 {
             locked(&self.inboxes).entry(of).or_insert(model.position());
@@ -265,7 +312,8 @@ impl FeedStore for ModelStore {
 }
 
 impl InboxStore for ModelStore {
-    async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
+    async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
+        self.reach(at_least)?;
         let (model, made_at) = (self.model(), locked(&self.inboxes).get(&of).copied());
         match &self.planted {
             None => Ok(made_at.map(|_| model.inbox(of))),
@@ -282,14 +330,25 @@ impl InboxStore for ModelStore {
 }
 
 impl ChangeLog for ModelStore {
-    fn span(&self) -> LogSpan {
-        LogSpan { epoch: self.epoch(), trimmed: Position::START, newest: self.model().position() }
+    async fn span(&self) -> Result<LogSpan> {
+        Ok(LogSpan { epoch: self.epoch(), trimmed: START.into(), newest: self.model().frontier() })
     }
 
-    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
-        match &self.planted {
-            None => Ok(self.model().changes(after, limit)),
-            Some(planted) => Ok(planted.changes(&self.model(), after, limit)),
-        }
+    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
+        self.reach(after)?;
+        let after = after.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY);
+        let changes = match &self.planted {
+            None => self.model().changes(after, limit),
+            Some(planted) => planted.changes(&self.model(), after, limit),
+        };
+        let next = changes.last().map_or(after, |change| change.position).into();
+        Ok(LogPage { changes, next })
+    }
+
+    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
+        let is_early = |model: &mut Model| after.covers_all(&model.frontier());
+        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
+        let (model, _) = waited.expect("no call panics inside the model");
+        Ok(!after.covers_all(&model.frontier()))
     }
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kinfolk_core::graph::{Change, ChangeBody, Edge, Side};
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, Score, StoredSuggestions, Suggestion, WalkBounds, jaccard, weight,
 };
@@ -164,7 +165,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_core::graph::{EdgeAction, FollowerCommand, WriteRequest};
     use kinfolk_core::suggest::Ranking;
 
     use super::*;
@@ -176,9 +177,9 @@ mod tests {
     fn model() -> Model {
         let mut model = Model::default();
         for (from, to) in [(1, 2), (1, 3), (2, 4), (3, 4), (2, 5), (3, 6), (3, 1), (2, 3)] {
-            let edge = Edge { follower: Id::Integer(from), followee: Id::Integer(to) };
-            let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-            let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
+            let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: Id::Integer(to) }];
+            let follower = Id::Integer(from);
+            let request = WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 };
             model.write(&request, Timestamp::from_millis(from * 10 + to)).unwrap();
         }
         model

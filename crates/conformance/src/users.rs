@@ -1,7 +1,7 @@
 //! Users for tests: small numbers, spread over the whole range of a deployment's ids.
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{Id, IdKind};
+use kinfolk_core::{Id, IdKind, Position, Sequence, Shard};
 
 /// The user with a small number. A higher number is a higher id, while the low halves of the ids run the other
 /// way and the ids are sparse: a store that cuts ids short or counts on dense ones is found out.
@@ -19,4 +19,12 @@ pub fn user(kind: IdKind, number: u64) -> Id {
 /// The edge from one such user to another.
 pub fn edge(kind: IdKind, from: u64, to: u64) -> Edge {
     Edge { follower: user(kind, from), followee: user(kind, to) }
+}
+
+/// Before the first event of a store that has one shard.
+pub(crate) const START: Position = Position { shard: Shard::ONLY, sequence: Sequence::START };
+
+/// A position of a store that has one shard.
+pub(crate) fn at(sequence: u64) -> Position {
+    Sequence(sequence).on(Shard::ONLY)
 }

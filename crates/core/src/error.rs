@@ -150,6 +150,14 @@ pub enum Error {
         /// When to try again.
         retry_after: Duration,
     },
+    /// A part of the deployment can't be reached; nothing was changed.
+    #[error("{what} can't be reached, nothing was changed; try again")]
+    Unavailable {
+        /// What can't be reached.
+        what: String,
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// The disk is full; nothing was written.
     #[error("the disk is full, nothing was written: free some space and try again ({detail})")]
     StorageFull {
@@ -276,8 +284,9 @@ pub enum Error {
     /// A version of HTTP that is not served.
     #[error("this version of HTTP is not supported; use HTTP/1.1")]
     UnsupportedVersion,
-    /// The request took longer than is allowed; whether it had an effect is not known.
-    #[error("the request took too long; try again")]
+    /// The request took longer than is allowed, or a connection was lost while it was committed; whether it had an effect is
+    /// not known.
+    #[error("the request took too long, and may have had an effect; try again")]
     TimedOut,
     /// A key of the Redis protocol that is of no known family.
     #[error("a key must be following:ID or followers:ID")]
@@ -318,6 +327,7 @@ pub enum ErrorCode {
     NotYetVisible,
     PositionExpired,
     Overloaded,
+    Unavailable,
     StorageFull,
     ReadOnly,
     Corrupt,
@@ -356,7 +366,7 @@ struct Presentation {
 }
 
 /// The one table: every protocol looks its answer up here.
-const PRESENTATIONS: [Presentation; 47] = {
+const PRESENTATIONS: [Presentation; 48] = {
     const fn row(
         code: ErrorCode,
         name: &'static str,
@@ -388,6 +398,7 @@ const PRESENTATIONS: [Presentation; 47] = {
         row(ErrorCode::NotYetVisible, "not_yet_visible", 503, "TRYAGAIN", 1),
         row(ErrorCode::PositionExpired, "position_expired", 410, "ERR", 1),
         row(ErrorCode::Overloaded, "overloaded", 503, "TRYAGAIN", 1),
+        row(ErrorCode::Unavailable, "unavailable", 503, "TRYAGAIN", 1),
         row(ErrorCode::StorageFull, "storage_full", 507, "ERR", 1),
         row(ErrorCode::ReadOnly, "read_only", 503, "ERR", 1),
         row(ErrorCode::Corrupt, "corrupt", 500, "ERR", 1),
@@ -410,7 +421,7 @@ const PRESENTATIONS: [Presentation; 47] = {
         row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
         row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
         row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
-        row(ErrorCode::TimedOut, "timed_out", 503, "TRYAGAIN", 1),
+        row(ErrorCode::TimedOut, "timed_out", 504, "TRYAGAIN", 1),
         row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
         row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
         row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),
@@ -455,6 +466,11 @@ impl ErrorCode {
 }
 
 impl Error {
+    /// Whether a write that failed with this error may have taken effect all the same. Any other error changed nothing.
+    pub fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Self::ReadOnly { .. } | Self::Closed | Self::TimedOut)
+    }
+
     /// The class of this error.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -479,6 +495,7 @@ impl Error {
             Self::NotYetVisible { .. } => ErrorCode::NotYetVisible,
             Self::PositionExpired { .. } => ErrorCode::PositionExpired,
             Self::Overloaded { .. } => ErrorCode::Overloaded,
+            Self::Unavailable { .. } => ErrorCode::Unavailable,
             Self::StorageFull { .. } | Self::NoRoom { .. } => ErrorCode::StorageFull,
             Self::ReadOnly { .. } => ErrorCode::ReadOnly,
             Self::Corrupt { .. } => ErrorCode::Corrupt,

@@ -3,39 +3,39 @@
 //! Nothing here opens a socket or a file, speaks SQL or JSON, or reads the clock by itself: time comes in
 //! through [`Clock`], randomness through key bytes, storage through the ports that [`Store`] names.
 
+mod absent;
+pub mod changes;
 mod clock;
+mod context;
 mod cursor;
+mod deployment;
 mod error;
 pub mod feed;
+mod frontier;
 pub mod graph;
 pub mod histogram;
 mod id;
 mod kind;
 mod position;
+mod shard;
 mod sign;
+mod store;
 pub mod suggest;
 pub mod thread;
 mod timestamp;
 mod token;
 
+pub use absent::Absent;
 pub use clock::{Clock, SystemClock};
+pub use context::{Context, PageRequest};
 pub use cursor::{ListCursor, ListName, OverlapCursor};
+pub use deployment::Deployment;
 pub use error::{Error, ErrorCode, Result};
+pub use frontier::Frontier;
 pub use id::{Id, IdKind};
 pub use kind::EdgeKind;
-pub use position::{Epoch, Position};
+pub use position::{Epoch, NotAPosition, Position, Sequence, Shard};
 pub use sign::{Keyring, SigningKey};
+pub use store::{ContentStore, GraphStore, Store};
 pub use timestamp::Timestamp;
 pub use token::Token;
-
-/// A store with all ports: what a profile offers.
-pub trait Store:
-    graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore + thread::ThreadStore
-{
-}
-
-impl<
-    S: graph::EdgeStore + graph::ChangeLog + suggest::SuggestionStore + feed::InboxStore + thread::ThreadStore,
-> Store for S
-{
-}

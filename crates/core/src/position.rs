@@ -1,24 +1,88 @@
-//! Places in the change log. A position is an order, never a time.
+//! Positions in the change log. A position is an order, never a time.
+//!
+//! The log of a deployment is one log per shard, each with an order of its own: sequences of one shard have no gaps, and
+//! those of two shards say nothing about each other. The embedded profile has one shard.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::str::FromStr;
 
-/// The place of an event in the change log. The first event has position 1; 0 is "before all events".
+/// One of the logs of a deployment, and the users whose truth it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position(pub u64);
+pub struct Shard(pub u16);
 
-impl Position {
+impl Shard {
+    /// The shard of a deployment that has only one.
+    pub const ONLY: Self = Self(0);
+}
+
+/// The place of an event in the log of one shard. The first event has sequence 1; 0 is "before all events".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sequence(pub u64);
+
+impl Sequence {
     /// Before the first event.
     pub const START: Self = Self(0);
 
-    /// The position after this one.
+    /// The sequence after this one.
+    #[must_use]
     pub fn next(self) -> Self {
         Self(self.0 + 1)
+    }
+
+    /// The position with this sequence in a shard.
+    pub fn on(self, shard: Shard) -> Position {
+        Position { shard, sequence: self }
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// The place of an event in the change log of a deployment. Written as `SHARD-SEQUENCE`, such as `0-17`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// Whose log.
+    pub shard: Shard,
+    /// The place in it.
+    pub sequence: Sequence,
+}
+
+impl Position {
+    /// The position after this one, in the same shard.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.sequence.next().on(self.shard)
+    }
+}
+
+/// Positions of one shard are ordered; those of two say nothing about each other.
+impl PartialOrd for Position {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (self.shard == other.shard).then(|| self.sequence.cmp(&other.sequence))
     }
 }
 
 impl fmt::Display for Position {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
+        write!(out, "{}-{}", self.shard.0, self.sequence)
+    }
+}
+
+/// A text that is not a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotAPosition;
+
+impl FromStr for Position {
+    type Err = NotAPosition;
+
+    fn from_str(text: &str) -> Result<Self, NotAPosition> {
+        let (shard, sequence) = text.split_once('-').ok_or(NotAPosition)?;
+        let shard = Shard(shard.parse().map_err(|_| NotAPosition)?);
+        Ok(Sequence(sequence.parse().map_err(|_| NotAPosition)?).on(shard))
     }
 }
 
@@ -29,5 +93,20 @@ pub struct Epoch(pub u64);
 impl fmt::Display for Epoch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_written_and_read() {
+        let position = Sequence(17).on(Shard(255));
+        assert_eq!(position.to_string(), "255-17");
+        assert_eq!("255-17".parse(), Ok(position));
+        for text in ["", "17", "-17", "1-", "65536-1", "1-2-3", "1--2", "a-b"] {
+            assert_eq!(text.parse::<Position>(), Err(NotAPosition), "{text:?}");
+        }
     }
 }

@@ -1,39 +1,93 @@
-//! Consistency tokens: a signed place in the change log that a read can ask to have seen.
+//! Consistency tokens: a signed frontier of the change log that a read can ask to have seen.
 
-use crate::{Epoch, Error, Keyring, Position, Result};
+use crate::{Epoch, Error, Frontier, Keyring, Result, Sequence, Shard};
 
-const CONTEXT: &[u8] = b"kinfolk token 1";
+const CONTEXT: &[u8] = b"kinfolk token 2";
 
-/// A place in the change log of one deployment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Tokens of before there were shards: epoch and sequence, 8 bytes each. They are still read.
+const CONTEXT_OF_ONE: &[u8] = b"kinfolk token 1";
+
+/// How far a client has seen the change log of one deployment.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// The life of the log that the position belongs to.
+    /// The life of the log that the frontier belongs to.
     pub epoch: Epoch,
-    /// The place in it.
-    pub position: Position,
+    /// What was seen of it.
+    pub frontier: Frontier,
 }
 
 impl Token {
-    /// The token as text for a client: epoch and position, big-endian, sealed.
-    pub fn encode(self, keys: &Keyring) -> String {
-        let mut message = [0; 16];
-        message[..8].copy_from_slice(&self.epoch.0.to_be_bytes());
-        message[8..].copy_from_slice(&self.position.0.to_be_bytes());
+    /// The token as text for a client, sealed. Its bytes are the epoch (8, big-endian) and, for each shard in order, two
+    /// numbers of 7 bits a byte, the lowest first: how many shards lie between it and the one before, and its sequence.
+    pub fn encode(&self, keys: &Keyring) -> String {
+        let mut message = self.epoch.0.to_be_bytes().to_vec();
+        let mut next = 0;
+        for position in self.frontier.iter() {
+            let shard = u64::from(position.shard.0);
+            push_number(&mut message, shard - next);
+            push_number(&mut message, position.sequence.0);
+            next = shard + 1;
+        }
         keys.seal(CONTEXT, &message)
     }
 
-    /// Reads a token that this deployment gave out.
+    /// Reads a token that this deployment issued.
     pub fn decode(text: &str, keys: &Keyring) -> Result<Self> {
-        let message = keys.open(CONTEXT, text).ok_or(Error::InvalidToken)?;
-        let words: [u8; 16] = message.try_into().map_err(|_| Error::InvalidToken)?;
-        let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|offset| words[at + offset]));
-        Ok(Self { epoch: Epoch(word(0)), position: Position(word(8)) })
+        let message = match keys.open(CONTEXT, text) {
+            Some(message) => message,
+            None => return Self::decode_one(text, keys).ok_or(Error::InvalidToken),
+        };
+        Self::read(&message).ok_or(Error::InvalidToken)
     }
 
-    /// The position, if the token belongs to the current life of the log.
-    pub fn position_in(self, current: Epoch) -> Result<Position> {
-        if self.epoch == current { Ok(self.position) } else { Err(Error::TokenFromOtherEpoch) }
+    fn read(message: &[u8]) -> Option<Self> {
+        let (&epoch, mut rest) = message.split_first_chunk()?;
+        let (mut frontier, mut next) = (Frontier::default(), 0_u64);
+        while !rest.is_empty() {
+            let shard = next.checked_add(read_number(&mut rest)?)?;
+            let sequence = Sequence(read_number(&mut rest)?);
+            frontier.advance(sequence.on(Shard(shard.try_into().ok()?)));
+            next = shard + 1;
+        }
+        Some(Self { epoch: Epoch(u64::from_be_bytes(epoch)), frontier })
     }
+
+    fn decode_one(text: &str, keys: &Keyring) -> Option<Self> {
+        let message = keys.open(CONTEXT_OF_ONE, text)?;
+        let (&epoch, sequence) = message.split_first_chunk()?;
+        let sequence = Sequence(u64::from_be_bytes(sequence.try_into().ok()?));
+        Some(Self { epoch: Epoch(u64::from_be_bytes(epoch)), frontier: sequence.on(Shard::ONLY).into() })
+    }
+
+    /// The frontier, if the token belongs to the current life of the log.
+    pub fn frontier_in(self, current: Epoch) -> Result<Frontier> {
+        if self.epoch == current { Ok(self.frontier) } else { Err(Error::TokenFromOtherEpoch) }
+    }
+}
+
+fn push_number(message: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        message.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    message.push(number as u8);
+}
+
+fn read_number(message: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = message.split_first()?;
+        *message = rest;
+        let bits = u64::from(byte & 0x7f);
+        if bits << shift >> shift != bits {
+            return None;
+        }
+        number |= bits << shift;
+        if byte < 0x80 {
+            return Some(number);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -41,17 +95,49 @@ mod tests {
     use super::*;
     use crate::SigningKey;
 
+    fn frontier(entries: impl IntoIterator<Item = (u16, u64)>) -> Frontier {
+        entries.into_iter().map(|(shard, sequence)| Sequence(sequence).on(Shard(shard))).collect()
+    }
+
     #[test]
     fn round_trip_and_refusals() {
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
-        let token = Token { epoch: Epoch(1), position: Position(99) };
-        let text = token.encode(&keys);
-        assert_eq!(Token::decode(&text, &keys).unwrap(), token);
-
         let others = Keyring::new(SigningKey::new([8; 32]), []);
-        for (given, keys) in [("", &keys), ("nonsense", &keys), ("é", &keys), (text.as_str(), &others)] {
-            assert!(matches!(Token::decode(given, keys), Err(Error::InvalidToken)), "{given:?}");
+        let frontiers = [
+            frontier([]),
+            frontier([(0, 99)]),
+            frontier([(0, 0), (1, u64::MAX), (7, 128), (u16::MAX, 1)]),
+            frontier((0..512).map(|shard| (shard, i64::MAX as u64))),
+        ];
+        for frontier in frontiers {
+            let token = Token { epoch: Epoch(1), frontier };
+            let text = token.encode(&keys);
+            assert_eq!(Token::decode(&text, &keys).unwrap(), token);
+            assert!(matches!(Token::decode(&text, &others), Err(Error::InvalidToken)));
+            assert!(matches!(token.frontier_in(Epoch(2)), Err(Error::TokenFromOtherEpoch)));
         }
-        assert!(matches!(token.position_in(Epoch(2)), Err(Error::TokenFromOtherEpoch)));
+        for given in ["", "nonsense", "é"] {
+            assert!(matches!(Token::decode(given, &keys), Err(Error::InvalidToken)), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_of_before_there_were_shards_is_still_read() {
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let sealed = keys.seal(CONTEXT_OF_ONE, &[0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 99]);
+        let token = Token { epoch: Epoch(1), frontier: frontier([(0, 99)]) };
+        assert_eq!(Token::decode(&sealed, &keys).unwrap(), token);
+    }
+
+    #[test]
+    fn a_sealed_message_of_another_shape_is_refused() {
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let epoch = [0; 8];
+        let too_long = [&[0xff; 9][..], &[2, 0]].concat();
+        for rest in [&[0][..], &[0x80], &too_long, &[0xff, 0xff, 0x7f, 1]] {
+            let sealed = keys.seal(CONTEXT, &[&epoch[..], rest].concat());
+            assert!(matches!(Token::decode(&sealed, &keys), Err(Error::InvalidToken)), "{rest:?}");
+        }
+        assert!(Token::decode(&keys.seal(CONTEXT, &[0; 7]), &keys).is_err(), "no whole epoch");
     }
 }

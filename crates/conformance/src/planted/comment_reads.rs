@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Mutex;
 
 use kinfolk_core::Id;
-use kinfolk_core::graph::{Change, ChangeBody};
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::thread::{
     Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ParentKind, ThreadChange, ThreadOrder,
     ThreadState,

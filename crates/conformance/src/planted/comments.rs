@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::Removed;
-use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{
     CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
     ThreadChange, Withdrawal,

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, Post, PostKey};
-use kinfolk_core::graph::{Change, ChangeBody, Edge};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id};
 
 use super::reads::Page;
@@ -198,7 +199,7 @@ impl Planted {
                 }
                 let again = match self.fault {
                     Fault::FeedRedeliveryDoubles | Fault::InboxHasTwice => {
-                        change.position.0.is_multiple_of(3)
+                        change.position.sequence.0.is_multiple_of(3)
                     }
                     Fault::RestartDeliversAgain => restarted.undelivered.contains(&post.id),
                     _ => false,

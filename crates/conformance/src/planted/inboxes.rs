@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use kinfolk_core::feed::{Inbox, PostKey};
-use kinfolk_core::{Id, Position};
+use kinfolk_core::{Frontier, Id, Position};
 
 use super::{Fault, Planted, feeds};
 use crate::INBOX_ENTRIES;
@@ -27,7 +27,7 @@ impl Planted {
         };
         let past = until(made_at);
         let inbox = self.hear_all(made(&past, of), past, &until(model.position()), of);
-        Some(self.shown(inbox, model.position()))
+        Some(self.shown(inbox, model.frontier()))
     }
 
     /// Whether an inbox that is to be forgotten is.
@@ -36,7 +36,7 @@ impl Planted {
         self.fault != Fault::ForgottenInboxStays
     }
 
-    fn shown(&self, inbox: feeds::Inbox, as_of: Position) -> Inbox {
+    fn shown(&self, inbox: feeds::Inbox, as_of: Frontier) -> Inbox {
         let feeds::Inbox { mut entries, watermark, .. } = inbox;
         entries.sort();
         let newer = |key: PostKey| PostKey { id: higher(key.id, 1), ..key };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgeAction, WriteRequest};
 use kinfolk_core::{EdgeKind, Id, Result};
 
 use super::{Fault, Planted, locked_model};
@@ -55,7 +55,7 @@ fn following(model: &Model, kind: EdgeKind, follower: Id) -> u64 {
 
 /// How many follows of a request would be new to a follower, each counted once.
 fn new_edges(before: &Model, request: &WriteRequest, follower: Id) -> u64 {
-    let follows = request.commands.iter().filter(|command| command.action == EdgeAction::Follow);
+    let follows = request.edge_commands().filter(|command| command.action == EdgeAction::Follow);
     let edges: BTreeSet<Edge> = follows.map(|command| command.edge).collect();
     let is_new = |edge: &&Edge| edge.follower == follower && !before.contains(request.kind, **edge);
     edges.iter().filter(is_new).count() as u64
@@ -63,14 +63,9 @@ fn new_edges(before: &Model, request: &WriteRequest, follower: Id) -> u64 {
 
 /// Refuses a request if the rule says so for a follower and the number of its follow commands.
 fn refuse_if(request: &WriteRequest, rule: impl Fn(Id, usize) -> bool) -> Result<()> {
-    for &EdgeCommand { edge: Edge { follower, .. }, .. } in &request.commands {
-        let follows = request
-            .commands
-            .iter()
-            .filter(|command| command.action == EdgeAction::Follow && command.edge.follower == follower);
-        if rule(follower, follows.count()) {
-            return Err(limit_reached(follower, request.following_limit));
-        }
+    let follows = request.commands.iter().filter(|command| command.action == EdgeAction::Follow);
+    if !request.commands.is_empty() && rule(request.follower, follows.count()) {
+        return Err(limit_reached(request.follower, request.following_limit));
     }
     Ok(())
 }

@@ -20,14 +20,16 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use kinfolk_core::graph::{Change, ChangeBody, Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Timestamp};
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, Result, Sequence, Timestamp};
 
 pub use fault::Fault;
 
 use crate::model::Model;
 use crate::posts::Wishes;
 use crate::suggestions::Kept;
+use crate::users::{START, at};
 
 /// A fault, and what a store that makes it keeps besides the truth.
 pub(crate) struct Planted {
@@ -42,7 +44,7 @@ struct Aside {
     /// By the clock: when an edge was last written.
     versions: BTreeMap<(EdgeKind, Edge), Timestamp>,
     /// What the clock showed at each position.
-    times: BTreeMap<Position, Timestamp>,
+    times: BTreeMap<Sequence, Timestamp>,
     /// How far counts are off: (following, followers).
     drift: BTreeMap<(EdgeKind, Id), (i64, i64)>,
     /// Edges with a second row.
@@ -136,7 +138,7 @@ impl Planted {
         if self.fault == Fault::FollowerSideOutOfOrder {
             drop(model);
             // Only every other one is late: two that are equally late would stay in order.
-            if receipt.position.0 % 2 == 1 {
+            if receipt.position.sequence.0 % 2 == 1 {
                 Self::gap();
             }
         }
@@ -147,7 +149,7 @@ impl Planted {
     /// Locks the users of each edge, the follower first, and gives up where a database would see a deadlock.
     fn lock_users(&self, request: &WriteRequest) -> Result<Vec<Id>> {
         let mut held = Vec::new();
-        for id in request.commands.iter().flat_map(|command| [command.edge.follower, command.edge.followee]) {
+        for id in request.edge_commands().flat_map(|command| [command.edge.follower, command.edge.followee]) {
             if held.contains(&id) {
                 continue;
             }
@@ -166,7 +168,7 @@ impl Planted {
 
     fn is_stale(&self, request: &WriteRequest, now: Timestamp) -> bool {
         let mut aside = self.aside();
-        let keys: Vec<_> = request.commands.iter().map(|command| (request.kind, command.edge)).collect();
+        let keys: Vec<_> = request.edge_commands().map(|command| (request.kind, command.edge)).collect();
         let stale = keys.iter().any(|key| aside.versions.get(key).is_some_and(|&version| now < version));
         if !stale {
             aside.versions.extend(keys.into_iter().map(|key| (key, now)));
@@ -212,7 +214,7 @@ impl Planted {
     /// Changes counts by what was asked instead of by what was changed.
     fn count_blindly(&self, model: &Model, request: &WriteRequest, receipt: &Receipt) {
         let mut aside = self.aside();
-        for (&EdgeCommand { action, edge }, changed) in request.commands.iter().zip(&receipt.changed) {
+        for (EdgeCommand { action, edge }, changed) in request.edge_commands().zip(&receipt.changed) {
             let by = match (self.fault, action, changed) {
                 (Fault::RepeatAddsToCounts, EdgeAction::Follow, false) => 1,
                 (Fault::CountsClampHidesDrift, EdgeAction::Unfollow, false) => -1,
@@ -241,7 +243,7 @@ impl Planted {
                 }
             }
             Fault::LogTimeGoesBackWithClock => {
-                let positions = model.changes[known..].iter().map(|change| (change.position, now));
+                let positions = model.changes[known..].iter().map(|change| (change.position.sequence, now));
                 self.aside().times.extend(positions);
             }
             _ => {}
@@ -257,11 +259,11 @@ impl Planted {
     ) {
         let nothing_changed = !receipt.changed.contains(&true);
         match self.fault {
-            Fault::ReceiptOfStateBefore => receipt.position = Position(model.position.0.saturating_sub(1)),
+            Fault::ReceiptOfStateBefore => receipt.position = at(model.position.sequence.0.saturating_sub(1)),
             Fault::RepeatSaysChanged => receipt.changed.fill(true),
-            Fault::RepeatReturnsStart if nothing_changed => receipt.position = Position::START,
+            Fault::RepeatReturnsStart if nothing_changed => receipt.position = START,
             Fault::RepeatEmitsEvent if nothing_changed => {
-                for command in &request.commands {
+                for command in request.edge_commands() {
                     let (kind, edge, at) = (request.kind, command.edge, now.max(model.floor));
                     let body = match command.action {
                         EdgeAction::Follow => ChangeBody::Followed { kind, edge },
@@ -295,7 +297,7 @@ impl Planted {
                 *version = now;
             }
             Fault::CheckFillsStale => _ = aside.cached.remove(&(kind, edge)),
-            Fault::RedeliveryCountsTwice if change.position.0.is_multiple_of(3) => {
+            Fault::RedeliveryCountsTwice if change.position.sequence.0.is_multiple_of(3) => {
                 let by = if followed { 1 } else { -1 };
                 aside.drift.entry((kind, edge.follower)).or_default().0 += by;
                 aside.drift.entry((kind, edge.followee)).or_default().1 += by;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use kinfolk_core::graph::{ChangeBody, Overlap, Side, UserSet};
+use kinfolk_core::changes::ChangeBody;
+use kinfolk_core::graph::{Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
 use super::{Fault, Planted};

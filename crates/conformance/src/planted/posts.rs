@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Mutex;
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Posted, Removed};
-use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
 use super::reads::Page;

@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::sync::Mutex;
 
-use kinfolk_core::graph::{Change, ChangeBody, Counts, Edge, ListEntry, ListKey, Side};
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::graph::{Counts, Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
 use super::{Fault, Planted, locked_model};
 use crate::model::Model;
+use crate::users::at;
 
 /// Where a page begins, and how long it may be.
 pub(super) type Page = (Option<ListKey>, usize);
@@ -241,7 +243,7 @@ impl Planted {
     pub(crate) fn changes(&self, model: &Model, after: Position, limit: usize) -> Vec<Change> {
         let limit = if self.fault == Fault::LogIgnoresLimit { limit.saturating_add(1) } else { limit };
         let after = match self.fault {
-            Fault::LogInclusive => Position(after.0.saturating_sub(1)),
+            Fault::LogInclusive => at(after.sequence.0.saturating_sub(1)),
             _ => after,
         };
         let logged = model.changes(after, usize::MAX).into_iter().flat_map(|mut change| {
@@ -252,11 +254,12 @@ impl Planted {
                     Fault::LogForgetsOtherKinds,
                     ChangeBody::Followed { kind, .. } | ChangeBody::Unfollowed { kind, .. },
                 ) => times = usize::from(*kind == EdgeKind::Follow),
-                (Fault::LogLosesEvent, _) if change.position.0 % 5 == 0 => times = 0,
-                (Fault::LogRepeatsEvent, _) if change.position.0 % 5 == 0 => times = 2,
+                (Fault::LogLosesEvent, _) if change.position.sequence.0 % 5 == 0 => times = 0,
+                (Fault::LogRepeatsEvent, _) if change.position.sequence.0 % 5 == 0 => times = 2,
                 (Fault::LogForgetsRemovedSince, ChangeBody::Unfollowed { since, .. }) => *since = change.at,
                 (Fault::LogTimeGoesBackWithClock, _) => {
-                    change.at = self.aside().times.get(&change.position).copied().unwrap_or(change.at);
+                    change.at =
+                        self.aside().times.get(&change.position.sequence).copied().unwrap_or(change.at);
                 }
                 _ => {}
             }

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use kinfolk_core::graph::{ChangeBody, Edge, ListEntry, Side};
+use kinfolk_core::changes::ChangeBody;
+use kinfolk_core::graph::{Edge, ListEntry, Side};
 use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, Ranking, Score, StoredSuggestions, Suggestion, WalkBounds, jaccard,
     weight,

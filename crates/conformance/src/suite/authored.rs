@@ -2,15 +2,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted};
-use kinfolk_core::graph::ChangeBody;
-use kinfolk_core::{Clock, Error, Id, Store, Timestamp};
+use kinfolk_core::{Clock, Error, Id, Timestamp};
 
 use super::subject::Subject;
 use super::words::{newest_first, payload};
+use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on, meanwhile};
 
-super::list_cases![
+super::list_cases![ContentPorts;
     posts_run_from_new_to_old,
     pages_of_posts_may_end_inside_one_millisecond,
     any_key_is_a_place_among_posts,
@@ -26,7 +27,7 @@ super::list_cases![
 
 /// Posts of user 1 with ids from 100 on, three in each millisecond, in no order of ids or times; each is registered by
 /// one of several threads, as a store may put them into one batch.
-fn posts_in_no_order<S: Store>(subject: &Subject<S>, count: u64) -> Vec<Post> {
+fn posts_in_no_order<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
     let posts = at_once(4, |thread| {
         let own = (0..count).filter(|index| index % 4 == thread as u64);
         own.map(|index| {
@@ -38,7 +39,7 @@ fn posts_in_no_order<S: Store>(subject: &Subject<S>, count: u64) -> Vec<Post> {
     newest_first(&posts.concat())
 }
 
-fn posts_run_from_new_to_old<S: Store>(subject: &Subject<S>) {
+fn posts_run_from_new_to_old<S: ContentPorts>(subject: &Subject<S>) {
     let expected = posts_in_no_order(subject, 31);
     // Others post at the same time.
     for id in 1..5 {
@@ -50,7 +51,7 @@ fn posts_run_from_new_to_old<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(2, 2).len(), 4);
 }
 
-fn pages_of_posts_may_end_inside_one_millisecond<S: Store>(subject: &Subject<S>) {
+fn pages_of_posts_may_end_inside_one_millisecond<S: ContentPorts>(subject: &Subject<S>) {
     for id in [5, 3, 9, 1, 7] {
         subject.register(subject.named(1, id));
     }
@@ -61,7 +62,7 @@ fn pages_of_posts_may_end_inside_one_millisecond<S: Store>(subject: &Subject<S>)
     }
 }
 
-fn any_key_is_a_place_among_posts<S: Store>(subject: &Subject<S>) {
+fn any_key_is_a_place_among_posts<S: ContentPorts>(subject: &Subject<S>) {
     let posts = posts_in_no_order(subject, 12);
     let page = |after| block_on(subject.store().posts_by(subject.id(1), Some(after), 100)).unwrap();
     for key in posts.iter().map(Post::key) {
@@ -85,7 +86,7 @@ fn any_key_is_a_place_among_posts<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn who_never_posted_has_no_posts<S: Store>(subject: &Subject<S>) {
+fn who_never_posted_has_no_posts<S: ContentPorts>(subject: &Subject<S>) {
     let post = subject.post(1);
     subject.subscribe(2, 1);
     assert_eq!((subject.posts_by(2, 5), subject.posts_by(3, 5)), (vec![], vec![]));
@@ -101,7 +102,7 @@ pub(super) fn assert_saw_once(walked: &[Post], stayed: &[Post]) {
     assert_eq!(seen, stayed.iter().collect::<Vec<_>>(), "those that stayed");
 }
 
-fn a_walk_of_posts_with_changes_between_pages<S: Store>(subject: &Subject<S>) {
+fn a_walk_of_posts_with_changes_between_pages<S: ContentPorts>(subject: &Subject<S>) {
     for page_limit in [1, 3, 5] {
         let author = page_limit as u64;
         let posts = newest_first(&subject.posts(author, 15));
@@ -124,7 +125,7 @@ fn a_walk_of_posts_with_changes_between_pages<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_of_posts_with_changes_at_the_same_time<S: Store>(subject: &Subject<S>) {
+fn a_walk_of_posts_with_changes_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
     let stayed = newest_first(&subject.posts(1, 20));
     let round = AtomicU64::new(0);
     let change = || {
@@ -139,27 +140,27 @@ fn a_walk_of_posts_with_changes_at_the_same_time<S: Store>(subject: &Subject<S>)
     });
 }
 
-fn the_same_wish_from_several_threads<S: Store>(subject: &Subject<S>) {
+fn the_same_wish_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     for id in 50..60 {
         let wish = NewPost { payload: payload("1"), ..subject.named(1, id) };
         let posted = at_once(4, |_| subject.register(wish.clone()));
         assert_eq!(posted.iter().filter(|one| one.is_new).count(), 1, "one is first: {posted:?}");
         assert!(posted.iter().all(|one| one.post == posted[0].post), "the others repeat it: {posted:?}");
     }
-    assert_eq!((subject.newest().0, subject.posts_by(1, 4).len()), (10, 10));
+    assert_eq!((subject.newest().sequence.0, subject.posts_by(1, 4).len()), (10, 10));
 }
 
-fn the_same_key_from_several_threads<S: Store>(subject: &Subject<S>) {
+fn the_same_key_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     for round in 0..10 {
         let wish = subject.keyed(1, &format!("key {round}"));
         let posted = at_once(4, |_| subject.register(wish.clone()));
         assert_eq!(posted.iter().filter(|one| one.is_new).count(), 1, "one is first: {posted:?}");
         assert!(posted.iter().all(|one| one.post == posted[0].post), "the others repeat it: {posted:?}");
     }
-    assert_eq!((subject.newest().0, subject.posts_by(1, 4).len()), (10, 10));
+    assert_eq!((subject.newest().sequence.0, subject.posts_by(1, 4).len()), (10, 10));
 }
 
-fn different_wishes_for_one_id_at_once<S: Store>(subject: &Subject<S>) {
+fn different_wishes_for_one_id_at_once<S: ContentPorts>(subject: &Subject<S>) {
     for id in 50..60 {
         let outcomes = at_once(4, |thread| subject.try_register(subject.named(thread as u64, id)));
         let first: Vec<_> = outcomes.iter().flatten().collect();
@@ -171,10 +172,10 @@ fn different_wishes_for_one_id_at_once<S: Store>(subject: &Subject<S>) {
         let kept = matches!(&state, Some(PostState::Present(post, _)) if *post == first[0].post);
         assert!(kept, "{state:?} after {outcomes:?}");
     }
-    assert_eq!(subject.newest().0, 10);
+    assert_eq!(subject.newest().sequence.0, 10);
 }
 
-fn deletions_from_several_threads<S: Store>(subject: &Subject<S>) {
+fn deletions_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     let posts = subject.posts(1, 8);
     for post in &posts {
         let removed = at_once(4, |thread| match thread {
@@ -197,11 +198,11 @@ fn deletions_from_several_threads<S: Store>(subject: &Subject<S>) {
         .iter()
         .filter(|change| matches!(change.body, ChangeBody::PostDeleted { .. }))
         .count();
-    assert_eq!((deletions, subject.newest().0), (8, 16));
+    assert_eq!((deletions, subject.newest().sequence.0), (8, 16));
     assert_eq!(subject.posts_by(1, 3), []);
 }
 
-fn posts_of_several_threads_have_ids_of_their_own<S: Store>(subject: &Subject<S>) {
+fn posts_of_several_threads_have_ids_of_their_own<S: ContentPorts>(subject: &Subject<S>) {
     let threads = at_once(4, |thread| {
         let one = |_| {
             subject.clock.turn_back(1);
@@ -210,8 +211,8 @@ fn posts_of_several_threads_have_ids_of_their_own<S: Store>(subject: &Subject<S>
         (0..8).map(one).collect::<Vec<_>>()
     });
     let mut posted: Vec<_> = threads.into_iter().flatten().collect();
-    posted.sort_by_key(|one| one.position);
-    assert_eq!(posted.len() as u64, subject.newest().0);
+    posted.sort_by_key(|one| one.position.sequence);
+    assert_eq!(posted.len() as u64, subject.newest().sequence.0);
     let rises = |a: &Posted, b: &Posted| a.post.id < b.post.id;
     assert!(posted.is_sorted_by(rises), "ids rise with positions: {posted:?}");
     assert!(posted.iter().all(|one| one.post.created_at <= subject.clock.now().plus_millis(32)));

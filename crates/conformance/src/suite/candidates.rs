@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt};
 use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
-use kinfolk_core::{EdgeKind, Id, Store};
+use kinfolk_core::{EdgeKind, GraphStore, Id};
 
 use super::subject::{Command, NO_LIMIT, Subject, follow, unfollow};
 use crate::compare::compare_candidates;
 use crate::model::Model;
+use crate::ports::SuggestionPorts;
 use crate::random::Random;
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![SuggestionPorts;
     candidates_are_whom_followees_follow,
     nobody_is_suggested_to_themselves_or_again,
     whom_a_user_followed_long_ago_is_not_suggested,
@@ -43,7 +44,7 @@ fn recent(per_node: usize) -> WalkBounds {
 
 /// Writes follows and unfollows, whatever kind the case is run for. If that is another one, its edges lead the other
 /// way: they must not make any difference.
-pub(super) fn write<S: Store>(subject: &Subject<S>, commands: &[Command]) -> Receipt {
+pub(super) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -> Receipt {
     if subject.kind() != EdgeKind::Follow {
         let back: Vec<_> = commands.iter().map(|&(action, from, to)| (action, to, from)).collect();
         subject.write(&back);
@@ -52,7 +53,7 @@ pub(super) fn write<S: Store>(subject: &Subject<S>, commands: &[Command]) -> Rec
 }
 
 /// Makes many edges in one millisecond.
-pub(super) fn follow_all<S: Store>(subject: &Subject<S>, edges: impl IntoIterator<Item = (u64, u64)>) {
+pub(super) fn follow_all<S: GraphStore>(subject: &Subject<S>, edges: impl IntoIterator<Item = (u64, u64)>) {
     let commands: Vec<_> = edges.into_iter().map(|(from, to)| follow(from, to)).collect();
     for request in commands.chunks(250) {
         assert!(!write(subject, request).changed.contains(&false), "every edge is new");
@@ -60,25 +61,33 @@ pub(super) fn follow_all<S: Store>(subject: &Subject<S>, edges: impl IntoIterato
 }
 
 /// One user follows others one after the other, so that the last is the most recent.
-fn follow_in_turn<S: Store>(subject: &Subject<S>, from: u64, others: impl IntoIterator<Item = u64>) {
+fn follow_in_turn<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    from: u64,
+    others: impl IntoIterator<Item = u64>,
+) {
     for to in others {
         subject.clock.advance(1);
         follow_all(subject, [(from, to)]);
     }
 }
 
-pub(super) fn dismiss<S: Store>(subject: &Subject<S>, action: EdgeAction, from: u64, to: u64) {
+pub(super) fn dismiss<S: SuggestionPorts>(subject: &Subject<S>, action: EdgeAction, from: u64, to: u64) {
     let commands = subject.commands(&[(action, from, to)]);
     let receipt = subject.try_write(EdgeKind::Dismissal, commands, NO_LIMIT).expect("the write succeeds");
     assert_eq!(receipt.changed, [true]);
 }
 
-pub(super) fn candidates<S: Store>(subject: &Subject<S>, of: u64, bounds: WalkBounds) -> Vec<Suggestion> {
+pub(super) fn candidates<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    of: u64,
+    bounds: WalkBounds,
+) -> Vec<Suggestion> {
     block_on(subject.store().candidates(subject.id(of), bounds)).unwrap()
 }
 
 /// The suggested are these, the best first; and the model says the same, with all scores.
-fn assert_suggested<S: Store>(
+fn assert_suggested<S: SuggestionPorts>(
     subject: &Subject<S>,
     of: u64,
     bounds: WalkBounds,
@@ -90,7 +99,7 @@ fn assert_suggested<S: Store>(
 }
 
 /// The graph as the log tells it.
-pub(super) fn model_of<S: Store>(subject: &Subject<S>) -> Model {
+pub(super) fn model_of<S: GraphStore>(subject: &Subject<S>) -> Model {
     Model::replay(subject.changes())
 }
 
@@ -102,7 +111,7 @@ fn sum_of_weights(edges: impl IntoIterator<Item = u64>) -> Score {
     edges.into_iter().map(weight).sum()
 }
 
-fn candidates_are_whom_followees_follow<S: Store>(subject: &Subject<S>) {
+fn candidates_are_whom_followees_follow<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (1, 3), (2, 4), (3, 4), (2, 5), (3, 6), (4, 7), (8, 6), (8, 9)]);
     // 2 has 3 edges and 3 has 3; 4 is followed by two and 6 by two, 5 by one.
     let item = |id, via: &[u64], followers| Suggestion {
@@ -122,7 +131,7 @@ fn candidates_are_whom_followees_follow<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 8, ALL, []);
 }
 
-fn nobody_is_suggested_to_themselves_or_again<S: Store>(subject: &Subject<S>) {
+fn nobody_is_suggested_to_themselves_or_again<S: SuggestionPorts>(subject: &Subject<S>) {
     // All of them lead back to 1 and to each other.
     follow_all(subject, [(1, 2), (1, 3), (2, 1), (3, 1), (2, 3), (3, 2), (2, 4), (4, 1)]);
     assert_suggested(subject, 1, ALL, [4]);
@@ -138,7 +147,7 @@ fn nobody_is_suggested_to_themselves_or_again<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn whom_a_user_followed_long_ago_is_not_suggested<S: Store>(subject: &Subject<S>) {
+fn whom_a_user_followed_long_ago_is_not_suggested<S: SuggestionPorts>(subject: &Subject<S>) {
     // 1 followed 10 to 19 first and 2 and 3 last; these lead to all of 10 to 20.
     follow_in_turn(subject, 1, (10..20).chain([2, 3]));
     follow_all(subject, (10..=20).flat_map(|to| [(2, to), (3, to)]));
@@ -149,7 +158,7 @@ fn whom_a_user_followed_long_ago_is_not_suggested<S: Store>(subject: &Subject<S>
     assert_suggested(subject, 1, recent(20), [10, 20]);
 }
 
-fn the_dismissed_are_not_suggested<S: Store>(subject: &Subject<S>) {
+fn the_dismissed_are_not_suggested<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 4), (2, 5), (2, 6), (9, 2)]);
     assert_suggested(subject, 1, ALL, [4, 5, 6]);
     dismiss(subject, EdgeAction::Follow, 1, 5);
@@ -165,7 +174,7 @@ fn the_dismissed_are_not_suggested<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, ALL, [4, 5, 6]);
 }
 
-fn only_the_most_recent_followees_count<S: Store>(subject: &Subject<S>) {
+fn only_the_most_recent_followees_count<S: SuggestionPorts>(subject: &Subject<S>) {
     // Each of 10 to 14 leads to one of 60 to 64; they were followed in no order of ids.
     follow_all(subject, (10..15).map(|from| (from, 50 + from)));
     follow_in_turn(subject, 1, [12, 10, 14, 11, 13]);
@@ -185,7 +194,7 @@ fn only_the_most_recent_followees_count<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, recent(2), [61, 62]);
 }
 
-fn only_the_most_recent_of_each_followee_count<S: Store>(subject: &Subject<S>) {
+fn only_the_most_recent_of_each_followee_count<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (1, 3)]);
     follow_in_turn(subject, 2, [40, 45, 41, 44]);
     follow_in_turn(subject, 3, [44, 40]);
@@ -198,7 +207,7 @@ fn only_the_most_recent_of_each_followee_count<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, recent(2), [44, 40, 45]);
 }
 
-fn within_one_millisecond_high_ids_are_most_recent<S: Store>(subject: &Subject<S>) {
+fn within_one_millisecond_high_ids_are_most_recent<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [14, 11, 13, 12].map(|to| (1, to)));
     follow_all(subject, (11..15).flat_map(|from| [33, 31, 34, 32].map(|to| (from, to + from))));
     // 14 and 13 lead to the highest two of theirs each.
@@ -206,7 +215,7 @@ fn within_one_millisecond_high_ids_are_most_recent<S: Store>(subject: &Subject<S
     assert_suggested(subject, 1, recent(1), [48]);
 }
 
-fn scores_do_not_depend_on_bounds<S: Store>(subject: &Subject<S>) {
+fn scores_do_not_depend_on_bounds<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_in_turn(subject, 1, [2, 3, 4]);
     follow_in_turn(subject, 4, [20, 21, 22, 23, 24]);
     follow_all(subject, (30..36).flat_map(|from| [(from, 24), (from, 4)]));
@@ -222,7 +231,7 @@ fn scores_do_not_depend_on_bounds<S: Store>(subject: &Subject<S>) {
     assert_eq!(found, [expected]);
 }
 
-fn ties_are_broken_by_score_then_id<S: Store>(subject: &Subject<S>) {
+fn ties_are_broken_by_score_then_id<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (1, 3), (1, 4)]);
     // 2 is followed by many and 4 by few, so that a way through 4 says more.
     follow_all(subject, (100..110).map(|from| (from, 2)));
@@ -235,7 +244,7 @@ fn ties_are_broken_by_score_then_id<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, WalkBounds { results: 4, ..ALL }, [26, 21, 23, 22]);
 }
 
-fn via_names_those_who_say_most<S: Store>(subject: &Subject<S>) {
+fn via_names_those_who_say_most<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, (2..=7).map(|to| (1, to)));
     follow_all(subject, (2..=8).map(|from| (from, 20)));
     // Edges of 2: many; 3 and 5: few; 4, 6 and 7: some. 8 has the fewest, but 1 does not follow it.
@@ -255,7 +264,7 @@ fn via_names_those_who_say_most<S: Store>(subject: &Subject<S>) {
     assert_eq!(candidates(subject, 1, recent(1))[0].via, subject.ids([2]));
 }
 
-fn rankings_differ<S: Store>(subject: &Subject<S>) {
+fn rankings_differ<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, (2..=5).map(|to| (1, to)));
     // 2 and 3 are followed by many and lead to 20; 4, followed by few, leads to 21 and 22; 5 too.
     follow_all(subject, (100..130).flat_map(|from| [(from, 2), (from, 3)]));
@@ -277,7 +286,7 @@ fn rankings_differ<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn the_best_are_kept<S: Store>(subject: &Subject<S>) {
+fn the_best_are_kept<S: SuggestionPorts>(subject: &Subject<S>) {
     // Whoever has a higher number has more in between; the best of all are already followed, or dismissed.
     follow_all(subject, (0..30).map(|number| (1, 200 + number)));
     follow_all(subject, (0..30).flat_map(|number| (0..=number).map(move |from| (200 + from, 100 + number))));
@@ -290,7 +299,7 @@ fn the_best_are_kept<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn candidates_of_extreme_ids<S: Store>(subject: &Subject<S>) {
+fn candidates_of_extreme_ids<S: SuggestionPorts>(subject: &Subject<S>) {
     // Besides the extremes, ids that have their low halves in common with them.
     let mut ids = subject.extreme_ids();
     ids.extend(ids.clone().into_iter().map(|id| match id {
@@ -311,10 +320,10 @@ fn candidates_of_extreme_ids<S: Store>(subject: &Subject<S>) {
     let model = model_of(subject);
     let most = ids.iter().map(|&of| model.candidates(of, ALL).len()).max();
     assert!(most > Some(5), "there is something to find");
-    compare_candidates(subject.store(), &model, &ids).unwrap_or_else(|wrong| panic!("{wrong}"));
+    compare_candidates(&subject.store(), &model, &ids).unwrap_or_else(|wrong| panic!("{wrong}"));
 }
 
-fn other_kinds_suggest_nobody<S: Store>(subject: &Subject<S>) {
+fn other_kinds_suggest_nobody<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3), (4, 5)]);
     for kind in EdgeKind::ALL.into_iter().filter(|&kind| kind != EdgeKind::Follow) {
         let commands = [follow(1, 4), follow(2, 6), follow(7, 2), follow(5, 8)];
@@ -330,7 +339,7 @@ fn other_kinds_suggest_nobody<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, ALL, [3]);
 }
 
-fn every_change_counts_in_the_next_walk<S: Store>(subject: &Subject<S>) {
+fn every_change_counts_in_the_next_walk<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3)]);
     assert_suggested(subject, 1, ALL, [3]);
     write(subject, &[follow(2, 4)]);
@@ -354,7 +363,7 @@ fn every_change_counts_in_the_next_walk<S: Store>(subject: &Subject<S>) {
     assert_suggested(subject, 1, ALL, []);
 }
 
-fn nobody_is_suggested_to_who_follows_nobody<S: Store>(subject: &Subject<S>) {
+fn nobody_is_suggested_to_who_follows_nobody<S: SuggestionPorts>(subject: &Subject<S>) {
     for bounds in [ALL, recent(3)] {
         assert_suggested(subject, 9, bounds, []);
     }
@@ -367,7 +376,7 @@ fn nobody_is_suggested_to_who_follows_nobody<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn candidates_of_one_who_follows_many<S: Store>(subject: &Subject<S>) {
+fn candidates_of_one_who_follows_many<S: SuggestionPorts>(subject: &Subject<S>) {
     // 1 follows 600, some of them again later; each of these follows 3 of 50 and one that nobody else does.
     for group in 0..6 {
         subject.clock.advance(1);
@@ -393,7 +402,7 @@ fn candidates_of_one_who_follows_many<S: Store>(subject: &Subject<S>) {
 }
 
 /// Follows, unfollows and dismissals among `users` users, in no order, some in one millisecond.
-pub(super) fn random_graph<S: Store>(subject: &Subject<S>, users: u64, seed: u64) {
+pub(super) fn random_graph<S: SuggestionPorts>(subject: &Subject<S>, users: u64, seed: u64) {
     let mut random = Random::new(seed);
     for round in 0..users {
         let mut commands = Vec::new();
@@ -416,9 +425,9 @@ pub(super) fn random_graph<S: Store>(subject: &Subject<S>, users: u64, seed: u64
     }
 }
 
-fn candidates_of_a_random_graph<S: Store>(subject: &Subject<S>) {
+fn candidates_of_a_random_graph<S: SuggestionPorts>(subject: &Subject<S>) {
     random_graph(subject, 40, 3);
     let users = subject.ids(0..41);
-    let compared = compare_candidates(subject.store(), &model_of(subject), &users);
+    let compared = compare_candidates(&subject.store(), &model_of(subject), &users);
     compared.unwrap_or_else(|wrong| panic!("{wrong}"));
 }

@@ -1,13 +1,15 @@
 //! Cases of whom users follow in common and of known followers, through the graph: pages, cursors, limits, tokens.
 
-use kinfolk_core::graph::{Graph, OverlapPage, PageRequest, Side, UserSet};
-use kinfolk_core::{EdgeKind, ErrorCode, Id, Keyring, OverlapCursor, Result, SigningKey, Store};
+use crate::suite::client::Client;
+use kinfolk_core::PageRequest;
+use kinfolk_core::graph::{OverlapPage, Side, UserSet};
+use kinfolk_core::{EdgeKind, ErrorCode, GraphStore, Id, Keyring, OverlapCursor, Result, SigningKey};
 
 use super::operations::assert_code;
-use super::subject::{SETTINGS, Subject};
+use super::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject};
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![GraphStore;
     pages_of_an_overlap_end_without_a_next,
     common_and_known_followers_name_their_sets,
     a_cursor_of_an_overlap_is_good_for_its_sets_only,
@@ -25,7 +27,12 @@ enum Question {
 use Question::{Common, Known};
 
 impl Question {
-    fn ask<S: Store>(&self, graph: &Graph<S>, kind: EdgeKind, page: PageRequest<'_>) -> Result<OverlapPage> {
+    fn ask<S: GraphStore>(
+        &self,
+        graph: &Client<S>,
+        kind: EdgeKind,
+        page: PageRequest<'_>,
+    ) -> Result<OverlapPage> {
         match self {
             Common(of) => block_on(graph.common(kind, of, page, None)),
             Known { viewer, of } => block_on(graph.known_followers(kind, *viewer, *of, page, None)),
@@ -38,15 +45,15 @@ fn page(limit: usize, cursor: Option<&str>) -> PageRequest<'_> {
 }
 
 /// Users 1 and 2 follow 10 to 21, each of whom follows 3; and each of the three has some that no other has.
-fn twelve_in_common<S: Store>(subject: &Subject<S>) -> [Question; 2] {
+fn twelve_in_common<S: GraphStore>(subject: &Subject<S>) -> [Question; 2] {
     subject.follow_all((10..=21).rev().flat_map(|number| [(1, number), (2, number), (number, 3)]));
     subject.follow_all([(1, 30), (2, 31), (32, 3), (1, 5), (2, 4)]);
     [Common(subject.ids([1, 2])), Known { viewer: subject.id(1), of: subject.id(3) }]
 }
 
-fn pages_of_an_overlap_end_without_a_next<S: Store>(subject: &Subject<S>) {
+fn pages_of_an_overlap_end_without_a_next<S: GraphStore>(subject: &Subject<S>) {
     for question in twelve_in_common(subject) {
-        for limit in [1, 2, 3, 4, 5, 6, 11, 12, 13, SETTINGS.page_limit_max] {
+        for limit in [1, 2, 3, 4, 5, 6, 11, 12, 13, PAGE_LIMIT_MAX] {
             let mut walked: Vec<Id> = Vec::new();
             let mut cursor: Option<String> = None;
             loop {
@@ -67,7 +74,7 @@ fn pages_of_an_overlap_end_without_a_next<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn common_and_known_followers_name_their_sets<S: Store>(subject: &Subject<S>) {
+fn common_and_known_followers_name_their_sets<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([
         (1, 5),
         (1, 4),
@@ -99,7 +106,7 @@ fn common_and_known_followers_name_their_sets<S: Store>(subject: &Subject<S>) {
     assert_eq!((known(99, 9), known(1, 99)), (vec![], vec![]));
 }
 
-fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: Store>(subject: &Subject<S>) {
+fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let [common, known] = twelve_in_common(subject);
     let before = subject.snapshot();
@@ -138,10 +145,10 @@ fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: Store>(subject: &Subject<
     assert_eq!(subject.snapshot(), before);
 }
 
-fn overlaps_keep_their_limits<S: Store>(subject: &Subject<S>) {
+fn overlaps_keep_their_limits<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let questions = twelve_in_common(subject);
-    let max = SETTINGS.page_limit_max;
+    let max = PAGE_LIMIT_MAX;
     for question in &questions {
         for limit in [0, max + 1, usize::MAX] {
             assert_code(question.ask(graph, kind, page(limit, None)), ErrorCode::LimitOutOfRange);
@@ -171,7 +178,7 @@ fn overlaps_keep_their_limits<S: Store>(subject: &Subject<S>) {
     );
 }
 
-fn a_token_makes_an_overlap_fresh<S: Store>(subject: &Subject<S>) {
+fn a_token_makes_an_overlap_fresh<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow_all((10..15).map(|number| (1, number)));
     for number in 10..15 {

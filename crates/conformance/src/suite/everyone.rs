@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, Store, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Timestamp};
 
 use super::candidates::{ALL, candidates, dismiss, follow_all, model_of, random_graph, write};
 use super::subject::{Subject, follow, unfollow};
 use crate::model::Model;
+use crate::ports::SuggestionPorts;
 use crate::threads::{block_on, meanwhile};
 
-super::list_cases![
+super::list_cases![SuggestionPorts;
     everyone_gets_what_a_walk_finds,
     nothing_is_stored_before_a_run,
     nothing_is_stored_for_whom_there_is_nothing,
@@ -42,18 +43,18 @@ pub(super) const BEST_TEN: EveryoneRequest = EveryoneRequest {
 };
 
 /// A whole run.
-pub(super) fn run<S: Store>(subject: &Subject<S>, request: EveryoneRequest) -> EveryoneReport {
+pub(super) fn run<S: SuggestionPorts>(subject: &Subject<S>, request: EveryoneRequest) -> EveryoneReport {
     let report = subject.store().suggest_for_everyone(request, &|_, _| true).unwrap();
     assert!(report.complete, "nobody stopped it: {report:?}");
     report
 }
 
-fn stored<S: Store>(subject: &Subject<S>, of: u64, max_age: Duration) -> Option<StoredSuggestions> {
+fn stored<S: SuggestionPorts>(subject: &Subject<S>, of: u64, max_age: Duration) -> Option<StoredSuggestions> {
     block_on(subject.store().stored_suggestions(subject.id(of), max_age)).unwrap()
 }
 
 /// What is stored for a user is what a walk of that model finds, as of that time.
-fn assert_stored<S: Store>(
+fn assert_stored<S: SuggestionPorts>(
     subject: &Subject<S>,
     model: &Model,
     of: u64,
@@ -64,7 +65,7 @@ fn assert_stored<S: Store>(
     assert_eq!(stored(subject, of, DAY), expected, "of {of} with {bounds:?}");
 }
 
-fn everyone_gets_what_a_walk_finds<S: Store>(subject: &Subject<S>) {
+fn everyone_gets_what_a_walk_finds<S: SuggestionPorts>(subject: &Subject<S>) {
     random_graph(subject, 40, 17);
     let model = model_of(subject);
     let mut requests: Vec<EveryoneRequest> = Vec::new();
@@ -88,7 +89,7 @@ fn everyone_gets_what_a_walk_finds<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn nothing_is_stored_before_a_run<S: Store>(subject: &Subject<S>) {
+fn nothing_is_stored_before_a_run<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_eq!(stored(subject, 1, DAY), None);
     follow_all(subject, [(1, 2), (2, 3)]);
     assert_eq!(stored(subject, 1, Duration::MAX), None);
@@ -96,7 +97,7 @@ fn nothing_is_stored_before_a_run<S: Store>(subject: &Subject<S>) {
     assert_eq!(stored(subject, 1, Duration::MAX), None, "a walk stores nothing");
 }
 
-fn nothing_is_stored_for_whom_there_is_nothing<S: Store>(subject: &Subject<S>) {
+fn nothing_is_stored_for_whom_there_is_nothing<S: SuggestionPorts>(subject: &Subject<S>) {
     let report = run(subject, BEST_TEN);
     assert_eq!(report.suggested, 0, "nobody is there: {report:?}");
     follow_all(subject, [(1, 2), (2, 3), (3, 2), (4, 3)]);
@@ -108,7 +109,7 @@ fn nothing_is_stored_for_whom_there_is_nothing<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_run_replaces_what_was_stored<S: Store>(subject: &Subject<S>) {
+fn a_run_replaces_what_was_stored<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3), (4, 2), (5, 2)]);
     run(subject, BEST_TEN);
     let before = stored(subject, 5, DAY).expect("3 is suggested to 5");
@@ -125,7 +126,7 @@ fn a_run_replaces_what_was_stored<S: Store>(subject: &Subject<S>) {
     assert_eq!(stored(subject, 5, DAY), None, "5 follows nobody by now");
 }
 
-fn stored_suggestions_have_an_age<S: Store>(subject: &Subject<S>) {
+fn stored_suggestions_have_an_age<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3)]);
     let computed_at = subject.clock.now();
     run(subject, BEST_TEN);
@@ -148,7 +149,7 @@ fn stored_suggestions_have_an_age<S: Store>(subject: &Subject<S>) {
     assert_eq!(stored(subject, 1, Duration::ZERO).expect("just computed").computed_at, subject.clock.now());
 }
 
-fn stored_suggestions_outlive_a_clock_that_is_turned_back<S: Store>(subject: &Subject<S>) {
+fn stored_suggestions_outlive_a_clock_that_is_turned_back<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3)]);
     run(subject, BEST_TEN);
     subject.clock.turn_back(5_000);
@@ -157,7 +158,7 @@ fn stored_suggestions_outlive_a_clock_that_is_turned_back<S: Store>(subject: &Su
     assert!(stored(subject, 1, DAY).is_some());
 }
 
-fn a_run_has_no_bound_unless_it_is_set<S: Store>(subject: &Subject<S>) {
+fn a_run_has_no_bound_unless_it_is_set<S: SuggestionPorts>(subject: &Subject<S>) {
     // The first whom 1 followed leads to 900; whoever came later leads nowhere. The same with 2, one step on.
     subject.clock.advance(1);
     follow_all(subject, [(1, 3), (3, 900), (2, 4), (4, 901)]);
@@ -175,7 +176,7 @@ fn a_run_has_no_bound_unless_it_is_set<S: Store>(subject: &Subject<S>) {
     assert_eq!(ids(2).len(), 500);
 }
 
-fn a_run_tells_how_far_it_is<S: Store>(subject: &Subject<S>) {
+fn a_run_tells_how_far_it_is<S: SuggestionPorts>(subject: &Subject<S>) {
     random_graph(subject, 30, 4);
     let told: Mutex<Vec<(u64, u64)>> = Mutex::default();
     let watch = |done: u64, all: u64| {
@@ -194,12 +195,12 @@ fn a_run_tells_how_far_it_is<S: Store>(subject: &Subject<S>) {
 const MANY: u64 = 300;
 
 /// Users in a ring, each of whom may know the next but one.
-fn ring<S: Store>(subject: &Subject<S>) {
+fn ring<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, (0..MANY).map(|from| (from, (from + 1) % MANY)));
 }
 
 /// Stops a run when it asks for the first time. None if it had nobody left by then.
-fn stop_early<S: Store>(subject: &Subject<S>, request: EveryoneRequest) -> Option<EveryoneReport> {
+fn stop_early<S: SuggestionPorts>(subject: &Subject<S>, request: EveryoneRequest) -> Option<EveryoneReport> {
     let done_first = AtomicU64::new(u64::MAX);
     let watch = |done: u64, all: u64| {
         _ = done_first.compare_exchange(u64::MAX, all - done, Ordering::SeqCst, Ordering::SeqCst);
@@ -213,12 +214,12 @@ fn stop_early<S: Store>(subject: &Subject<S>, request: EveryoneRequest) -> Optio
 }
 
 /// Which users have suggestions as of some moment.
-fn stored_at<S: Store>(subject: &Subject<S>, moment: Timestamp) -> BTreeSet<u64> {
+fn stored_at<S: SuggestionPorts>(subject: &Subject<S>, moment: Timestamp) -> BTreeSet<u64> {
     let of_moment = |of: &u64| stored(subject, *of, Duration::MAX).is_some_and(|it| it.computed_at == moment);
     (0..MANY).filter(of_moment).collect()
 }
 
-fn a_stopped_run_goes_on<S: Store>(subject: &Subject<S>) {
+fn a_stopped_run_goes_on<S: SuggestionPorts>(subject: &Subject<S>) {
     ring(subject);
     let first = subject.clock.now();
     let Some(stopped) = stop_early(subject, BEST_TEN) else { return };
@@ -244,7 +245,7 @@ fn a_stopped_run_goes_on<S: Store>(subject: &Subject<S>) {
 }
 
 /// Stops a run, lets some time pass, and runs again: everyone is looked at again.
-fn assert_starts_over<S: Store>(subject: &Subject<S>, later: Duration, again: EveryoneRequest) {
+fn assert_starts_over<S: SuggestionPorts>(subject: &Subject<S>, later: Duration, again: EveryoneRequest) {
     ring(subject);
     stop_early(subject, BEST_TEN);
     subject.clock.advance(later.as_millis() as u64);
@@ -253,20 +254,20 @@ fn assert_starts_over<S: Store>(subject: &Subject<S>, later: Duration, again: Ev
     assert_eq!(stored_at(subject, subject.clock.now()).len(), MANY as usize);
 }
 
-fn a_run_with_other_bounds_starts_over<S: Store>(subject: &Subject<S>) {
+fn a_run_with_other_bounds_starts_over<S: SuggestionPorts>(subject: &Subject<S>) {
     let bounds = WalkBounds { ranking: Ranking::Jaccard, ..BEST_TEN.bounds };
     assert_starts_over(subject, Duration::from_secs(1), EveryoneRequest { bounds, ..BEST_TEN });
 }
 
-fn a_run_may_start_afresh<S: Store>(subject: &Subject<S>) {
+fn a_run_may_start_afresh<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_starts_over(subject, Duration::from_secs(1), EveryoneRequest { afresh: true, ..BEST_TEN });
 }
 
-fn a_run_that_was_stopped_long_ago_starts_over<S: Store>(subject: &Subject<S>) {
+fn a_run_that_was_stopped_long_ago_starts_over<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_starts_over(subject, DAY + Duration::from_millis(1), BEST_TEN);
 }
 
-fn a_run_holds_nobody_up<S: Store>(subject: &Subject<S>) {
+fn a_run_holds_nobody_up<S: SuggestionPorts>(subject: &Subject<S>) {
     ring(subject);
     let next = AtomicU64::new(MANY);
     let use_it = || {

@@ -3,16 +3,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kinfolk_core::Clock;
 use kinfolk_core::feed::Post;
-use kinfolk_core::{Clock, Store};
 
 use super::authored::assert_saw_once;
 use super::candidates::write;
 use super::subject::{Subject, follow, unfollow};
 use super::words::newest_first;
+use crate::ports::ContentPorts;
 use crate::threads::{at_once, meanwhile};
 
-super::list_cases![
+super::list_cases![ContentPorts;
     new_posts_do_not_disturb_a_walk,
     a_walk_meets_what_comes_into_its_way,
     a_walk_with_everything_between_pages,
@@ -28,7 +29,7 @@ const PAGE_LIMITS: [usize; 5] = [1, 2, 3, 5, 8];
 
 /// The reader follows 3, 4 and 5, the last of whom has more followers; they have made posts, which are returned newest
 /// first.
-fn a_feed_to_walk<S: Store>(subject: &Subject<S>, count: u64) -> Vec<Post> {
+fn a_feed_to_walk<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
     write(subject, &[follow(READER, 3), follow(READER, 4), follow(READER, 5), follow(1, 5), follow(2, 5)]);
     subject.feed_page(READER, None, 1);
     let post = |step| {
@@ -39,7 +40,11 @@ fn a_feed_to_walk<S: Store>(subject: &Subject<S>, count: u64) -> Vec<Post> {
 }
 
 /// Walks the reader's feed, with a step in between the pages.
-fn walk_with<S: Store>(subject: &Subject<S>, page_limit: usize, mut step: impl FnMut(u64)) -> Vec<Post> {
+fn walk_with<S: ContentPorts>(
+    subject: &Subject<S>,
+    page_limit: usize,
+    mut step: impl FnMut(u64),
+) -> Vec<Post> {
     let mut walked: Vec<Post> = Vec::new();
     for round in 0.. {
         let page = subject.feed_page(READER, walked.last().map(Post::key), page_limit);
@@ -54,7 +59,7 @@ fn walk_with<S: Store>(subject: &Subject<S>, page_limit: usize, mut step: impl F
     walked
 }
 
-fn new_posts_do_not_disturb_a_walk<S: Store>(subject: &Subject<S>) {
+fn new_posts_do_not_disturb_a_walk<S: ContentPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 18);
     for page_limit in PAGE_LIMITS {
         let mut new = Vec::new();
@@ -72,7 +77,7 @@ fn new_posts_do_not_disturb_a_walk<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_meets_what_comes_into_its_way<S: Store>(subject: &Subject<S>) {
+fn a_walk_meets_what_comes_into_its_way<S: ContentPorts>(subject: &Subject<S>) {
     let posts = a_feed_to_walk(subject, 12);
     let before = subject.posts(6, 8);
     let oldest = posts.last().expect("there are posts").created_at;
@@ -97,7 +102,7 @@ fn a_walk_meets_what_comes_into_its_way<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(READER, after, 100), rest);
 }
 
-fn a_walk_with_everything_between_pages<S: Store>(subject: &Subject<S>) {
+fn a_walk_with_everything_between_pages<S: ContentPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 16);
     // 6 and 7 come and go; so do some posts of those who stay.
     subject.posts(6, 6);
@@ -119,7 +124,7 @@ fn a_walk_with_everything_between_pages<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_while_authors_cross_the_threshold<S: Store>(subject: &Subject<S>) {
+fn a_walk_while_authors_cross_the_threshold<S: ContentPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 15);
     for page_limit in PAGE_LIMITS {
         let walked = walk_with(subject, page_limit, |round| {
@@ -141,7 +146,7 @@ fn a_walk_while_authors_cross_the_threshold<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_with_posts_at_the_same_time<S: Store>(subject: &Subject<S>) {
+fn a_walk_with_posts_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
     let stayed = a_feed_to_walk(subject, 20);
     let round = AtomicU64::new(0);
     let change = || {
@@ -159,7 +164,7 @@ fn a_walk_with_posts_at_the_same_time<S: Store>(subject: &Subject<S>) {
     subject.assert_feed(READER, &stayed);
 }
 
-fn a_walk_with_follows_at_the_same_time<S: Store>(subject: &Subject<S>) {
+fn a_walk_with_follows_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
     let stayed = a_feed_to_walk(subject, 15);
     subject.posts(6, 5);
     subject.posts(7, 9);
@@ -181,7 +186,7 @@ fn a_walk_with_follows_at_the_same_time<S: Store>(subject: &Subject<S>) {
     subject.assert_feeds([READER]);
 }
 
-fn several_readers_and_authors_at_once<S: Store>(subject: &Subject<S>) {
+fn several_readers_and_authors_at_once<S: ContentPorts>(subject: &Subject<S>) {
     // 0 to 2 follow 3 and 4 all the time; 2 follows 5 for moments.
     let commands: Vec<_> = (0..3).flat_map(|reader| [3, 4].map(|author| follow(reader, author))).collect();
     write(subject, &commands);
@@ -203,7 +208,7 @@ fn several_readers_and_authors_at_once<S: Store>(subject: &Subject<S>) {
     subject.assert_feeds(0..6);
 }
 
-fn every_author_sees_its_own_posts_and_deletions<S: Store>(subject: &Subject<S>) {
+fn every_author_sees_its_own_posts_and_deletions<S: ContentPorts>(subject: &Subject<S>) {
     // Each thread has a reader and an author of its own, and the others keep the store busy.
     write(subject, &(0..4).map(|thread| follow(10 + thread, 20 + thread)).collect::<Vec<_>>());
     at_once(4, |thread| {

@@ -6,18 +6,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use kinfolk_core::EdgeKind;
 use kinfolk_core::feed::{Inbox, Post, PostKey};
-use kinfolk_core::{EdgeKind, Store};
 
 use super::candidates::write;
 use super::subject::{NO_LIMIT, Subject, follow, unfollow};
 use super::words::newest_first;
 use crate::inboxes::{settled_inbox, sound_inbox};
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::threads::{block_on, meanwhile};
 use crate::{BACKFILL_POSTS, INBOX_ENTRIES};
 
-super::list_cases![
+super::list_cases![ContentPorts;
     who_has_not_read_has_no_inbox,
     an_inbox_has_what_is_pushed,
     an_inbox_is_made_of_the_newest,
@@ -44,17 +45,17 @@ const MINUTE_MS: u64 = 60_000;
 /// An inbox is not dropped so often.
 const PAGES_MAX: usize = 100;
 
-impl<S: Store> Subject<S> {
+impl<S: ContentPorts> Subject<S> {
     /// A user's inbox, if there is one.
     #[track_caller]
     fn inbox(&self, of: u64) -> Option<Inbox> {
-        sound_inbox(self.store(), self.id(of)).unwrap_or_else(|wrong| panic!("user {of}: {wrong}"))
+        sound_inbox(&*self.store(), self.id(of)).unwrap_or_else(|wrong| panic!("user {of}: {wrong}"))
     }
 
     /// A user's inbox, which is there, with all that is visible.
     #[track_caller]
     fn settled(&self, of: u64) -> Inbox {
-        let inbox = settled_inbox(self.store(), self.id(of));
+        let inbox = settled_inbox(&*self.store(), self.id(of));
         inbox.unwrap_or_else(|wrong| panic!("user {of}: {wrong}")).expect("who has read has an inbox")
     }
 
@@ -63,7 +64,7 @@ impl<S: Store> Subject<S> {
     fn settled_by_reading(&self, of: u64) -> Inbox {
         let settled = (0..PAGES_MAX).find_map(|_| {
             self.feed_page(of, None, 1);
-            settled_inbox(self.store(), self.id(of)).unwrap_or_else(|wrong| panic!("user {of}: {wrong}"))
+            settled_inbox(&*self.store(), self.id(of)).unwrap_or_else(|wrong| panic!("user {of}: {wrong}"))
         });
         settled.expect("one of many pages makes an inbox that stays")
     }
@@ -97,7 +98,7 @@ fn parts(inbox: Inbox) -> (Vec<PostKey>, Option<PostKey>) {
     (inbox.entries, inbox.complete_from)
 }
 
-fn who_has_not_read_has_no_inbox<S: Store>(subject: &Subject<S>) {
+fn who_has_not_read_has_no_inbox<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.inbox(99), None, "of an unknown user");
     write(subject, &[follow(READER, 3), follow(OTHER, 3)]);
     let posts = subject.posts(3, 2);
@@ -115,7 +116,7 @@ fn who_has_not_read_has_no_inbox<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.settled(OTHER).entries.len(), 4);
 }
 
-fn an_inbox_has_what_is_pushed<S: Store>(subject: &Subject<S>) {
+fn an_inbox_has_what_is_pushed<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     assert_eq!(parts(subject.settled(READER)), (vec![], None));
     let mut posts = Vec::new();
@@ -130,10 +131,10 @@ fn an_inbox_has_what_is_pushed<S: Store>(subject: &Subject<S>) {
         assert_eq!(parts(subject.settled(READER)), newest(&posts));
     }
     let before = subject.newest();
-    assert_eq!(subject.settled(READER).as_of, before, "and nothing else happens");
+    assert_eq!(subject.settled(READER).as_of, before.into(), "and nothing else happens");
 }
 
-fn an_inbox_is_made_of_the_newest<S: Store>(subject: &Subject<S>) {
+fn an_inbox_is_made_of_the_newest<S: ContentPorts>(subject: &Subject<S>) {
     for author in [3, 4, 5] {
         subject.posts(author, 4);
     }
@@ -156,7 +157,7 @@ fn an_inbox_is_made_of_the_newest<S: Store>(subject: &Subject<S>) {
     assert_eq!(parts(subject.settled(READER)), (keys(&posts), None), "nothing is left out");
 }
 
-fn an_inbox_is_trimmed_from_the_old_end<S: Store>(subject: &Subject<S>) {
+fn an_inbox_is_trimmed_from_the_old_end<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut posts = Vec::new();
     for step in 0..3 * FULL {
@@ -169,7 +170,7 @@ fn an_inbox_is_trimmed_from_the_old_end<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_of_posts_from_the_past<S: Store>(subject: &Subject<S>) {
+fn an_inbox_of_posts_from_the_past<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut posts = Vec::new();
     // Before all, after all, in between, and in one millisecond.
@@ -182,7 +183,7 @@ fn an_inbox_of_posts_from_the_past<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_follow_brings_posts_into_an_inbox<S: Store>(subject: &Subject<S>) {
+fn a_follow_brings_posts_into_an_inbox<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
     let mut posts = subject.posts(3, INBOX_ENTRIES - BACKFILL_POSTS);
     let brought_in = subject.posts(4, BACKFILL_POSTS);
@@ -213,7 +214,7 @@ fn a_follow_brings_posts_into_an_inbox<S: Store>(subject: &Subject<S>) {
     subject.settled(READER);
 }
 
-fn a_follow_again_makes_no_hole_in_an_inbox<S: Store>(subject: &Subject<S>) {
+fn a_follow_again_makes_no_hole_in_an_inbox<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     subject.posts(3, 2);
     for round in 0..4 {
@@ -234,7 +235,7 @@ fn a_follow_again_makes_no_hole_in_an_inbox<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_has_nothing_that_is_pulled<S: Store>(subject: &Subject<S>) {
+fn an_inbox_has_nothing_that_is_pulled<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut pushed = Vec::new();
     for round in 0..3 {
@@ -258,7 +259,7 @@ fn an_inbox_has_nothing_that_is_pulled<S: Store>(subject: &Subject<S>) {
     assert!(inbox.entries.iter().all(|entry| pushed.iter().any(|post| post.key() == *entry)), "{inbox:?}");
 }
 
-fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: Store>(subject: &Subject<S>) {
+fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4, 5]);
     let mut posts = Vec::new();
     for step in 0..2 * FULL {
@@ -287,7 +288,7 @@ fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: Store>(subject: &Sub
     again(&posts);
 }
 
-fn an_inbox_knows_only_follows<S: Store>(subject: &Subject<S>) {
+fn an_inbox_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
     let posts = subject.posts(3, 2);
     subject.posts(4, 2);
@@ -301,7 +302,7 @@ fn an_inbox_knows_only_follows<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_can_be_forgotten_at_any_time<S: Store>(subject: &Subject<S>) {
+fn an_inbox_can_be_forgotten_at_any_time<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4, 5]);
     subject.subscribe(FAN, 5);
     for step in 0..2 * FULL {
@@ -335,7 +336,7 @@ fn an_inbox_can_be_forgotten_at_any_time<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_keeps_its_promises_meanwhile<S: Store>(subject: &Subject<S>) {
+fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let round = AtomicU64::new(0);
     let change = || {

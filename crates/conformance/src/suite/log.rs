@@ -1,12 +1,15 @@
 //! Cases of the change log and of positions: every change once, in order, without gaps; what is visible when.
 
-use kinfolk_core::graph::{Change, ChangeBody};
-use kinfolk_core::{Clock, Error, Position, Store, Token};
+use kinfolk_core::changes::{Change, ChangeBody, LogSpan};
+use kinfolk_core::graph::{Side, UserSet};
+use kinfolk_core::{Clock, Error, Frontier, GraphStore, Position, Result, Token};
 
 use super::subject::{NO_LIMIT, Subject, assert_limit, follow, keys, unfollow};
+use crate::seen::Seen;
 use crate::threads::{at_once, block_on};
+use crate::users::{START, at};
 
-super::list_cases![
+super::list_cases![GraphStore;
     a_new_store_is_empty,
     the_log_tells_every_change_once_and_in_order,
     the_log_has_no_other_events,
@@ -15,27 +18,32 @@ super::list_cases![
     time_in_the_log_never_goes_back,
     a_reached_position_is_visible,
     a_position_of_the_future_is_not_visible,
-    visible_waits_for_a_write_that_comes,
+    reads_wait_for_a_write_that_comes,
+    waiting_for_changes_ends_with_one,
 ];
 
-fn a_new_store_is_empty<S: Store>(subject: &Subject<S>) {
-    assert_eq!(subject.store().id_kind(), subject.setting.id_kind);
-    let span = subject.store().span();
-    assert_eq!((span.trimmed, span.newest), (Position::START, Position::START));
-    assert_eq!(span.epoch, subject.store().epoch());
-    assert_eq!(subject.changes(), []);
-    subject.follow(1, 2);
-    assert_eq!(subject.store().span().epoch, span.epoch, "only a restore begins a new epoch");
-    assert_eq!(subject.store().epoch(), span.epoch);
+fn span<S: GraphStore>(subject: &Subject<S>) -> LogSpan {
+    block_on(subject.store().span()).unwrap()
 }
 
-fn the_log_tells_every_change_once_and_in_order<S: Store>(subject: &Subject<S>) {
+fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
+    assert_eq!(subject.store().id_kind(), subject.setting.id_kind);
+    let before = span(subject);
+    assert_eq!((&before.trimmed, &before.newest), (&START.into(), &START.into()));
+    assert_eq!(before.epoch, subject.store().epoch());
+    assert_eq!(subject.changes(), []);
+    subject.follow(1, 2);
+    assert_eq!(span(subject).epoch, before.epoch, "only a restore begins a new epoch");
+    assert_eq!(subject.store().epoch(), before.epoch);
+}
+
+fn the_log_tells_every_change_once_and_in_order<S: GraphStore>(subject: &Subject<S>) {
     let kind = subject.kind();
     let followed = |from, to| ChangeBody::Followed { kind, edge: subject.edge(from, to) };
     let unfollowed = |from, to, since| ChangeBody::Unfollowed { kind, edge: subject.edge(from, to), since };
     let mut expected = Vec::new();
     let mut expect = |body| {
-        let position = Position(expected.len() as u64 + 1);
+        let position = at(expected.len() as u64 + 1);
         expected.push(Change { position, at: subject.clock.now(), body });
     };
 
@@ -44,7 +52,7 @@ fn the_log_tells_every_change_once_and_in_order<S: Store>(subject: &Subject<S>) 
     let first = subject.clock.now();
     subject.clock.advance(5);
     subject.write(&[follow(2, 1), follow(1, 2), follow(3, 1), follow(1, 3)]);
-    [followed(2, 1), followed(3, 1), followed(1, 3)].into_iter().for_each(&mut expect);
+    [followed(2, 1), followed(1, 3), followed(3, 1)].into_iter().for_each(&mut expect);
     let second = subject.clock.now();
     subject.clock.advance(5);
     subject.unfollow(1, 2);
@@ -55,39 +63,41 @@ fn the_log_tells_every_change_once_and_in_order<S: Store>(subject: &Subject<S>) 
     assert_eq!(subject.changes(), expected);
 }
 
-fn the_log_has_no_other_events<S: Store>(subject: &Subject<S>) {
+fn the_log_has_no_other_events<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3)]);
     subject.follow(1, 2);
     subject.unfollow(2, 1);
     assert_limit(subject.write_limited(2, &[unfollow(1, 2), follow(1, 2), follow(1, 4)]), subject.id(1), 2);
     subject.write(&[]);
-    assert_eq!((subject.newest(), subject.changes().len()), (Position(2), 2));
+    assert_eq!((subject.newest(), subject.changes().len()), (at(2), 2));
     subject.follow(4, 5);
     let positions: Vec<Position> = subject.changes().iter().map(|change| change.position).collect();
-    assert_eq!(positions, [Position(1), Position(2), Position(3)]);
+    assert_eq!(positions, [at(1), at(2), at(3)]);
 }
 
-fn the_log_is_read_in_pages<S: Store>(subject: &Subject<S>) {
+fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all((1..=9).map(|number| (number, 0)));
     subject.unfollow(4, 0);
     subject.follow_all([(4, 0), (0, 1)]);
     let changes = subject.changes();
     assert_eq!(changes.len(), 12);
-    assert_eq!(subject.newest(), Position(12));
+    assert_eq!(subject.newest(), at(12));
     for after in 0..=12 {
         for limit in [1, 2, 5, 11, 12, 13, 1_000] {
-            let page = block_on(subject.store().changes(Position(after), limit)).unwrap();
+            let page = block_on(subject.graph.store().changes(&at(after).into(), limit)).unwrap();
             let rest = &changes[after as usize..];
-            assert_eq!(page, rest[..limit.min(rest.len())], "{limit} after {after}");
+            assert_eq!(page.changes, rest[..limit.min(rest.len())], "{limit} after {after}");
+            let last = page.changes.last().map_or(at(after), |change| change.position);
+            assert_eq!(page.next, last.into(), "{limit} after {after}");
         }
     }
 }
 
-fn the_log_holds_all_kinds<S: Store>(subject: &Subject<S>) {
+fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
     let other = subject.other_kind();
     subject.follow(1, 2);
     let receipt = subject.try_write(other, subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
-    assert_eq!(receipt.position, Position(2), "kinds share one order");
+    assert_eq!(receipt.position, at(2), "kinds share one order");
     subject.unfollow(1, 2);
     let kinds: Vec<_> = subject
         .changes()
@@ -103,7 +113,7 @@ fn the_log_holds_all_kinds<S: Store>(subject: &Subject<S>) {
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);
 }
 
-fn time_in_the_log_never_goes_back<S: Store>(subject: &Subject<S>) {
+fn time_in_the_log_never_goes_back<S: GraphStore>(subject: &Subject<S>) {
     for number in 1..=8 {
         subject.follow(number, 0);
         subject.clock.turn_back(60_000);
@@ -124,15 +134,21 @@ fn time_in_the_log_never_goes_back<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_reached_position_is_visible<S: Store>(subject: &Subject<S>) {
-    block_on(subject.store().visible(Position::START)).expect("before all events");
+/// A read of any kind that shows at least a position.
+fn read_at<S: GraphStore>(subject: &Subject<S>, position: Position) -> Result<()> {
+    let store = Seen::new(subject.graph.store(), position);
+    block_on(store.counts(subject.kind(), &subject.ids([0]))).map(drop)
+}
+
+fn a_reached_position_is_visible<S: GraphStore>(subject: &Subject<S>) {
+    read_at(subject, START).expect("before all events");
     for number in 1..=5 {
         let request = subject.commands(&[follow(number, 0)]);
         let receipt = subject.try_write(subject.kind(), request, NO_LIMIT).unwrap();
-        assert_eq!(receipt.position, Position(number));
+        assert_eq!(receipt.position, at(number));
         assert!(subject.newest() >= receipt.position, "what is visible is in the log");
         for position in 0..=number {
-            block_on(subject.store().visible(Position(position))).expect("it was reached");
+            read_at(subject, at(position)).expect("it was reached");
         }
         assert!(subject.contains(number, 0));
         assert_eq!(subject.counts(0).followers, number);
@@ -140,30 +156,40 @@ fn a_reached_position_is_visible<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_position_of_the_future_is_not_visible<S: Store>(subject: &Subject<S>) {
+/// Every read waits for what it is to show, and says so when it does not come.
+fn a_position_of_the_future_is_not_visible<S: GraphStore>(subject: &Subject<S>) {
     subject.follow(1, 2);
-    let future = Position(1_000_000);
-    let token = Token { epoch: subject.store().epoch(), position: future }.encode(&keys());
+    let future = at(1_000_000);
+    let store = &Seen::new(subject.graph.store(), future);
+    let token = Token { epoch: store.epoch(), frontier: future.into() }.encode(&keys());
+    let (kind, edges, ids) = (subject.kind(), [subject.edge(1, 2)], subject.ids([1, 2]));
+    let set = UserSet { side: Side::Following, of: ids[0] };
     // At once, since a store may wait a second for each.
-    let outcomes = at_once(3, |thread| match thread {
-        0 => block_on(subject.store().visible(future)),
-        1 => {
-            let edges = [subject.edge(1, 2)];
-            block_on(subject.graph.check(subject.kind(), &edges, Some(&token))).map(drop)
-        }
+    let outcomes = at_once(10, |thread| match thread {
+        0 => block_on(store.contains(kind, &edges)).map(drop),
+        1 => block_on(store.contains_one(kind, edges[0])).map(drop),
+        2 => block_on(store.since(kind, &edges)).map(drop),
+        3 => block_on(store.list(kind, Side::Following, ids[0], None, 5)).map(drop),
+        4 => block_on(store.friends(kind, ids[0], None, 5)).map(drop),
+        5 => block_on(store.overlap(kind, &[set], None, 5)).map(drop),
+        6 => block_on(store.counts(kind, &ids)).map(drop),
+        7 => block_on(subject.graph.store().changes(&future.into(), 5)).map(drop),
+        8 => block_on(subject.graph.check(kind, &edges, Some(&token))).map(drop),
         _ => block_on(subject.graph.changes(Some(&token), 5)).map(drop),
     });
-    for outcome in outcomes {
+    for (read, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
-            Err(Error::NotYetVisible { asked, current }) => {
-                assert_eq!((asked, current), (future, Position(1)));
+            Err(Error::NotYetVisible { asked, current }) => assert_eq!((asked, current), (future, at(1))),
+            other => {
+                panic!("a position that was not reached is not visible yet, not {other:?} (read {read})")
             }
-            other => panic!("a position that was not reached is not visible yet, not {other:?}"),
         }
     }
+    let at_once = subject.graph.store().contains_now(kind, edges[0], &future.into());
+    assert_eq!(at_once, None, "what can't be said yet is not said at once");
 }
 
-fn visible_waits_for_a_write_that_comes<S: Store>(subject: &Subject<S>) {
+fn reads_wait_for_a_write_that_comes<S: GraphStore>(subject: &Subject<S>) {
     for number in 1..=5 {
         at_once(2, |thread| {
             if thread == 0 {
@@ -171,14 +197,32 @@ fn visible_waits_for_a_write_that_comes<S: Store>(subject: &Subject<S>) {
                 return;
             }
             // Under load the write may be later than a store waits; then it says so and is asked again.
-            let came = (0..100).any(|_| match block_on(subject.store().visible(Position(number))) {
+            let came = (0..100).any(|_| match read_at(subject, at(number)) {
                 Ok(()) => true,
                 Err(Error::NotYetVisible { .. }) => false,
                 Err(error) => panic!("waiting failed: {error}"),
             });
             assert!(came, "position {number} never came");
-            assert!(subject.contains(number, 0), "what is visible can be read");
+            let store = Seen::new(subject.graph.store(), at(number));
+            let found = block_on(store.contains(subject.kind(), &[subject.edge(number, 0)])).unwrap();
+            assert_eq!(found, [true], "what is visible can be read");
             assert!(subject.changes().len() as u64 >= number, "and is in the log");
         });
     }
+}
+
+fn waiting_for_changes_ends_with_one<S: GraphStore>(subject: &Subject<S>) {
+    let store = subject.graph.store();
+    let wait = |after: Position| block_on(store.wait_for_changes(&after.into())).unwrap();
+    subject.follow(1, 2);
+    assert!(wait(START), "there is one already");
+    assert!(!wait(at(1)), "none comes");
+    at_once(2, |thread| {
+        if thread == 0 {
+            subject.follow(1, 3);
+            return;
+        }
+        assert!((0..100).any(|_| wait(at(1))), "one comes");
+    });
+    assert!(block_on(store.wait_for_changes(&Frontier::default())).unwrap(), "from the oldest kept");
 }

@@ -1,10 +1,12 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
 //! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest`, `kinfolk_core::feed` and
-//! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and waits with `visible` after a write before it reads.
+//! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and every read of it
+//! asks to show at least what the case has written.
 
 mod authored;
 mod candidates;
+mod client;
 mod comments;
 mod common;
 mod everyone;
@@ -31,10 +33,10 @@ mod writes;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use kinfolk_core::{EdgeKind, IdKind, Store};
+use kinfolk_core::{EdgeKind, GraphStore, IdKind};
 
 use crate::compare::KINDS;
-use crate::{Make, ModelStore};
+use crate::{AllPorts, ContentPorts, Make, ModelStore, SuggestionPorts};
 use subject::Subject;
 
 /// A case and its name.
@@ -57,18 +59,33 @@ impl Setting {
     }
 }
 
+/// Runs the cases of the graph's ports for every setting, and panics with a list of those that failed.
+pub fn run_graph<S: GraphStore>(make: Make<'_, S>) {
+    run_cases(&graph_cases(), make);
+}
+
+/// As [`run_graph`], for suggestions.
+pub fn run_suggestions<S: SuggestionPorts>(make: Make<'_, S>) {
+    run_cases(&suggestion_cases(), make);
+}
+
+/// As [`run_graph`], for posts, feeds and comments.
+pub fn run_content<S: ContentPorts>(make: Make<'_, S>) {
+    run_cases(&content_cases(), make);
+}
+
 /// Runs every case for every setting, and panics with a list of those that failed.
-pub fn run<S: Store>(make: Make<'_, S>) {
+pub fn run<S: AllPorts>(make: Make<'_, S>) {
     run_cases(&cases(), make);
 }
 
 /// Runs one case for every setting.
-pub fn run_case<S: Store>(name: &str, make: Make<'_, S>) {
+pub fn run_case<S: AllPorts>(name: &str, make: Make<'_, S>) {
     run_cases(&[case(name)], make);
 }
 
 /// Runs one case for one setting. The message of a failure names all three.
-pub fn run_case_in<S: Store>(name: &str, setting: Setting, make: Make<'_, S>) {
+pub fn run_case_in<S: AllPorts>(name: &str, setting: Setting, make: Make<'_, S>) {
     outcome(case(name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
@@ -77,7 +94,7 @@ pub fn case_names() -> impl Iterator<Item = &'static str> {
     cases::<ModelStore>().into_iter().map(|(name, _)| name)
 }
 
-fn run_cases<S: Store>(cases: &[Case<S>], make: Make<'_, S>) {
+fn run_cases<S: GraphStore>(cases: &[Case<S>], make: Make<'_, S>) {
     let mut failures = Vec::new();
     for &case in cases {
         failures.extend(Setting::all().filter_map(|setting| outcome(case, setting, make).err()));
@@ -85,12 +102,12 @@ fn run_cases<S: Store>(cases: &[Case<S>], make: Make<'_, S>) {
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn case<S: Store>(name: &str) -> Case<S> {
+fn case<S: AllPorts>(name: &str) -> Case<S> {
     let found = cases().into_iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("there is no case named {name}"))
 }
 
-fn outcome<S: Store>((name, case): Case<S>, setting: Setting, make: Make<'_, S>) -> Result<(), String> {
+fn outcome<S: GraphStore>((name, case): Case<S>, setting: Setting, make: Make<'_, S>) -> Result<(), String> {
     let run = || case(&Subject::new(make, setting));
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let Setting { id_kind, edge_kind } = setting;
@@ -104,7 +121,11 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
-fn cases<S: Store>() -> Vec<Case<S>> {
+fn cases<S: AllPorts>() -> Vec<Case<S>> {
+    [graph_cases(), suggestion_cases(), content_cases()].concat()
+}
+
+fn graph_cases<S: GraphStore>() -> Vec<Case<S>> {
     [
         writes::cases(),
         limit::cases(),
@@ -114,13 +135,20 @@ fn cases<S: Store>() -> Vec<Case<S>> {
         walks::cases(),
         friends::cases(),
         overlap::cases(),
-        candidates::cases(),
-        everyone::cases(),
         log::cases(),
         operations::cases(),
         common::cases(),
-        suggest::cases(),
         races::cases(),
+    ]
+    .concat()
+}
+
+fn suggestion_cases<S: SuggestionPorts>() -> Vec<Case<S>> {
+    [candidates::cases(), everyone::cases(), suggest::cases()].concat()
+}
+
+fn content_cases<S: ContentPorts>() -> Vec<Case<S>> {
+    [
         posts::cases(),
         authored::cases(),
         posting::cases(),
@@ -132,10 +160,10 @@ fn cases<S: Store>() -> Vec<Case<S>> {
     .concat()
 }
 
-/// Lists functions of a file as cases, each under its own name.
+/// Lists functions of a file as cases, each under its own name, with the ports that they need.
 macro_rules! list_cases {
-    ($($case:ident),+ $(,)?) => {
-        pub(super) fn cases<S: Store>() -> Vec<super::Case<S>> {
+    ($ports:ident; $($case:ident),+ $(,)?) => {
+        pub(super) fn cases<S: $ports>() -> Vec<super::Case<S>> {
             vec![$((stringify!($case), $case::<S>)),+]
         }
     };

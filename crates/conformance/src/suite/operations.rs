@@ -2,15 +2,17 @@
 
 use std::fmt::Debug;
 
-use kinfolk_core::graph::{Edge, Graph, ListEntry, ListPage, PageRequest, Relationship};
+use crate::suite::client::Client;
+use kinfolk_core::PageRequest;
+use kinfolk_core::graph::{Edge, ListEntry, ListPage, Relationship};
 use kinfolk_core::{
-    EdgeKind, Epoch, Error, ErrorCode, Keyring, ListCursor, ListName, Result, SigningKey, Store, Token,
+    EdgeKind, Epoch, Error, ErrorCode, GraphStore, Keyring, ListCursor, ListName, Result, SigningKey, Token,
 };
 
-use super::subject::{SETTINGS, Subject, assert_limit, follow, ids_of, keys};
+use super::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject, assert_limit, follow, ids_of, keys, unfollow};
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![GraphStore;
     following_yourself_is_refused,
     ids_of_the_other_kind_are_refused,
     the_graph_keeps_its_limits,
@@ -32,8 +34,8 @@ pub(super) fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
     }
 }
 
-fn read_list<S: Store>(
-    graph: &Graph<S>,
+fn read_list<S: GraphStore>(
+    graph: &Client<S>,
     list: ListCursor,
     limit: usize,
     cursor: Option<&str>,
@@ -48,25 +50,26 @@ fn read_list<S: Store>(
 }
 
 /// Users 1 to `count` and user 0 follow each other.
-fn make_friends<S: Store>(subject: &Subject<S>, count: u64) {
+fn make_friends<S: GraphStore>(subject: &Subject<S>, count: u64) {
     subject.follow_all((1..=count).flat_map(|number| [(0, number), (number, 0)]));
 }
 
-fn following_yourself_is_refused<S: Store>(subject: &Subject<S>) {
+fn following_yourself_is_refused<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow(1, 2);
     let before = subject.snapshot();
     let id = subject.id(1);
     assert_code(block_on(graph.follow(kind, id, id)), ErrorCode::SelfFollow);
     assert_eq!(block_on(graph.unfollow(kind, id, id)).unwrap().changed, [false], "there is nothing to undo");
-    let commands = subject.commands(&[follow(1, 3), follow(2, 2)]);
-    assert_code(block_on(graph.apply(kind, commands)), ErrorCode::SelfFollow);
+    let mut results = block_on(graph.apply(kind, subject.commands(&[unfollow(1, 3), follow(2, 2)])));
+    assert_code(results.remove(1), ErrorCode::SelfFollow);
+    assert_eq!(results.remove(0).unwrap().changed, [false], "changes of other followers are not affected");
     assert_eq!(subject.snapshot(), before);
     let found = block_on(graph.check(kind, &[subject.edge(1, 1)], None)).unwrap();
     assert_eq!(found, [false], "asking is no sin");
 }
 
-fn ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
+fn ids_of_the_other_kind_are_refused<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow(1, 2);
     let before = subject.snapshot();
@@ -88,7 +91,7 @@ fn ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
     assert_eq!(graph.id_kind(), ours.kind());
 }
 
-fn the_graph_keeps_its_limits<S: Store>(subject: &Subject<S>) {
+fn the_graph_keeps_its_limits<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     for to in 2..7 {
         let written = block_on(graph.follow(kind, subject.id(1), subject.id(to))).unwrap();
@@ -99,7 +102,7 @@ fn the_graph_keeps_its_limits<S: Store>(subject: &Subject<S>) {
     let over = block_on(graph.follow(kind, subject.id(1), subject.id(7)));
     assert_limit(over, subject.id(1), SETTINGS.following_limit);
 
-    let max = SETTINGS.page_limit_max;
+    let max = PAGE_LIMIT_MAX;
     for list in LISTS {
         let list = ListCursor { list, kind, of: subject.id(1) };
         for limit in [0, max + 1, usize::MAX] {
@@ -119,7 +122,7 @@ fn the_graph_keeps_its_limits<S: Store>(subject: &Subject<S>) {
     assert_eq!(block_on(graph.counts(kind, &ids[1..], None)).unwrap().len(), SETTINGS.users_max);
 }
 
-fn a_cursor_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
+fn a_cursor_is_good_for_its_list_only<S: GraphStore>(subject: &Subject<S>) {
     let graph = &subject.graph;
     make_friends(subject, 6);
     let before = subject.snapshot();
@@ -148,13 +151,13 @@ fn a_cursor_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.snapshot(), before);
 }
 
-fn a_token_must_be_our_own<S: Store>(subject: &Subject<S>) {
+fn a_token_must_be_our_own<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let written = block_on(graph.follow(kind, subject.id(1), subject.id(2))).unwrap();
     block_on(graph.check(kind, &[], Some(&written.token))).expect("our own token");
     let before = subject.snapshot();
     let ours = Token::decode(&written.token, &keys()).unwrap();
-    assert_eq!((ours.epoch, ours.position), (subject.store().epoch(), subject.newest()));
+    assert_eq!((ours.epoch, &ours.frontier), (subject.store().epoch(), &subject.newest().into()));
     let foreign_keys = Keyring::new(SigningKey::new([8; 32]), []);
     let list = ListCursor { list: ListName::Following, kind, of: subject.id(1) };
     let cursor = list.encode(subject.following(1)[0], &keys());
@@ -176,7 +179,7 @@ fn a_token_must_be_our_own<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.snapshot(), before);
 }
 
-fn pages_end_without_a_next<S: Store>(subject: &Subject<S>) {
+fn pages_end_without_a_next<S: GraphStore>(subject: &Subject<S>) {
     make_friends(subject, 12);
     // Followers who are no friends, so that a page of friends has to look further.
     subject.follow_all((20..30).map(|number| (number, 0)));
@@ -206,7 +209,7 @@ fn pages_end_without_a_next<S: Store>(subject: &Subject<S>) {
     assert_eq!(empty, ListPage { items: vec![], next: None });
 }
 
-fn relationships_tell_all_four_states<S: Store>(subject: &Subject<S>) {
+fn relationships_tell_all_four_states<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3), (3, 1), (4, 1), (2, 3)]);
     let others = subject.ids([5, 4, 3, 2, 3]);
     let found = block_on(subject.graph.relationships(subject.kind(), subject.id(1), &others, None)).unwrap();
@@ -218,7 +221,7 @@ fn relationships_tell_all_four_states<S: Store>(subject: &Subject<S>) {
     assert_eq!(found[3], expected);
 }
 
-fn a_follower_can_be_removed<S: Store>(subject: &Subject<S>) {
+fn a_follower_can_be_removed<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     make_friends(subject, 2);
     let written = block_on(graph.remove_follower(kind, subject.id(0), subject.id(1))).unwrap();
@@ -231,7 +234,7 @@ fn a_follower_can_be_removed<S: Store>(subject: &Subject<S>) {
     assert_eq!((again.changed, again.token), (vec![false], written.token));
 }
 
-fn a_token_makes_a_read_fresh<S: Store>(subject: &Subject<S>) {
+fn a_token_makes_a_read_fresh<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     for number in 1..=5 {
         let written = block_on(graph.follow(kind, subject.id(0), subject.id(number))).unwrap();
@@ -247,7 +250,7 @@ fn a_token_makes_a_read_fresh<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn changes_go_on_from_a_token<S: Store>(subject: &Subject<S>) {
+fn changes_go_on_from_a_token<S: GraphStore>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let start = block_on(graph.changes(None, 5)).unwrap();
     assert_eq!(start.items, []);

@@ -1,17 +1,20 @@
 //! Cases of posts and feeds through the graph: who may do what, limits, cursors, tokens.
 
+use crate::suite::client::Client;
+use kinfolk_core::PageRequest;
 use kinfolk_core::feed::{NewPost, Post, PostPage};
-use kinfolk_core::graph::{Graph, PageRequest};
 use kinfolk_core::{
-    EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Position, Result, SigningKey, Store, Token,
+    EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Token,
 };
 
 use super::operations::assert_code;
-use super::subject::{SETTINGS, Subject, keys};
+use super::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
 use super::words::{newest_first, payload};
+use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on};
+use crate::users::at;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     posts_with_ids_of_the_other_kind_are_refused,
     payloads_and_keys_have_a_longest,
     only_its_author_deletes_a_post,
@@ -29,8 +32,8 @@ fn list(list: ListName, of: Id) -> ListCursor {
     ListCursor { list, kind: EdgeKind::Follow, of }
 }
 
-fn read<S: Store>(
-    graph: &Graph<S>,
+fn read<S: ContentPorts>(
+    graph: &Client<S>,
     list: ListCursor,
     (limit, cursor): (usize, Option<&str>),
     fresh: Option<&str>,
@@ -42,7 +45,7 @@ fn read<S: Store>(
     }
 }
 
-fn posts_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
+fn posts_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     subject.post(1);
     let wishes = [
@@ -58,12 +61,12 @@ fn posts_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) 
     for name in LISTS {
         assert_code(read(graph, list(name, foreign), (5, None), None), refused);
     }
-    assert_eq!(subject.newest().0, 1);
+    assert_eq!(subject.newest().sequence.0, 1);
 }
 
-fn payloads_and_keys_have_a_longest<S: Store>(subject: &Subject<S>) {
+fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
-    let (payload_max, key_max) = (SETTINGS.feed.payload_bytes_max, SETTINGS.feed.key_bytes_max);
+    let (payload_max, key_max) = (FEED.payload_bytes_max, FEED.key_bytes_max);
     // Bytes count, not characters.
     for too_long in ["x".repeat(payload_max + 1), "ä".repeat(payload_max / 2 + 1)] {
         let wish = NewPost { payload: payload(&too_long), ..subject.keyed(1, "key") };
@@ -75,7 +78,7 @@ fn payloads_and_keys_have_a_longest<S: Store>(subject: &Subject<S>) {
     for key in ["", &"k".repeat(key_max + 1), &"ä".repeat(key_max / 2 + 1)] {
         assert_code(block_on(graph.register_post(subject.keyed(1, key))), ErrorCode::InvalidRequest);
     }
-    assert_eq!(subject.newest().0, 0);
+    assert_eq!(subject.newest().sequence.0, 0);
     let longest =
         NewPost { payload: payload(&"ä".repeat(payload_max / 2)), ..subject.keyed(1, &"k".repeat(key_max)) };
     let written = block_on(graph.register_post(longest.clone())).expect("the longest");
@@ -84,7 +87,7 @@ fn payloads_and_keys_have_a_longest<S: Store>(subject: &Subject<S>) {
     assert_eq!((again.post, again.token), (written.post, written.token));
 }
 
-fn only_its_author_deletes_a_post<S: Store>(subject: &Subject<S>) {
+fn only_its_author_deletes_a_post<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let post = subject.post(1);
     let (author, other) = (subject.id(1), subject.id(2));
@@ -99,7 +102,7 @@ fn only_its_author_deletes_a_post<S: Store>(subject: &Subject<S>) {
     assert!(block_on(graph.delete_post(None, second.id)).unwrap().1, "the caller has made sure");
 }
 
-fn what_is_not_there_is_not_found<S: Store>(subject: &Subject<S>) {
+fn what_is_not_there_is_not_found<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     for actor in [None, Some(subject.id(1))] {
         assert_code(block_on(graph.delete_post(actor, subject.id(50))), ErrorCode::NotFound);
@@ -110,7 +113,7 @@ fn what_is_not_there_is_not_found<S: Store>(subject: &Subject<S>) {
 }
 
 /// User 0 follows 1 and 2, who have made posts; those of 1 first, then all, each newest first.
-fn two_authors<S: Store>(subject: &Subject<S>, each: usize) -> [Vec<Post>; 2] {
+fn two_authors<S: ContentPorts>(subject: &Subject<S>, each: usize) -> [Vec<Post>; 2] {
     subject.subscribe(0, 1);
     subject.subscribe(0, 2);
     let one = subject.posts(1, each);
@@ -118,8 +121,8 @@ fn two_authors<S: Store>(subject: &Subject<S>, each: usize) -> [Vec<Post>; 2] {
     [newest_first(&one), newest_first(&all)]
 }
 
-fn pages_of_posts_have_a_longest<S: Store>(subject: &Subject<S>) {
-    let max = SETTINGS.page_limit_max;
+fn pages_of_posts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+    let max = PAGE_LIMIT_MAX;
     for name in LISTS {
         for limit in [0, max + 1, usize::MAX] {
             let page = read(&subject.graph, list(name, subject.id(1)), (limit, None), None);
@@ -130,7 +133,7 @@ fn pages_of_posts_have_a_longest<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn pages_of_posts_end_without_a_next<S: Store>(subject: &Subject<S>) {
+fn pages_of_posts_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
     let expected = two_authors(subject, 6);
     let lists = [list(ListName::Posts, subject.id(1)), list(ListName::Feed, subject.id(0))];
     for (list, expected) in lists.into_iter().zip(expected) {
@@ -153,7 +156,7 @@ fn pages_of_posts_end_without_a_next<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_cursor_of_posts_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
+fn a_cursor_of_posts_is_good_for_its_list_only<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let [_, all] = two_authors(subject, 3);
     let (user, key) = (subject.id(0), all[1].key());
@@ -181,14 +184,14 @@ fn a_cursor_of_posts_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_token_makes_posts_and_feeds_fresh<S: Store>(subject: &Subject<S>) {
+fn a_token_makes_posts_and_feeds_fresh<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     subject.subscribe(0, 1);
     let lists = [list(ListName::Posts, subject.id(1)), list(ListName::Feed, subject.id(0))];
     for number in 1..=4 {
         let written = block_on(graph.register_post(subject.named(1, 50 + number))).unwrap();
         let ours = Token::decode(&written.token, &keys()).unwrap();
-        assert_eq!((ours.epoch, ours.position), (subject.store().epoch(), subject.newest()));
+        assert_eq!((ours.epoch, ours.frontier), (subject.store().epoch(), subject.newest().into()));
         let fresh = Some(written.token.as_str());
         assert_eq!(block_on(graph.post(written.post.id, fresh)).unwrap(), written.post);
         for list in lists {
@@ -208,9 +211,9 @@ fn a_token_makes_posts_and_feeds_fresh<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_token_of_the_future_waits_for_posts<S: Store>(subject: &Subject<S>) {
+fn a_token_of_the_future_waits_for_posts<S: ContentPorts>(subject: &Subject<S>) {
     subject.register(subject.named(1, 50));
-    let token = subject.graph.token(Position(1_000_000));
+    let token = subject.graph.token(at(1_000_000));
     // At once, since a store may wait a second for each.
     let outcomes = at_once(3, |thread| match thread {
         0 => block_on(subject.graph.post(subject.id(50), Some(&token))).map(drop),

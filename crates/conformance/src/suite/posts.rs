@@ -1,17 +1,19 @@
 //! Cases of posts: registered once, kept as they were given, deleted for good. That keys are forgotten after a week
 //! or later cannot be seen from here.
 
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Removed};
-use kinfolk_core::graph::ChangeBody;
-use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Store, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Timestamp};
 
 use super::operations::assert_code;
 use super::subject::{NO_LIMIT, Subject, follow};
 use super::words::payload;
+use crate::ports::ContentPorts;
 use crate::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
 use crate::threads::block_on;
+use crate::users::at;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     a_post_is_kept_as_it_was_given,
     a_post_without_a_time_is_made_at_its_event,
     the_time_of_a_post_is_not_that_of_its_event,
@@ -38,20 +40,20 @@ super::list_cases![
 const HOUR_MS: u64 = 3_600_000;
 
 /// What the newest event says, and when it was.
-fn newest_event<S: Store>(subject: &Subject<S>) -> (ChangeBody, Timestamp) {
+fn newest_event<S: ContentPorts>(subject: &Subject<S>) -> (ChangeBody, Timestamp) {
     let change = subject.changes().pop().expect("there are events");
     assert_eq!(change.position, subject.newest());
     (change.body, change.at)
 }
 
-fn a_post_is_kept_as_it_was_given<S: Store>(subject: &Subject<S>) {
+fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     let text = r#"{"text":"hello"}"#;
     let created_at = subject.ago(1_234);
     let wish = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
     assert_eq!(subject.state(subject.id(50)), None);
     let posted = subject.register(wish);
     let post = Post { id: subject.id(50), author: subject.id(1), created_at, payload: payload(text) };
-    assert_eq!((posted.position, posted.is_new), (Position(1), true));
+    assert_eq!((posted.position, posted.is_new), (at(1), true));
     assert_eq!(posted.post, post);
     assert_eq!(subject.state(post.id), Some(PostState::Present(post.clone(), Delivery::Push)));
     assert_eq!(subject.posts_by(1, 10), std::slice::from_ref(&post));
@@ -59,7 +61,7 @@ fn a_post_is_kept_as_it_was_given<S: Store>(subject: &Subject<S>) {
     assert_eq!(newest_event(subject), (body, subject.clock.now()));
 }
 
-fn a_post_without_a_time_is_made_at_its_event<S: Store>(subject: &Subject<S>) {
+fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.post(1).created_at, subject.clock.now());
     subject.clock.advance(876);
     let newest = subject.clock.now();
@@ -70,7 +72,7 @@ fn a_post_without_a_time_is_made_at_its_event<S: Store>(subject: &Subject<S>) {
     assert_eq!(newest_event(subject), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
 }
 
-fn the_time_of_a_post_is_not_that_of_its_event<S: Store>(subject: &Subject<S>) {
+fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subject<S>) {
     let now = subject.clock.now();
     let times = [Timestamp::MIN, subject.ago(1), now, now.plus_millis(1), now.plus_millis(AHEAD_MS_MAX)];
     for created_at in times {
@@ -84,7 +86,7 @@ fn the_time_of_a_post_is_not_that_of_its_event<S: Store>(subject: &Subject<S>) {
     assert_eq!(newest_event(subject).1, now);
 }
 
-fn a_post_of_the_future_is_refused<S: Store>(subject: &Subject<S>) {
+fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
     subject.post(1);
     for ahead in [1, HOUR_MS, 1 << 50] {
         let given = subject.clock.now().plus_millis(AHEAD_MS_MAX + ahead);
@@ -96,13 +98,13 @@ fn a_post_of_the_future_is_refused<S: Store>(subject: &Subject<S>) {
             }
         }
     }
-    assert_eq!(subject.newest(), Position(1), "a refusal has no event");
+    assert_eq!(subject.newest(), at(1), "a refusal has no event");
     assert_eq!(subject.state(subject.id(50)), None);
     // Neither the id nor the key is used up.
     assert!(subject.register(NewPost { id: Some(subject.id(50)), ..subject.keyed(1, "key") }).is_new);
 }
 
-fn the_same_id_again_changes_nothing<S: Store>(subject: &Subject<S>) {
+fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = Some(subject.ago(5));
     let wish = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
     let first = subject.register(wish.clone());
@@ -125,7 +127,7 @@ fn the_same_id_again_changes_nothing<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 10), [other.post, first.post]);
 }
 
-fn the_same_id_with_another_content_conflicts<S: Store>(subject: &Subject<S>) {
+fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
     let wish = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
     let first = subject.register(wish.clone()).post;
@@ -143,11 +145,11 @@ fn the_same_id_with_another_content_conflicts<S: Store>(subject: &Subject<S>) {
             outcome => panic!("{other:?} must conflict with {first:?}, not {outcome:?}"),
         }
     }
-    assert_eq!(subject.newest(), Position(1));
+    assert_eq!(subject.newest(), at(1));
     assert_eq!(subject.state(first.id), Some(PostState::Present(first, Delivery::Push)));
 }
 
-fn the_same_key_again_changes_nothing<S: Store>(subject: &Subject<S>) {
+fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let longest = "k".repeat(255);
     for key in ["key", "ключ", " key", "KEY", &longest] {
         let wish = NewPost { payload: payload("{}"), ..subject.keyed(1, key) };
@@ -166,7 +168,7 @@ fn the_same_key_again_changes_nothing<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 3).len(), 5);
 }
 
-fn the_same_key_with_another_content_conflicts<S: Store>(subject: &Subject<S>) {
+fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
     let wish = NewPost {
         id: Some(subject.id(50)),
@@ -193,7 +195,7 @@ fn the_same_key_with_another_content_conflicts<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.state(subject.id(51)), None);
 }
 
-fn a_key_belongs_to_its_author<S: Store>(subject: &Subject<S>) {
+fn a_key_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
     let of_one = subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") });
     let of_two = subject.register(NewPost { payload: payload("2"), ..subject.keyed(2, "key") });
     assert!(of_two.is_new && of_two.post.id != of_one.post.id);
@@ -203,15 +205,15 @@ fn a_key_belongs_to_its_author<S: Store>(subject: &Subject<S>) {
     assert!(!subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") }).is_new);
 }
 
-fn wishes_without_id_or_key_are_all_new<S: Store>(subject: &Subject<S>) {
+fn wishes_without_id_or_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     let posts: Vec<Post> = (0..5).map(|_| subject.post(1)).collect();
-    assert_eq!(subject.newest(), Position(5));
+    assert_eq!(subject.newest(), at(5));
     let mut newest = posts.clone();
     newest.reverse();
     assert_eq!(subject.posts_by(1, 2), newest, "in one millisecond the highest id is the newest");
 }
 
-fn ids_that_are_made_rise<S: Store>(subject: &Subject<S>) {
+fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
     let mut before: Option<Id> = None;
     for number in 0..12 {
         match number % 4 {
@@ -229,7 +231,7 @@ fn ids_that_are_made_rise<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn ids_that_are_made_pass_those_that_were_given<S: Store>(subject: &Subject<S>) {
+fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subject<S>) {
     // An id at the end of the range leaves room for those that are made.
     let highest = *subject.extreme_ids().last().expect("there are some");
     subject.register(NewPost { id: Some(highest), ..subject.wish(1) });
@@ -247,7 +249,7 @@ fn ids_that_are_made_pass_those_that_were_given<S: Store>(subject: &Subject<S>) 
     assert_eq!((subject.posts_by(1, 5).len(), subject.posts_by(2, 5).len()), (5, 9));
 }
 
-fn delivery_is_decided_by_the_followers_then<S: Store>(subject: &Subject<S>) {
+fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let mut post = |delivery| {
         let post = subject.post(0);
@@ -276,29 +278,29 @@ fn delivery_is_decided_by_the_followers_then<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_deleted_post_is_gone_for_good<S: Store>(subject: &Subject<S>) {
+fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(HOUR_MS);
     let wish = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
     let id = subject.register(wish.clone()).post.id;
     let other = subject.post(1);
-    assert_eq!(subject.delete(id), Removed { position: Position(3), changed: true });
+    assert_eq!(subject.delete(id), Removed { position: at(3), changed: true });
     let body = ChangeBody::PostDeleted { id, author: subject.id(1), created_at };
     assert_eq!(newest_event(subject), (body, subject.clock.now()));
     let gone = Some(PostState::Deleted { author: subject.id(1) });
     assert_eq!(subject.state(id), gone);
     assert_eq!(subject.posts_by(1, 1), [other]);
 
-    assert_eq!(subject.delete(id), Removed { position: Position(3), changed: false });
+    assert_eq!(subject.delete(id), Removed { position: at(3), changed: false });
     for again in [wish.clone(), NewPost { author: subject.id(2), payload: None, ..wish }] {
         match subject.try_register(again) {
             Err(Error::PostDeleted { id: told }) => assert_eq!(told, id.to_string()),
             outcome => panic!("the id of a deleted post is not used again, but {outcome:?}"),
         }
     }
-    assert_eq!((subject.newest(), subject.state(id)), (Position(3), gone));
+    assert_eq!((subject.newest(), subject.state(id)), (at(3), gone));
 }
 
-fn the_log_has_no_payload_of_a_deleted_post<S: Store>(subject: &Subject<S>) {
+fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S>) {
     let text = |number: u64| payload(&format!("{{\"secret\":{number}}}"));
     let posts: Vec<Post> = (50..53)
         .map(|id| subject.register(NewPost { payload: text(id), ..subject.named(1, id) }).post)
@@ -318,16 +320,16 @@ fn the_log_has_no_payload_of_a_deleted_post<S: Store>(subject: &Subject<S>) {
     assert!(!dump.contains("51}"), "{dump}");
 }
 
-fn what_was_never_posted_cannot_be_deleted<S: Store>(subject: &Subject<S>) {
+fn what_was_never_posted_cannot_be_deleted<S: ContentPorts>(subject: &Subject<S>) {
     subject.post(1);
     for id in subject.extreme_ids().into_iter().chain([subject.id(1)]) {
         assert_code(block_on(subject.store().delete_post(id)), ErrorCode::NotFound);
     }
-    assert_eq!(subject.newest(), Position(1));
+    assert_eq!(subject.newest(), at(1));
     assert!(subject.register(subject.named(1, 1)).is_new, "its id may still be used");
 }
 
-fn the_key_of_a_deleted_post_is_not_used_again<S: Store>(subject: &Subject<S>) {
+fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subject<S>) {
     let post = subject.register(subject.keyed(1, "key")).post;
     subject.delete(post.id);
     let newest = subject.newest();
@@ -341,7 +343,7 @@ fn the_key_of_a_deleted_post_is_not_used_again<S: Store>(subject: &Subject<S>) {
     assert!(subject.register(subject.keyed(1, "other")).is_new);
 }
 
-fn many_posts_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>) {
+fn many_posts_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
     for id in [3, 1, 4, 2] {
         subject.register(subject.named(id, id + 10));
     }
@@ -362,7 +364,7 @@ fn many_posts_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>) {
     assert_eq!(block_on(subject.store().posts(&[])).unwrap(), []);
 }
 
-fn a_payload_is_kept_byte_for_byte<S: Store>(subject: &Subject<S>) {
+fn a_payload_is_kept_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
     let long = format!("\"{}\"", "ä".repeat(2_047));
     assert_eq!(long.len(), 4_096);
     let texts =
@@ -379,7 +381,7 @@ fn a_payload_is_kept_byte_for_byte<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn posts_of_extreme_ids<S: Store>(subject: &Subject<S>) {
+fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
     let ids = subject.extreme_ids();
     // Each is the id of a user and of another user's post.
     for (index, &id) in ids.iter().enumerate() {
@@ -399,7 +401,7 @@ fn posts_of_extreme_ids<S: Store>(subject: &Subject<S>) {
     assert!(subject.delete(lowest).changed);
 }
 
-fn posts_and_edges_are_in_one_log<S: Store>(subject: &Subject<S>) {
+fn posts_and_edges_are_in_one_log<S: ContentPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let followed = subject.follow(1, 2).position;
     let post = subject.register(subject.named(2, 50));
@@ -410,7 +412,7 @@ fn posts_and_edges_are_in_one_log<S: Store>(subject: &Subject<S>) {
     assert_eq!(second.post.created_at, later);
     let deleted = subject.delete(post.post.id).position;
     expected.extend([followed, post.position, unfollowed, second.position, deleted]);
-    assert_eq!(expected, (1..=5).map(Position).collect::<Vec<_>>());
+    assert_eq!(expected, (1..=5).map(at).collect::<Vec<_>>());
     let changes = subject.changes();
     assert_eq!(changes.iter().map(|change| change.position).collect::<Vec<_>>(), expected);
     assert!(changes.is_sorted_by_key(|change| change.at), "time in the log does not go back: {changes:?}");

@@ -4,52 +4,54 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kinfolk_core::changes::Change;
 use kinfolk_core::feed::FeedSettings;
 use kinfolk_core::graph::{
-    Change, Counts, Edge, EdgeAction, EdgeCommand, Graph, GraphSettings, ListEntry, ListKey, Receipt, Side,
-    WriteRequest,
+    Counts, Edge, EdgeAction, EdgeCommand, GraphSettings, ListEntry, ListKey, Receipt, Side,
 };
 use kinfolk_core::suggest::SuggestSettings;
 use kinfolk_core::thread::ThreadSettings;
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Keyring, Position, Result, SigningKey, Store, Timestamp};
+use kinfolk_core::{
+    EdgeKind, Error, GraphStore, Id, IdKind, Keyring, Position, Result, Shard, SigningKey, Timestamp,
+};
 
 use super::Setting;
+use super::client::Client;
 use crate::Make;
 use crate::audit::Record;
 use crate::clock::SimulatedClock;
-use crate::compare::{ENTRIES_MAX, KINDS, walk};
+use crate::compare::{KINDS, walk};
+use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users;
+use crate::writes::write_commands;
 
 /// The limit of writes that are not about the limit.
 pub(super) const NO_LIMIT: u32 = 100_000;
 
 /// Small, so that a case reaches each limit with a few edges.
-pub(super) const SETTINGS: GraphSettings = GraphSettings {
-    following_limit: 5,
-    page_limit_max: 20,
-    check_pairs_max: 10,
-    users_max: 8,
-    commands_max: 50,
-    sets_max: 4,
-    suggest: SuggestSettings {
-        results_max: 10,
-        per_node: 3,
-        fresh_for: Duration::from_secs(24 * 60 * 60),
-        dismissed_max: 5,
-    },
-    feed: FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 },
-    thread: ThreadSettings {
-        body_chars_max: 30,
-        depth_max: 4,
-        tree_comments_max: 12,
-        page_bytes_max: 1 << 20,
-    },
+pub(super) const SETTINGS: GraphSettings =
+    GraphSettings { following_limit: 5, check_pairs_max: 10, users_max: 8, commands_max: 50, sets_max: 4 };
+pub(super) const PAGE_LIMIT_MAX: usize = 20;
+pub(super) const SUGGEST: SuggestSettings = SuggestSettings {
+    results_max: 10,
+    per_node: 3,
+    fresh_for: Duration::from_secs(24 * 60 * 60),
+    dismissed_max: 5,
+};
+pub(super) const FEED: FeedSettings = FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 };
+pub(super) const COMMENTS: ThreadSettings = ThreadSettings {
+    body_chars_max: 30,
+    depth_max: 4,
+    tree_comments_max: 12,
+    page_bytes_max: 1 << 20,
+    key_bytes_max: 20,
 };
 
 /// A store under test.
 pub(super) struct Subject<S> {
-    pub graph: Graph<S>,
+    /// Goes through the operations; reads show at least what it has written.
+    pub graph: Client<S>,
     pub clock: Arc<SimulatedClock>,
     pub setting: Setting,
 }
@@ -70,15 +72,21 @@ pub(super) fn keys() -> Keyring {
     Keyring::new(SigningKey::new([7; 32]), [])
 }
 
-impl<S: Store> Subject<S> {
+impl<S: GraphStore> Subject<S> {
     pub(super) fn new(make: Make<'_, S>, setting: Setting) -> Self {
         let clock = Arc::new(SimulatedClock::default());
         let store = make(setting.id_kind, Arc::<SimulatedClock>::clone(&clock));
-        Self { graph: Graph::new(store, keys(), SETTINGS), clock, setting }
+        Self { graph: Client::new(store), clock, setting }
     }
 
-    pub(super) fn store(&self) -> &S {
-        self.graph.store()
+    /// The store, whose reads show at least what the case has written.
+    pub(super) fn store(&self) -> Seen<'_, S> {
+        Seen::new(self.graph.store(), self.graph.seen())
+    }
+
+    /// Later reads must have seen this, too.
+    pub(super) fn saw(&self, position: Position) {
+        self.graph.saw(position);
     }
 
     /// The kind of edge that the case is about.
@@ -133,17 +141,15 @@ impl<S: Store> Subject<S> {
         commands.iter().map(command).collect()
     }
 
-    /// Writes a request, and waits until it is visible if it succeeds.
+    /// Writes commands, those of each follower whole, and returns the first refusal, or what all of them did.
     pub(super) fn try_write(
         &self,
         kind: EdgeKind,
         commands: Vec<EdgeCommand>,
         following_limit: u32,
     ) -> Result<Receipt> {
-        let commands_len = commands.len();
-        let receipt = block_on(self.store().write(WriteRequest { kind, commands, following_limit }))?;
-        assert_eq!(receipt.changed.len(), commands_len, "a receipt has an answer for each command");
-        block_on(self.store().visible(receipt.position)).expect("the position of a receipt is visible");
+        let (receipt, positions) = write_commands(self.graph.store(), kind, &commands, following_limit)?;
+        positions.into_iter().for_each(|position| self.saw(position));
         Ok(receipt)
     }
 
@@ -223,11 +229,12 @@ impl<S: Store> Subject<S> {
 
     /// The whole log.
     pub(super) fn changes(&self) -> Vec<Change> {
-        block_on(self.store().changes(Position::START, ENTRIES_MAX)).unwrap()
+        block_on(self.store().whole_log()).unwrap()
     }
 
     pub(super) fn newest(&self) -> Position {
-        self.store().span().newest
+        let newest = block_on(self.store().span()).unwrap().newest;
+        newest.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY)
     }
 
     /// All that the store says about users 0 to 9 and the log, to see that something changed none of it.

@@ -1,16 +1,17 @@
 //! Cases of suggestions through the graph: what was stored and what is found, dismissals, limits, tokens.
 
 use kinfolk_core::graph::{Counts, Edge, EdgeAction};
-use kinfolk_core::suggest::{Ranking, Suggestions, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, ErrorCode, Store};
+use kinfolk_core::suggest::{Ranking, SuggestionPage, WalkBounds};
+use kinfolk_core::{Clock, EdgeKind, ErrorCode};
 
 use super::candidates::{candidates, dismiss, follow_all, ids_of, write};
 use super::everyone::{BEST_TEN, run};
 use super::operations::assert_code;
-use super::subject::{SETTINGS, Subject, follow, unfollow};
+use super::subject::{SUGGEST, Subject, follow, unfollow};
+use crate::ports::SuggestionPorts;
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![SuggestionPorts;
     without_stored_suggestions_there_is_a_walk,
     stored_suggestions_are_served_while_fresh,
     stored_suggestions_leave_out_who_is_known_since,
@@ -22,12 +23,12 @@ super::list_cases![
     a_token_makes_suggestions_fresh,
 ];
 
-fn suggestions<S: Store>(subject: &Subject<S>, of: u64, limit: usize) -> Suggestions {
+fn suggestions<S: SuggestionPorts>(subject: &Subject<S>, of: u64, limit: usize) -> SuggestionPage {
     block_on(subject.graph.suggestions(subject.id(of), limit, None)).unwrap()
 }
 
 /// 1 follows 2, 3, 4 and then 5, each of whom leads to some of 10 to 15.
-fn small_graph<S: Store>(subject: &Subject<S>) {
+fn small_graph<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(2, 10), (2, 11), (2, 12), (3, 10), (3, 11), (3, 13), (4, 10), (4, 14), (5, 15)]);
     for to in [2, 3, 4, 5] {
         subject.clock.advance(1);
@@ -36,25 +37,25 @@ fn small_graph<S: Store>(subject: &Subject<S>) {
 }
 
 /// What a walk in a request finds.
-fn walked<S: Store>(subject: &Subject<S>, of: u64, limit: usize) -> Suggestions {
-    let per_node = Some(SETTINGS.suggest.per_node);
+fn walked<S: SuggestionPorts>(subject: &Subject<S>, of: u64, limit: usize) -> SuggestionPage {
+    let per_node = Some(SUGGEST.per_node);
     let bounds = WalkBounds { per_node, results: limit, ranking: Ranking::Count };
-    Suggestions { items: candidates(subject, of, bounds), computed_at: None }
+    SuggestionPage { items: candidates(subject, of, bounds), computed_at: None }
 }
 
-fn without_stored_suggestions_there_is_a_walk<S: Store>(subject: &Subject<S>) {
-    assert_eq!(suggestions(subject, 1, 5), Suggestions::default());
+fn without_stored_suggestions_there_is_a_walk<S: SuggestionPorts>(subject: &Subject<S>) {
+    assert_eq!(suggestions(subject, 1, 5), SuggestionPage::default());
     small_graph(subject);
     // 2 is beyond the three most recent, so 12 is not found; 10 and 11 have one less in between.
     let found = suggestions(subject, 1, 10);
     assert_eq!(ids_of(&found.items), subject.ids([10, 15, 14, 11, 13]));
     assert_eq!(found, walked(subject, 1, 10));
-    for limit in 1..=SETTINGS.suggest.results_max {
+    for limit in 1..=SUGGEST.results_max {
         assert_eq!(suggestions(subject, 1, limit).items, found.items[..limit.min(5)]);
     }
 }
 
-fn stored_suggestions_are_served_while_fresh<S: Store>(subject: &Subject<S>) {
+fn stored_suggestions_are_served_while_fresh<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     let computed_at = subject.clock.now();
     run(subject, BEST_TEN);
@@ -63,7 +64,7 @@ fn stored_suggestions_are_served_while_fresh<S: Store>(subject: &Subject<S>) {
     assert_eq!(ids_of(&found.items), subject.ids([10, 11, 15, 14, 12, 13]), "without a bound");
     // They stay as they were while the graph changes.
     write(subject, &[follow(5, 16), follow(5, 14), unfollow(2, 12)]);
-    subject.clock.advance(SETTINGS.suggest.fresh_for.as_millis() as u64);
+    subject.clock.advance(SUGGEST.fresh_for.as_millis() as u64);
     assert_eq!(suggestions(subject, 1, 10), found);
     for limit in 1..=6 {
         let some = suggestions(subject, 1, limit);
@@ -75,7 +76,7 @@ fn stored_suggestions_are_served_while_fresh<S: Store>(subject: &Subject<S>) {
     assert_ne!(suggestions(subject, 1, 10).items, found.items);
 }
 
-fn stored_suggestions_leave_out_who_is_known_since<S: Store>(subject: &Subject<S>) {
+fn stored_suggestions_leave_out_who_is_known_since<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     run(subject, BEST_TEN);
     write(subject, &[follow(1, 10)]);
@@ -93,7 +94,7 @@ fn stored_suggestions_leave_out_who_is_known_since<S: Store>(subject: &Subject<S
     assert_eq!(ids_of(&suggestions(subject, 1, 2).items), subject.ids([10, 11]));
 }
 
-fn where_nothing_stored_is_left_there_is_a_walk<S: Store>(subject: &Subject<S>) {
+fn where_nothing_stored_is_left_there_is_a_walk<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 10), (2, 11)]);
     run(subject, BEST_TEN);
     subject.clock.advance(1);
@@ -108,13 +109,13 @@ fn where_nothing_stored_is_left_there_is_a_walk<S: Store>(subject: &Subject<S>) 
     assert_eq!((ids_of(&found.items), found.computed_at), (subject.ids([2, 10]), None));
 }
 
-fn suggestions_keep_their_limits<S: Store>(subject: &Subject<S>) {
+fn suggestions_keep_their_limits<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     for stored in [false, true] {
         if stored {
             run(subject, BEST_TEN);
         }
-        for limit in [0, SETTINGS.suggest.results_max + 1, usize::MAX] {
+        for limit in [0, SUGGEST.results_max + 1, usize::MAX] {
             let asked = block_on(subject.graph.suggestions(subject.id(1), limit, None));
             assert_code(asked, ErrorCode::LimitOutOfRange);
         }
@@ -125,7 +126,7 @@ fn suggestions_keep_their_limits<S: Store>(subject: &Subject<S>) {
     assert_code(block_on(subject.graph.dismiss(ours, foreign)), ErrorCode::InvalidId);
 }
 
-fn a_dismissal_is_for_good<S: Store>(subject: &Subject<S>) {
+fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     let (one, target) = (subject.id(1), subject.id(10));
     let counted = || block_on(subject.store().counts(EdgeKind::Follow, &[one, target])).unwrap();
@@ -143,7 +144,7 @@ fn a_dismissal_is_for_good<S: Store>(subject: &Subject<S>) {
     // Also after a run, and after time has passed.
     run(subject, BEST_TEN);
     assert!(dismissed(1) && suggestions(subject, 1, 10).computed_at.is_some());
-    subject.clock.advance(2 * SETTINGS.suggest.fresh_for.as_millis() as u64);
+    subject.clock.advance(2 * SUGGEST.fresh_for.as_millis() as u64);
     assert!(dismissed(1) && suggestions(subject, 1, 10).computed_at.is_none());
     // Nobody else has dismissed it, and a strange one can be dismissed as well.
     follow_all(subject, [(9, 2)]);
@@ -151,7 +152,7 @@ fn a_dismissal_is_for_good<S: Store>(subject: &Subject<S>) {
     assert_eq!(block_on(subject.graph.dismiss(one, subject.id(99))).unwrap().changed, [true]);
 }
 
-fn a_dismissal_of_oneself_is_refused<S: Store>(subject: &Subject<S>) {
+fn a_dismissal_of_oneself_is_refused<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     let before = subject.newest();
     let refused = block_on(subject.graph.dismiss(subject.id(1), subject.id(1)));
@@ -159,10 +160,10 @@ fn a_dismissal_of_oneself_is_refused<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.newest(), before);
 }
 
-fn dismissals_have_a_limit_of_their_own<S: Store>(subject: &Subject<S>) {
+fn dismissals_have_a_limit_of_their_own<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     let dismiss = |of: u64, target: u64| block_on(subject.graph.dismiss(subject.id(of), subject.id(target)));
-    let max = u64::from(SETTINGS.suggest.dismissed_max);
+    let max = u64::from(SUGGEST.dismissed_max);
     for number in 0..max {
         assert_eq!(dismiss(1, 20 + number).unwrap().changed, [true]);
     }
@@ -177,7 +178,7 @@ fn dismissals_have_a_limit_of_their_own<S: Store>(subject: &Subject<S>) {
     assert_eq!(counts, [Counts { following: max, followers: 0 }, Counts { following: 0, followers: 1 }]);
 }
 
-fn a_token_makes_suggestions_fresh<S: Store>(subject: &Subject<S>) {
+fn a_token_makes_suggestions_fresh<S: SuggestionPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     follow_all(subject, [(1, 2), (9, 2)]);
     let ask = |of: u64, fresh: &str| block_on(graph.suggestions(subject.id(of), 10, Some(fresh)));

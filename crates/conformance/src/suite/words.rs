@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted, Removed};
 use kinfolk_core::graph::Receipt;
-use kinfolk_core::{Clock, Id, Result, Store, Timestamp};
+use kinfolk_core::{Clock, Id, Result, Timestamp};
 
 use super::candidates::write;
 use super::subject::{Subject, follow, unfollow};
 use crate::compare::walk_posts;
 use crate::model::Model;
+use crate::ports::ContentPorts;
 use crate::threads::block_on;
 
 /// Small pages, those around what a follow brings in and what an inbox holds, and the whole feed.
 const PAGE_LIMITS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 1_000];
 
-impl<S: Store> Subject<S> {
+impl<S: ContentPorts> Subject<S> {
     /// The wish for a post of which nothing is said but who made it.
     pub(super) fn wish(&self, author: u64) -> NewPost {
         let author = self.id(author);
@@ -35,7 +36,7 @@ impl<S: Store> Subject<S> {
     /// Registers a post, and waits until it is visible if it succeeds.
     pub(super) fn try_register(&self, wish: NewPost) -> Result<Posted> {
         let posted = block_on(self.store().register(wish))?;
-        block_on(self.store().visible(posted.position)).expect("the position of a post is visible");
+        self.saw(posted.position);
         Ok(posted)
     }
 
@@ -75,7 +76,7 @@ impl<S: Store> Subject<S> {
     /// Deletes a post, and waits until that is visible.
     pub(super) fn delete(&self, id: Id) -> Removed {
         let removed = block_on(self.store().delete_post(id)).expect("the post is deleted");
-        block_on(self.store().visible(removed.position)).expect("the position of a deletion is visible");
+        self.saw(removed.position);
         removed
     }
 

@@ -5,5 +5,6 @@ mod operations;
 mod ports;
 
 pub use model::{Delivery, Inbox, NewPost, Post, PostKey, PostState, Posted, Removed};
-pub use operations::{FeedSettings, PostPage, WrittenPost};
+pub(crate) use operations::require_key;
+pub use operations::{FeedSettings, Feeds, PostPage, WrittenPost};
 pub use ports::{FeedStore, InboxStore, PostStore};

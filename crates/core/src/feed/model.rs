@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::ListKey;
-use crate::{Id, Position, Timestamp};
+use crate::{Frontier, Id, Position, Timestamp};
 
 /// The place of a post in a list of posts: `since` is when it was made. Lists run from new to old.
 pub type PostKey = ListKey;
@@ -110,5 +110,5 @@ pub struct Inbox {
     /// Nothing is missing that is as new as this key or newer; without one, nothing at all.
     pub complete_from: Option<PostKey>,
     /// What was written up to here is delivered.
-    pub as_of: Position,
+    pub as_of: Frontier,
 }

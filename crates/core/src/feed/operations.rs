@@ -1,8 +1,7 @@
 //! The operations on posts and feeds: the rules that hold whatever store is below and whatever protocol is above.
 
-use super::{FeedStore, NewPost, Post, PostState, PostStore};
-use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
-use crate::{EdgeKind, Error, Id, ListCursor, ListName, Result};
+use super::{FeedStore, NewPost, Post, PostState, PostStore, Removed};
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Position, Result};
 
 /// What a deployment sets about posts.
 #[derive(Clone, Copy, Debug)]
@@ -31,58 +30,74 @@ pub struct PostPage {
 /// The answer to registering a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenPost {
-    /// The token of the position at which the post is visible.
-    pub token: String,
+    /// A read at this position sees the post.
+    pub position: Position,
     /// The post, as it is stored.
     pub post: Post,
     /// Whether it is new, and not a repetition.
     pub is_new: bool,
 }
 
-impl<S: PostStore + ChangeLog> Graph<S> {
+/// Posts and home feeds: a store, with the rules in front of it.
+#[derive(Debug)]
+pub struct Feeds<S> {
+    /// The store and its keys.
+    pub context: Context<S>,
+    settings: FeedSettings,
+}
+
+impl<S> Feeds<S> {
+    /// Feeds on a store.
+    pub fn new(context: Context<S>, settings: FeedSettings) -> Self {
+        Self { context, settings }
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &S {
+        self.context.store()
+    }
+}
+
+impl<S: PostStore> Feeds<S> {
     /// The longest payload of a post, in bytes: whoever prepares one can refuse a longer one before that.
     pub fn payload_bytes_max(&self) -> usize {
-        self.settings.feed.payload_bytes_max
+        self.settings.payload_bytes_max
     }
 
     /// Registers a post.
     pub async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
-        self.require_ids(&[post.author])?;
-        self.require_ids(post.id.as_slice())?;
-        let max = self.settings.feed.payload_bytes_max;
+        self.context.require_ids(&[post.author])?;
+        self.context.require_ids(post.id.as_slice())?;
+        let max = self.settings.payload_bytes_max;
         if post.payload.as_ref().is_some_and(|payload| payload.len() > max) {
             return Err(Error::PayloadTooLarge { max });
         }
-        self.require_key(post.idempotency_key.as_deref())?;
+        require_key(post.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
         let posted = self.store().register(post).await?;
-        Ok(WrittenPost { token: self.token(posted.position), post: posted.post, is_new: posted.is_new })
-    }
-
-    /// Refuses an idempotency key that is empty or too long.
-    pub(crate) fn require_key(&self, key: Option<&str>) -> Result<()> {
-        let max = self.settings.feed.key_bytes_max;
-        if key.is_none_or(|key| !key.is_empty() && key.len() <= max) {
-            return Ok(());
-        }
-        Err(Error::InvalidRequest { detail: format!("an idempotency key has 1 to {max} bytes") })
+        Ok(WrittenPost { position: posted.position, post: posted.post, is_new: posted.is_new })
     }
 
     /// A post, if it is there.
-    pub async fn post(&self, id: Id, fresh: Freshness<'_>) -> Result<Post> {
-        self.require_ids(&[id])?;
-        self.await_freshness(fresh).await?;
-        match self.store().posts(&[id]).await?.into_iter().next().flatten() {
+    pub async fn post(&self, id: Id, at_least: &Frontier) -> Result<Post> {
+        self.context.require_ids(&[id])?;
+        match self.store().posts(&[id], at_least).await?.into_iter().next().flatten() {
             Some(PostState::Present(post, _)) => Ok(post),
             _ => Err(no_post(id)),
         }
     }
 
-    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Returns the token
-    /// of the position at which the post is gone, and whether it was there.
-    pub async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<(String, bool)> {
-        self.require_ids(&[id])?;
-        let state =
-            self.store().posts(&[id]).await?.into_iter().next().flatten().ok_or_else(|| no_post(id))?;
+    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Returns the
+    /// position at which the post is gone, and whether it was there.
+    pub async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<Removed> {
+        self.context.require_ids(&[id])?;
+        let state = self
+            .store()
+            .posts(&[id], Frontier::EMPTY)
+            .await?
+            .into_iter()
+            .next()
+            .flatten()
+            .ok_or_else(|| no_post(id))?;
         let author = match state {
             PostState::Present(post, _) => post.author,
             PostState::Deleted { author } => author,
@@ -90,25 +105,19 @@ impl<S: PostStore + ChangeLog> Graph<S> {
         if actor.is_some_and(|actor| actor != author) {
             return Err(Error::Forbidden { detail: "only its author may delete a post".into() });
         }
-        let removed = self.store().delete_post(id).await?;
-        Ok((self.token(removed.position), removed.changed))
+        self.store().delete_post(id).await
     }
 }
 
-impl<S: FeedStore + ChangeLog> Graph<S> {
+impl<S: FeedStore> Feeds<S> {
     /// A page of an author's posts, newest first.
-    pub async fn posts_by(
-        &self,
-        author: Id,
-        page: PageRequest<'_>,
-        fresh: Freshness<'_>,
-    ) -> Result<PostPage> {
-        self.post_page(ListName::Posts, author, page, fresh).await
+    pub async fn posts_by(&self, author: Id, page: PageRequest<'_>, at_least: &Frontier) -> Result<PostPage> {
+        self.post_page(ListName::Posts, author, page, at_least).await
     }
 
     /// A page of a user's home feed, newest first.
-    pub async fn feed(&self, of: Id, page: PageRequest<'_>, fresh: Freshness<'_>) -> Result<PostPage> {
-        self.post_page(ListName::Feed, of, page, fresh).await
+    pub async fn feed(&self, of: Id, page: PageRequest<'_>, at_least: &Frontier) -> Result<PostPage> {
+        self.post_page(ListName::Feed, of, page, at_least).await
     }
 
     async fn post_page(
@@ -116,24 +125,31 @@ impl<S: FeedStore + ChangeLog> Graph<S> {
         list: ListName,
         of: Id,
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<PostPage> {
-        self.require_ids(&[of])?;
-        self.require_limit(page.limit)?;
+        self.context.require_ids(&[of])?;
+        self.context.require_limit(page.limit)?;
         let cursor = ListCursor { list, kind: EdgeKind::Follow, of };
-        let after = page.cursor.map(|text| cursor.decode(text, &self.keys)).transpose()?;
-        self.await_freshness(fresh).await?;
+        let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
         // One more than asked tells whether there is a next page.
         let wanted = page.limit + 1;
         let mut items = match list {
-            ListName::Feed => self.store().feed(of, after, wanted).await?,
-            _ => self.store().posts_by(of, after, wanted).await?,
+            ListName::Feed => self.store().feed(of, after, wanted, at_least).await?,
+            _ => self.store().posts_by(of, after, wanted, at_least).await?,
         };
         let more = items.len() > page.limit;
         items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|last| cursor.encode(last.key(), &self.keys));
+        let next = items.last().filter(|_| more).map(|last| cursor.encode(last.key(), &self.context.keys));
         Ok(PostPage { items, next })
     }
+}
+
+/// Refuses an idempotency key that is empty or too long.
+pub(crate) fn require_key(key: Option<&str>, bytes_max: usize) -> Result<()> {
+    if key.is_none_or(|key| !key.is_empty() && key.len() <= bytes_max) {
+        return Ok(());
+    }
+    Err(Error::InvalidRequest { detail: format!("an idempotency key has 1 to {bytes_max} bytes") })
 }
 
 fn no_post(id: Id) -> Error {

@@ -3,16 +3,15 @@
 use std::future::Future;
 
 use super::{Inbox, NewPost, Post, PostKey, PostState, Posted, Removed};
-use crate::graph::EdgeStore;
-use crate::{Id, Result};
+use crate::{Deployment, Frontier, Id, Result};
 
 /// Keeps posts.
 ///
-/// Ids of the wrong kind and payloads that are too long do not reach a store: [`crate::graph::Graph`] refuses them.
+/// Ids of the wrong kind and payloads that are too long do not reach a store: [`super::Feeds`] refuses them.
 ///
 /// # Contract
-/// - **Durable, ordered, visible**: registering and deleting are writes like those of [`EdgeStore`]: an event each in the
-///   same change log, with positions in the same order; nothing that changed nothing is in it. A change's `at` follows
+/// - **Durable, ordered, visible**: registering and deleting are writes like those of [`crate::graph::EdgeStore`]: an event each in the
+///   same change log, ordered within each shard; nothing that changed nothing is in it. A change's `at` follows
 ///   the same rules; it is not the post's `created_at`, which may be older.
 /// - **Registered once**: the same wish again, by id or by the author's idempotency key, is a success that answers with
 ///   the first post and changes nothing. It is the same if author and payload are, and the time where the later wish names one. With
@@ -21,12 +20,12 @@ use crate::{Id, Result};
 ///   wishes one is first, and the others repeat it.
 /// - **Time**: without one, a post is made at its event's `at`. One that is over 5 minutes ahead of the store's clock is
 ///   refused with [`crate::Error::PostInFuture`]. Any older time is accepted.
-/// - **Ids that the store makes** rise with every post that gets one, also across restarts.
-/// - **Delivery** is decided when a post is registered: `Pull` if its author has at least the threshold's followers then,
-///   otherwise `Push`; it never changes.
+/// - **Ids that the store makes** rise with every post of an author that gets one, also across restarts.
+/// - **Delivery** is decided when a post is registered: `Pull` if its author has at least the threshold's followers by
+///   the count that the store has at that moment, otherwise `Push`; it never changes.
 /// - **Deleting** an id that was never registered is [`crate::Error::NotFound`]; deleting again changes nothing. From then on
 ///   no read has the payload, and neither has the change log: the event that registered the post has none.
-pub trait PostStore: EdgeStore {
+pub trait PostStore: Deployment {
     /// Registers a post.
     fn register(&self, post: NewPost) -> impl Future<Output = Result<Posted>> + Send;
 
@@ -34,7 +33,11 @@ pub trait PostStore: EdgeStore {
     fn delete_post(&self, id: Id) -> impl Future<Output = Result<Removed>> + Send;
 
     /// For each id, what is known of it.
-    fn posts(&self, ids: &[Id]) -> impl Future<Output = Result<Vec<Option<PostState>>>> + Send;
+    fn posts(
+        &self,
+        ids: &[Id],
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<Option<PostState>>>> + Send;
 
     /// Up to `limit` posts of an author in the order of [`PostKey`], strictly after `after`, without deleted ones. Fewer
     /// mean that the list ends there. A walk meets every post that is there all the time exactly once.
@@ -43,6 +46,7 @@ pub trait PostStore: EdgeStore {
         author: Id,
         after: Option<PostKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Post>>> + Send;
 }
 
@@ -65,6 +69,7 @@ pub trait FeedStore: PostStore {
         of: Id,
         after: Option<PostKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Post>>> + Send;
 }
 
@@ -88,7 +93,7 @@ pub trait FeedStore: PostStore {
 ///   forgotten is gone at once; after a restart it may be back, and is then as right as any.
 pub trait InboxStore: FeedStore {
     /// A user's inbox, if there is one.
-    fn inbox(&self, of: Id) -> impl Future<Output = Result<Option<Inbox>>> + Send;
+    fn inbox(&self, of: Id, at_least: &Frontier) -> impl Future<Output = Result<Option<Inbox>>> + Send;
 
     /// Drops a user's inbox, if there is one.
     fn forget_inbox(&self, of: Id) -> impl Future<Output = Result<()>> + Send;

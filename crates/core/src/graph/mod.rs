@@ -6,9 +6,8 @@ mod overlap;
 mod ports;
 
 pub use model::{
-    Change, ChangeBody, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Relationship,
-    Side, UserSet,
+    Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Relationship, Side, UserSet,
 };
-pub use operations::{ChangesPage, Freshness, Graph, GraphSettings, ListPage, PageRequest, Written};
+pub use operations::{FollowerChanges, Graph, GraphSettings, ListPage, Written};
 pub use overlap::OverlapPage;
-pub use ports::{ChangeLog, EdgeStore, LogSpan, OVERLAP_WALK_MAX, Receipt, WriteRequest};
+pub use ports::{CheckStore, EdgeList, EdgeStore, FollowerCommand, OVERLAP_WALK_MAX, Receipt, WriteRequest};

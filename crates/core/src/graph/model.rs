@@ -2,9 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::feed::{Delivery, Post};
-use crate::thread::ThreadChange;
-use crate::{EdgeKind, Id, Position, Timestamp};
+use crate::{Id, Timestamp};
 
 /// A directed edge between two users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +22,7 @@ pub enum EdgeAction {
     Unfollow,
 }
 
-/// One wish about one edge. Repeating it is a success that changes nothing.
+/// One command about one edge. Repeating it is a success that changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeCommand {
     /// What to do.
@@ -135,63 +133,6 @@ impl Relationship {
     pub fn mutual(&self) -> bool {
         self.following() && self.followed_by
     }
-}
-
-/// An event of the change log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Its place in the log.
-    pub position: Position,
-    /// When the store accepted it. Never earlier than an older change's.
-    pub at: Timestamp,
-    /// What happened.
-    pub body: ChangeBody,
-}
-
-/// What an event says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChangeBody {
-    /// An edge was made. Its `since` is the event's `at`.
-    Followed {
-        /// Of which kind.
-        kind: EdgeKind,
-        /// Which edge.
-        edge: Edge,
-    },
-    /// An edge was removed.
-    Unfollowed {
-        /// Of which kind.
-        kind: EdgeKind,
-        /// Which edge.
-        edge: Edge,
-        /// Since when it had existed.
-        since: Timestamp,
-    },
-    /// Many edges were added at once: read the graph afresh.
-    Imported {
-        /// Of which kind.
-        kind: EdgeKind,
-        /// How many edges were added.
-        edges: u64,
-    },
-    /// A post was registered.
-    Posted {
-        /// The post, without its payload once it was deleted.
-        post: Post,
-        /// How it reaches those who follow its author.
-        delivery: Delivery,
-    },
-    /// A post was deleted.
-    PostDeleted {
-        /// Its id.
-        id: Id,
-        /// Who had made it.
-        author: Id,
-        /// When it had been made.
-        created_at: Timestamp,
-    },
-    /// Something happened in a comment thread.
-    Thread(ThreadChange),
 }
 
 #[cfg(test)]

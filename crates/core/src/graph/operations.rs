@@ -1,21 +1,17 @@
-//! The operations on the graph: the rules that hold whatever store is below and whatever protocol is above.
+//! The operations on edges: the rules that hold regardless of the store below and the protocol above.
 
 use super::{
-    Change, ChangeLog, Counts, Edge, EdgeAction, EdgeCommand, EdgeStore, ListEntry, ListKey, Relationship,
-    Side, WriteRequest,
+    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey,
+    Relationship, Side, WriteRequest,
 };
-use crate::feed::FeedSettings;
-use crate::suggest::SuggestSettings;
-use crate::thread::ThreadSettings;
-use crate::{EdgeKind, Error, Id, IdKind, Keyring, ListCursor, ListName, Position, Result, Token};
+use crate::context::require_at_most;
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Position, Result};
 
-/// The limits that a deployment sets.
+/// The limits that a deployment sets for edges.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphSettings {
     /// How many one user may follow.
     pub following_limit: u32,
-    /// The largest page.
-    pub page_limit_max: usize,
     /// The most pairs in one check.
     pub check_pairs_max: usize,
     /// The most users in one call for counts or relationships.
@@ -24,40 +20,18 @@ pub struct GraphSettings {
     pub commands_max: usize,
     /// The most sets whose overlap is asked for.
     pub sets_max: usize,
-    /// What is suggested to users.
-    pub suggest: SuggestSettings,
-    /// What may be posted.
-    pub feed: FeedSettings,
-    /// What may be written in comments.
-    pub thread: ThreadSettings,
 }
 
 impl Default for GraphSettings {
     fn default() -> Self {
         Self {
             following_limit: 10_000,
-            page_limit_max: 1_000,
             check_pairs_max: 1_000,
             users_max: 100,
             commands_max: 10_000,
             sets_max: 10,
-            suggest: SuggestSettings::default(),
-            feed: FeedSettings::default(),
-            thread: ThreadSettings::default(),
         }
     }
-}
-
-/// How fresh a read must be: as it comes, or at least as fresh as a token says.
-pub type Freshness<'a> = Option<&'a str>;
-
-/// Which page of a list.
-#[derive(Clone, Copy, Debug)]
-pub struct PageRequest<'a> {
-    /// How many entries.
-    pub limit: usize,
-    /// Where to go on: the `next` of the page before.
-    pub cursor: Option<&'a str>,
 }
 
 /// A page of a list.
@@ -69,241 +43,233 @@ pub struct ListPage {
     pub next: Option<String>,
 }
 
-/// A page of the change log.
+/// What one follower wants to change, together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangesPage {
-    /// The changes, oldest first.
-    pub items: Vec<Change>,
-    /// The token to ask with for what comes after them.
-    pub next: String,
+pub struct FollowerChanges {
+    /// Who.
+    pub follower: Id,
+    /// What, in order.
+    pub commands: Vec<FollowerCommand>,
 }
 
-/// The answer to a write.
+/// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The token of the position at which the write is visible.
-    pub token: String,
+    /// A read at this position sees the write.
+    pub position: Position,
     /// For each command, whether it changed anything.
     pub changed: Vec<bool>,
 }
 
-/// The graph: a store, with the rules in front of it.
+/// The graph of edges: a store, with the rules in front of it.
 #[derive(Debug)]
 pub struct Graph<S> {
-    store: S,
-    pub(crate) keys: Keyring,
-    pub(crate) settings: GraphSettings,
+    /// The store and its keys.
+    pub context: Context<S>,
+    settings: GraphSettings,
 }
 
-impl<S: EdgeStore + ChangeLog> Graph<S> {
-    /// A graph on a store, with the keys that sign its tokens and cursors.
-    pub fn new(store: S, keys: Keyring, settings: GraphSettings) -> Self {
-        Self { store, keys, settings }
+impl<S> Graph<S> {
+    /// A graph on a store.
+    pub fn new(context: Context<S>, settings: GraphSettings) -> Self {
+        Self { context, settings }
     }
 
     /// The store below.
     pub fn store(&self) -> &S {
-        &self.store
+        self.context.store()
     }
+}
 
-    /// The kind of ids that this deployment uses.
-    pub fn id_kind(&self) -> IdKind {
-        self.store.id_kind()
-    }
-
+impl<S: EdgeStore> Graph<S> {
     /// `actor` follows `target`.
     pub async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
-        let edge = Edge { follower: actor, followee: target };
-        self.apply(kind, vec![EdgeCommand { action: EdgeAction::Follow, edge }]).await
+        self.change(kind, actor, FollowerCommand { action: EdgeAction::Follow, followee: target }).await
     }
 
-    /// `actor` does not follow `target` any more.
+    /// `actor` stops following `target`.
     pub async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
-        let edge = Edge { follower: actor, followee: target };
-        self.apply(kind, vec![EdgeCommand { action: EdgeAction::Unfollow, edge }]).await
+        self.change(kind, actor, FollowerCommand { action: EdgeAction::Unfollow, followee: target }).await
     }
 
-    /// `actor` makes `follower` not follow it any more.
+    /// `actor` makes `follower` stop following it.
     pub async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Written> {
         self.unfollow(kind, follower, actor).await
     }
 
-    /// Applies commands together or not at all.
-    pub async fn apply(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Result<Written> {
-        self.require_at_most("commands", commands.len(), self.settings.commands_max)?;
-        for command in &commands {
-            let Edge { follower, followee } = command.edge;
-            self.require_ids(&[follower, followee])?;
-            if follower == followee && command.action == EdgeAction::Follow {
+    async fn change(&self, kind: EdgeKind, follower: Id, command: FollowerCommand) -> Result<Written> {
+        self.apply(kind, vec![FollowerChanges { follower, commands: vec![command] }])
+            .await
+            .pop()
+            .unwrap_or(Err(Error::Closed))
+    }
+
+    /// Applies the changes of some followers, each whole or not at all. One result for each, in order; those of one follower
+    /// that come one after another become durable together.
+    pub async fn apply(&self, kind: EdgeKind, changes: Vec<FollowerChanges>) -> Vec<Result<Written>> {
+        let following_limit = self.settings.following_limit;
+        let mut refusals = Vec::with_capacity(changes.len());
+        let mut requests = Vec::with_capacity(changes.len());
+        for change in changes {
+            let refusal = self.require_valid(&change).err();
+            if refusal.is_none() {
+                let FollowerChanges { follower, commands } = change;
+                requests.push(WriteRequest { kind, follower, commands, following_limit });
+            }
+            refusals.push(refusal);
+        }
+        let receipts = if requests.is_empty() { Vec::new() } else { self.store().write(requests).await };
+        let mut receipts = receipts.into_iter();
+        let outcome = |refusal: Option<Error>| match refusal {
+            Some(error) => Err(error),
+            None => {
+                let receipt = receipts.next().expect("a store answers every request")?;
+                Ok(Written { position: receipt.position, changed: receipt.changed })
+            }
+        };
+        refusals.into_iter().map(outcome).collect()
+    }
+
+    fn require_valid(&self, change: &FollowerChanges) -> Result<()> {
+        require_at_most("commands", change.commands.len(), self.settings.commands_max)?;
+        self.context.require_ids(&[change.follower])?;
+        for command in &change.commands {
+            self.context.require_ids(&[command.followee])?;
+            if change.follower == command.followee && command.action == EdgeAction::Follow {
                 return Err(Error::SelfFollow);
             }
         }
-        let following_limit = self.settings.following_limit;
-        let receipt = self.store.write(WriteRequest { kind, commands, following_limit }).await?;
-        Ok(Written { token: self.token(receipt.position), changed: receipt.changed })
+        Ok(())
     }
 
+    /// A page of a user's followees.
+    pub async fn following(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        at_least: &Frontier,
+    ) -> Result<ListPage> {
+        self.list(ListCursor { list: ListName::Following, kind, of }, page, at_least).await
+    }
+
+    /// A page of a user's followers.
+    pub async fn followers(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        at_least: &Frontier,
+    ) -> Result<ListPage> {
+        self.list(ListCursor { list: ListName::Followers, kind, of }, page, at_least).await
+    }
+
+    /// A page of the followers of `of` that it follows back, by when they followed `of`.
+    pub async fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        at_least: &Frontier,
+    ) -> Result<ListPage> {
+        self.list(ListCursor { list: ListName::Friends, kind, of }, page, at_least).await
+    }
+
+    /// Up to `limit` entries of a user's list after a key, for callers that walk it by themselves or have
+    /// cursors of their own.
+    pub async fn walk(
+        &self,
+        list: EdgeList,
+        after: Option<ListKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<ListEntry>> {
+        self.context.require_ids(&[list.of])?;
+        self.context.require_limit(limit)?;
+        self.store().list(list, after, limit, at_least).await
+    }
+
+    /// How many edges each user has on each side.
+    pub async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
+        require_at_most("ids", of.len(), self.settings.users_max)?;
+        self.context.require_ids(of)?;
+        self.store().counts(kind, of, at_least).await
+    }
+
+    async fn list(&self, list: ListCursor, page: PageRequest<'_>, at_least: &Frontier) -> Result<ListPage> {
+        self.context.require_ids(&[list.of])?;
+        self.context.require_limit(page.limit)?;
+        let keys = &self.context.keys;
+        let after = page.cursor.map(|text| list.decode(text, keys)).transpose()?;
+        let ListCursor { list: name, kind, of } = list;
+        // One more than asked tells whether there is a next page, so that a full last page has no false `next`.
+        let wanted = page.limit + 1;
+        let side = match name {
+            ListName::Following => Some(Side::Following),
+            ListName::Followers => Some(Side::Followers),
+            ListName::Friends => None,
+            ListName::Posts | ListName::Feed => unreachable!("lists of posts have pages of their own"),
+        };
+        let mut items = match side {
+            Some(side) => self.store().list(EdgeList { kind, side, of }, after, wanted, at_least).await?,
+            None => self.store().friends(kind, of, after, wanted, at_least).await?,
+        };
+        let more = items.len() > page.limit;
+        items.truncate(page.limit);
+        let next = items.last().filter(|_| more).map(|&last| list.encode(last, keys));
+        Ok(ListPage { items, next })
+    }
+
+    pub(super) fn sets_max(&self) -> usize {
+        self.settings.sets_max
+    }
+}
+
+impl<S: CheckStore> Graph<S> {
     /// Whether each edge exists.
-    pub async fn check(&self, kind: EdgeKind, edges: &[Edge], fresh: Freshness<'_>) -> Result<Vec<bool>> {
-        self.require_at_most("pairs", edges.len(), self.settings.check_pairs_max)?;
+    pub async fn check(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
+        require_at_most("pairs", edges.len(), self.settings.check_pairs_max)?;
         for edge in edges {
-            self.require_ids(&[edge.follower, edge.followee])?;
+            self.context.require_ids(&[edge.follower, edge.followee])?;
         }
-        self.await_freshness(fresh).await?;
-        self.store.contains(kind, edges).await
+        self.store().contains(kind, edges, at_least).await
     }
 
     /// Whether one edge exists: [`Graph::check`] for the most frequent question.
-    pub async fn check_one(&self, kind: EdgeKind, edge: Edge, fresh: Freshness<'_>) -> Result<bool> {
-        self.require_ids(&[edge.follower, edge.followee])?;
-        self.await_freshness(fresh).await?;
-        self.store.contains_one(kind, edge).await
+    pub async fn check_one(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
+        self.context.require_ids(&[edge.follower, edge.followee])?;
+        self.store().contains_one(kind, edge, at_least).await
     }
 
+    /// As [`Graph::check_one`], if the store can say so without waiting.
+    #[inline]
+    pub fn check_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<bool>> {
+        self.context.require_ids(&[edge.follower, edge.followee])?;
+        Ok(self.store().contains_now(kind, edge, at_least))
+    }
+}
+
+impl<S: CheckStore + EdgeStore> Graph<S> {
     /// How `of` stands to each of the others, in the order asked.
     pub async fn relationships(
         &self,
         kind: EdgeKind,
         of: Id,
         others: &[Id],
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<Vec<Relationship>> {
-        self.require_at_most("ids", others.len(), self.settings.users_max)?;
-        self.require_ids(&[of])?;
-        self.require_ids(others)?;
-        self.await_freshness(fresh).await?;
+        require_at_most("ids", others.len(), self.settings.users_max)?;
+        self.context.require_ids(&[of])?;
+        self.context.require_ids(others)?;
         let outgoing: Vec<Edge> = others.iter().map(|&id| Edge { follower: of, followee: id }).collect();
         let incoming: Vec<Edge> = others.iter().map(|&id| Edge { follower: id, followee: of }).collect();
-        let since = self.store.since(kind, &outgoing).await?;
-        let followed_by = self.store.contains(kind, &incoming).await?;
+        let since = self.store().since(kind, &outgoing, at_least).await?;
+        let followed_by = self.store().contains(kind, &incoming, at_least).await?;
         assert!(
             since.len() == others.len() && followed_by.len() == others.len(),
             "a store answers every edge"
         );
         let joined = others.iter().zip(since).zip(followed_by);
         Ok(joined.map(|((&id, since), followed_by)| Relationship { id, since, followed_by }).collect())
-    }
-
-    /// A page of whom `of` follows.
-    pub async fn following(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Freshness<'_>,
-    ) -> Result<ListPage> {
-        self.list(ListCursor { list: ListName::Following, kind, of }, page, fresh).await
-    }
-
-    /// A page of who follows `of`.
-    pub async fn followers(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Freshness<'_>,
-    ) -> Result<ListPage> {
-        self.list(ListCursor { list: ListName::Followers, kind, of }, page, fresh).await
-    }
-
-    /// A page of who follows `of` and is followed back, by when they followed `of`.
-    pub async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Freshness<'_>,
-    ) -> Result<ListPage> {
-        self.list(ListCursor { list: ListName::Friends, kind, of }, page, fresh).await
-    }
-
-    /// Up to `limit` entries of a user's list after a place in it, for callers that walk it by themselves or have
-    /// cursors of their own.
-    pub async fn walk(
-        &self,
-        kind: EdgeKind,
-        list: (Side, Id),
-        after: Option<ListKey>,
-        limit: usize,
-        fresh: Freshness<'_>,
-    ) -> Result<Vec<ListEntry>> {
-        let (side, of) = list;
-        self.require_ids(&[of])?;
-        self.require_limit(limit)?;
-        self.await_freshness(fresh).await?;
-        self.store.list(kind, side, of, after, limit).await
-    }
-
-    /// How many edges each user has on each side.
-    pub async fn counts(&self, kind: EdgeKind, of: &[Id], fresh: Freshness<'_>) -> Result<Vec<Counts>> {
-        self.require_at_most("ids", of.len(), self.settings.users_max)?;
-        self.require_ids(of)?;
-        self.await_freshness(fresh).await?;
-        self.store.counts(kind, of).await
-    }
-
-    /// Changes after a token, or from the oldest kept.
-    pub async fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
-        self.require_limit(limit)?;
-        let span = self.store.span();
-        let after = match after {
-            None => span.trimmed,
-            Some(text) => {
-                let asked = Token::decode(text, &self.keys)?.position_in(span.epoch)?;
-                self.store.visible(asked).await?;
-                asked
-            }
-        };
-        let items = self.store.changes(after, limit).await?;
-        let next = self.token(items.last().map_or(after, |change| change.position));
-        Ok(ChangesPage { items, next })
-    }
-
-    /// The token of a position.
-    pub fn token(&self, position: Position) -> String {
-        Token { epoch: self.store.epoch(), position }.encode(&self.keys)
-    }
-
-    async fn list(&self, list: ListCursor, page: PageRequest<'_>, fresh: Freshness<'_>) -> Result<ListPage> {
-        self.require_ids(&[list.of])?;
-        self.require_limit(page.limit)?;
-        let after = page.cursor.map(|text| list.decode(text, &self.keys)).transpose()?;
-        self.await_freshness(fresh).await?;
-        // One more than asked tells whether there is a next page, so that a full last page has no false `next`.
-        let wanted = page.limit + 1;
-        let mut items = match list.list {
-            ListName::Following => {
-                self.store.list(list.kind, Side::Following, list.of, after, wanted).await?
-            }
-            ListName::Followers => {
-                self.store.list(list.kind, Side::Followers, list.of, after, wanted).await?
-            }
-            ListName::Friends => self.store.friends(list.kind, list.of, after, wanted).await?,
-            ListName::Posts | ListName::Feed => unreachable!("lists of posts have pages of their own"),
-        };
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|&last| list.encode(last, &self.keys));
-        Ok(ListPage { items, next })
-    }
-
-    pub(crate) async fn await_freshness(&self, fresh: Freshness<'_>) -> Result<()> {
-        let Some(text) = fresh else { return Ok(()) };
-        let asked = Token::decode(text, &self.keys)?.position_in(self.store.epoch())?;
-        self.store.visible(asked).await
-    }
-
-    pub(crate) fn require_ids(&self, ids: &[Id]) -> Result<()> {
-        let kind = self.store.id_kind();
-        ids.iter().try_for_each(|&id| kind.require(id))
-    }
-
-    pub(crate) fn require_limit(&self, given: usize) -> Result<()> {
-        let max = self.settings.page_limit_max;
-        if (1..=max).contains(&given) { Ok(()) } else { Err(Error::LimitOutOfRange { given, max }) }
-    }
-
-    pub(crate) fn require_at_most(&self, what: &'static str, given: usize, max: usize) -> Result<()> {
-        if given <= max { Ok(()) } else { Err(Error::TooMany { what, given, max }) }
     }
 }

@@ -1,7 +1,8 @@
-//! Who is in all of some sets: whom users follow in common, and which of a viewer's followees follow somebody.
+//! Overlaps: the followees that users have in common, and which of a viewer's followees follow somebody.
 
-use super::{ChangeLog, EdgeStore, Freshness, Graph, OVERLAP_WALK_MAX, Overlap, PageRequest, Side, UserSet};
-use crate::{EdgeKind, Error, Id, OverlapCursor, Result};
+use super::{EdgeStore, Graph, OVERLAP_WALK_MAX, Overlap, Side, UserSet};
+use crate::context::require_at_most;
+use crate::{EdgeKind, Error, Frontier, Id, OverlapCursor, PageRequest, Result};
 
 /// A page of those who are in all of some sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,30 +15,30 @@ pub struct OverlapPage {
     pub next: Option<String>,
 }
 
-impl<S: EdgeStore + ChangeLog> Graph<S> {
-    /// A page of those whom all of `of` follow. One user's are simply those whom it follows, by id.
+impl<S: EdgeStore> Graph<S> {
+    /// A page of the followees that all of `of` have in common, by id. One user's are simply all its followees.
     pub async fn common(
         &self,
         kind: EdgeKind,
         of: &[Id],
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         let sets: Vec<UserSet> = of.iter().map(|&of| UserSet { side: Side::Following, of }).collect();
-        self.overlap_page(kind, &sets, page, fresh).await
+        self.overlap_page(kind, &sets, page, at_least).await
     }
 
-    /// A page of those whom `viewer` follows and who follow `of`.
+    /// A page of the followees of `viewer` that follow `of`.
     pub async fn known_followers(
         &self,
         kind: EdgeKind,
         viewer: Id,
         of: Id,
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
-        self.overlap_page(kind, &sets, page, fresh).await
+        self.overlap_page(kind, &sets, page, at_least).await
     }
 
     /// How many are in all of the sets, and up to `limit` of them by id after a place, for callers that have no
@@ -47,24 +48,18 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         kind: EdgeKind,
         sets: &[UserSet],
         (after, limit): (Option<Id>, usize),
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<Overlap> {
         self.require_sets(sets)?;
-        self.await_freshness(fresh).await?;
-        self.store().overlap(kind, sets, after, limit).await
+        self.store().overlap(kind, sets, after, limit, at_least).await
     }
 
     /// About how many rows an overlap makes the store look at: the smallest set, compared with each of the others. For
     /// callers that are charged for work.
-    pub async fn overlap_rows(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        fresh: Freshness<'_>,
-    ) -> Result<usize> {
+    pub async fn overlap_rows(&self, kind: EdgeKind, sets: &[UserSet], at_least: &Frontier) -> Result<usize> {
         self.require_sets(sets)?;
         let users: Vec<Id> = sets.iter().map(|set| set.of).collect();
-        let counts = self.counts(kind, &users, fresh).await?;
+        let counts = self.counts(kind, &users, at_least).await?;
         let sizes = sets.iter().zip(counts).map(|(set, counts)| counts.on(set.side));
         let smallest = sizes.min().unwrap_or_default().min(OVERLAP_WALK_MAX as u64);
         Ok(smallest as usize * sets.len())
@@ -75,18 +70,18 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         kind: EdgeKind,
         sets: &[UserSet],
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         self.require_sets(sets)?;
-        self.require_limit(page.limit)?;
+        self.context.require_limit(page.limit)?;
         let cursor = OverlapCursor { kind, sets };
-        let after = page.cursor.map(|text| cursor.decode(text, &self.keys)).transpose()?;
+        let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
         // One more than asked tells whether there is a next page.
-        let found = self.overlap(kind, sets, (after, page.limit + 1), fresh).await?;
+        let found = self.overlap(kind, sets, (after, page.limit + 1), at_least).await?;
         let Overlap { count, ids: mut items } = found;
         let more = items.len() > page.limit;
         items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|&last| cursor.encode(last, &self.keys));
+        let next = items.last().filter(|_| more).map(|&last| cursor.encode(last, &self.context.keys));
         Ok(OverlapPage { count, items, next })
     }
 
@@ -94,7 +89,7 @@ impl<S: EdgeStore + ChangeLog> Graph<S> {
         if sets.is_empty() {
             return Err(Error::InvalidRequest { detail: "name at least one user".into() });
         }
-        self.require_at_most("sets", sets.len(), self.settings.sets_max)?;
-        sets.iter().try_for_each(|set| self.require_ids(&[set.of]))
+        require_at_most("sets", sets.len(), self.sets_max())?;
+        sets.iter().try_for_each(|set| self.context.require_ids(&[set.of]))
     }
 }

@@ -1,19 +1,44 @@
 //! The ports of the graph. Their documentation is the contract; `kinfolk-conformance` tests every sentence.
+//!
+//! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The answer shows everything up to
+//! there, and may show more. A store that has not got so far waits for it, up to a second; then
+//! [`crate::Error::NotYetVisible`]. An empty frontier asks for nothing, and never waits.
 
 use std::future::Future;
 
-use super::{Change, Counts, Edge, EdgeCommand, ListEntry, ListKey, Overlap, Side, UserSet};
-use crate::{EdgeKind, Epoch, Id, IdKind, Position, Result, Timestamp};
+use super::{Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Side, UserSet};
+use crate::{Deployment, EdgeKind, Error, Frontier, Id, Position, Result, Timestamp};
 
-/// Commands that are applied together or not at all.
-#[derive(Clone, Debug)]
+/// One command about one edge of a known follower. Repeating it is a success that changes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowerCommand {
+    /// What to do.
+    pub action: EdgeAction,
+    /// Where the edge ends.
+    pub followee: Id,
+}
+
+/// Commands of one follower that are applied together or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {
     /// Which kind of edge they are about.
     pub kind: EdgeKind,
+    /// Where the edges start.
+    pub follower: Id,
     /// The commands, in order; a later one sees the effect of an earlier one.
-    pub commands: Vec<EdgeCommand>,
-    /// How many edges one follower may have.
+    pub commands: Vec<FollowerCommand>,
+    /// How many edges the follower may have.
     pub following_limit: u32,
+}
+
+impl WriteRequest {
+    /// The commands with their whole edges, in order.
+    pub fn edge_commands(&self) -> impl ExactSizeIterator<Item = EdgeCommand> {
+        self.commands.iter().map(|&FollowerCommand { action, followee }| EdgeCommand {
+            action,
+            edge: Edge { follower: self.follower, followee },
+        })
+    }
 }
 
 /// The most members of a set that is walked to compare it with others.
@@ -22,10 +47,46 @@ pub const OVERLAP_WALK_MAX: usize = 1_000_000;
 /// What a write did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// A read at this position sees the write. If nothing changed: the store's position then.
+    /// A read at this position sees the write. If nothing changed: a position at which everything is visible that was
+    /// acknowledged to the follower before.
     pub position: Position,
     /// For each command, whether it changed anything.
     pub changed: Vec<bool>,
+}
+
+/// Says whether edges exist.
+///
+/// # Contract
+/// - **Exact**: an answer is what the edge was at one moment, between the frontier asked for and now.
+/// - **Monotonic for the actor**: a follower's own change counts as soon as the frontier covers it; it never waits for
+///   projections such as the follower side.
+/// - **At once**: [`CheckStore::contains_now`] answers as [`CheckStore::contains_one`] would, or not at all.
+pub trait CheckStore: Deployment {
+    /// For each edge, whether it exists.
+    fn contains(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<bool>>> + Send;
+
+    /// Whether one edge exists: the same answer as [`CheckStore::contains`]; a store may have a shorter way to it.
+    fn contains_one(
+        &self,
+        kind: EdgeKind,
+        edge: Edge,
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<bool>> + Send {
+        async move {
+            let found = self.contains(kind, &[edge], at_least).await?;
+            Ok(found.first().is_some_and(|&exists| exists))
+        }
+    }
+
+    /// Whether one edge exists, if that can be said without waiting and without asking anybody else.
+    fn contains_now(&self, _kind: EdgeKind, _edge: Edge, _at_least: &Frontier) -> Option<bool> {
+        None
+    }
 }
 
 /// Keeps edges. The following side is the truth; followers, counts and lists are projections of it.
@@ -35,37 +96,27 @@ pub struct Receipt {
 /// # Contract
 /// - **Idempotent**: a follow of an edge that exists, or an unfollow of one that does not, is a success that
 ///   changes nothing: no event, no new `since`, no new count.
-/// - **Atomic**: a request is applied whole or refused whole; if a command is refused, none takes effect.
+/// - **Atomic**: a request is applied whole or refused whole; if a command is refused, none of its request takes effect.
+///   Requests of one call are independent of each other, but for this: those of one follower that come one after another
+///   take effect in their order and become durable together.
 /// - **Limit**: no interleaving of requests lets a follower have more edges than `following_limit`.
-/// - **Ordered**: requests take effect in one order, which the positions show; of a follow and an unfollow of
-///   one pair the one with the higher position decides, on both sides and in all counts.
+/// - **Ordered**: the requests of one follower take effect in one order, which the positions show; of a follow and an
+///   unfollow of one pair the one with the higher position decides, on both sides and in all counts.
 /// - **`since`**: given by the store in milliseconds. Every change gets a time `at` that is the clock's, but not
-///   earlier than the change before it; a follow's `since` is its `at`. After an unfollow no change is earlier than
-///   the removed edge's `since` plus 1 ms, so that a re-follow is always newer than the pair's previous follow.
-/// - **Durable**: when `write` returns `Ok`, the write survives a crash of the process or machine.
-/// - **Visible**: after [`EdgeStore::visible`] returned `Ok` for a receipt's position, every read of this
-///   store sees the write.
-/// - **Failure**: an `Err` from `write` means that the outcome is unknown only for [`crate::Error::ReadOnly`]
-///   and [`crate::Error::Closed`]; any other error changed nothing.
-pub trait EdgeStore: Send + Sync + 'static {
-    /// The kind of ids that this deployment uses.
-    fn id_kind(&self) -> IdKind;
+///   earlier than the change before it on its shard; a follow's `since` is its `at`. After an unfollow no change of the
+///   shard is earlier than the removed edge's `since` plus 1 ms, so that a re-follow is always newer than the pair's
+///   previous follow.
+/// - **Durable**: when a write succeeds, it survives a crash of the process or machine.
+/// - **Visible**: a read whose frontier covers a receipt's position sees the write.
+/// - **Failure**: the outcome of a failed write is unknown for the errors that [`Error::is_outcome_unknown`] names; any
+///   other error changed nothing.
+pub trait EdgeStore: Deployment {
+    /// Applies requests, each by itself, and returns once they are durable. One result for each, in order.
+    fn write(&self, requests: Vec<WriteRequest>) -> impl Future<Output = Vec<Result<Receipt>>> + Send;
 
-    /// The current life of the change log.
-    fn epoch(&self) -> Epoch;
-
-    /// Applies commands and answers once they are durable.
-    fn write(&self, request: WriteRequest) -> impl Future<Output = Result<Receipt>> + Send;
-
-    /// Returns when everything up to `position` is visible to reads, or `NotYetVisible` after a second.
-    fn visible(&self, position: Position) -> impl Future<Output = Result<()>> + Send;
-
-    /// For each edge, whether it exists.
-    fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> impl Future<Output = Result<Vec<bool>>> + Send;
-
-    /// Whether one edge exists: the same answer as [`EdgeStore::contains`]; a store may have a shorter way to it.
-    fn contains_one(&self, kind: EdgeKind, edge: Edge) -> impl Future<Output = Result<bool>> + Send {
-        async move { Ok(self.contains(kind, &[edge]).await?.first().is_some_and(|&exists| exists)) }
+    /// Applies one request.
+    fn write_one(&self, request: WriteRequest) -> impl Future<Output = Result<Receipt>> + Send {
+        async move { self.write(vec![request]).await.pop().unwrap_or(Err(Error::Closed)) }
     }
 
     /// For each edge, since when it exists, if it does.
@@ -73,6 +124,7 @@ pub trait EdgeStore: Send + Sync + 'static {
         &self,
         kind: EdgeKind,
         edges: &[Edge],
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Option<Timestamp>>>> + Send;
 
     /// Up to `limit` entries of a user's list, in the order of [`ListKey`], strictly after `after`.
@@ -81,11 +133,10 @@ pub trait EdgeStore: Send + Sync + 'static {
     /// the next call returns every edge that exists during the whole walk exactly once.
     fn list(
         &self,
-        kind: EdgeKind,
-        side: Side,
-        of: Id,
+        list: EdgeList,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
 
     /// As [`EdgeStore::list`], for those who follow `of` and are followed by it, by when they followed `of`. The work of a page
@@ -96,46 +147,39 @@ pub trait EdgeStore: Send + Sync + 'static {
         of: Id,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
 
     /// Those who are in all of the sets: how many, and up to `limit` of them by id, strictly after `after`.
     ///
     /// The count is exact and does not depend on `after` or `limit`. No sets have no members; a set that is named
     /// twice counts once. The work is bounded by the smallest set, not by the largest; where even that has more than
-    /// [`OVERLAP_WALK_MAX`] members and has to be walked, [`crate::Error::TooMany`].
+    /// [`OVERLAP_WALK_MAX`] members and has to be walked, [`Error::TooMany`].
     fn overlap(
         &self,
         kind: EdgeKind,
         sets: &[UserSet],
         after: Option<Id>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Overlap>> + Send;
 
     /// For each user, how many edges it has on each side. Unknown users have none.
-    fn counts(&self, kind: EdgeKind, of: &[Id]) -> impl Future<Output = Result<Vec<Counts>>> + Send;
+    fn counts(
+        &self,
+        kind: EdgeKind,
+        of: &[Id],
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<Counts>>> + Send;
 }
 
-/// What part of the log is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogSpan {
-    /// The life of the log.
-    pub epoch: Epoch,
-    /// Changes up to and including this position are gone.
-    pub trimmed: Position,
-    /// The newest change that is visible.
-    pub newest: Position,
-}
-
-/// The ordered change log.
-///
-/// # Contract
-/// - Every accepted change is in it exactly once, positions without gaps, in the order of taking effect.
-/// - A change is in it no later than the write that made it is visible.
-/// - It survives restarts; what retention trims is always the oldest part.
-pub trait ChangeLog: Send + Sync + 'static {
-    /// What part of the log is kept now.
-    fn span(&self) -> LogSpan;
-
-    /// Up to `limit` changes after `after`, oldest first; [`crate::Error::PositionExpired`] if the next one was trimmed.
-    fn changes(&self, after: Position, limit: usize) -> impl Future<Output = Result<Vec<Change>>> + Send;
+/// A list of edges: one side of one user, for one kind of edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EdgeList {
+    /// Which kind of edge.
+    pub kind: EdgeKind,
+    /// Which side.
+    pub side: Side,
+    /// Whose.
+    pub of: Id,
 }

@@ -7,8 +7,9 @@ mod ports;
 mod score;
 
 pub use model::{
-    EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, SuggestSettings, Suggestion, Suggestions,
+    EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, SuggestSettings, Suggestion, SuggestionPage,
     WalkBounds,
 };
+pub use operations::Suggestions;
 pub use ports::SuggestionStore;
 pub use score::{Score, jaccard, weight};

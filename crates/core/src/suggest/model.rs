@@ -126,7 +126,7 @@ impl Default for SuggestSettings {
 
 /// The answer to who may be known.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Suggestions {
+pub struct SuggestionPage {
     /// The suggestions, the best first.
     pub items: Vec<Suggestion>,
     /// When they were computed, where they were stored and not found just now.

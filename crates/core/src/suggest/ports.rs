@@ -4,8 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::{EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, WalkBounds};
-use crate::graph::EdgeStore;
-use crate::{Id, Result};
+use crate::{Deployment, Frontier, Id, Result};
 
 /// Finds those whom users may know, and keeps what was found for everyone.
 ///
@@ -21,9 +20,14 @@ use crate::{Id, Result};
 ///   has dismissed.
 /// - **Visible**: a follow, unfollow or dismissal that is visible counts in every walk that begins later.
 /// - **Bounded**: walks take turns; they never hold up checks, lists or writes. One whose caller has gone is given up.
-pub trait SuggestionStore: EdgeStore {
+pub trait SuggestionStore: Deployment {
     /// The best candidates of a user, found by a walk of two steps.
-    fn candidates(&self, of: Id, bounds: WalkBounds) -> impl Future<Output = Result<Vec<Suggestion>>> + Send;
+    fn candidates(
+        &self,
+        of: Id,
+        bounds: WalkBounds,
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<Suggestion>>> + Send;
 
     /// What was stored for a user, unless that is longer ago than `max_age` by the store's clock. Nothing is stored
     /// for whom there was nothing to suggest. It survives restarts, but may be lost where it can be computed again.
@@ -33,6 +37,7 @@ pub trait SuggestionStore: EdgeStore {
         &self,
         of: Id,
         max_age: Duration,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Option<StoredSuggestions>>> + Send;
 
     /// Walks for every user that has ever followed anyone, and stores what it finds, replacing what was stored

@@ -14,6 +14,6 @@ pub use model::{
     Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
     Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
-pub use operations::{CommentPage, HistoryPage, ThreadSettings, Viewer, WrittenComment};
+pub use operations::{CommentPage, CommentThreads, HistoryPage, ThreadSettings, Viewer, WrittenComment};
 pub use ports::ThreadStore;
 pub use tree::{CommentNode, CommentTree, TreeShape};

@@ -10,9 +10,8 @@ use super::{
     Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment, Parent,
     ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use crate::feed::{PostState, Removed};
-use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
-use crate::{Error, Id, Result};
+use crate::feed::{PostState, PostStore, Removed, require_key};
+use crate::{Context, Error, Frontier, Id, PageRequest, Position, Result};
 
 /// What a deployment sets about comments.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +24,8 @@ pub struct ThreadSettings {
     pub tree_comments_max: usize,
     /// A page ends where its texts would have more bytes than this, but has one comment at least.
     pub page_bytes_max: usize,
+    /// The longest idempotency key, in bytes.
+    pub key_bytes_max: usize,
 }
 
 /// What a moderator may give as a reason.
@@ -36,7 +37,13 @@ pub(super) const PART: usize = 64;
 
 impl Default for ThreadSettings {
     fn default() -> Self {
-        Self { body_chars_max: 10_000, depth_max: 50, tree_comments_max: 1_000, page_bytes_max: 1 << 20 }
+        Self {
+            body_chars_max: 10_000,
+            depth_max: 50,
+            tree_comments_max: 1_000,
+            page_bytes_max: 1 << 20,
+            key_bytes_max: 255,
+        }
     }
 }
 
@@ -70,24 +77,44 @@ pub struct HistoryPage {
 /// The answer to writing or editing a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenComment {
-    /// The token of the position at which the comment is visible.
-    pub token: String,
+    /// A read at this position sees the comment.
+    pub position: Position,
     /// The comment.
     pub comment: Comment,
     /// Whether it is new, and not a repetition.
     pub is_new: bool,
 }
 
-impl<S: ThreadStore + ChangeLog> Graph<S> {
-    /// Writes a comment. `depth_max` of the wish is replaced by the deployment's, and line ends of the body become LF: that is
-    /// what a repetition is compared with.
-    pub async fn comment(&self, wish: NewComment) -> Result<WrittenComment> {
-        self.require_ids(&[wish.author, wish.parent.id])?;
-        let body = self.accept_body(Arc::clone(&wish.body))?;
-        self.require_key(wish.idempotency_key.as_deref())?;
-        let depth_max = self.settings.thread.depth_max;
-        let written = self.store().comment(NewComment { body, depth_max, ..wish }).await?;
-        Ok(self.written(written))
+/// Comment threads: a store, with the rules in front of it.
+#[derive(Debug)]
+pub struct CommentThreads<S> {
+    /// The store and its keys.
+    pub context: Context<S>,
+    pub(super) settings: ThreadSettings,
+}
+
+impl<S> CommentThreads<S> {
+    /// Comment threads on a store.
+    pub fn new(context: Context<S>, settings: ThreadSettings) -> Self {
+        Self { context, settings }
+    }
+
+    /// The store below.
+    pub fn store(&self) -> &S {
+        self.context.store()
+    }
+}
+
+impl<S: ThreadStore + PostStore> CommentThreads<S> {
+    /// Writes a comment. `depth_max` of the request is replaced by the deployment's, and line ends of the body become LF: that
+    /// is what a repetition is compared with.
+    pub async fn comment(&self, new: NewComment) -> Result<WrittenComment> {
+        self.context.require_ids(&[new.author, new.parent.id])?;
+        let body = self.accept_body(Arc::clone(&new.body))?;
+        require_key(new.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
+        let depth_max = self.settings.depth_max;
+        let written = self.store().comment(NewComment { body, depth_max, ..new }).await?;
+        Ok(written.into())
     }
 
     /// Edits a comment whose current version the editor has seen. With an actor, only its author may.
@@ -99,12 +126,12 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
             return Err(Error::TooMany { what: "versions of a comment", given, max });
         }
         let written = self.store().edit_comment(edit).await?;
-        Ok(self.written(written))
+        Ok(written.into())
     }
 
-    /// Deletes a comment. With an actor, only its author may. Returns the token of the position at which it is gone, and
-    /// whether that is new.
-    pub async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<(String, bool)> {
+    /// Deletes a comment. With an actor, only its author may. Returns the position at which it is gone, and whether that
+    /// is new.
+    pub async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<Removed> {
         self.require_author(actor, id, "delete").await?;
         self.withdraw(id, Withdrawal::Delete, None).await
     }
@@ -115,27 +142,25 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         id: CommentId,
         reason: Arc<str>,
         by: Option<Moderator>,
-    ) -> Result<(String, bool)> {
+    ) -> Result<Removed> {
         let reason = REASON.accept(reason)?;
         self.withdraw(id, Withdrawal::Remove(reason), by).await
     }
 
     /// Erases the texts of a comment for good, as a moderator, who is recorded if it is known.
-    pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<(String, bool)> {
+    pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<Removed> {
         self.withdraw(id, Withdrawal::Purge, by).await
     }
 
     /// Locks a thread, or unlocks it, as a moderator.
-    pub async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<(String, bool)> {
-        self.require_ids(&[parent.id])?;
-        let Removed { position, changed } = self.store().lock_thread(parent, locked).await?;
-        Ok((self.token(position), changed))
+    pub async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+        self.context.require_ids(&[parent.id])?;
+        self.store().lock_thread(parent, locked).await
     }
 
     /// A comment, or its tombstone.
-    pub async fn read_comment(&self, id: CommentId, viewer: Viewer, fresh: Freshness<'_>) -> Result<Comment> {
-        self.await_freshness(fresh).await?;
-        self.one_comment(id).await.map(|comment| shown(comment, viewer))
+    pub async fn read_comment(&self, id: CommentId, viewer: Viewer, at_least: &Frontier) -> Result<Comment> {
+        self.one_comment(id, at_least).await.map(|comment| shown(comment, viewer))
     }
 
     /// A page of a thread.
@@ -144,14 +169,13 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         parent: Parent,
         order: ThreadOrder,
         page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Freshness<'_>),
+        (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<CommentPage> {
-        self.require_ids(&[parent.id])?;
+        self.context.require_ids(&[parent.id])?;
         let list = CommentList::Thread(parent, order);
         let after = self.place(list, page)?;
-        self.await_freshness(fresh).await?;
-        self.require_parent(parent).await?;
-        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
+        self.require_parent(parent, at_least).await?;
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, (viewer, at_least)).await
     }
 
     /// A page of an author's active comments, newest first.
@@ -159,13 +183,12 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         &self,
         author: Id,
         page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Freshness<'_>),
+        (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<CommentPage> {
-        self.require_ids(&[author])?;
+        self.context.require_ids(&[author])?;
         let list = CommentList::By(author);
         let after = self.place(list, page)?;
-        self.await_freshness(fresh).await?;
-        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer).await
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, (viewer, at_least)).await
     }
 
     /// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
@@ -173,14 +196,13 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         &self,
         id: CommentId,
         page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Freshness<'_>),
+        (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<HistoryPage> {
         let list = CommentList::Versions(id);
         let after = self.place(list, page)?;
         let after =
             after.map_or(Ok(0), |[version]| u32::try_from(version)).map_err(|_| Error::InvalidCursor)?;
-        self.await_freshness(fresh).await?;
-        let comment = self.one_comment(id).await?;
+        let comment = self.one_comment(id, at_least).await?;
         if comment.status == CommentStatus::Purged {
             return Err(Error::CommentDeleted { id: id.to_string() });
         }
@@ -191,23 +213,22 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
                     .into(),
             });
         }
-        let mut filling = Filling::new(page.limit, self.settings.thread.page_bytes_max);
+        let mut filling = Filling::new(page.limit, self.settings.page_bytes_max);
         while let Some(wanted) = filling.wanted() {
             let after = filling.items.last().map_or(after, |last: &CommentVersion| last.version);
-            let part = self.store().comment_versions(id, after, wanted).await?;
+            let part = self.store().comment_versions(id, after, wanted, at_least).await?;
             filling.add(wanted, part, |version| version.body.len());
             take_turns().await;
         }
         let next = filling.items.last().filter(|_| filling.more);
-        let next = next.map(|last| list.encode([last.version.into()], &self.keys));
+        let next = next.map(|last| list.encode([last.version.into()], &self.context.keys));
         Ok(HistoryPage { items: filling.items, next })
     }
 
     /// How many comments a thread has, and whether it is locked.
-    pub async fn thread_state(&self, parent: Parent, fresh: Freshness<'_>) -> Result<ThreadState> {
-        self.require_ids(&[parent.id])?;
-        self.await_freshness(fresh).await?;
-        Ok(self.store().threads(&[parent]).await?.into_iter().next().unwrap_or_default())
+    pub async fn thread_state(&self, parent: Parent, at_least: &Frontier) -> Result<ThreadState> {
+        self.context.require_ids(&[parent.id])?;
+        Ok(self.store().threads(&[parent], at_least).await?.into_iter().next().unwrap_or_default())
     }
 
     async fn withdraw(
@@ -215,27 +236,21 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<(String, bool)> {
+    ) -> Result<Removed> {
         if let Some(Moderator::User(user)) = by {
-            self.require_ids(&[user])?;
+            self.context.require_ids(&[user])?;
         }
-        let Removed { position, changed } = self.store().withdraw_comment(id, withdrawal, by).await?;
-        Ok((self.token(position), changed))
+        self.store().withdraw_comment(id, withdrawal, by).await
     }
 
-    fn written(&self, Commented { position, comment, is_new }: Commented) -> WrittenComment {
-        // The first result of a comment that was removed before it was purged has a reason, which is for moderators.
-        WrittenComment { token: self.token(position), comment: shown(comment, Viewer::default()), is_new }
-    }
-
-    async fn one_comment(&self, id: CommentId) -> Result<Comment> {
-        let found = self.store().comments(&[id]).await?.into_iter().next().flatten();
+    async fn one_comment(&self, id: CommentId, at_least: &Frontier) -> Result<Comment> {
+        let found = self.store().comments(&[id], at_least).await?.into_iter().next().flatten();
         found.ok_or_else(|| Error::NotFound { detail: format!("there is no comment {id}") })
     }
 
     /// A comment of the actor's.
     async fn require_author(&self, actor: Option<Id>, id: CommentId, what: &str) -> Result<Comment> {
-        let comment = self.one_comment(id).await?;
+        let comment = self.one_comment(id, Frontier::EMPTY).await?;
         if actor.is_none_or(|actor| actor == comment.author) {
             return Ok(comment);
         }
@@ -243,11 +258,11 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
     }
 
     /// A thread is read where its parent is: one of a deleted post is gone with it.
-    pub(super) async fn require_parent(&self, parent: Parent) -> Result<()> {
+    pub(super) async fn require_parent(&self, parent: Parent, at_least: &Frontier) -> Result<()> {
         if parent.kind != ParentKind::Post {
             return Ok(());
         }
-        match self.store().posts(&[parent.id]).await?.first() {
+        match self.store().posts(&[parent.id], at_least).await?.first() {
             Some(Some(PostState::Present(..))) => Ok(()),
             _ => Err(Error::NotFound { detail: format!("there is no post {}", parent.id) }),
         }
@@ -259,8 +274,8 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         list: CommentList,
         page: PageRequest<'_>,
     ) -> Result<Option<[u128; LEN]>> {
-        self.require_limit(page.limit)?;
-        page.cursor.map(|text| list.decode(text, &self.keys)).transpose()
+        self.context.require_limit(page.limit)?;
+        page.cursor.map(|text| list.decode(text, &self.context.keys)).transpose()
     }
 
     /// A page of a list of comments.
@@ -269,15 +284,15 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         list: CommentList,
         after: Option<CommentId>,
         limit: usize,
-        viewer: Viewer,
+        (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<CommentPage> {
-        let mut filling = Filling::new(limit, self.settings.thread.page_bytes_max);
+        let mut filling = Filling::new(limit, self.settings.page_bytes_max);
         while let Some(wanted) = filling.wanted() {
             let after = filling.items.last().map(|last: &Comment| last.id).or(after);
             let part = match list {
-                CommentList::By(author) => self.store().comments_by(author, after, wanted).await?,
+                CommentList::By(author) => self.store().comments_by(author, after, wanted, at_least).await?,
                 CommentList::Thread(parent, order) => {
-                    self.store().thread(parent, order, after, wanted).await?
+                    self.store().thread(parent, order, after, wanted, at_least).await?
                 }
                 CommentList::Branches(_) | CommentList::Versions(_) => {
                     unreachable!("they are read elsewhere")
@@ -287,14 +302,20 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
             take_turns().await;
         }
         let next = filling.items.last().filter(|_| filling.more);
-        let next = next.map(|last| list.encode([last.id.0], &self.keys));
+        let next = next.map(|last| list.encode([last.id.0], &self.context.keys));
         let items = filling.items.into_iter().map(|comment| shown(comment, viewer)).collect();
         Ok(CommentPage { items, next })
     }
 
     fn accept_body(&self, body: Arc<str>) -> Result<Arc<str>> {
-        let chars_max = self.settings.thread.body_chars_max;
-        TextRule { what: "a comment", chars_max }.accept(body)
+        TextRule { what: "a comment", chars_max: self.settings.body_chars_max }.accept(body)
+    }
+}
+
+impl From<Commented> for WrittenComment {
+    fn from(Commented { position, comment, is_new }: Commented) -> Self {
+        // The first result of a comment that was removed before it was purged has a reason, which is for moderators.
+        Self { position, comment: shown(comment, Viewer::default()), is_new }
     }
 }
 

@@ -6,25 +6,25 @@ use super::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ThreadOrder, ThreadState, Withdrawal,
 };
-use crate::feed::{PostStore, Removed};
-use crate::{Id, Result};
+use crate::feed::Removed;
+use crate::{Deployment, Frontier, Id, Result};
 
 /// Keeps comment threads.
 ///
 /// Ids of the wrong kind and bodies that are blank, too long or have refused control characters do not reach a store:
-/// [`crate::graph::Graph`] refuses them, turns their line ends into LF, and asks who may edit or delete. Who may see the text of a comment that is not
+/// [`super::CommentThreads`] refuses them, turns their line ends into LF, and asks who may edit or delete. Who may see the text of a comment that is not
 /// active is decided there too: a store shows what it has.
 ///
 /// # Contract
 /// - **Durable, ordered, visible**: every change of a thread is a write like those of [`crate::graph::EdgeStore`]: one event in the
-///   same change log, with positions in the same order; what changed nothing is not in it. The log tells a text only while
+///   same change log, ordered within each shard; what changed nothing is not in it. The log tells a text only while
 ///   it is the current one of an active comment.
 /// - **Written once**: the same wish again under the author's idempotency key is a success that answers with the first
 ///   result, as it was then, and changes nothing: also when the comment was edited, deleted or removed since, the thread locked or
 ///   the post deleted. It is the same if parent, reply and body are; otherwise [`crate::Error::IdempotencyConflict`].
 ///   Of a comment that was purged the answer is the tombstone, whatever body is given. Keys are remembered for
 ///   7 days at least (a setting), and belong to their author. Of concurrent wishes one is first, and the others repeat it.
-/// - **Ids** are UUIDs of version 7 that rise with every comment, also across restarts; `created_at` is the event's `at`.
+/// - **Ids** are UUIDs of version 7 that rise with every comment of a thread, also across restarts; `created_at` is the event's `at`.
 /// - **Where**: a post must be there when a comment is written to it, or [`crate::Error::NotFound`]; a thread that is
 ///   locked refuses with [`crate::Error::ThreadLocked`]. Parents of other kinds are not looked for. A reply answers an active comment of the
 ///   same parent, and has at most `depth_max` comments above it, or [`crate::Error::InvalidReply`].
@@ -41,7 +41,7 @@ use crate::{Id, Result};
 /// - **Counts** are exact: the active comments of a thread, and the direct replies to a comment.
 /// - **One version**: no page shows a comment twice, and what is shown of it is what it was at one moment; only its count of
 ///   replies may be newer.
-pub trait ThreadStore: PostStore {
+pub trait ThreadStore: Deployment {
     /// Writes a comment.
     fn comment(&self, wish: NewComment) -> impl Future<Output = Result<Commented>> + Send;
 
@@ -60,7 +60,11 @@ pub trait ThreadStore: PostStore {
     fn lock_thread(&self, parent: Parent, locked: bool) -> impl Future<Output = Result<Removed>> + Send;
 
     /// For each id, the comment or its tombstone.
-    fn comments(&self, ids: &[CommentId]) -> impl Future<Output = Result<Vec<Option<Comment>>>> + Send;
+    fn comments(
+        &self,
+        ids: &[CommentId],
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<Option<Comment>>>> + Send;
 
     /// Up to `limit` comments of a thread, tombstones among them, strictly after `after` in that order. Fewer mean that
     /// the thread ends there. A walk meets every comment that is there all the time exactly once.
@@ -70,6 +74,7 @@ pub trait ThreadStore: PostStore {
         order: ThreadOrder,
         after: Option<CommentId>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Comment>>> + Send;
 
     /// For each branch, up to `limit` direct replies, tombstones among them, oldest first. Fewer mean that it ends there.
@@ -77,6 +82,7 @@ pub trait ThreadStore: PostStore {
         &self,
         branches: &[Branch],
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Vec<Comment>>>> + Send;
 
     /// Up to `limit` active comments of an author, newest first, strictly after `after`. Fewer mean that the list ends
@@ -86,6 +92,7 @@ pub trait ThreadStore: PostStore {
         author: Id,
         after: Option<CommentId>,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Comment>>> + Send;
 
     /// Up to `limit` texts that a comment has or had, oldest first, with versions above `after`; none for one that is
@@ -95,10 +102,15 @@ pub trait ThreadStore: PostStore {
         id: CommentId,
         after: u32,
         limit: usize,
+        at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<CommentVersion>>> + Send;
 
     /// For each thread, what is known of it as a whole.
-    fn threads(&self, parents: &[Parent]) -> impl Future<Output = Result<Vec<ThreadState>>> + Send;
+    fn threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> impl Future<Output = Result<Vec<ThreadState>>> + Send;
 
     /// Erases the texts of comments that were purged so far from everything that the store keeps. May take long; a store
     /// does it by itself sooner or later. Returns how many comments were concerned; [`crate::Error::InUse`] if something that is

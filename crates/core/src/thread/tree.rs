@@ -1,10 +1,10 @@
 //! Threads as trees: some branches of each comment, level by level, and a cursor for each branch that goes on.
 
 use super::cursor::CommentList;
-use super::operations::{Filling, PART, shown, take_turns, text_bytes};
+use super::operations::{CommentThreads, Filling, PART, shown, take_turns, text_bytes};
 use super::{Branch, Comment, CommentId, Parent, ThreadSettings, ThreadStore, Viewer};
-use crate::graph::{ChangeLog, Freshness, Graph, PageRequest};
-use crate::{Error, Result};
+use crate::feed::PostStore;
+use crate::{Error, Frontier, PageRequest, Result};
 
 /// How much of a tree is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ struct Room {
     bytes: usize,
 }
 
-impl<S: ThreadStore + ChangeLog> Graph<S> {
+impl<S: ThreadStore + PostStore> CommentThreads<S> {
     /// A part of a thread as a tree: from the top, or from where a cursor of a branch points. An answer has as many comments
     /// as is allowed in all; branches that have no room have a cursor only.
     pub async fn comment_tree(
@@ -62,11 +62,11 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         parent: Parent,
         shape: TreeShape,
         page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Freshness<'_>),
+        (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<CommentTree> {
-        self.require_ids(&[parent.id])?;
-        self.require_limit(shape.replies)?;
-        let depth_max = self.settings.thread.depth_max;
+        self.context.require_ids(&[parent.id])?;
+        self.context.require_limit(shape.replies)?;
+        let depth_max = self.settings.depth_max;
         if shape.depth > depth_max {
             return Err(Error::InvalidRequest {
                 detail: format!("the depth of a tree is at most {depth_max}"),
@@ -74,16 +74,15 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         }
         let list = CommentList::Branches(parent);
         let place: Option<[u128; 2]> = self.place(list, page)?;
-        self.await_freshness(fresh).await?;
-        self.require_parent(parent).await?;
+        self.require_parent(parent, at_least).await?;
         let [reply_to, after] = place.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));
         let first = Branch { parent, reply_to, after };
 
-        let ThreadSettings { tree_comments_max, page_bytes_max, .. } = self.settings.thread;
+        let ThreadSettings { tree_comments_max, page_bytes_max, .. } = self.settings;
         let mut filling = Filling::new(page.limit.min(tree_comments_max), page_bytes_max);
         while let Some(wanted) = filling.wanted() {
             let after = filling.items.last().map(|last: &Comment| last.id).or(first.after);
-            let found = self.store().replies(&[Branch { after, ..first }], wanted).await?;
+            let found = self.store().replies(&[Branch { after, ..first }], wanted, at_least).await?;
             filling.add(wanted, found.into_iter().flatten().collect(), text_bytes);
             take_turns().await;
         }
@@ -96,7 +95,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
             level = nodes.len()..nodes.len();
             // So many branches at a time that together they are about as long as a part of a list.
             for some in answered.chunks((PART / shape.replies).max(1)) {
-                self.grow(parent, some, (&mut nodes, &mut room), (shape.replies, viewer)).await?;
+                self.grow(parent, some, (&mut nodes, &mut room), (shape.replies, viewer), at_least).await?;
                 take_turns().await;
             }
             level.end = nodes.len();
@@ -113,6 +112,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
         answered: &[usize],
         (nodes, room): (&mut Vec<Growing>, &mut Room),
         (replies, viewer): (usize, Viewer),
+        at_least: &Frontier,
     ) -> Result<()> {
         let (mut branches, mut left) = (Vec::new(), room.comments);
         for &at in answered {
@@ -124,7 +124,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
             }
         }
         let wanted: Vec<Branch> = branches.iter().map(|&(_, branch)| branch).collect();
-        let found = self.store().replies(&wanted, replies + 1).await?;
+        let found = self.store().replies(&wanted, replies + 1, at_least).await?;
         for ((at, branch), found) in branches.into_iter().zip(found) {
             // More may have come than were counted before.
             let mut filling = Filling::new(replies.min(room.comments), room.bytes);
@@ -166,7 +166,7 @@ impl<S: ThreadStore + ChangeLog> Graph<S> {
 
     fn branch_cursor(&self, parent: Parent, reply_to: Option<CommentId>, after: Option<CommentId>) -> String {
         let number = |id: Option<CommentId>| id.map_or(0, |id| id.0);
-        CommentList::Branches(parent).encode([number(reply_to), number(after)], &self.keys)
+        CommentList::Branches(parent).encode([number(reply_to), number(after)], &self.context.keys)
     }
 }
 

@@ -4,14 +4,15 @@ use kinfolk_core::thread::{
     Comment, CommentEdit, CommentStatus, CommentVersion, Moderator, Parent, ParentKind, ThreadChange,
     ThreadState, Withdrawal,
 };
-use kinfolk_core::{Clock, Error, ErrorCode, Store};
+use kinfolk_core::{Clock, Error, ErrorCode};
 
 use super::words::{NOBODY, ids, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::operations::assert_code;
 use crate::suite::subject::Subject;
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     an_edit_makes_a_new_version_in_the_same_place,
     edits_can_follow_each_other,
     an_edit_of_another_version_conflicts,
@@ -27,7 +28,7 @@ super::list_cases![
     comments_outlive_their_post,
 ];
 
-fn an_edit_makes_a_new_version_in_the_same_place<S: Store>(subject: &Subject<S>) {
+fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let before = subject.say(&subject.remark(parent, 2, "before"));
         let comment = subject.say(&subject.remark(parent, 1, "first"));
@@ -64,7 +65,7 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: Store>(subject: &Subject<S>)
     }
 }
 
-fn edits_can_follow_each_other<S: Store>(subject: &Subject<S>) {
+fn edits_can_follow_each_other<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comment = subject.say(&subject.remark(parent, 1, "text 1"));
     let mut history = vec![CommentVersion { version: 1, at: comment.created_at, body: "text 1".into() }];
@@ -87,14 +88,14 @@ fn edits_can_follow_each_other<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.count(parent), 1);
 }
 
-fn assert_conflict<S: Store>(subject: &Subject<S>, comment: &Comment, version: u32, current: u32) {
+fn assert_conflict<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, version: u32, current: u32) {
     match subject.try_edit(comment.id, version, "stale") {
         Err(Error::VersionConflict { current: told }) => assert_eq!(told, current),
         other => panic!("an edit of version {version} when there is {current}: {other:?}"),
     }
 }
 
-fn an_edit_of_another_version_conflicts<S: Store>(subject: &Subject<S>) {
+fn an_edit_of_another_version_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let first = subject.say(&subject.remark(parent, 1, "first"));
     [0, 2, u32::MAX].into_iter().for_each(|version| assert_conflict(subject, &first, version, 1));
@@ -106,7 +107,7 @@ fn an_edit_of_another_version_conflicts<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.edit(&third, "fourth").version, 4);
 }
 
-fn an_edit_of_what_was_withdrawn_is_refused<S: Store>(subject: &Subject<S>) {
+fn an_edit_of_what_was_withdrawn_is_refused<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for withdrawal in withdrawals() {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -123,7 +124,7 @@ fn an_edit_of_what_was_withdrawn_is_refused<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_edited_comment_can_be_withdrawn<S: Store>(subject: &Subject<S>) {
+fn an_edited_comment_can_be_withdrawn<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for withdrawal in withdrawals() {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -140,7 +141,7 @@ fn an_edited_comment_can_be_withdrawn<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_status_only_gets_worse<S: Store>(subject: &Subject<S>) {
+fn a_status_only_gets_worse<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let second = [Withdrawal::Delete, Withdrawal::Remove("again".into()), Withdrawal::Purge];
     for first in withdrawals() {
@@ -171,7 +172,7 @@ fn a_status_only_gets_worse<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.count(parent), 0);
 }
 
-fn what_was_never_written_cannot_be_changed<S: Store>(subject: &Subject<S>) {
+fn what_was_never_written_cannot_be_changed<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     subject.say(&subject.remark(parent, 1, "text"));
     let before = subject.all_of(&[parent]);
@@ -187,7 +188,7 @@ fn what_was_never_written_cannot_be_changed<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.all_of(&[parent]), before);
 }
 
-fn a_tombstone_keeps_its_place_replies_and_texts<S: Store>(subject: &Subject<S>) {
+fn a_tombstone_keeps_its_place_replies_and_texts<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         for withdrawal in withdrawals().into_iter().take(2) {
             let top = subject.say(&subject.remark(parent, 1, "top"));
@@ -218,7 +219,7 @@ fn a_tombstone_keeps_its_place_replies_and_texts<S: Store>(subject: &Subject<S>)
     }
 }
 
-fn who_removed_or_purged_a_comment_is_recorded<S: Store>(subject: &Subject<S>) {
+fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let [user, other] = [2, 1].map(|number| Some(Moderator::User(subject.id(number))));
     let key = Some(Moderator::Service("feed-service".into()));
@@ -247,7 +248,7 @@ fn who_removed_or_purged_a_comment_is_recorded<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn every_change_of_a_thread_is_one_event<S: Store>(subject: &Subject<S>) {
+fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let author = subject.id(1);
     let mut expected = Vec::new();
@@ -278,12 +279,12 @@ fn every_change_of_a_thread_is_one_event<S: Store>(subject: &Subject<S>) {
         ]);
     }
     assert_eq!(subject.thread_log(), expected);
-    let positions: Vec<u64> = subject.changes().iter().map(|change| change.position.0).collect();
+    let positions: Vec<u64> = subject.changes().iter().map(|change| change.position.sequence.0).collect();
     assert_eq!(positions, (1..=22).collect::<Vec<_>>());
 }
 
 /// The texts that the log tells, in its order.
-fn told<S: Store>(subject: &Subject<S>) -> Vec<Option<String>> {
+fn told<S: ContentPorts>(subject: &Subject<S>) -> Vec<Option<String>> {
     let told = subject.thread_log().into_iter().filter_map(|told| match told {
         ThreadChange::Written { body, .. } | ThreadChange::Edited { body, .. } => {
             Some(body.map(|body| body.to_string()))
@@ -293,7 +294,7 @@ fn told<S: Store>(subject: &Subject<S>) -> Vec<Option<String>> {
     told.collect()
 }
 
-fn the_log_tells_only_current_texts<S: Store>(subject: &Subject<S>) {
+fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
     let text = |text: &str| Some(text.to_owned());
     for parent in subject.threads_of_all_kinds() {
         let before = told(subject);
@@ -320,7 +321,7 @@ fn the_log_tells_only_current_texts<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn counts_of_comments_are_exact<S: Store>(subject: &Subject<S>) {
+fn counts_of_comments_are_exact<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut expected = [0; 3];
     let mut tops: Vec<Comment> = Vec::new();
@@ -355,7 +356,7 @@ fn counts_of_comments_are_exact<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn comments_outlive_their_post<S: Store>(subject: &Subject<S>) {
+fn comments_outlive_their_post<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let other = Parent { kind: ParentKind::Item, ..parent };
     let beside = subject.say(&subject.remark(other, 1, "beside"));

@@ -2,19 +2,22 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::graph::{Graph, PageRequest};
+use crate::suite::client::Client;
+use kinfolk_core::PageRequest;
 use kinfolk_core::thread::{
     Comment, CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent, ParentKind, ThreadOrder,
     ThreadState, TreeShape, Viewer, Withdrawal,
 };
-use kinfolk_core::{Error, ErrorCode, Id, Position, Result, Store, Token};
+use kinfolk_core::{Error, ErrorCode, Id, Result, Token};
 
 use super::words::{NOBODY, ids, key, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::operations::assert_code;
-use crate::suite::subject::{SETTINGS, Subject, keys};
+use crate::suite::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::threads::{at_once, block_on};
+use crate::users::at;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     comments_with_ids_of_the_other_kind_are_refused,
     texts_are_not_blank,
     texts_have_a_longest,
@@ -38,7 +41,7 @@ super::list_cases![
 const ANYBODY: Viewer = Viewer { user: None, is_moderator: false };
 const MODERATOR: Viewer = Viewer { user: None, is_moderator: true };
 
-fn user<S: Store>(subject: &Subject<S>, number: u64) -> Viewer {
+fn user<S: ContentPorts>(subject: &Subject<S>, number: u64) -> Viewer {
     Viewer { user: Some(subject.id(number)), is_moderator: false }
 }
 
@@ -57,9 +60,9 @@ enum List {
 
 impl List {
     /// What one entry is told by: its id, or its version.
-    fn read<S: Store>(
+    fn read<S: ContentPorts>(
         self,
-        graph: &Graph<S>,
+        graph: &Client<S>,
         asked: PageRequest<'_>,
         fresh: Option<&str>,
     ) -> Result<(Vec<u128>, Option<String>)> {
@@ -87,7 +90,7 @@ impl List {
 }
 
 /// Twelve comments of users 1 and 2 in the threads of a post and an item, and one of them edited eleven times.
-fn twelve_of_each<S: Store>(subject: &Subject<S>) -> (Vec<(List, Vec<u128>)>, [Parent; 3]) {
+fn twelve_of_each<S: ContentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128>)>, [Parent; 3]) {
     let parents = subject.threads_of_all_kinds();
     let [post, item, _] = parents;
     let here = subject.say_many(post, 1, 12);
@@ -112,7 +115,7 @@ fn twelve_of_each<S: Store>(subject: &Subject<S>) -> (Vec<(List, Vec<u128>)>, [P
     (lists, parents)
 }
 
-fn comments_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S>) {
+fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     let own = subject.post_thread(50);
     let before = subject.newest();
@@ -138,12 +141,12 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: Store>(subject: &Subject<S
 const REASON_CHARS_MAX: usize = 1_000;
 
 /// A text is refused as a body of a new comment, of an edit and as a reason; nothing changes.
-fn assert_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     assert_body_refused(subject, comment, text);
     assert_reason_refused(subject, comment, text);
 }
 
-fn assert_body_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_body_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let graph = &subject.graph;
     let before = subject.newest();
     assert_code(block_on(graph.comment(subject.remark(comment.parent, 1, text))), ErrorCode::InvalidBody);
@@ -152,7 +155,7 @@ fn assert_body_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: 
     assert_eq!(subject.newest(), before, "{text:?}");
 }
 
-fn assert_reason_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_reason_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let before = subject.newest();
     assert_code(
         block_on(subject.graph.remove_comment(comment.id, text.into(), None)),
@@ -162,7 +165,7 @@ fn assert_reason_refused<S: Store>(subject: &Subject<S>, comment: &Comment, text
 }
 
 /// A text is taken everywhere as it is.
-fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
+fn assert_taken<S: ContentPorts>(subject: &Subject<S>, parent: Parent, text: &str) {
     let graph = &subject.graph;
     let comment = block_on(graph.comment(subject.remark(parent, 1, text))).expect(text).comment;
     assert_eq!(comment.body.as_deref(), Some(text));
@@ -173,7 +176,7 @@ fn assert_taken<S: Store>(subject: &Subject<S>, parent: Parent, text: &str) {
     assert_eq!(subject.comment(comment.id).reason.as_deref(), Some(text));
 }
 
-fn texts_are_not_blank<S: Store>(subject: &Subject<S>) {
+fn texts_are_not_blank<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     let invisible = [
@@ -196,8 +199,8 @@ fn texts_are_not_blank<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
-    let max = SETTINGS.thread.body_chars_max;
+fn texts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+    let max = COMMENTS.body_chars_max;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     // Characters count, not bytes.
@@ -212,7 +215,7 @@ fn texts_have_a_longest<S: Store>(subject: &Subject<S>) {
     assert!(block_on(subject.graph.remove_comment(comment.id, longest.into(), None)).unwrap().1);
 }
 
-fn texts_have_no_control_characters_but_later_ones<S: Store>(subject: &Subject<S>) {
+fn texts_have_no_control_characters_but_later_ones<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     for letter in (0..0x20).chain(0x7f..0xa0).filter_map(char::from_u32) {
@@ -226,7 +229,7 @@ fn texts_have_no_control_characters_but_later_ones<S: Store>(subject: &Subject<S
     }
 }
 
-fn line_ends_of_texts_become_plain<S: Store>(subject: &Subject<S>) {
+fn line_ends_of_texts_become_plain<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, parent) = (&subject.graph, subject.post_thread(50));
     for (given, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
         let written = block_on(graph.comment(subject.remark(parent, 1, given))).expect(given).comment;
@@ -238,27 +241,27 @@ fn line_ends_of_texts_become_plain<S: Store>(subject: &Subject<S>) {
         assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{given:?}");
     }
     // The length counts afterwards.
-    let max = SETTINGS.thread.body_chars_max;
+    let max = COMMENTS.body_chars_max;
     let longest = format!("x{}", "\r\n".repeat(max - 1));
     let written = block_on(graph.comment(subject.remark(parent, 1, &longest))).expect("it fits").comment;
     assert_eq!(written.body.as_deref().map(str::len), Some(max));
     assert_body_refused(subject, &written, &format!("x{}", "\r".repeat(max)));
 }
 
-fn a_repetition_with_other_line_ends_is_the_same_comment<S: Store>(subject: &Subject<S>) {
+fn a_repetition_with_other_line_ends_is_the_same_comment<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, parent) = (&subject.graph, subject.post_thread(50));
-    let wish = |body| NewComment { idempotency_key: key("k"), ..subject.remark(parent, 1, body) };
-    let first = block_on(graph.comment(wish("one\r\ntwo\r"))).unwrap();
+    let new = |body| NewComment { idempotency_key: key("k"), ..subject.remark(parent, 1, body) };
+    let first = block_on(graph.comment(new("one\r\ntwo\r"))).unwrap();
     assert!(first.is_new);
     for body in ["one\r\ntwo\r", "one\ntwo\n", "one\rtwo\r\n"] {
-        let again = block_on(graph.comment(wish(body))).unwrap();
+        let again = block_on(graph.comment(new(body))).unwrap();
         assert_eq!((again.is_new, &again.comment), (false, &first.comment), "{body:?}");
     }
-    assert_code(block_on(graph.comment(wish("one\n\ntwo\n"))), ErrorCode::IdempotencyConflict);
+    assert_code(block_on(graph.comment(new("one\n\ntwo\n"))), ErrorCode::IdempotencyConflict);
 }
 
-fn keys_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {
-    let (graph, max) = (&subject.graph, SETTINGS.feed.key_bytes_max);
+fn keys_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+    let (graph, max) = (&subject.graph, FEED.key_bytes_max);
     let parent = subject.post_thread(50);
     let wish = |text: &str| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "text") };
     for text in ["", &"k".repeat(max + 1), &"\u{e4}".repeat(max / 2 + 1)] {
@@ -271,7 +274,7 @@ fn keys_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {
     assert_eq!((again.comment, again.token), (written.comment, written.token));
 }
 
-fn the_graph_sets_how_deep_replies_go<S: Store>(subject: &Subject<S>) {
+fn the_graph_sets_how_deep_replies_go<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let mut last = block_on(graph.comment(subject.remark(parent, 1, "top"))).unwrap().comment;
@@ -279,12 +282,12 @@ fn the_graph_sets_how_deep_replies_go<S: Store>(subject: &Subject<S>) {
         let wish = NewComment { depth_max: given, ..subject.answer(&last, 1, "reply") };
         last = block_on(graph.comment(wish)).unwrap().comment;
     }
-    assert_eq!(last.depth, SETTINGS.thread.depth_max);
+    assert_eq!(last.depth, COMMENTS.depth_max);
     let wish = NewComment { depth_max: 255, ..subject.answer(&last, 1, "too deep") };
     assert_code(block_on(graph.comment(wish)), ErrorCode::InvalidReply);
 }
 
-fn only_its_author_edits_and_deletes_a_comment<S: Store>(subject: &Subject<S>) {
+fn only_its_author_edits_and_deletes_a_comment<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -312,7 +315,7 @@ fn only_its_author_edits_and_deletes_a_comment<S: Store>(subject: &Subject<S>) {
     assert!(block_on(graph.delete_comment(None, second.id)).unwrap().1, "the caller has made sure");
 }
 
-fn moderators_remove_and_purge<S: Store>(subject: &Subject<S>) {
+fn moderators_remove_and_purge<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -345,7 +348,7 @@ fn moderators_remove_and_purge<S: Store>(subject: &Subject<S>) {
 }
 
 /// A comment as every way to read it shows it to a viewer.
-fn shown<S: Store>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> Vec<Comment> {
+fn shown<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> Vec<Comment> {
     let (graph, parent) = (&subject.graph, comment.parent);
     let mut found = vec![block_on(graph.read_comment(comment.id, viewer, None)).unwrap()];
     for order in super::words::ORDERS {
@@ -362,7 +365,7 @@ fn shown<S: Store>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> V
     found
 }
 
-fn withdrawn_texts_are_for_moderators<S: Store>(subject: &Subject<S>) {
+fn withdrawn_texts_are_for_moderators<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let author = user(subject, 1);
     let both = Viewer { is_moderator: true, ..author };
@@ -390,7 +393,7 @@ fn withdrawn_texts_are_for_moderators<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_history_is_for_its_author_and_moderators<S: Store>(subject: &Subject<S>) {
+fn a_history_is_for_its_author_and_moderators<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let history = |id, viewer| block_on(graph.comment_history(id, page(10, None), (viewer, None)));
@@ -422,7 +425,7 @@ fn a_history_is_for_its_author_and_moderators<S: Store>(subject: &Subject<S>) {
     assert_code(history(NOBODY, MODERATOR), ErrorCode::NotFound);
 }
 
-fn the_thread_of_a_deleted_post_is_gone<S: Store>(subject: &Subject<S>) {
+fn the_thread_of_a_deleted_post_is_gone<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let [post, item, _] = subject.threads_of_all_kinds();
     let comment = subject.say(&subject.remark(post, 1, "text"));
@@ -442,17 +445,17 @@ fn the_thread_of_a_deleted_post_is_gone<S: Store>(subject: &Subject<S>) {
     assert!(block_on(graph.remove_comment(comment.id, "rude".into(), None)).unwrap().1);
 }
 
-fn pages_of_comments_have_a_longest<S: Store>(subject: &Subject<S>) {
+fn pages_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     let (lists, _) = twelve_of_each(subject);
     for (list, _) in lists {
-        for limit in [0, SETTINGS.page_limit_max + 1, usize::MAX] {
+        for limit in [0, PAGE_LIMIT_MAX + 1, usize::MAX] {
             let found = list.read(&subject.graph, page(limit, None), None);
             assert_code(found, ErrorCode::LimitOutOfRange);
         }
     }
 }
 
-fn pages_of_comments_end_without_a_next<S: Store>(subject: &Subject<S>) {
+fn pages_of_comments_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
     let (lists, _) = twelve_of_each(subject);
     for (list, expected) in lists {
         for limit in [1, 2, 3, 4, 5, 6, 11, 12, 13, 20] {
@@ -475,7 +478,7 @@ fn pages_of_comments_end_without_a_next<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_cursor_of_comments_is_good_for_its_list_only<S: Store>(subject: &Subject<S>) {
+fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let (lists, [post, _, conversation]) = twelve_of_each(subject);
     let before = subject.newest();
@@ -512,7 +515,7 @@ fn a_cursor_of_comments_is_good_for_its_list_only<S: Store>(subject: &Subject<S>
     assert_eq!(subject.newest(), before.next());
 }
 
-fn a_token_makes_comments_fresh<S: Store>(subject: &Subject<S>) {
+fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let by = List::By(subject.id(1));
@@ -520,7 +523,7 @@ fn a_token_makes_comments_fresh<S: Store>(subject: &Subject<S>) {
     for number in 1..=4 {
         let answer = block_on(graph.comment(subject.remark(parent, 1, "text"))).unwrap();
         let ours = Token::decode(&answer.token, &keys()).unwrap();
-        assert_eq!((ours.epoch, ours.position), (subject.store().epoch(), subject.newest()));
+        assert_eq!((ours.epoch, ours.frontier), (subject.store().epoch(), subject.newest().into()));
         let fresh = Some(answer.token.as_str());
         let id = answer.comment.id;
         assert_eq!(block_on(graph.read_comment(id, ANYBODY, fresh)).unwrap(), answer.comment);
@@ -551,11 +554,11 @@ fn a_token_makes_comments_fresh<S: Store>(subject: &Subject<S>) {
     assert_eq!(ids(&subject.whole_thread(parent)), ids(&written));
 }
 
-fn a_token_of_the_future_waits_for_comments<S: Store>(subject: &Subject<S>) {
+fn a_token_of_the_future_waits_for_comments<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     let graph = &subject.graph;
-    let token: Arc<str> = graph.token(Position(1_000_000)).into();
+    let token: Arc<str> = graph.token(at(1_000_000)).into();
     let lists = [
         List::Thread(parent, ThreadOrder::Oldest),
         List::Tree(parent),

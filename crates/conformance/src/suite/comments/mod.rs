@@ -9,11 +9,10 @@ mod trees;
 mod words;
 mod writing;
 
-use kinfolk_core::Store;
-
 use super::{Case, list_cases};
+use crate::ports::ContentPorts;
 
-pub(super) fn cases<S: Store>() -> Vec<Case<S>> {
+pub(super) fn cases<S: ContentPorts>() -> Vec<Case<S>> {
     [
         writing::cases(),
         changing::cases(),

@@ -1,14 +1,15 @@
 //! Cases of erasing comments: nothing tells their texts any more, and their places stay.
 
+use kinfolk_core::ErrorCode;
 use kinfolk_core::thread::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
-use kinfolk_core::{ErrorCode, Store};
 
 use super::words::{key, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::operations::assert_code;
 use crate::suite::subject::Subject;
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     a_purge_takes_every_text_out_of_every_read,
     a_purge_leaves_the_others_alone,
     a_retry_after_a_purge_gets_the_tombstone,
@@ -19,7 +20,11 @@ super::list_cases![
 const MARK: &str = "secret";
 
 /// A comment with several texts, under a key, with replies.
-fn several_texts<S: Store>(subject: &Subject<S>, parent: Parent, keyed: &str) -> (NewComment, Comment) {
+fn several_texts<S: ContentPorts>(
+    subject: &Subject<S>,
+    parent: Parent,
+    keyed: &str,
+) -> (NewComment, Comment) {
     let wish =
         NewComment { idempotency_key: key(keyed), ..subject.remark(parent, 1, &format!("{MARK} one")) };
     let comment = subject.say(&wish);
@@ -29,7 +34,7 @@ fn several_texts<S: Store>(subject: &Subject<S>, parent: Parent, keyed: &str) ->
     (wish, subject.comment(comment.id))
 }
 
-fn a_purge_takes_every_text_out_of_every_read<S: Store>(subject: &Subject<S>) {
+fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         for (before, then) in
@@ -56,7 +61,7 @@ fn a_purge_takes_every_text_out_of_every_read<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_purge_leaves_the_others_alone<S: Store>(subject: &Subject<S>) {
+fn a_purge_leaves_the_others_alone<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let (_, above) = several_texts(subject, parent, "above");
     let (_, gone) = several_texts(subject, parent, "gone");
@@ -70,7 +75,7 @@ fn a_purge_leaves_the_others_alone<S: Store>(subject: &Subject<S>) {
     assert!(told.contains(&format!("three {MARK}")), "what is active is told: {told}");
 }
 
-fn a_retry_after_a_purge_gets_the_tombstone<S: Store>(subject: &Subject<S>) {
+fn a_retry_after_a_purge_gets_the_tombstone<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         let (wish, comment) = several_texts(subject, parent, &format!("{number}"));
@@ -87,7 +92,7 @@ fn a_retry_after_a_purge_gets_the_tombstone<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn erasing_what_was_purged_changes_no_answer<S: Store>(subject: &Subject<S>) {
+fn erasing_what_was_purged_changes_no_answer<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments: Vec<_> =
         (0..4).map(|number| several_texts(subject, parent, &format!("{number}"))).collect();

@@ -4,17 +4,18 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kinfolk_core::graph::ChangeBody;
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::thread::{
     Comment, CommentStatus, Commented, NewComment, Parent, ThreadChange, ThreadOrder, Withdrawal,
 };
-use kinfolk_core::{Error, ErrorCode, Result, Store};
+use kinfolk_core::{Error, ErrorCode, Result};
 
 use super::words::{ORDERS, ids, key, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::subject::Subject;
 use crate::threads::{at_once, meanwhile};
 
-super::list_cases![
+super::list_cases![ContentPorts;
     the_same_comment_from_several_threads,
     different_comments_under_one_key_at_once,
     edits_of_one_version_at_once,
@@ -33,7 +34,7 @@ const RACES: u64 = 12;
 const EDITS_MAX: u32 = 3_000;
 
 /// How many events of the log tell of a comment.
-fn events<S: Store>(subject: &Subject<S>, comment: &Comment) -> usize {
+fn events<S: ContentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
     let of = |told: &&ThreadChange| match told {
         ThreadChange::Written { id, .. }
         | ThreadChange::Edited { id, .. }
@@ -43,7 +44,7 @@ fn events<S: Store>(subject: &Subject<S>, comment: &Comment) -> usize {
     subject.thread_log().iter().filter(of).count()
 }
 
-fn the_same_comment_from_several_threads<S: Store>(subject: &Subject<S>) {
+fn the_same_comment_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         for race in 0..RACES {
             let keyed = key(&format!("{:?} {race}", parent.kind));
@@ -58,7 +59,7 @@ fn the_same_comment_from_several_threads<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn different_comments_under_one_key_at_once<S: Store>(subject: &Subject<S>) {
+fn different_comments_under_one_key_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let wish = |thread: usize| NewComment {
@@ -79,7 +80,7 @@ fn different_comments_under_one_key_at_once<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn edits_of_one_version_at_once<S: Store>(subject: &Subject<S>) {
+fn edits_of_one_version_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comment = subject.say(&subject.remark(parent, 1, "text"));
     for race in 0..RACES {
@@ -100,7 +101,7 @@ fn edits_of_one_version_at_once<S: Store>(subject: &Subject<S>) {
     assert_eq!(events(subject, &comment) as u64, RACES + 1);
 }
 
-fn an_edit_and_a_deletion_at_once<S: Store>(subject: &Subject<S>) {
+fn an_edit_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -123,7 +124,7 @@ fn an_edit_and_a_deletion_at_once<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn withdrawals_at_once<S: Store>(subject: &Subject<S>) {
+fn withdrawals_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -134,7 +135,7 @@ fn withdrawals_at_once<S: Store>(subject: &Subject<S>) {
             (withdrawal.status(), subject.withdraw(comment.id, withdrawal))
         });
         let mut changed: Vec<_> = removed.iter().filter(|(_, removed)| removed.changed).collect();
-        changed.sort_by_key(|(_, removed)| removed.position);
+        changed.sort_by_key(|(_, removed)| removed.position.sequence);
         assert!(changed.is_sorted_by(|a, b| a.0 < b.0), "each made it worse: {removed:?}");
         assert_eq!(changed.last().map(|last| last.0), Some(withdrawals[worst - 1].status()));
         assert_eq!(events(subject, &comment), 1 + changed.len());
@@ -143,7 +144,7 @@ fn withdrawals_at_once<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_reply_and_a_deletion_at_once<S: Store>(subject: &Subject<S>) {
+fn a_reply_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -178,7 +179,12 @@ fn a_reply_and_a_deletion_at_once<S: Store>(subject: &Subject<S>) {
 }
 
 /// Comments of three threads while a fourth does something that ends them.
-fn until_it_ends<S: Store>(subject: &Subject<S>, parent: Parent, end: impl Fn() + Sync, refused: ErrorCode) {
+fn until_it_ends<S: ContentPorts>(
+    subject: &Subject<S>,
+    parent: Parent,
+    end: impl Fn() + Sync,
+    refused: ErrorCode,
+) {
     let answers = at_once(4, |thread| {
         if thread == 0 {
             end();
@@ -205,7 +211,7 @@ fn until_it_ends<S: Store>(subject: &Subject<S>, parent: Parent, end: impl Fn() 
 }
 
 /// Where the log has the last comment to a parent.
-fn last_comment<S: Store>(subject: &Subject<S>, parent: Parent) -> Option<usize> {
+fn last_comment<S: ContentPorts>(subject: &Subject<S>, parent: Parent) -> Option<usize> {
     let changes = subject.changes();
     changes.iter().rposition(|change| {
         matches!(&change.body, ChangeBody::Thread(ThreadChange::Written { parent: to, .. })
@@ -213,7 +219,7 @@ fn last_comment<S: Store>(subject: &Subject<S>, parent: Parent) -> Option<usize>
     })
 }
 
-fn a_comment_and_a_lock_at_once<S: Store>(subject: &Subject<S>) {
+fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
     for race in 0..RACES {
         let parent = subject.post_thread(50 + race);
         until_it_ends(subject, parent, || _ = subject.lock(parent, true), ErrorCode::ThreadLocked);
@@ -225,7 +231,7 @@ fn a_comment_and_a_lock_at_once<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_comment_and_the_deletion_of_its_post_at_once<S: Store>(subject: &Subject<S>) {
+fn a_comment_and_the_deletion_of_its_post_at_once<S: ContentPorts>(subject: &Subject<S>) {
     for race in 0..RACES {
         let parent = subject.post_thread(50 + race);
         until_it_ends(subject, parent, || _ = subject.delete(parent.id), ErrorCode::NotFound);
@@ -237,7 +243,7 @@ fn a_comment_and_the_deletion_of_its_post_at_once<S: Store>(subject: &Subject<S>
     }
 }
 
-fn every_thread_sees_its_own_comments<S: Store>(subject: &Subject<S>) {
+fn every_thread_sees_its_own_comments<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let top = subject.say(&subject.remark(parent, 9, "top"));
     at_once(4, |thread| {
@@ -268,7 +274,7 @@ fn every_thread_sees_its_own_comments<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.comment(top.id).reply_count, 32);
 }
 
-fn a_walk_while_others_write<S: Store>(subject: &Subject<S>) {
+fn a_walk_while_others_write<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let steady = subject.say_many(parent, 1, 12);
     let walks = AtomicUsize::new(0);

@@ -1,6 +1,5 @@
 //! Cases of reading comments: threads in both orders, branches, an author's list, many at once.
 
-use kinfolk_core::Store;
 use kinfolk_core::feed::NewPost;
 use kinfolk_core::thread::{
     Branch, Comment, CommentId, CommentStatus, NewComment, Parent, ParentKind, ThreadOrder, ThreadState,
@@ -8,10 +7,11 @@ use kinfolk_core::thread::{
 };
 
 use super::words::{NOBODY, ORDERS, ids, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::subject::Subject;
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     a_thread_is_read_in_both_orders,
     any_id_is_a_place_in_a_thread,
     a_walk_of_a_thread_with_changes_between_pages,
@@ -28,7 +28,7 @@ super::list_cases![
 
 /// Comments of two users in two threads, some of them replies, some edited, some taken back; those of the first thread,
 /// as they are now.
-fn a_mixed_thread<S: Store>(subject: &Subject<S>, parent: Parent, beside: Parent) -> Vec<Comment> {
+fn a_mixed_thread<S: ContentPorts>(subject: &Subject<S>, parent: Parent, beside: Parent) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     for step in 0..9_u64 {
         subject.clock.advance(step % 2);
@@ -46,7 +46,7 @@ fn a_mixed_thread<S: Store>(subject: &Subject<S>, parent: Parent, beside: Parent
     subject.refreshed(&comments)
 }
 
-fn a_thread_is_read_in_both_orders<S: Store>(subject: &Subject<S>) {
+fn a_thread_is_read_in_both_orders<S: ContentPorts>(subject: &Subject<S>) {
     let [post, item, conversation] = subject.threads_of_all_kinds();
     for (parent, beside) in [(post, item), (item, conversation)] {
         // The second round adds to what the first has left there.
@@ -64,7 +64,7 @@ fn a_thread_is_read_in_both_orders<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn any_id_is_a_place_in_a_thread<S: Store>(subject: &Subject<S>) {
+fn any_id_is_a_place_in_a_thread<S: ContentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let elsewhere = ids(&subject.whole_thread(item));
@@ -88,7 +88,7 @@ fn any_id_is_a_place_in_a_thread<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_of_a_thread_with_changes_between_pages<S: Store>(subject: &Subject<S>) {
+fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subject<S>) {
     for order in ORDERS {
         let parent = subject.post_thread(if order == ThreadOrder::Oldest { 50 } else { 51 });
         let comments = subject.say_many(parent, 1, 12);
@@ -120,7 +120,7 @@ fn a_walk_of_a_thread_with_changes_between_pages<S: Store>(subject: &Subject<S>)
     }
 }
 
-fn threads_do_not_see_each_other<S: Store>(subject: &Subject<S>) {
+fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
     let mut parents: Vec<Parent> = Vec::new();
     for id in subject.extreme_ids() {
         subject.register(NewPost { id: Some(id), ..subject.wish(9) });
@@ -147,7 +147,7 @@ fn threads_do_not_see_each_other<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_long_thread_is_whole<S: Store>(subject: &Subject<S>) {
+fn a_long_thread_is_whole<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comments = subject.say_many(parent, 1, 100);
     let top = subject.say(&subject.remark(parent, 1, "top"));
@@ -166,7 +166,7 @@ fn a_long_thread_is_whole<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.comments_by(1, 9), comments[60..]);
 }
 
-fn branches_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>) {
+fn branches_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let branch = |reply_to: Option<&Comment>| Branch {
@@ -198,7 +198,7 @@ fn branches_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>) {
     assert!(block_on(subject.store().replies(&[], 5)).unwrap().is_empty());
 }
 
-fn a_branch_goes_on_after_any_reply<S: Store>(subject: &Subject<S>) {
+fn a_branch_goes_on_after_any_reply<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let top = subject.say(&subject.remark(parent, 1, "top"));
     let mut replies = Vec::new();
@@ -236,7 +236,7 @@ fn a_branch_goes_on_after_any_reply<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn an_author_reads_active_comments_newest_first<S: Store>(subject: &Subject<S>) {
+fn an_author_reads_active_comments_newest_first<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut own: Vec<Comment> = Vec::new();
     for step in 0..12 {
@@ -261,7 +261,7 @@ fn an_author_reads_active_comments_newest_first<S: Store>(subject: &Subject<S>) 
     assert_eq!(subject.comments_by(2, 5).len(), 12);
 }
 
-fn an_authors_list_is_paged_without_gaps<S: Store>(subject: &Subject<S>) {
+fn an_authors_list_is_paged_without_gaps<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = subject.say_many(parent, 1, 20);
     for comment in &comments[4..16] {
@@ -274,7 +274,7 @@ fn an_authors_list_is_paged_without_gaps<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn many_comments_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>) {
+fn many_comments_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let mut asked = ids(&comments);
@@ -287,7 +287,7 @@ fn many_comments_are_answered_in_the_order_asked<S: Store>(subject: &Subject<S>)
     assert_eq!(block_on(subject.store().comments(&[])).unwrap(), []);
 }
 
-fn many_threads_are_counted_in_the_order_asked<S: Store>(subject: &Subject<S>) {
+fn many_threads_are_counted_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
     let [post, item, conversation] = subject.threads_of_all_kinds();
     subject.say_many(post, 1, 3);
     subject.say_many(item, 1, 2);
@@ -301,7 +301,7 @@ fn many_threads_are_counted_in_the_order_asked<S: Store>(subject: &Subject<S>) {
     assert_eq!(block_on(subject.store().threads(&[])).unwrap(), []);
 }
 
-fn nothing_is_known_of_what_was_never_written<S: Store>(subject: &Subject<S>) {
+fn nothing_is_known_of_what_was_never_written<S: ContentPorts>(subject: &Subject<S>) {
     for kind in ParentKind::ALL {
         let parent = Parent { kind, id: subject.id(50) };
         for order in ORDERS {

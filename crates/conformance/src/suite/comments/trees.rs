@@ -3,17 +3,18 @@
 
 use std::collections::BTreeMap;
 
-use kinfolk_core::graph::PageRequest;
+use kinfolk_core::ErrorCode;
+use kinfolk_core::PageRequest;
 use kinfolk_core::thread::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
-use kinfolk_core::{ErrorCode, Store};
 
 use super::words::ids;
+use crate::ports::ContentPorts;
 use crate::random::Random;
 use crate::suite::operations::assert_code;
-use crate::suite::subject::{SETTINGS, Subject};
+use crate::suite::subject::{COMMENTS, PAGE_LIMIT_MAX, Subject};
 use crate::threads::block_on;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     a_tree_of_comments_without_replies,
     a_tree_of_one_long_branch,
     a_tree_of_one_comment_with_many_replies,
@@ -28,7 +29,11 @@ super::list_cases![
 const VIEWER: Viewer = Viewer { user: None, is_moderator: false };
 
 /// Writes a thread whose comments answer the one of that number, or nobody.
-fn write<S: Store>(subject: &Subject<S>, parent: Parent, replies_to: &[Option<usize>]) -> Vec<Comment> {
+fn write<S: ContentPorts>(
+    subject: &Subject<S>,
+    parent: Parent,
+    replies_to: &[Option<usize>],
+) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     for above in replies_to {
         let wish = match above {
@@ -70,7 +75,7 @@ fn size(nodes: &[CommentNode]) -> usize {
 }
 
 /// Follows every cursor of every answer, in some order.
-fn follow_all<S: Store>(subject: &Subject<S>, parent: Parent, shape: TreeShape, limit: usize) -> Met {
+fn follow_all<S: ContentPorts>(subject: &Subject<S>, parent: Parent, shape: TreeShape, limit: usize) -> Met {
     let mut met = Met::new();
     let mut open: Vec<(Option<CommentId>, Option<String>)> = vec![(None, None)];
     let mut answers = 0;
@@ -79,7 +84,7 @@ fn follow_all<S: Store>(subject: &Subject<S>, parent: Parent, shape: TreeShape, 
         assert!(answers < 10_000, "{shape:?} in pages of {limit} does not end");
         let page = PageRequest { limit, cursor: cursor.as_deref() };
         let tree = block_on(subject.graph.comment_tree(parent, shape, page, (VIEWER, None))).unwrap();
-        assert!(tree.items.len() <= limit && size(&tree.items) <= SETTINGS.thread.tree_comments_max);
+        assert!(tree.items.len() <= limit && size(&tree.items) <= COMMENTS.tree_comments_max);
         assert!(cursor.is_none() || !tree.items.is_empty(), "a cursor leads to something");
         open.extend(tree.next.map(|next| (under, Some(next))));
         let cursors = look(&tree.items, under, shape, &mut met);
@@ -89,13 +94,13 @@ fn follow_all<S: Store>(subject: &Subject<S>, parent: Parent, shape: TreeShape, 
 }
 
 /// Whatever is asked, everything is met once and in its place.
-fn assert_whole<S: Store>(subject: &Subject<S>, parent: Parent, comments: &[Comment]) {
+fn assert_whole<S: ContentPorts>(subject: &Subject<S>, parent: Parent, comments: &[Comment]) {
     let mut expected = Met::new();
     for comment in comments {
         let comment = block_on(subject.graph.read_comment(comment.id, VIEWER, None)).unwrap();
         expected.entry(comment.reply_to).or_default().push(comment);
     }
-    for depth in 0..=SETTINGS.thread.depth_max {
+    for depth in 0..=COMMENTS.depth_max {
         for replies in [1, 2, 3, 5, 20] {
             for limit in [1, 2, 3, 7, 12, 20] {
                 let shape = TreeShape { depth, replies };
@@ -106,7 +111,7 @@ fn assert_whole<S: Store>(subject: &Subject<S>, parent: Parent, comments: &[Comm
     }
 }
 
-fn a_tree_of_comments_without_replies<S: Store>(subject: &Subject<S>) {
+fn a_tree_of_comments_without_replies<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         assert_whole(subject, parent, &[]);
         let comments = write(subject, parent, &[None; 14]);
@@ -114,13 +119,13 @@ fn a_tree_of_comments_without_replies<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_tree_of_one_long_branch<S: Store>(subject: &Subject<S>) {
+fn a_tree_of_one_long_branch<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = write(subject, parent, &[None, Some(0), Some(1), Some(2), Some(3)]);
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_of_one_comment_with_many_replies<S: Store>(subject: &Subject<S>) {
+fn a_tree_of_one_comment_with_many_replies<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut shape = vec![Some(0); 26];
     shape[0] = None;
@@ -128,7 +133,7 @@ fn a_tree_of_one_comment_with_many_replies<S: Store>(subject: &Subject<S>) {
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_with_branches_everywhere<S: Store>(subject: &Subject<S>) {
+fn a_tree_with_branches_everywhere<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // Two replies to each, in the order of levels: 30 in all.
     let shape: Vec<Option<usize>> =
@@ -138,7 +143,7 @@ fn a_tree_with_branches_everywhere<S: Store>(subject: &Subject<S>) {
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_of_any_shape<S: Store>(subject: &Subject<S>) {
+fn a_tree_of_any_shape<S: ContentPorts>(subject: &Subject<S>) {
     let mut random = Random::new(7);
     for (number, breadth) in [(50, 2), (51, 5)] {
         let parent = subject.post_thread(number);
@@ -146,7 +151,7 @@ fn a_tree_of_any_shape<S: Store>(subject: &Subject<S>) {
         let mut shape = Vec::new();
         for at in 0..24_usize {
             let above = random.below(at as u64 + breadth) as usize;
-            let above = depths.get(above).filter(|depth| **depth < SETTINGS.thread.depth_max).map(|_| above);
+            let above = depths.get(above).filter(|depth| **depth < COMMENTS.depth_max).map(|_| above);
             depths.push(above.map_or(0, |above| depths[above] + 1));
             shape.push(above);
         }
@@ -158,7 +163,7 @@ fn a_tree_of_any_shape<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_tree_has_the_first_replies_of_each<S: Store>(subject: &Subject<S>) {
+fn a_tree_has_the_first_replies_of_each<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // 0 and 1 at the top; 2 to 5 answer 0; 6 answers 2; 7 answers 6; 8 answers 1.
     let shape = [None, None, Some(0), Some(0), Some(0), Some(0), Some(2), Some(6), Some(1)];
@@ -188,16 +193,16 @@ fn a_tree_has_the_first_replies_of_each<S: Store>(subject: &Subject<S>) {
     assert!(flat.items.iter().all(|node| node.replies.is_empty()));
 }
 
-fn a_tree_has_so_many_comments_at_most<S: Store>(subject: &Subject<S>) {
+fn a_tree_has_so_many_comments_at_most<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
-    let most = SETTINGS.thread.tree_comments_max;
+    let most = COMMENTS.tree_comments_max;
     let shape: Vec<Option<usize>> = (0..most).map(|_| None).chain((0..most).map(Some)).collect();
     write(subject, parent, &shape);
     let read = |limit| {
         let (shape, page) = (TreeShape { depth: 2, replies: 1 }, PageRequest { limit, cursor: None });
         block_on(subject.graph.comment_tree(parent, shape, page, (VIEWER, None))).unwrap().items
     };
-    let full = read(SETTINGS.page_limit_max);
+    let full = read(PAGE_LIMIT_MAX);
     assert_eq!((full.len(), size(&full)), (most, most));
     assert!(full.iter().all(|node| node.next.is_some()), "branches that have no room have a cursor");
     let half = read(most / 2);
@@ -205,7 +210,7 @@ fn a_tree_has_so_many_comments_at_most<S: Store>(subject: &Subject<S>) {
     assert!(half.iter().all(|node| node.replies.len() == 1 && node.next.is_none()));
 }
 
-fn a_tree_keeps_tombstones_and_their_replies<S: Store>(subject: &Subject<S>) {
+fn a_tree_keeps_tombstones_and_their_replies<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = write(subject, parent, &[None, Some(0), Some(1), Some(1), None, Some(4)]);
     for (at, withdrawal) in
@@ -221,13 +226,13 @@ fn a_tree_keeps_tombstones_and_their_replies<S: Store>(subject: &Subject<S>) {
     assert_eq!((texts.matches("Some(\"reply\")").count(), texts.contains("rude")), (3, false));
 }
 
-fn a_tree_has_limits<S: Store>(subject: &Subject<S>) {
+fn a_tree_has_limits<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let read = |depth, replies, limit| {
         let page = PageRequest { limit, cursor: None };
         block_on(subject.graph.comment_tree(parent, TreeShape { depth, replies }, page, (VIEWER, None)))
     };
-    let (depth_max, max) = (SETTINGS.thread.depth_max, SETTINGS.page_limit_max);
+    let (depth_max, max) = (COMMENTS.depth_max, PAGE_LIMIT_MAX);
     assert_code(read(depth_max + 1, 1, 1), ErrorCode::InvalidRequest);
     for wrong in [0, max + 1, usize::MAX] {
         assert_code(read(1, wrong, 1), ErrorCode::LimitOutOfRange);

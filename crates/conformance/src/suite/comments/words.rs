@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use kinfolk_core::Result;
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::Removed;
-use kinfolk_core::graph::ChangeBody;
 use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
-use kinfolk_core::{Result, Store};
 
 use crate::compare::{ENTRIES_MAX, walk_by};
-use crate::suite::subject::{SETTINGS, Subject};
+use crate::ports::ContentPorts;
+use crate::suite::subject::{COMMENTS, Subject};
 use crate::threads::block_on;
 
 pub(super) const ORDERS: [ThreadOrder; 2] = [ThreadOrder::Oldest, ThreadOrder::Newest];
@@ -24,7 +25,7 @@ pub(super) fn withdrawals() -> [Withdrawal; 3] {
     [Withdrawal::Delete, Withdrawal::Remove("rude".into()), Withdrawal::Purge]
 }
 
-impl<S: Store> Subject<S> {
+impl<S: ContentPorts> Subject<S> {
     /// The thread of a new post.
     pub(super) fn post_thread(&self, number: u64) -> Parent {
         assert!(self.register(self.named(9, number)).is_new);
@@ -45,7 +46,7 @@ impl<S: Store> Subject<S> {
             body: body.into(),
             reply_to: None,
             idempotency_key: None,
-            depth_max: SETTINGS.thread.depth_max,
+            depth_max: COMMENTS.depth_max,
         }
     }
 
@@ -57,7 +58,7 @@ impl<S: Store> Subject<S> {
     /// Writes a comment, and waits until it is visible if it succeeds.
     pub(super) fn try_say(&self, wish: &NewComment) -> Result<Commented> {
         let commented = block_on(self.store().comment(wish.clone()))?;
-        block_on(self.store().visible(commented.position)).expect("the position of a comment is visible");
+        self.saw(commented.position);
         Ok(commented)
     }
 
@@ -86,7 +87,7 @@ impl<S: Store> Subject<S> {
 
     pub(super) fn try_edit(&self, id: CommentId, version: u32, body: &str) -> Result<Commented> {
         let edited = block_on(self.store().edit_comment(CommentEdit { id, version, body: body.into() }))?;
-        block_on(self.store().visible(edited.position)).expect("the position of an edit is visible");
+        self.saw(edited.position);
         Ok(edited)
     }
 
@@ -109,7 +110,7 @@ impl<S: Store> Subject<S> {
         by: Option<Moderator>,
     ) -> Removed {
         let removed = block_on(self.store().withdraw_comment(id, withdrawal, by)).expect("it is withdrawn");
-        block_on(self.store().visible(removed.position)).expect("the position of a withdrawal is visible");
+        self.saw(removed.position);
         removed
     }
 
@@ -122,7 +123,7 @@ impl<S: Store> Subject<S> {
 
     pub(super) fn lock(&self, parent: Parent, locked: bool) -> Removed {
         let removed = block_on(self.store().lock_thread(parent, locked)).expect("it is locked or unlocked");
-        block_on(self.store().visible(removed.position)).expect("the position of a lock is visible");
+        self.saw(removed.position);
         removed
     }
 

@@ -3,14 +3,16 @@
 use kinfolk_core::thread::{
     Comment, CommentStatus, NewComment, Parent, ParentKind, ThreadChange, Withdrawal,
 };
-use kinfolk_core::{Clock, Error, ErrorCode, Position, Store};
+use kinfolk_core::{Clock, Error, ErrorCode};
 
 use super::words::{NOBODY, key, withdrawals};
+use crate::ports::ContentPorts;
 use crate::suite::operations::assert_code;
-use crate::suite::subject::{SETTINGS, Subject};
+use crate::suite::subject::{COMMENTS, Subject};
 use crate::threads::block_on;
+use crate::users::START;
 
-super::list_cases![
+super::list_cases![ContentPorts;
     a_comment_is_kept_as_it_was_given,
     ids_of_comments_are_of_version_7_and_rise,
     a_comment_is_made_at_its_event,
@@ -30,7 +32,7 @@ super::list_cases![
     replies_have_a_greatest_depth,
 ];
 
-fn a_comment_is_kept_as_it_was_given<S: Store>(subject: &Subject<S>) {
+fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     let bodies =
         ["plain", " \tspaces\n\n and\tends ", "e\u{301} is not \u{e9}: \u{1f600}\u{4e2d}", "{\"a\":\"\\n\"}"];
     for parent in subject.threads_of_all_kinds() {
@@ -75,7 +77,7 @@ fn a_comment_is_kept_as_it_was_given<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn ids_of_comments_are_of_version_7_and_rise<S: Store>(subject: &Subject<S>) {
+fn ids_of_comments_are_of_version_7_and_rise<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut newest = None;
     for step in 0..24 {
@@ -92,7 +94,7 @@ fn ids_of_comments_are_of_version_7_and_rise<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_comment_is_made_at_its_event<S: Store>(subject: &Subject<S>) {
+fn a_comment_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let started = subject.clock.now();
     subject.clock.turn_back(5_000);
@@ -107,7 +109,7 @@ fn a_comment_is_made_at_its_event<S: Store>(subject: &Subject<S>) {
     assert_eq!(times, [started, started, subject.clock.now()]);
 }
 
-fn the_same_comment_again_changes_nothing<S: Store>(subject: &Subject<S>) {
+fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         let wish = NewComment {
@@ -133,7 +135,7 @@ fn the_same_comment_again_changes_nothing<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_retry_gets_the_first_result_whatever_happened<S: Store>(subject: &Subject<S>) {
+fn a_retry_gets_the_first_result_whatever_happened<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut wishes = Vec::new();
     for (withdrawal, number) in withdrawals().into_iter().zip(0..).take(2) {
@@ -159,7 +161,7 @@ fn a_retry_gets_the_first_result_whatever_happened<S: Store>(subject: &Subject<S
     wishes.iter().for_each(|(wish, first)| assert_eq!(subject.retry(wish), *first, "to a deleted post"));
 }
 
-fn the_same_key_for_another_comment_conflicts<S: Store>(subject: &Subject<S>) {
+fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let other_post = subject.post_thread(51);
     let above = subject.say(&subject.remark(parents[0], 2, "above"));
@@ -195,7 +197,7 @@ fn the_same_key_for_another_comment_conflicts<S: Store>(subject: &Subject<S>) {
     check("to a deleted post");
 }
 
-fn a_key_conflicts_with_the_text_of_an_edit<S: Store>(subject: &Subject<S>) {
+fn a_key_conflicts_with_the_text_of_an_edit<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "first") };
     let first = subject.say(&wish);
@@ -205,7 +207,7 @@ fn a_key_conflicts_with_the_text_of_an_edit<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.retry(&wish), first);
 }
 
-fn a_key_of_comments_belongs_to_its_author<S: Store>(subject: &Subject<S>) {
+fn a_key_of_comments_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // The key of a post of the same author is another one.
     let post = subject.register(subject.keyed(1, "key")).post;
@@ -222,7 +224,7 @@ fn a_key_of_comments_belongs_to_its_author<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.count(parent), 3);
 }
 
-fn wishes_without_a_key_are_all_new<S: Store>(subject: &Subject<S>) {
+fn wishes_without_a_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let wish = subject.remark(parent, 1, "again");
         let made: Vec<_> = (0..3).map(|_| subject.say(&wish)).collect();
@@ -231,7 +233,7 @@ fn wishes_without_a_key_are_all_new<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_refused_comment_leaves_its_key_free<S: Store>(subject: &Subject<S>) {
+fn a_refused_comment_leaves_its_key_free<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
     let nowhere = NewComment { parent: Parent::post(subject.id(51)), ..wish.clone() };
@@ -245,7 +247,7 @@ fn a_refused_comment_leaves_its_key_free<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
 
-fn keys_of_comments_are_remembered_for_a_week<S: Store>(subject: &Subject<S>) {
+fn keys_of_comments_are_remembered_for_a_week<S: ContentPorts>(subject: &Subject<S>) {
     const HOUR_MS: u64 = 60 * 60 * 1_000;
     let parent = subject.post_thread(50);
     let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
@@ -258,7 +260,7 @@ fn keys_of_comments_are_remembered_for_a_week<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn keys_of_comments_are_compared_byte_for_byte<S: Store>(subject: &Subject<S>) {
+fn keys_of_comments_are_compared_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let keys = ["k", "K", "k ", " k", "kk", "\u{e9}", "e\u{301}", "k\0", "0", "00"];
     let wish = |text| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "body") };
@@ -268,10 +270,10 @@ fn keys_of_comments_are_compared_byte_for_byte<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn a_post_must_be_there_for_a_comment<S: Store>(subject: &Subject<S>) {
+fn a_post_must_be_there_for_a_comment<S: ContentPorts>(subject: &Subject<S>) {
     let wishes = ParentKind::ALL.map(|kind| subject.remark(Parent { kind, id: subject.id(50) }, 1, "body"));
     assert_code(subject.try_say(&wishes[0]), ErrorCode::NotFound);
-    assert_eq!(subject.newest(), Position::START);
+    assert_eq!(subject.newest(), START);
     // Others are not looked for.
     let others = [subject.say(&wishes[1]), subject.say(&wishes[2])];
     let parent = subject.post_thread(50);
@@ -285,7 +287,7 @@ fn a_post_must_be_there_for_a_comment<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
 
-fn a_locked_thread_takes_no_comments<S: Store>(subject: &Subject<S>) {
+fn a_locked_thread_takes_no_comments<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for locked in parents {
         let above = subject.say(&subject.remark(locked, 1, "above"));
@@ -309,7 +311,7 @@ fn a_locked_thread_takes_no_comments<S: Store>(subject: &Subject<S>) {
     }
 }
 
-fn locking_changes_one_thread_once<S: Store>(subject: &Subject<S>) {
+fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let state = |parent| subject.thread_state(parent).locked;
     for (parent, kind) in parents.into_iter().zip(0..) {
@@ -340,7 +342,7 @@ fn locking_changes_one_thread_once<S: Store>(subject: &Subject<S>) {
     assert_eq!(subject.newest(), before);
 }
 
-fn a_reply_answers_an_active_comment_of_its_thread<S: Store>(subject: &Subject<S>) {
+fn a_reply_answers_an_active_comment_of_its_thread<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let tops = parents.map(|parent| subject.say(&subject.remark(parent, 1, "top")));
     let before = subject.newest();
@@ -367,12 +369,12 @@ fn a_reply_answers_an_active_comment_of_its_thread<S: Store>(subject: &Subject<S
     }
 }
 
-fn replies_have_a_greatest_depth<S: Store>(subject: &Subject<S>) {
+fn replies_have_a_greatest_depth<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let mut last = subject.say(&subject.remark(parent, 1, "top"));
         let alone = NewComment { depth_max: 0, ..subject.answer(&last, 1, "too deep") };
         assert_code(subject.try_say(&alone), ErrorCode::InvalidReply);
-        for depth in 1..=SETTINGS.thread.depth_max {
+        for depth in 1..=COMMENTS.depth_max {
             last = subject.say(&subject.answer(&last, 1, "deeper"));
             assert_eq!(last.depth, depth);
         }

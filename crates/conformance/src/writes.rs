@@ -1,0 +1,56 @@
+//! Commands of any followers as requests, one for each follower.
+
+use kinfolk_core::graph::{EdgeCommand, EdgeStore, FollowerCommand, Receipt, WriteRequest};
+use kinfolk_core::{EdgeKind, Position, Result};
+
+use crate::threads::block_on;
+use crate::users::START;
+
+/// The requests of some commands: one for each follower, in the order in which followers come, each with the places of its
+/// commands.
+pub(crate) fn requests(
+    kind: EdgeKind,
+    commands: &[EdgeCommand],
+    following_limit: u32,
+) -> Vec<(WriteRequest, Vec<usize>)> {
+    let mut requests: Vec<(WriteRequest, Vec<usize>)> = Vec::new();
+    for (place, EdgeCommand { action, edge }) in commands.iter().enumerate() {
+        let command = FollowerCommand { action: *action, followee: edge.followee };
+        match requests.iter_mut().find(|(request, _)| request.follower == edge.follower) {
+            Some((request, places)) => {
+                request.commands.push(command);
+                places.push(place);
+            }
+            None => {
+                let (follower, commands) = (edge.follower, vec![command]);
+                requests.push((WriteRequest { kind, follower, commands, following_limit }, vec![place]));
+            }
+        }
+    }
+    requests
+}
+
+/// Writes commands, those of each follower whole. Returns the first refusal, or for each command whether it changed anything,
+/// with the last position, and all positions.
+pub(crate) fn write_commands<S: EdgeStore>(
+    store: &S,
+    kind: EdgeKind,
+    commands: &[EdgeCommand],
+    following_limit: u32,
+) -> Result<(Receipt, Vec<Position>)> {
+    let (requests, places): (Vec<_>, Vec<_>) = requests(kind, commands, following_limit).into_iter().unzip();
+    let results = block_on(store.write(requests));
+    assert_eq!(results.len(), places.len(), "there is a result for each request");
+    let (mut changed, mut positions) = (vec![false; commands.len()], Vec::new());
+    for (result, places) in results.into_iter().zip(places) {
+        let receipt = result?;
+        assert_eq!(
+            receipt.changed.len(),
+            places.len(),
+            "a receipt says of each command whether it changed anything"
+        );
+        places.into_iter().zip(receipt.changed).for_each(|(place, one)| changed[place] = one);
+        positions.push(receipt.position);
+    }
+    Ok((Receipt { position: positions.last().copied().unwrap_or(START), changed }, positions))
+}

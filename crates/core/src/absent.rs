@@ -1,0 +1,126 @@
+//! A capability that a profile lacks. It has no values, so that nothing can be asked of it.
+
+use std::time::Duration;
+
+use crate::feed::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+};
+use crate::graph::{
+    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
+    WriteRequest,
+};
+use crate::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+};
+use crate::thread::{
+    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
+    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+};
+use crate::{Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Result, Timestamp};
+
+/// The store of a capability that a profile lacks.
+#[derive(Clone, Copy, Debug)]
+pub enum Absent {}
+
+impl Deployment for Absent {
+    const IS_PRESENT: bool = false;
+
+    fn id_kind(&self) -> IdKind {
+        match *self {}
+    }
+
+    fn epoch(&self) -> Epoch {
+        match *self {}
+    }
+}
+
+/// Methods that nobody can call.
+macro_rules! never {
+    ($($name:ident($($argument:ty),*) -> $output:ty;)+) => {
+        $(never!(@one $name, ($($argument),*), $output);)+
+    };
+    (@one $name:ident, (), $output:ty) => {
+        async fn $name(&self) -> $output { match *self {} }
+    };
+    (@one $name:ident, ($a:ty), $output:ty) => {
+        async fn $name(&self, _: $a) -> $output { match *self {} }
+    };
+    (@one $name:ident, ($a:ty, $b:ty), $output:ty) => {
+        async fn $name(&self, _: $a, _: $b) -> $output { match *self {} }
+    };
+    (@one $name:ident, ($a:ty, $b:ty, $c:ty), $output:ty) => {
+        async fn $name(&self, _: $a, _: $b, _: $c) -> $output { match *self {} }
+    };
+    (@one $name:ident, ($a:ty, $b:ty, $c:ty, $d:ty), $output:ty) => {
+        async fn $name(&self, _: $a, _: $b, _: $c, _: $d) -> $output { match *self {} }
+    };
+    (@one $name:ident, ($a:ty, $b:ty, $c:ty, $d:ty, $e:ty), $output:ty) => {
+        async fn $name(&self, _: $a, _: $b, _: $c, _: $d, _: $e) -> $output { match *self {} }
+    };
+}
+
+impl CheckStore for Absent {
+    never! { contains(EdgeKind, &[Edge], &Frontier) -> Result<Vec<bool>>; }
+}
+
+impl EdgeStore for Absent {
+    never! {
+        write(Vec<WriteRequest>) -> Vec<Result<Receipt>>;
+        since(EdgeKind, &[Edge], &Frontier) -> Result<Vec<Option<Timestamp>>>;
+        list(EdgeList, Option<ListKey>, usize, &Frontier) -> Result<Vec<ListEntry>>;
+        friends(EdgeKind, Id, Option<ListKey>, usize, &Frontier) -> Result<Vec<ListEntry>>;
+        overlap(EdgeKind, &[UserSet], Option<Id>, usize, &Frontier) -> Result<Overlap>;
+        counts(EdgeKind, &[Id], &Frontier) -> Result<Vec<Counts>>;
+    }
+}
+
+impl SuggestionStore for Absent {
+    never! {
+        candidates(Id, WalkBounds, &Frontier) -> Result<Vec<Suggestion>>;
+        stored_suggestions(Id, Duration, &Frontier) -> Result<Option<StoredSuggestions>>;
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        _: EveryoneRequest,
+        _: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        match *self {}
+    }
+}
+
+impl PostStore for Absent {
+    never! {
+        register(NewPost) -> Result<Posted>;
+        delete_post(Id) -> Result<Removed>;
+        posts(&[Id], &Frontier) -> Result<Vec<Option<PostState>>>;
+        posts_by(Id, Option<PostKey>, usize, &Frontier) -> Result<Vec<Post>>;
+    }
+}
+
+impl FeedStore for Absent {
+    never! { feed(Id, Option<PostKey>, usize, &Frontier) -> Result<Vec<Post>>; }
+}
+
+impl InboxStore for Absent {
+    never! {
+        inbox(Id, &Frontier) -> Result<Option<Inbox>>;
+        forget_inbox(Id) -> Result<()>;
+    }
+}
+
+impl ThreadStore for Absent {
+    never! {
+        comment(NewComment) -> Result<Commented>;
+        edit_comment(CommentEdit) -> Result<Commented>;
+        withdraw_comment(CommentId, Withdrawal, Option<Moderator>) -> Result<Removed>;
+        lock_thread(Parent, bool) -> Result<Removed>;
+        comments(&[CommentId], &Frontier) -> Result<Vec<Option<Comment>>>;
+        thread(Parent, ThreadOrder, Option<CommentId>, usize, &Frontier) -> Result<Vec<Comment>>;
+        replies(&[Branch], usize, &Frontier) -> Result<Vec<Vec<Comment>>>;
+        comments_by(Id, Option<CommentId>, usize, &Frontier) -> Result<Vec<Comment>>;
+        comment_versions(CommentId, u32, usize, &Frontier) -> Result<Vec<CommentVersion>>;
+        threads(&[Parent], &Frontier) -> Result<Vec<ThreadState>>;
+        erase_purged() -> Result<u64>;
+    }
+}

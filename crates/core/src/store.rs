@@ -1,0 +1,33 @@
+//! What a profile offers: the graph always, the rest as capabilities that it has or has not.
+
+use std::sync::Arc;
+
+use crate::changes::ChangeLog;
+use crate::feed::{FeedStore, InboxStore, PostStore};
+use crate::graph::{CheckStore, EdgeStore};
+use crate::suggest::SuggestionStore;
+use crate::thread::ThreadStore;
+
+/// The ports of the graph, which every profile has.
+pub trait GraphStore: CheckStore + EdgeStore + ChangeLog {}
+
+impl<S: CheckStore + EdgeStore + ChangeLog> GraphStore for S {}
+
+/// The ports of posts, feeds and comments.
+pub trait ContentStore: PostStore + FeedStore + InboxStore + ThreadStore {}
+
+impl<S: PostStore + FeedStore + InboxStore + ThreadStore> ContentStore for S {}
+
+/// A profile's store. A capability that it lacks has the type [`crate::Absent`].
+pub trait Store: GraphStore {
+    /// Keeps suggestions.
+    type Suggestions: SuggestionStore + CheckStore + EdgeStore;
+    /// Keeps posts, feeds and comments.
+    type Content: ContentStore;
+
+    /// Suggestions, if the profile has them.
+    fn suggestions(&self) -> Option<Arc<Self::Suggestions>>;
+
+    /// Posts, feeds and comments, if the profile has them.
+    fn content(&self) -> Option<Arc<Self::Content>>;
+}
