@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on, meanwhile};
 use crate::users::{at, edge, user};
-use crate::writes::write_commands;
+use crate::writes::write_with_positions;
 
 const SHARED_USERS: u64 = 4;
 const WRITERS: u64 = 3;
@@ -95,7 +95,7 @@ impl<S: GraphStore> History<S> {
     }
 
     fn try_write(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Option<Record> {
-        match write_commands(&self.store, kind, &commands, FOLLOWING_LIMIT) {
+        match write_with_positions(&self.store, kind, &commands, FOLLOWING_LIMIT) {
             Ok((receipt, _)) => Some(Record { kind, commands, receipt }),
             Err(Error::FollowingLimit { .. }) => None,
             Err(error) => panic!("{commands:?} failed: {error}"),

@@ -20,7 +20,7 @@ use crate::seen::Seen;
 use crate::suggestions::locked;
 use crate::threads::{at_once, block_on};
 use crate::users::{edge, user};
-use crate::writes::write_commands;
+use crate::writes::write_with_positions;
 
 /// The readers, who follow the steady authors all the time.
 const READERS: [u64; 2] = [0, 1];
@@ -108,7 +108,7 @@ impl<S: ContentPorts> History<S> {
     fn write(&self, commands: &[(EdgeAction, u64, u64)]) {
         let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
         let commands: Vec<EdgeCommand> = commands.iter().map(command).collect();
-        let written = write_commands(&self.store, EdgeKind::Follow, &commands, USERS as u32);
+        let written = write_with_positions(&self.store, EdgeKind::Follow, &commands, USERS as u32);
         written.unwrap().1.into_iter().for_each(|position| self.saw(position));
     }
 

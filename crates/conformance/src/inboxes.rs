@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::ports::ContentPorts;
 use crate::seen::Seen;
 use crate::users::edge;
-use crate::writes::write_commands;
+use crate::writes::write_with_positions;
 
 /// Far longer than any delivery may take under test.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -104,7 +104,7 @@ pub(crate) fn sound_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<I
     // A write may have changed it a moment before it is visible: all are that were before this one, which changes nothing.
     let nothing = edge(store.id_kind(), NOBODIES.0, NOBODIES.1);
     let command = EdgeCommand { action: EdgeAction::Unfollow, edge: nothing };
-    let written = write_commands(store, EdgeKind::Follow, &[command], 1);
+    let written = write_with_positions(store, EdgeKind::Follow, &[command], 1);
     let (receipt, _) = written.map_err(|error| format!("a write failed: {error}"))?;
     let model = Model::replay(answer("changes", Seen::new(store, receipt.position).whole_log())?);
     check_inbox(&model, of, &inbox).map(|()| Some(inbox))

@@ -68,6 +68,7 @@ pub use posts::FAN_OUT_THRESHOLD;
 pub use store::ModelStore;
 pub use threads::block_on;
 pub use users::{edge, user};
+pub use writes::write_commands;
 
 /// Makes an empty store for a kind of ids, which takes its time from the clock.
 ///

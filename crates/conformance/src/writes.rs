@@ -1,5 +1,7 @@
 //! Commands of any followers as requests, one for each follower.
 
+use std::collections::HashMap;
+
 use kinfolk_core::graph::{EdgeCommand, EdgeStore, FollowerCommand, Receipt, WriteRequest};
 use kinfolk_core::{EdgeKind, Position, Result};
 
@@ -14,25 +16,33 @@ pub(crate) fn requests(
     following_limit: u32,
 ) -> Vec<(WriteRequest, Vec<usize>)> {
     let mut requests: Vec<(WriteRequest, Vec<usize>)> = Vec::new();
+    let mut of_followers = HashMap::new();
     for (place, EdgeCommand { action, edge }) in commands.iter().enumerate() {
-        let command = FollowerCommand { action: *action, followee: edge.followee };
-        match requests.iter_mut().find(|(request, _)| request.follower == edge.follower) {
-            Some((request, places)) => {
-                request.commands.push(command);
-                places.push(place);
-            }
-            None => {
-                let (follower, commands) = (edge.follower, vec![command]);
-                requests.push((WriteRequest { kind, follower, commands, following_limit }, vec![place]));
-            }
-        }
+        let at = *of_followers.entry(edge.follower).or_insert_with(|| {
+            let (follower, commands) = (edge.follower, Vec::new());
+            requests.push((WriteRequest { kind, follower, commands, following_limit }, Vec::new()));
+            requests.len() - 1
+        });
+        let (request, places) = &mut requests[at];
+        request.commands.push(FollowerCommand { action: *action, followee: edge.followee });
+        places.push(place);
     }
     requests
 }
 
 /// Writes commands, those of each follower whole. Returns the first refusal, or for each command whether it changed anything,
-/// with the last position, and all positions.
-pub(crate) fn write_commands<S: EdgeStore>(
+/// with the last position.
+pub fn write_commands<S: EdgeStore>(
+    store: &S,
+    kind: EdgeKind,
+    commands: &[EdgeCommand],
+    following_limit: u32,
+) -> Result<Receipt> {
+    write_with_positions(store, kind, commands, following_limit).map(|(receipt, _)| receipt)
+}
+
+/// As [`write_commands`], with all positions.
+pub(crate) fn write_with_positions<S: EdgeStore>(
     store: &S,
     kind: EdgeKind,
     commands: &[EdgeCommand],

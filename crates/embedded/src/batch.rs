@@ -1,10 +1,7 @@
 //! What a batch of requests changes, decided one after another before anything is written. Nothing is written here.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
-use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
+use kinfolk_core::graph::{Edge, EdgeEvent, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
+use kinfolk_core::{EdgeKind, Error, Position, Result, Sequence, Shard, Timestamp};
 
 use crate::log::{Event, EventBody};
 use crate::made::Made;
@@ -12,14 +9,13 @@ use crate::posts::{FollowerSteps, PendingPosts};
 use crate::store::Store;
 use crate::threads::PendingThreads;
 
-/// The most commands in one request: a frame must stay readable in one piece.
+/// The most commands that are submitted together: a frame must stay readable in one piece.
 const COMMANDS_MAX: usize = 100_000;
 
 /// Where the store after a batch differs from what is visible.
 #[derive(Default)]
 pub struct Pending {
-    edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
-    following: HashMap<(EdgeKind, Id), i64, RandomState>,
+    edges: PlannedEdges,
     pub posts: PendingPosts,
     pub threads: PendingThreads,
 }
@@ -28,7 +24,6 @@ impl Pending {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.edges.clear();
-        self.following.clear();
         self.posts.clear();
         self.threads.clear();
     }
@@ -53,15 +48,20 @@ pub struct Batch<'a> {
     pub now: Timestamp,
     /// The time of the next event.
     pub floor: Timestamp,
-    first: Position,
+    first: Sequence,
     pub events: Vec<Event>,
+    /// What the request at hand changes.
+    edge_events: Vec<EdgeEvent>,
 }
 
-/// What a command replaced, to take a refused request back.
-struct Undo {
-    key: (EdgeKind, Edge),
-    edge: Option<Option<Timestamp>>,
-    following: Option<i64>,
+impl EdgeView for Store {
+    fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
+        self.index.examine(kind, edge)
+    }
+
+    fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
+        self.stored_since(kind, edge)
+    }
 }
 
 impl<'a> Batch<'a> {
@@ -71,11 +71,21 @@ impl<'a> Batch<'a> {
         store: &'a Store,
         earlier: Option<&'a Decided>,
         (pending, made): (Pending, &'a mut Made),
-        first: Position,
+        first: Sequence,
         (now, earliest): (Timestamp, Timestamp),
     ) -> Self {
-        let (follower_steps, floor, events) = (FollowerSteps::default(), earliest.max(now), Vec::new());
-        Self { store, earlier, pending, made, follower_steps, now, floor, first, events }
+        Self {
+            store,
+            earlier,
+            pending,
+            made,
+            follower_steps: FollowerSteps::default(),
+            now,
+            floor: earliest.max(now),
+            first,
+            events: Vec::new(),
+            edge_events: Vec::new(),
+        }
     }
 
     /// What was decided, and the earliest time that may be given out afterwards.
@@ -83,108 +93,50 @@ impl<'a> Batch<'a> {
         (Decided { events: self.events, pending: self.pending }, self.floor)
     }
 
+    /// Decides requests about edges, each by itself.
+    pub fn decide_all(&mut self, requests: &[WriteRequest]) -> Vec<Result<Receipt>> {
+        let given = requests.iter().map(|request| request.commands.len()).sum();
+        if given > COMMANDS_MAX {
+            return vec![Err(Error::TooMany { what: "commands", given, max: COMMANDS_MAX }); requests.len()];
+        }
+        requests.iter().map(|request| self.decide(request)).collect()
+    }
+
     /// Decides a request about edges.
     pub fn decide(&mut self, request: &WriteRequest) -> Result<Receipt> {
-        let given = request.commands.len();
-        if given > COMMANDS_MAX {
-            return Err(Error::TooMany { what: "commands", given, max: COMMANDS_MAX });
-        }
-        let (events, floor) = (self.events.len(), self.floor);
-        let mut undo = Vec::with_capacity(given);
-        let mut changed = Vec::with_capacity(given);
-        for command in &request.commands {
-            match self.decide_one(request, *command, &mut undo) {
-                Ok(change) => changed.push(change),
-                Err(error) => {
-                    self.take_back(undo);
-                    self.events.truncate(events);
-                    self.floor = floor;
-                    return Err(error);
-                }
-            }
-        }
+        let mut planner = EdgePlanner {
+            view: self.store,
+            earlier: self.earlier.map(|earlier| &earlier.pending.edges),
+            planned: &mut self.pending.edges,
+            floor: &mut self.floor,
+        };
+        let changed = planner.plan(request, &mut self.edge_events)?;
+        let first = self.next().0;
+        let events = self.edge_events.drain(..).zip(first..).map(|(event, sequence)| Event {
+            position: Sequence(sequence),
+            at: event.at,
+            kind: event.kind,
+            body: match event.removed_since {
+                None => EventBody::Followed(event.edge),
+                Some(since) => EventBody::Unfollowed(event.edge, since),
+            },
+        });
+        self.events.extend(events);
         Ok(Receipt { position: self.position(), changed })
     }
 
     /// The position after everything that was decided so far.
     pub fn position(&self) -> Position {
-        Position(self.next().0 - 1)
+        Sequence(self.next().0 - 1).on(Shard::ONLY)
     }
 
-    fn next(&self) -> Position {
-        Position(self.first.0 + self.events.len() as u64)
+    /// The sequence of the next event.
+    pub fn next(&self) -> Sequence {
+        Sequence(self.first.0 + self.events.len() as u64)
     }
 
     /// Adds an event.
     pub fn push(&mut self, kind: EdgeKind, body: EventBody) {
         self.events.push(Event { position: self.next(), at: self.floor, kind, body });
-    }
-
-    fn decide_one(
-        &mut self,
-        request: &WriteRequest,
-        command: EdgeCommand,
-        undo: &mut Vec<Undo>,
-    ) -> Result<bool> {
-        let (kind, edge) = (request.kind, command.edge);
-        let own = self.pending.edges.get(&(kind, edge)).copied();
-        let pending = own.or_else(|| self.earlier?.pending.edges.get(&(kind, edge)).copied());
-        let (stored, following) = self.store.index.examine(kind, edge);
-        let exists = pending.map_or(stored, |state| state.is_some());
-        let body = match (command.action, exists) {
-            (EdgeAction::Follow, true) | (EdgeAction::Unfollow, false) => return Ok(false),
-            (EdgeAction::Follow, false) => {
-                self.require_room(request, edge.follower, following)?;
-                EventBody::Followed(edge)
-            }
-            (EdgeAction::Unfollow, true) => {
-                let since = match pending.flatten() {
-                    Some(since) => since,
-                    None => self.store.stored_since(kind, edge)?,
-                };
-                EventBody::Unfollowed(edge, since)
-            }
-        };
-        let (state, step) = match body {
-            EventBody::Followed(_) => (Some(self.floor), 1),
-            _ => (None, -1),
-        };
-        let following = self.pending.following.get(&(kind, edge.follower)).copied();
-        undo.push(Undo { key: (kind, edge), edge: own, following });
-        self.pending.edges.insert((kind, edge), state);
-        self.pending.following.insert((kind, edge.follower), following.unwrap_or(0) + step);
-        // A later follow of this pair must be at least a millisecond newer.
-        let floor = match body {
-            EventBody::Unfollowed(_, since) => self.floor.max(since.plus_millis(1)),
-            _ => self.floor,
-        };
-        self.push(kind, body);
-        self.floor = floor;
-        Ok(true)
-    }
-
-    fn require_room(&self, request: &WriteRequest, follower: Id, stored: u64) -> Result<()> {
-        let user = (request.kind, follower);
-        let change = |pending: &Pending| pending.following.get(&user).copied().unwrap_or(0);
-        let pending = change(&self.pending) + self.earlier.map_or(0, |earlier| change(&earlier.pending));
-        if stored as i64 + pending < i64::from(request.following_limit) {
-            Ok(())
-        } else {
-            Err(Error::FollowingLimit { follower: follower.to_string(), limit: request.following_limit })
-        }
-    }
-
-    fn take_back(&mut self, undo: Vec<Undo>) {
-        for Undo { key, edge, following } in undo.into_iter().rev() {
-            match edge {
-                Some(state) => self.pending.edges.insert(key, state),
-                None => self.pending.edges.remove(&key),
-            };
-            let user = (key.0, key.1.follower);
-            match following {
-                Some(count) => self.pending.following.insert(user, count),
-                None => self.pending.following.remove(&user),
-            };
-        }
     }
 }

@@ -1,19 +1,22 @@
 //! The port of the change log, for the embedded store: what is told of an event depends on what has become of its comment or post.
 
-use kinfolk_core::graph::{Change, ChangeLog, LogSpan};
-use kinfolk_core::{Position, Result};
+use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
+use kinfolk_core::{Error, Frontier, Result, Shard};
 
 use crate::Embedded;
 use crate::log::EventBody;
 
 impl ChangeLog for Embedded {
-    fn span(&self) -> LogSpan {
-        let trimmed = self.store.log.trimmed();
-        LogSpan { epoch: self.store.identity.epoch, trimmed, newest: self.store.position() }
+    async fn span(&self) -> Result<LogSpan> {
+        let trimmed = self.store.log.trimmed().on(Shard::ONLY).into();
+        Ok(LogSpan { epoch: self.store.identity.epoch, trimmed, newest: self.frontier() })
     }
 
-    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
-        let events = self.store.log.read(after, self.store.position(), limit)?;
+    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
+        self.reach(after).await?;
+        let start = after.get(Shard::ONLY).unwrap_or_else(|| self.store.log.trimmed());
+        let events = self.store.log.read(start, self.store.position(), limit)?;
+        let end = events.last().map_or(start, |event| event.position);
         let changes = events.into_iter().map(|event| {
             let is_current = match &event.body {
                 EventBody::Thread(body) => {
@@ -27,6 +30,18 @@ impl ChangeLog for Embedded {
             };
             Ok(event.into_change(is_current))
         });
-        changes.collect()
+        let changes = changes.collect::<Result<_>>()?;
+        let mut next = after.clone();
+        next.advance(end.on(Shard::ONLY));
+        Ok(LogPage { changes, next })
+    }
+
+    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
+        let after = after.get(Shard::ONLY).unwrap_or_else(|| self.store.log.trimmed());
+        match self.reach(&after.next().on(Shard::ONLY).into()).await {
+            Ok(()) => Ok(true),
+            Err(Error::NotYetVisible { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 }

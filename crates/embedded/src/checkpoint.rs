@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use kinfolk_core::{Position, Result, Timestamp};
+use kinfolk_core::{Result, Sequence, Timestamp};
 
 use crate::files;
 
@@ -16,7 +16,7 @@ const FILE_NAME: &str = "checkpoint";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Rows are stored at least up to here.
-    pub rows: Position,
+    pub rows: Sequence,
     /// The earliest `since` that may be given out.
     pub floor: Timestamp,
 }
@@ -29,7 +29,7 @@ impl Checkpoint {
             let mut lines = files::open_text(&text)?.lines();
             let rows = lines.next()?.strip_prefix("rows ")?.parse().ok()?;
             let floor = lines.next()?.strip_prefix("floor ")?.parse().ok()?;
-            Some(Self { rows: Position(rows), floor: Timestamp::from_millis(floor) })
+            Some(Self { rows: Sequence(rows), floor: Timestamp::from_millis(floor) })
         };
         parse().unwrap_or_default()
     }
@@ -49,7 +49,7 @@ mod tests {
     fn round_trip_and_damage() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(Checkpoint::read(folder.path()), Checkpoint::default());
-        let checkpoint = Checkpoint { rows: Position(9), floor: Timestamp::from_millis(77) };
+        let checkpoint = Checkpoint { rows: Sequence(9), floor: Timestamp::from_millis(77) };
         checkpoint.write(folder.path()).unwrap();
         assert_eq!(Checkpoint::read(folder.path()), checkpoint);
         fs::write(folder.path().join(FILE_NAME), "rows 1\nfloor 2\nchecksum 00000000\n").unwrap();

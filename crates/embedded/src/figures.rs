@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::{Position, Timestamp};
+use kinfolk_core::{Sequence, Timestamp};
 
 /// The state of a store at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,13 +37,13 @@ pub struct Figures {
     /// Bytes of the change log on disk.
     pub log_bytes: u64,
     /// The newest visible position.
-    pub newest: Position,
+    pub newest: Sequence,
     /// Changes up to here are trimmed from the log.
-    pub trimmed: Position,
+    pub trimmed: Sequence,
     /// Rows up to here are on disk.
-    pub flushed: Position,
+    pub flushed: Sequence,
     /// The index snapshot is as of here.
-    pub snapshotted: Position,
+    pub snapshotted: Sequence,
     /// Whether writes are refused since the storage failed.
     pub read_only: bool,
     /// Whether a thread of the store has died: it should be opened again.

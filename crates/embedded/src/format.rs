@@ -20,7 +20,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use kinfolk_core::{Epoch, Error, IdKind, Keyring, Position, Result, SigningKey};
+use kinfolk_core::{Epoch, Error, IdKind, Keyring, Result, Sequence, SigningKey};
 
 use crate::files;
 use crate::folder_lock::LOCK_FILE;
@@ -62,7 +62,7 @@ pub struct Identity {
     /// The life of its change log.
     pub epoch: Epoch,
     /// The position before the first event of this epoch.
-    pub base: Position,
+    pub base: Sequence,
     /// What may be in it.
     pub content: Content,
 }
@@ -145,7 +145,7 @@ pub fn read_identity(folder: &Path) -> Result<Identity> {
             content: Content::from_number(field("format")?.parse().ok()?)?,
             ids: IdKind::from_name(field("ids")?)?,
             epoch: Epoch(u64::from_str_radix(field("epoch")?, 16).ok()?),
-            base: Position(field("base")?.parse().ok()?),
+            base: Sequence(field("base")?.parse().ok()?),
         })
     };
     identity().ok_or_else(damaged)
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn identity() -> Identity {
-        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Position(7), content: Content::Edges }
+        Identity { ids: IdKind::Uuid, epoch: Epoch(0xabc), base: Sequence(7), content: Content::Edges }
     }
 
     #[test]

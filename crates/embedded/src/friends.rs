@@ -167,9 +167,9 @@ fn require_wanted(is_given_up: &dyn Fn() -> bool) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_conformance::block_on;
-    use kinfolk_core::IdKind;
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
+    use kinfolk_conformance::{block_on, write_commands};
+    use kinfolk_core::graph::{EdgeAction, EdgeCommand, EdgeStore};
+    use kinfolk_core::{Frontier, IdKind};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -194,11 +194,7 @@ mod tests {
                 followee: Id::Integer(followee),
             };
             let follow = |edge| EdgeCommand { action: EdgeAction::Follow, edge };
-            let write = |commands| {
-                store
-                    .write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 100_000 })
-                    .unwrap()
-            };
+            let write = |commands: Vec<_>| write_commands(&store, FOLLOW, &commands, 100_000).unwrap();
             write(self.followees.iter().map(|&user| follow(edge(OF, user))).collect());
             write(self.followers.iter().map(|&user| follow(edge(user, OF))).collect());
             store.compact().unwrap();
@@ -303,7 +299,8 @@ mod tests {
     fn long_pages_go_to_the_workers() {
         let crowd = Crowd { followers: (1..=30_000).collect(), followees: (1..=1_500).collect() };
         let (_folder, store) = crowd.store();
-        let read = |after| block_on(store.friends(FOLLOW, Id::Integer(OF), after, LIMIT)).unwrap();
+        let read =
+            |after| block_on(store.friends(FOLLOW, Id::Integer(OF), after, LIMIT, Frontier::EMPTY)).unwrap();
         let first = read(None);
         assert_eq!(store.figures().walks, 1);
         assert_eq!(read(first.last().copied()).len(), LIMIT);

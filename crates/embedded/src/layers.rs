@@ -150,9 +150,9 @@ impl WriteTimes {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_conformance::block_on;
-    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Side, WriteRequest};
-    use kinfolk_core::{EdgeKind, Id, IdKind};
+    use kinfolk_conformance::{block_on, write_commands};
+    use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeCommand, EdgeList, EdgeStore, Side};
+    use kinfolk_core::{EdgeKind, Frontier, Id, IdKind};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -173,19 +173,19 @@ mod tests {
         assert_eq!(counts(&store), [0; 4]);
         for followee in 2..5 {
             let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: edge(followee) }];
-            let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
-            block_on(store.write(request.clone())).unwrap();
+            write_commands(&store, EdgeKind::Follow, &commands, 9).unwrap();
             // Repeated, it waits for the writer too, but syncs nothing.
-            block_on(store.write(request)).unwrap();
+            write_commands(&store, EdgeKind::Follow, &commands, 9).unwrap();
         }
         assert_eq!(counts(&store), [6, 3, 0, 0]);
-        block_on(store.list(EdgeKind::Follow, Side::Following, Id::Integer(1), None, 9)).unwrap();
-        block_on(store.since(EdgeKind::Follow, &[edge(2)])).unwrap();
+        let list = EdgeList { kind: EdgeKind::Follow, side: Side::Following, of: Id::Integer(1) };
+        block_on(store.list(list, None, 9, Frontier::EMPTY)).unwrap();
+        block_on(store.since(EdgeKind::Follow, &[edge(2)], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0]);
-        block_on(store.contains_one(EdgeKind::Follow, edge(2))).unwrap();
-        block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN - 1])).unwrap();
+        block_on(store.contains_one(EdgeKind::Follow, edge(2), Frontier::EMPTY)).unwrap();
+        block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN - 1], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, 0], "single checks and small bulks are not measured");
-        block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN])).unwrap();
+        block_on(store.contains(EdgeKind::Follow, &[edge(2); BULK_MIN], Frontier::EMPTY)).unwrap();
         assert_eq!(counts(&store), [6, 3, 2, BULK_MIN as u64]);
     }
 }

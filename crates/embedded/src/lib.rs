@@ -7,6 +7,7 @@ mod bulk;
 mod changes;
 mod checkpoint;
 mod clock;
+mod edges;
 mod feeds;
 mod figures;
 mod files;
@@ -47,18 +48,14 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
-use kinfolk_core::graph::{
-    ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
-    WriteRequest,
-};
+use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey};
 use kinfolk_core::histogram::Snapshot;
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::{
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, IdKind, Keyring, Position, Result, Sequence, Shard,
+    Timestamp,
 };
-use kinfolk_core::{Clock, EdgeKind, Epoch, Error, Id, IdKind, Keyring, Position, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 pub use bulk::backup::BackupReport;
@@ -69,12 +66,8 @@ pub use layers::{LAYER_TARGET, Layer};
 pub use settings::Settings;
 pub use verify::VerifyReport;
 
-use crate::feeds::Wanted;
-use crate::friends::Search;
-use crate::index::Scratch;
 use crate::layers::WriteTimes;
 use crate::life::Threads;
-use crate::overlap::Plan;
 use crate::rows::Tree;
 use crate::store::Store;
 use crate::writer::{Command, Queued, Reply, Request, Writer};
@@ -133,24 +126,58 @@ impl Embedded {
         self.store.index.contains(kind, edge)
     }
 
-    /// As [`EdgeStore::write`], for callers without an async runtime.
-    pub fn write_blocking(&self, request: WriteRequest) -> Result<Receipt> {
-        let (reply, answer) = oneshot::channel();
-        let queued = Queued { request: Request::Write(request, reply), at: Instant::now(), times: None };
-        self.commands.blocking_send(Command::Request(queued)).map_err(|_| self.store.health.gone())?;
-        answer.blocking_recv().map_err(|_| self.store.health.gone())?
-    }
-
-    /// As [`EdgeStore::list`], for callers without an async runtime.
+    /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
     pub fn list_page(
         &self,
-        kind: EdgeKind,
-        side: Side,
-        of: Id,
+        EdgeList { kind, side, of }: EdgeList,
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
         self.store.layers.rows(|| self.store.rows.list((kind, side, of), after, limit))
+    }
+
+    /// Waits until everything is visible that a frontier names, up to a second.
+    #[inline]
+    pub(crate) async fn reach(&self, at_least: &Frontier) -> Result<()> {
+        if self.covers(at_least) { Ok(()) } else { Box::pin(self.wait_for(at_least)).await }
+    }
+
+    /// Whether everything is visible that a frontier names.
+    #[inline]
+    pub(crate) fn covers(&self, frontier: &Frontier) -> bool {
+        frontier.is_empty() || self.first_missing(frontier).is_none()
+    }
+
+    /// The first position of a frontier that is not visible.
+    fn first_missing(&self, frontier: &Frontier) -> Option<Position> {
+        frontier.iter().find(|asked| asked.sequence > self.visible_of(asked.shard))
+    }
+
+    /// Up to where a shard is visible: there is only one.
+    fn visible_of(&self, shard: Shard) -> Sequence {
+        if shard == Shard::ONLY { self.store.position() } else { Sequence::START }
+    }
+
+    /// What is visible.
+    pub(crate) fn frontier(&self) -> Frontier {
+        self.store.position().on(Shard::ONLY).into()
+    }
+
+    async fn wait_for(&self, at_least: &Frontier) -> Result<()> {
+        let visibility = &self.store.visibility;
+        let asked = at_least.get(Shard::ONLY).unwrap_or_default();
+        let waiting = visibility.wait_for(asked);
+        // Maintenance keeps the time: a waiter that is not answered within a second is let go.
+        self.store.signal.wake();
+        let _ = waiting.await;
+        match (self.first_missing(at_least), self.store.health.death()) {
+            (None, _) => Ok(()),
+            (Some(_), Some(_)) => Err(self.store.health.gone()),
+            (Some(asked), None) => {
+                let current = self.visible_of(asked.shard).on(asked.shard);
+                Err(Error::NotYetVisible { asked, current })
+            }
+        }
     }
 
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
@@ -208,11 +235,11 @@ impl Embedded {
     pub fn figures(&self) -> Figures {
         let store = &self.store;
         let (sealed_layers, runs) = store.rows.backlog();
-        let LogSpan { trimmed, newest, .. } = self.span();
+        let (trimmed, newest) = (store.log.trimmed(), store.position());
         let walkers = store.walkers.figures();
         let now = self.clock.now();
         let feeds = store.feeds.figures(now);
-        let position = |at: &std::sync::atomic::AtomicU64| Position(at.load(Ordering::Acquire));
+        let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Figures {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
             users: EdgeKind::ALL.iter().map(|&kind| store.index.user_count(kind)).sum(),
@@ -319,7 +346,7 @@ impl Embedded {
     }
 }
 
-impl EdgeStore for Embedded {
+impl Deployment for Embedded {
     fn id_kind(&self) -> IdKind {
         self.store.identity.ids
     }
@@ -327,156 +354,17 @@ impl EdgeStore for Embedded {
     fn epoch(&self) -> Epoch {
         self.store.identity.epoch
     }
-
-    async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        self.request(|reply| Request::Write(request, reply)).await
-    }
-
-    async fn visible(&self, position: Position) -> Result<()> {
-        let visibility = &self.store.visibility;
-        if position <= visibility.position() {
-            return Ok(());
-        }
-        let waiting = visibility.wait_for(position);
-        // Maintenance keeps the time: a waiter that is not answered within a second is told so.
-        self.store.signal.wake();
-        let reached = waiting.await.is_ok();
-        let current = visibility.position();
-        match self.store.health.death() {
-            _ if reached => Ok(()),
-            Some(_) => Err(self.store.health.gone()),
-            None => Err(Error::NotYetVisible { asked: position, current }),
-        }
-    }
-
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        Ok(self.store.layers.index(edges.len(), || self.store.index.contains_all(kind, edges)))
-    }
-
-    async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
-        Ok(self.follows(kind, edge))
-    }
-
-    async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        let exist = self.store.index.contains_all(kind, edges);
-        if !exist.contains(&true) {
-            return Ok(vec![None; edges.len()]);
-        }
-        let since = |(&edge, exists)| if exists { self.store.rows.since(kind, edge) } else { Ok(None) };
-        self.store.layers.rows(|| edges.iter().zip(exist).map(since).collect())
-    }
-
-    async fn list(
-        &self,
-        kind: EdgeKind,
-        side: Side,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.list_page(kind, side, of, after, limit)
-    }
-
-    async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        let mut search = Search::new(&self.store, (kind, of), after, limit);
-        if self.store.layers.rows(|| search.run_shortly(&self.store))? {
-            return Ok(search.into_page());
-        }
-        let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            search.run(&store, is_given_up)?;
-            Ok(search.into_page())
-        };
-        self.store.walkers.run(of, work).await
-    }
-
-    async fn overlap(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        after: Option<Id>,
-        limit: usize,
-    ) -> Result<Overlap> {
-        let Some(plan) = Plan::new(&self.store, kind, sets) else { return Ok(Overlap::default()) };
-        if plan.is_short() {
-            return plan.run(&self.store, (after, limit), &|| false);
-        }
-        let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            plan.run(&store, (after, limit), is_given_up)
-        };
-        let about = sets.first().map_or(Id::Integer(0), |set| set.of);
-        self.store.walkers.run(about, work).await
-    }
-
-    async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
-        Ok(of.iter().map(|&id| self.store.index.counts(kind, id)).collect())
-    }
 }
 
-impl SuggestionStore for Embedded {
-    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        let store = Arc::clone(&self.store);
-        let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            store.candidates(of, bounds, scratch, is_given_up)
-        };
-        self.store.walkers.run(of, work).await
+impl kinfolk_core::Store for Embedded {
+    type Suggestions = Self;
+    type Content = Self;
+
+    fn suggestions(&self) -> Option<Arc<Self>> {
+        Some(Arc::new(self.clone()))
     }
 
-    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        let age =
-            |at: Timestamp| Duration::from_millis(self.clock.now().millis().saturating_sub(at.millis()));
-        Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
-    }
-
-    fn suggest_for_everyone(
-        &self,
-        request: EveryoneRequest,
-        watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
-        suggestions::compute(&self.store, &*self.clock, request, watch)
-    }
-}
-
-impl PostStore for Embedded {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
-        self.request(|reply| Request::Register(Box::new(post), reply)).await
-    }
-
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
-        self.request(|reply| Request::DeletePost(id, reply)).await
-    }
-
-    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        self.store.layers.rows(|| ids.iter().map(|&id| self.store.posts.state(id)).collect())
-    }
-
-    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        /// More than this take longer than a protocol's thread may wait.
-        const SHORT_PAGE: usize = 100;
-        if limit <= SHORT_PAGE {
-            return self.store.layers.rows(|| self.store.posts.page(author, after, limit));
-        }
-        let store = Arc::clone(&self.store);
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| {
-            store.layers.rows(|| store.posts.page(author, after, limit))
-        };
-        self.store.walkers.run(author, work).await
-    }
-}
-
-impl FeedStore for Embedded {
-    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
-        let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            feeds::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
-        };
-        self.store.walkers.run(of, work).await
+    fn content(&self) -> Option<Arc<Self>> {
+        Some(Arc::new(self.clone()))
     }
 }

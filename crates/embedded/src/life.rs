@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use kinfolk_core::{Clock, Epoch, Error, IdKind, Position, Result, SystemClock};
+use kinfolk_core::{Clock, Epoch, Error, IdKind, Result, Sequence, SystemClock};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -85,7 +85,7 @@ impl Embedded {
         let epoch = Epoch(u64::from_le_bytes(format::random()?));
         format::write_identity(
             folder,
-            Identity { ids, epoch, base: Position::START, content: Content::Edges },
+            Identity { ids, epoch, base: Sequence::START, content: Content::Edges },
         )?;
         Self::start(Store::open(settings, lock)?, clock)
     }

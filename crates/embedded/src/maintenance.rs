@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{Clock, EdgeKind, Position, Result, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Result, Sequence, Timestamp};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::mpsc;
 
@@ -83,7 +83,7 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
     yield_to_others();
     // Nobody else lets those go who wait for a position, also if this thread dies.
     let _released = Released(store);
-    let (mut tended, mut clock_said, mut room) = (Position::START, None, Room::default());
+    let (mut tended, mut clock_said, mut room) = (Sequence::START, None, Room::default());
     while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
         store.visibility.expire();
         if store.require_folder().is_err() {
@@ -169,17 +169,17 @@ fn flush(store: &Store) -> Result<()> {
     if sealed > store.flushed.load(Ordering::Acquire) || store.has_sealed() {
         store.rows.flush()?;
         store.projections().try_for_each(Projection::flush)?;
-        record_flushed(store, Position(sealed))?;
+        record_flushed(store, Sequence(sealed))?;
         store.merging.wake();
     }
     Ok(())
 }
 
 /// Remembers that rows are stored up to a position.
-pub fn record_flushed(store: &Store, position: Position) -> Result<()> {
+pub fn record_flushed(store: &Store, position: Sequence) -> Result<()> {
     // The writer and maintenance may both have flushed: one at a time, and never back.
     let _alone = store.checkpointing.lock();
-    let position = position.max(Position(store.flushed.load(Ordering::Acquire)));
+    let position = position.max(Sequence(store.flushed.load(Ordering::Acquire)));
     let floor = Timestamp::from_millis(store.floor.load(Ordering::Acquire));
     Checkpoint { rows: position, floor }.write(&store.folder)?;
     store.flushed.fetch_max(position.0, Ordering::AcqRel);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{Position, Result};
+use kinfolk_core::{Result, Sequence};
 use tokio::sync::mpsc;
 
 use crate::maintenance;
@@ -67,13 +67,13 @@ pub fn is_waiting(store: &Store) -> bool {
 
 /// How fast the graph changes.
 struct Pace {
-    position: Position,
+    position: Sequence,
     at: Instant,
     busy: bool,
 }
 
 impl Pace {
-    fn is_busy(&mut self, position: Position, now: Instant) -> bool {
+    fn is_busy(&mut self, position: Sequence, now: Instant) -> bool {
         let seconds = now.duration_since(self.at).as_secs_f64();
         if seconds >= TICK.as_secs_f64() / 2.0 {
             self.busy = (position.0 - self.position.0) as f64 / seconds >= BUSY_CHANGES;

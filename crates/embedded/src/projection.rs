@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::{Position, Result};
+use kinfolk_core::{Result, Sequence};
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 
 use crate::files::{self, IoContext};
@@ -43,7 +43,7 @@ impl Projection {
     }
 
     /// Up to where the log is applied.
-    pub fn applied(&self) -> Result<Position> {
+    pub fn applied(&self) -> Result<Sequence> {
         rows::read_position(&self.tree, self.name)
     }
 
@@ -108,7 +108,7 @@ impl Projection {
 
     /// Hands the rows in memory over for flushing, with the position that they bring the tree to. Only the writer calls
     /// it, between two batches.
-    pub fn seal(&self, position: Position) {
+    pub fn seal(&self, position: Sequence) {
         let before = self.sealed.swap(position.0, Ordering::AcqRel);
         if before == position.0 && self.tree.active_memtable().is_empty() {
             return;
@@ -141,7 +141,7 @@ impl Projection {
 
     /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in
     /// one keeps it longer. Only the writer calls it, between two batches.
-    pub fn let_go(&self, position: Position) -> Result<()> {
+    pub fn let_go(&self, position: Sequence) -> Result<()> {
         self.insert(POSITION_KEY, position.0.to_be_bytes());
         self.tree.rotate_memtable();
         self.flush()

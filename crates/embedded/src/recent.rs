@@ -11,7 +11,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::Position;
+use kinfolk_core::Sequence;
 use parking_lot::RwLock;
 
 /// A row's key, padded with zeros; all keys of a tree have the same length.
@@ -62,8 +62,8 @@ impl Layer {
     }
 
     /// The newest position in the layer.
-    pub fn last(&self) -> Position {
-        Position(self.last.load(Ordering::Acquire))
+    pub fn last(&self) -> Sequence {
+        Sequence(self.last.load(Ordering::Acquire))
     }
 
     /// All rows of a tree, in key order.
@@ -116,7 +116,7 @@ impl Recent {
     }
 
     /// Everything up to a position is in the layer.
-    pub fn reached(layer: &Layer, position: Position) {
+    pub fn reached(layer: &Layer, position: Sequence) {
         layer.last.store(position.0, Ordering::Release);
     }
 
@@ -129,7 +129,7 @@ impl Recent {
     /// must learn that they have them.
     pub fn seal(&self) {
         let mut layers = self.layers.write();
-        if layers.active.rows.load(Ordering::Relaxed) > 0 || layers.active.last() > Position::START {
+        if layers.active.rows.load(Ordering::Relaxed) > 0 || layers.active.last() > Sequence::START {
             let full = std::mem::replace(&mut layers.active, Layer::new());
             layers.sealed.push(full);
         }

@@ -132,7 +132,7 @@ impl CompactionFilter for RememberedKeys {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::{IdKind, Position};
+    use kinfolk_core::{IdKind, Sequence};
     use lsm_tree::SeqNo;
 
     use super::*;
@@ -174,7 +174,7 @@ mod tests {
             let rows = tree.rows(&[tag], (None, None), SeqNo::MAX);
             rows.map(|row| row.unwrap().0[1]).collect::<Vec<u8>>()
         };
-        tree.seal(Position(20));
+        tree.seal(Sequence(20));
         tree.flush().unwrap();
         assert_eq!(kept(TAG).len(), 20);
         tree.compact_fully().unwrap();

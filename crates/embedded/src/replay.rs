@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use kinfolk_core::{EdgeKind, Error, Position, Result};
+use kinfolk_core::{EdgeKind, Error, Result, Sequence};
 
 use crate::bulk::import;
 use crate::files;
@@ -43,11 +43,11 @@ pub struct Replay<'a> {
     pub threads: &'a Threads,
     pub index: &'a Index,
     pub settings: &'a Settings,
-    pub applied: [Position; 3],
+    pub applied: [Sequence; 3],
     /// How far posts and comments are.
-    pub projected: [Position; 2],
+    pub projected: [Sequence; 2],
     /// Up to where the index has the log.
-    pub indexed: Position,
+    pub indexed: Sequence,
     /// The index comes from the pairs: it may have a part of an import that is not applied to all rows.
     pub rebuilt: bool,
     /// An import was applied: the next start should not have to do that again.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};
-use kinfolk_core::{EdgeKind, Error, Id, Keyring, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Id, Keyring, Result, Sequence, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
 use crate::checkpoint::Checkpoint;
@@ -134,7 +134,7 @@ impl Store {
         let keys = format::read_keys(folder)?;
         let checkpoint = Checkpoint::read(folder);
         let rows = Rows::open(&folder.join("rows"), identity.ids, settings.cache_bytes)?;
-        let mut applied = [Position::START; 3];
+        let mut applied = [Sequence::START; 3];
         for tree in Tree::ALL {
             applied[tree as usize] = rows.applied(tree)?.max(identity.base);
         }
@@ -143,7 +143,7 @@ impl Store {
             Threads::open(&folder.join("comments"), identity.ids, rows.shared(), settings.comment_key_keep)?;
         let mut flushed = applied.into_iter().min().unwrap_or_default();
         // A log without posts says nothing to them, and so with comments.
-        let mut projected = [Position(u64::MAX); 2];
+        let mut projected = [Sequence(u64::MAX); 2];
         for (at, (content, tree)) in projected.iter_mut().zip(projections(&posts, &threads)) {
             if identity.content >= content {
                 *at = tree.applied()?.max(identity.base);
@@ -190,7 +190,7 @@ impl Store {
         if replay.lost {
             return Ok(None);
         }
-        let newest = Position(recovered.writer.next().0 - 1);
+        let newest = Sequence(recovered.writer.next().0 - 1);
         let resnapshot = (replay.rebuilt || replay.imported) && newest > identity.base;
         let floor = recovered.floor.max(checkpoint.floor);
         let made = Made::new(identity.ids, posts.newest_made()?, threads.newest_made()?);
@@ -247,9 +247,9 @@ impl Store {
     /// Makes durable events visible: rows first, so that a check never knows more than a list.
     pub fn publish(&self, events: &[Event]) -> Result<()> {
         let Some(last) = events.last() else { return Ok(()) };
-        self.rows.apply(events, [Position::START; 3]);
-        self.posts.apply(events, Position::START);
-        self.threads.apply(events, Position::START).inspect_err(|_| {
+        self.rows.apply(events, [Sequence::START; 3]);
+        self.posts.apply(events, Sequence::START);
+        self.threads.apply(events, Sequence::START).inspect_err(|_| {
             self.half_applied.store(true, Ordering::Release);
         })?;
         for event in events {
@@ -319,7 +319,7 @@ impl Store {
     }
 
     /// The newest position that every read sees.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> Sequence {
         self.visibility.position()
     }
 
@@ -373,7 +373,7 @@ impl Store {
 
     /// Brings all posts and comments into files, with the position that everything is applied up to. Called by the writer,
     /// between batches.
-    pub fn flush_projections(&self, position: Position) -> Result<()> {
+    pub fn flush_projections(&self, position: Sequence) -> Result<()> {
         self.projections().try_for_each(|tree| {
             tree.seal(position);
             tree.flush()
@@ -381,9 +381,9 @@ impl Store {
     }
 
     /// A start needs the log only after this position.
-    pub fn recoverable(&self) -> Position {
+    pub fn recoverable(&self) -> Sequence {
         let flushed = self.flushed.load(Ordering::Acquire);
-        Position(flushed.min(self.snapshotted.load(Ordering::Acquire)))
+        Sequence(flushed.min(self.snapshotted.load(Ordering::Acquire)))
     }
 
     /// What is kept of the log.
@@ -467,8 +467,8 @@ pub fn projections<'a>(posts: &'a Posts, threads: &'a Threads) -> [(Content, &'a
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::IdKind;
     use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::{Frontier, IdKind};
 
     use super::*;
     use crate::Embedded;
@@ -512,14 +512,17 @@ mod tests {
                     .unwrap()
             };
             let unflushed = tend(&store);
-            assert!(unflushed <= Position(store.store.flushed.load(Ordering::Acquire)));
+            assert!(unflushed <= Sequence(store.store.flushed.load(Ordering::Acquire)));
             if round == 2 {
                 store.flush().unwrap();
                 assert!(tend(&store) > unflushed);
             }
             drop(store);
             store = Embedded::open(folder.path(), settings.clone()).unwrap();
-            assert_eq!(block_on(store.posts_by(author, None, 1_000)).unwrap().len(), round * 100);
+            assert_eq!(
+                block_on(store.posts_by(author, None, 1_000, Frontier::EMPTY)).unwrap().len(),
+                round * 100
+            );
             assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         }
     }

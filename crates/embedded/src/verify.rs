@@ -212,7 +212,8 @@ fn repaired(store: &Store, differences: usize) {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+    use kinfolk_conformance::write_commands;
+    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
     use kinfolk_core::{Id, IdKind};
 
     use super::*;
@@ -230,10 +231,10 @@ mod tests {
     fn differences_are_found_and_repaired() {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
-        let commands = (0..200)
+        let commands: Vec<_> = (0..200)
             .map(|n| EdgeCommand { action: EdgeAction::Follow, edge: edge(n % 10 + 1, n + 100) })
             .collect();
-        store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
+        write_commands(&store, FOLLOW, &commands, 1_000).unwrap();
         let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::Position;
+use kinfolk_core::Sequence;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -20,42 +20,42 @@ pub struct Visibility {
 
 #[derive(Debug)]
 struct Waiter {
-    position: Position,
+    position: Sequence,
     expiry: Instant,
     reached: oneshot::Sender<()>,
 }
 
 impl Visibility {
     /// Everything up to `newest` is visible.
-    pub fn new(newest: Position) -> Self {
+    pub fn new(newest: Sequence) -> Self {
         Self { newest: newest.0.into(), is_released: AtomicBool::new(false), waiters: Mutex::default() }
     }
 
     /// The newest visible position.
-    pub fn position(&self) -> Position {
-        Position(self.newest.load(Ordering::Acquire))
+    pub fn position(&self) -> Sequence {
+        Sequence(self.newest.load(Ordering::Acquire))
     }
 
     /// Everything up to `position` is visible from now on.
-    pub fn publish(&self, position: Position) {
+    pub fn publish(&self, position: Sequence) {
         self.newest.store(position.0, Ordering::SeqCst);
         self.answer(position);
     }
 
     /// Resolves when a position is visible; fails when it is not within a second.
-    pub fn wait_for(&self, position: Position) -> oneshot::Receiver<()> {
+    pub fn wait_for(&self, position: Sequence) -> oneshot::Receiver<()> {
         let (reached, waiting) = oneshot::channel();
         let expiry = Instant::now() + PATIENCE;
         self.waiters.lock().push(Waiter { position, expiry, reached });
         // It may have been published before the waiter was in the list.
-        self.answer(Position(self.newest.load(Ordering::SeqCst)));
+        self.answer(Sequence(self.newest.load(Ordering::SeqCst)));
         if self.is_released.load(Ordering::SeqCst) {
             self.waiters.lock().clear();
         }
         waiting
     }
 
-    fn answer(&self, position: Position) {
+    fn answer(&self, position: Sequence) {
         for waiter in self.waiters.lock().extract_if(.., |waiter| waiter.position <= position) {
             let _ = waiter.reached.send(());
         }

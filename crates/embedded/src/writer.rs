@@ -49,10 +49,10 @@ pub struct Queued {
 /// Where an answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T>>;
 
-/// A wish to change the store, and where its answer goes.
+/// What is to be changed, and where the answer goes.
 pub enum Request {
-    /// Make or remove edges.
-    Write(WriteRequest, Reply<Receipt>),
+    /// Make or remove edges, each request by itself.
+    Write(Vec<WriteRequest>, Reply<Vec<Result<Receipt>>>),
     /// Register a post.
     Register(Box<NewPost>, Reply<Posted>),
     /// Delete a post.
@@ -71,7 +71,7 @@ impl Request {
     /// How much it adds to a batch, in commands.
     fn weight(&self) -> usize {
         match self {
-            Self::Write(request, _) => request.commands.len(),
+            Self::Write(requests, _) => requests.iter().map(|request| request.commands.len().max(1)).sum(),
             Self::Register(post, _) => {
                 1 + post.payload.as_ref().map_or(0, |payload| payload.len() / COMMAND_BYTES)
             }
@@ -87,7 +87,7 @@ impl Request {
 
     fn decide(self, batch: &mut Batch<'_>) -> Answer {
         match self {
-            Self::Write(request, reply) => Answer::Written(reply, batch.decide(&request)),
+            Self::Write(requests, reply) => Answer::Written(reply, batch.decide_all(&requests)),
             Self::Register(post, reply) => Answer::Posted(reply, batch.register(*post).map(Box::new)),
             Self::DeletePost(id, reply) => Answer::Removed(reply, batch.delete_post(id)),
             Self::Comment(wish, reply) => Answer::Commented(reply, batch.comment(*wish).map(Box::new)),
@@ -118,7 +118,7 @@ impl Request {
 
 /// What a request will be told when its batch is durable and visible.
 enum Answer {
-    Written(Reply<Receipt>, Result<Receipt>),
+    Written(Reply<Vec<Result<Receipt>>>, Vec<Result<Receipt>>),
     Posted(Reply<Posted>, Result<Box<Posted>>),
     Removed(Reply<Removed>, Result<Removed>),
     Commented(Reply<Commented>, Result<Box<Commented>>),
@@ -128,7 +128,7 @@ impl Answer {
     /// A caller that went away does not want to know.
     fn send(self) {
         match self {
-            Self::Written(reply, answer) => drop(reply.send(answer)),
+            Self::Written(reply, answers) => drop(reply.send(Ok(answers))),
             Self::Posted(reply, answer) => drop(reply.send(answer.map(|posted| *posted))),
             Self::Removed(reply, answer) => drop(reply.send(answer)),
             Self::Commented(reply, answer) => drop(reply.send(answer.map(|commented| *commented))),
@@ -138,7 +138,10 @@ impl Answer {
     /// Tells that nothing came of it.
     fn refuse(self, error: &Error) {
         match self {
-            Self::Written(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
+            Self::Written(reply, answers) => {
+                let refused = answers.into_iter().map(|answer| answer.and(Err(error.clone())));
+                drop(reply.send(Ok(refused.collect())));
+            }
             Self::Posted(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
             Self::Removed(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
             Self::Commented(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),

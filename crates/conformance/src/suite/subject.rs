@@ -24,7 +24,7 @@ use crate::compare::{KINDS, walk};
 use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users;
-use crate::writes::write_commands;
+use crate::writes::write_with_positions;
 
 /// The limit of writes that are not about the limit.
 pub(super) const NO_LIMIT: u32 = 100_000;
@@ -148,7 +148,8 @@ impl<S: GraphStore> Subject<S> {
         commands: Vec<EdgeCommand>,
         following_limit: u32,
     ) -> Result<Receipt> {
-        let (receipt, positions) = write_commands(self.graph.store(), kind, &commands, following_limit)?;
+        let (receipt, positions) =
+            write_with_positions(self.graph.store(), kind, &commands, following_limit)?;
         positions.into_iter().for_each(|position| self.saw(position));
         Ok(receipt)
     }

@@ -44,7 +44,7 @@ pub enum ChangeBody {
     },
     /// A post was registered.
     Posted {
-        /// The post.
+        /// The post, without its payload once it was deleted.
         post: Post,
         /// How it reaches those who follow its author.
         delivery: Delivery,

@@ -3,6 +3,7 @@
 mod model;
 mod operations;
 mod overlap;
+mod plan;
 mod ports;
 
 pub use model::{
@@ -10,4 +11,5 @@ pub use model::{
 };
 pub use operations::{FollowerChanges, Graph, GraphSettings, ListPage, Written};
 pub use overlap::OverlapPage;
+pub use plan::{EdgeEvent, EdgePlanner, EdgeView, PlannedEdges};
 pub use ports::{CheckStore, EdgeList, EdgeStore, FollowerCommand, OVERLAP_WALK_MAX, Receipt, WriteRequest};

@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
 
 use super::run::{PairRecord, Record};
 use super::{backup_comments, backup_posts};
@@ -49,7 +49,7 @@ pub struct BackupReport {
     /// How many comments, tombstones among them.
     pub comments: u64,
     /// As of which position.
-    pub position: Position,
+    pub position: Sequence,
     /// The size of the file.
     pub bytes: u64,
 }
@@ -67,7 +67,7 @@ pub struct Totals {
 
 impl Totals {
     /// What is said of a backup with so much in it.
-    pub fn report(self, position: Position, bytes: u64) -> BackupReport {
+    pub fn report(self, position: Sequence, bytes: u64) -> BackupReport {
         let Self { edges, posts, comments, .. } = self;
         BackupReport { edges, posts, comments, position, bytes }
     }
@@ -87,7 +87,7 @@ type Edges = Box<dyn Iterator<Item = Result<(Edge, Timestamp)>> + Send>;
 
 /// Everything as of one moment.
 pub struct Snapshot {
-    position: Position,
+    position: Sequence,
     floor: u64,
     edges: Vec<(EdgeKind, Edges)>,
     edge_count: u64,
@@ -239,7 +239,7 @@ fn not_written(error: &io::Error) -> Error {
     }
 }
 
-fn header(content: Content, identity: Identity, position: Position, floor: u64) -> [u8; HEADER_LEN] {
+fn header(content: Content, identity: Identity, position: Sequence, floor: u64) -> [u8; HEADER_LEN] {
     let ids: u32 = if identity.ids == IdKind::Integer { 1 } else { 2 };
     let mut header = [0; HEADER_LEN];
     header[..8].copy_from_slice(MAGIC);
@@ -263,7 +263,7 @@ fn block_checksum(kind: u32, bytes: &[u8]) -> u32 {
 pub struct Header {
     pub content: Content,
     pub ids: IdKind,
-    pub position: Position,
+    pub position: Sequence,
     pub floor: Timestamp,
 }
 
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
             return Err(Error::InvalidInput { detail });
         };
         let ids = if half(12) == 1 { IdKind::Integer } else { IdKind::Uuid };
-        Ok(Header { content, ids, position: Position(word(24)), floor: Timestamp::from_millis(word(32)) })
+        Ok(Header { content, ids, position: Sequence(word(24)), floor: Timestamp::from_millis(word(32)) })
     }
 
     /// The next block of a kind, or `None` where another kind or the end comes.

@@ -10,7 +10,7 @@
 //!
 //! Lengths and versions are little-endian, everything else is as in the tree.
 
-use kinfolk_core::{Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Id, IdKind, Result, Sequence, Timestamp};
 
 use super::backup::{Blocks, Reader as Backup, Totals};
 use crate::log::{Reader, push_parent};
@@ -76,7 +76,7 @@ fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
 pub fn restore(
     backup: &mut Backup<'_>,
     (threads, ids): (&Threads, IdKind),
-    position: Position,
+    position: Sequence,
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
@@ -103,7 +103,7 @@ pub fn restore(
     flush(threads, position)
 }
 
-fn flush(threads: &Threads, position: Position) -> Result<()> {
+fn flush(threads: &Threads, position: Sequence) -> Result<()> {
     threads.tree.seal(position);
     threads.tree.flush()
 }

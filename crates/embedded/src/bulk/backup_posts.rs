@@ -9,7 +9,7 @@
 //! Lengths are little-endian, everything else is as in the tree.
 
 use kinfolk_core::feed::Post;
-use kinfolk_core::{Id, IdKind, Position, Result};
+use kinfolk_core::{Id, IdKind, Result, Sequence};
 
 use super::backup::{Blocks, Reader, Totals};
 use super::run::Block;
@@ -60,7 +60,7 @@ pub fn write(
 pub fn restore(
     reader: &mut Reader<'_>,
     (posts, ids): (&Posts, IdKind),
-    position: Position,
+    position: Sequence,
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
 
 use super::load::{self, Loaded, Target};
 use super::run::PairRecord;
@@ -58,7 +58,7 @@ pub struct ImportReport {
     /// Edges beyond the following limit, skipped.
     pub over_limit: u64,
     /// The position of the import in the change log.
-    pub position: Position,
+    pub position: Sequence,
 }
 
 /// An import that takes edges in. Dropped before [`Import::finish`], it can be continued later.

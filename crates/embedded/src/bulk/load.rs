@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ScopedJoinHandle;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Result, Sequence, Timestamp};
 
 use super::run::{ListRecord, PairRecord};
 use super::sorter::Sorter;
@@ -37,7 +37,7 @@ pub struct Target<'a> {
     /// How much memory sorting may use.
     pub sort_memory: usize,
     /// The position that the load brings each tree to.
-    pub position: Position,
+    pub position: Sequence,
     pub kind: EdgeKind,
     /// Which trees, in the order of [`Tree::ALL`], still need it.
     pub trees: [bool; 3],

@@ -10,7 +10,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use kinfolk_core::feed::PostKey;
 use kinfolk_core::graph::ListKey;
-use kinfolk_core::{Id, Position, Timestamp};
+use kinfolk_core::{Id, Sequence, Timestamp};
 use parking_lot::{Condvar, Mutex};
 
 /// What to do with inboxes for one event.
@@ -29,7 +29,7 @@ pub enum Job {
 /// A job of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    pub position: Position,
+    pub position: Sequence,
     /// When the event was accepted.
     pub at: Timestamp,
     pub job: Job,
@@ -56,11 +56,11 @@ struct State {
     /// The jobs of each of them, in order.
     jobs: HashMap<Id, VecDeque<Delivery>, RandomState>,
     /// All jobs that are not done, also the one whose turn it is.
-    undone: BTreeMap<Position, Timestamp>,
+    undone: BTreeMap<Sequence, Timestamp>,
     /// Posts among them, by author.
-    posts: HashMap<Id, VecDeque<(Position, PostKey)>, RandomState>,
+    posts: HashMap<Id, VecDeque<(Sequence, PostKey)>, RandomState>,
     /// Follows among them, by follower.
-    follows: HashMap<Id, VecDeque<(Position, Id)>, RandomState>,
+    follows: HashMap<Id, VecDeque<(Sequence, Id)>, RandomState>,
     stopping: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Undelivered {
 
 impl Deliveries {
     /// Adds the jobs of events, which reach up to a position.
-    pub fn add(&self, jobs: &[Delivery], newest: Position) {
+    pub fn add(&self, jobs: &[Delivery], newest: Sequence) {
         if !jobs.is_empty() {
             let mut state = self.state.lock();
             jobs.iter().for_each(|&delivery| state.add(delivery));
@@ -140,10 +140,10 @@ impl Deliveries {
     }
 
     /// Everything up to here is delivered.
-    pub fn delivered(&self) -> Position {
+    pub fn delivered(&self) -> Sequence {
         let state = self.state.lock();
         let newest = self.newest.load(Ordering::SeqCst);
-        state.undone.keys().next().map_or(Position(newest), |first| Position(first.0 - 1))
+        state.undone.keys().next().map_or(Sequence(newest), |first| Sequence(first.0 - 1))
     }
 
     /// How many events are not delivered, and when the oldest of them was accepted.
@@ -162,7 +162,7 @@ impl Deliveries {
         let authors = follows.into_iter().flatten().map(|&(_, author)| author).collect();
         let mut posts = Vec::new();
         let mut add =
-            |of_author: &VecDeque<(Position, PostKey)>| posts.extend(of_author.iter().map(|&(_, key)| key));
+            |of_author: &VecDeque<(Sequence, PostKey)>| posts.extend(of_author.iter().map(|&(_, key)| key));
         // Through the shorter side: writers wait meanwhile.
         if state.posts.len() < followees.len() {
             let followed = state.posts.iter().filter(|(author, _)| followees.binary_search(author).is_ok());
@@ -235,7 +235,7 @@ impl State {
     }
 }
 
-fn forget<T>(map: &mut HashMap<Id, VecDeque<(Position, T)>, RandomState>, of: Id, position: Position) {
+fn forget<T>(map: &mut HashMap<Id, VecDeque<(Sequence, T)>, RandomState>, of: Id, position: Sequence) {
     if let Some(list) = map.get_mut(&of) {
         // Jobs on one behalf are done in order: it is the first, unless all were forgotten meanwhile.
         list.pop_front_if(|&mut (other, _)| other == position);
@@ -253,7 +253,7 @@ mod tests {
     const READER: Id = Id::Integer(2);
 
     fn delivery(position: u64, job: Job) -> Delivery {
-        Delivery { position: Position(position), at: Timestamp::from_millis(position), job }
+        Delivery { position: Sequence(position), at: Timestamp::from_millis(position), job }
     }
 
     fn key(time: u64) -> PostKey {
@@ -266,11 +266,11 @@ mod tests {
         let other = Id::Integer(9);
         let push =
             |position, author| delivery(position, Job::Push { author, key: key(position), after: None });
-        deliveries.add(&[push(1, AUTHOR), push(2, AUTHOR), push(3, AUTHOR), push(4, other)], Position(4));
+        deliveries.add(&[push(1, AUTHOR), push(2, AUTHOR), push(3, AUTHOR), push(4, other)], Sequence(4));
         let mut order = Vec::new();
         while let Some(job) = deliveries.next(Duration::ZERO) {
             // The first needs two turns.
-            if job.position == Position(1) && !order.contains(&1) {
+            if job.position == Sequence(1) && !order.contains(&1) {
                 deliveries.put_back(job);
             } else {
                 deliveries.finish(&job);
@@ -278,11 +278,11 @@ mod tests {
             order.push(job.position.0);
         }
         assert_eq!(order, [1, 4, 1, 2, 3]);
-        deliveries.add(&[push(5, AUTHOR)], Position(5));
+        deliveries.add(&[push(5, AUTHOR)], Sequence(5));
         let forgotten = deliveries.next(Duration::ZERO).unwrap();
         deliveries.clear();
         deliveries.put_back(forgotten);
-        assert_eq!((deliveries.next(Duration::ZERO).is_none(), deliveries.delivered()), (true, Position(5)));
+        assert_eq!((deliveries.next(Duration::ZERO).is_none(), deliveries.delivered()), (true, Sequence(5)));
     }
 
     #[test]
@@ -290,8 +290,8 @@ mod tests {
         let deliveries = Deliveries::default();
         let push = delivery(5, Job::Push { author: AUTHOR, key: key(1), after: None });
         let bring_in = delivery(6, Job::BringIn { follower: READER, followee: AUTHOR });
-        deliveries.add(&[push, bring_in], Position(9));
-        assert_eq!(deliveries.delivered(), Position(4));
+        deliveries.add(&[push, bring_in], Sequence(9));
+        assert_eq!(deliveries.delivered(), Sequence(4));
         assert_eq!(deliveries.lag(), (2, Some(Timestamp::from_millis(5))));
         let seen = deliveries.undelivered(READER, &[AUTHOR]);
         assert_eq!((seen.posts, seen.authors), (vec![key(1)], vec![AUTHOR]));
@@ -303,11 +303,11 @@ mod tests {
         let second = deliveries.next(Duration::ZERO).unwrap();
         assert_eq!(second.job, bring_in.job);
         deliveries.finish(&second);
-        assert_eq!(deliveries.delivered(), Position(4));
+        assert_eq!(deliveries.delivered(), Sequence(4));
         let first = deliveries.next(Duration::ZERO).unwrap();
         assert_eq!(deliveries.undelivered(READER, &[AUTHOR]).posts, [key(1)], "its turn is not its end");
         deliveries.finish(&first);
-        assert_eq!((deliveries.delivered(), deliveries.lag().0), (Position(9), 0));
+        assert_eq!((deliveries.delivered(), deliveries.lag().0), (Sequence(9), 0));
         assert!(deliveries.undelivered(READER, &[AUTHOR]).posts.is_empty());
         deliveries.stop();
         assert!(deliveries.next(Duration::MAX).is_none());

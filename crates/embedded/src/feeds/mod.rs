@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feed::{Delivery as Mode, PostKey};
-use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
 use parking_lot::Mutex;
 
 use self::deliveries::{Deliveries, Delivery, Job};
@@ -54,7 +54,7 @@ pub struct FeedFigures {
 
 impl Feeds {
     /// Feeds without inboxes, with everything delivered up to a position.
-    pub fn new(ids: IdKind, settings: &Settings, delivered: Position) -> Self {
+    pub fn new(ids: IdKind, settings: &Settings, delivered: Sequence) -> Self {
         let capacity = Capacity { key_len: inbox::key_len(ids), entries: settings.inbox_entries.max(1) };
         let (inboxes, deliveries) = (Inboxes::new(capacity), Deliveries::default());
         let feeds = Self { inboxes, deliveries, dropped: Mutex::default() };

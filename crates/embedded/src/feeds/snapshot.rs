@@ -14,7 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use kinfolk_core::{Epoch, Id, IdKind, Position, Result};
+use kinfolk_core::{Epoch, Id, IdKind, Result, Sequence};
 
 use super::inbox::{Inbox, key_len};
 use crate::files::{self, IoContext, remove_file, sync_folder};
@@ -28,7 +28,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// An inbox with more keys than this is damage.
 const KEYS_BYTES_MAX: u32 = 64 << 20;
 
-fn header(ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
+fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
     let mut header = [0; 32];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -99,7 +99,7 @@ pub fn forget_stored(store: &Store) -> Result<()> {
 }
 
 /// What was stored: inboxes, and up to where they are complete.
-pub type Loaded = (Vec<(Id, Inbox)>, Position);
+pub type Loaded = (Vec<(Id, Inbox)>, Sequence);
 
 /// Loads what was stored, if it is there and whole.
 pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<Loaded>> {
@@ -111,7 +111,7 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
     let invalid = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
     let mut input = Source { input: BufReader::with_capacity(BUFFER_BYTES, file), checksum: 0 };
     let start: [u8; 32] = input.array()?;
-    let position = Position(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
+    let position = Sequence(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
     if start != header(ids, epoch, position) {
         return Err(invalid("they are of another store, epoch or version"));
     }

@@ -144,10 +144,10 @@ pub fn mend(store: &Store, place: InboxPlace) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_conformance::block_on;
+    use kinfolk_conformance::{block_on, write_commands};
     use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
-    use kinfolk_core::graph::{EdgeAction, EdgeCommand, WriteRequest};
-    use kinfolk_core::{IdKind, Timestamp};
+    use kinfolk_core::graph::{EdgeAction, EdgeCommand};
+    use kinfolk_core::{Frontier, IdKind, Timestamp};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -179,9 +179,9 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let edge = Edge { follower: READER, followee: AUTHOR };
         let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-        store.write_blocking(WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 }).unwrap();
+        write_commands(&store, EdgeKind::Follow, &commands, 9).unwrap();
         post(&store);
-        assert_eq!(block_on(store.feed(READER, None, 9)).unwrap().len(), 1);
+        assert_eq!(block_on(store.feed(READER, None, 9, Frontier::EMPTY)).unwrap().len(), 1);
         let posts = (0..8).map(|_| post(&store)).collect();
         delivered(&store);
         assert_eq!(differences(&store), Vec::<String>::new());
@@ -201,7 +201,7 @@ mod tests {
         assert!(store.verify(true, &|_| {}).unwrap().repaired);
         assert!(!inboxes.has(READER), "it is made again");
         assert_eq!(differences(&store), Vec::<String>::new());
-        assert_eq!(block_on(store.feed(READER, None, 9)).unwrap().len(), 9);
+        assert_eq!(block_on(store.feed(READER, None, 9, Frontier::EMPTY)).unwrap().len(), 9);
         assert_eq!(differences(&store), Vec::<String>::new());
     }
 
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(differences(&store), Vec::<String>::new());
         let edge = Edge { follower: READER, followee: AUTHOR };
         let commands = vec![EdgeCommand { action: EdgeAction::Unfollow, edge }];
-        store.write_blocking(WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 }).unwrap();
+        write_commands(&store, EdgeKind::Follow, &commands, 9).unwrap();
         assert_eq!(differences(&store), Vec::<String>::new());
     }
 

@@ -18,7 +18,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use kinfolk_core::{EdgeKind, Epoch, IdKind, Position, Result};
+use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence};
 
 use super::Index;
 use crate::files::{self, remove_file, sync_folder};
@@ -94,7 +94,7 @@ impl Source<'_> {
     }
 }
 
-fn header(version: u32, ids: IdKind, epoch: Epoch, position: Position) -> [u8; 32] {
+fn header(version: u32, ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
     let mut header = [0; 32];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&version.to_le_bytes());
@@ -105,7 +105,7 @@ fn header(version: u32, ids: IdKind, epoch: Epoch, position: Position) -> [u8; 3
 }
 
 /// Writes a snapshot that holds everything up to `position`, replacing the one before.
-pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Position) -> Result<()> {
+pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> Result<()> {
     let path = folder.join(FILE_NAME);
     let temporary = path.with_extension("tmp");
     let write = || -> io::Result<()> {
@@ -140,18 +140,18 @@ pub fn is_saved(folder: &Path) -> bool {
 }
 
 /// Loads the snapshot, with its position; `None` if there is no usable one.
-pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Position)>> {
+pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Sequence)>> {
     let instead = "the index is rebuilt from the rows";
     files::read_dispensable(&folder.join(FILE_NAME), instead, |file| read(file, ids, epoch))
 }
 
-fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Position)> {
+fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Sequence)> {
     let invalid = |what: &'static str| io::Error::new(io::ErrorKind::InvalidData, what);
     let length = file.metadata()?.len();
     let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut start = [0; 32];
     input.read_exact(&mut start)?;
-    let position = Position(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
+    let position = Sequence(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
     let versions = [(VERSION, EdgeKind::ALL.len()), (1, KINDS_OF_VERSION_1)];
     let (_, kinds) = versions
         .into_iter()
@@ -225,9 +225,9 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let index = sample(of, ids);
-            save(&index, folder.path(), EPOCH, Position(7)).unwrap();
+            save(&index, folder.path(), EPOCH, Sequence(7)).unwrap();
             let (loaded, position) = load(folder.path(), ids, EPOCH).unwrap().unwrap();
-            assert_eq!(position, Position(7));
+            assert_eq!(position, Sequence(7));
             for kind in EdgeKind::ALL {
                 assert_eq!(loaded.edge_count(kind), index.edge_count(kind));
                 for id in (0..10).map(of) {
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn damage_is_always_seen() {
         let folder = tempfile::tempdir().unwrap();
-        save(&sample(Id::Integer, IdKind::Integer), folder.path(), EPOCH, Position(7)).unwrap();
+        save(&sample(Id::Integer, IdKind::Integer), folder.path(), EPOCH, Sequence(7)).unwrap();
         let path = folder.path().join(FILE_NAME);
         let bytes = fs::read(&path).unwrap();
         for bit in 0..bytes.len() * 8 {

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use kinfolk_core::{Error, IdKind, Position, Result};
+use kinfolk_core::{Error, IdKind, Result, Sequence};
 
 use super::frame::{EventBody, Frame, FrameBuilder};
 use super::reader::{FrameReader, Next};
@@ -20,7 +20,7 @@ pub const ERASING_FILE: &str = "erasing.tmp";
 /// Writes a closed segment anew, durably, with zeros for the texts at some positions. Every frame keeps its place and length, so that
 /// what is known of the segment stays true.
 /// Returns whether there was such a segment: retention may have removed it.
-pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Position>, to: &Path) -> Result<bool> {
+pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Sequence>, to: &Path) -> Result<bool> {
     let mut header = vec![0; segment::HEADER_LEN as usize];
     let from = &segment.path;
     let opened = match File::open(from) {
@@ -52,7 +52,7 @@ pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Position>, to:
 }
 
 /// The bytes of a frame without the texts at some positions.
-fn encode(frame: Frame, positions: &BTreeSet<Position>) -> Option<Vec<u8>> {
+fn encode(frame: Frame, positions: &BTreeSet<Sequence>) -> Option<Vec<u8>> {
     let mut builder = FrameBuilder::new(frame.events.first()?.position);
     for mut event in frame.events {
         if let EventBody::Thread(body) = &event.body

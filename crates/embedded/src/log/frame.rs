@@ -18,9 +18,10 @@
 
 use std::sync::Arc;
 
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, Post};
-use kinfolk_core::graph::{Change, ChangeBody, Edge};
-use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
 use super::threads::ThreadEvent;
 use crate::raw;
@@ -40,7 +41,7 @@ const MADE_ID: u8 = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Its place in the log.
-    pub position: Position,
+    pub position: Sequence,
     /// When it was accepted.
     pub at: Timestamp,
     /// Which kind of edge it is about; `Follow` where it is about none.
@@ -114,7 +115,7 @@ impl Event {
                 ChangeBody::Thread(Arc::unwrap_or_clone(event).into_change(is_current))
             }
         };
-        Change { position, at, body }
+        Change { position: position.on(Shard::ONLY), at, body }
     }
 }
 
@@ -148,7 +149,7 @@ pub struct FrameBuilder {
 
 impl FrameBuilder {
     /// An empty frame whose first event will have this position.
-    pub fn new(first: Position) -> Self {
+    pub fn new(first: Sequence) -> Self {
         let mut bytes = Vec::with_capacity(4_096);
         bytes.resize(PREFIX_LEN, 0);
         bytes.extend_from_slice(&first.0.to_le_bytes());
@@ -239,10 +240,10 @@ pub fn read_prefix(prefix: [u8; PREFIX_LEN]) -> Option<(usize, u32)> {
 }
 
 /// The first position and the event count of a frame, from the bytes after its prefix.
-pub fn read_extent(rest: &[u8]) -> Option<(Position, u32)> {
+pub fn read_extent(rest: &[u8]) -> Option<(Sequence, u32)> {
     let first = u64::from_le_bytes(rest.get(..8)?.try_into().ok()?);
     let count = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
-    Some((Position(first), count))
+    Some((Sequence(first), count))
 }
 
 /// Decodes the bytes after the prefix; `None` if they are damaged.
@@ -253,14 +254,14 @@ pub fn decode(ids: IdKind, expected_checksum: u32, rest: &[u8]) -> Option<Frame>
     let mut body = rest.get(HEADER_LEN..)?;
     let mut events = Vec::with_capacity(count as usize);
     for offset in 0..u64::from(count) {
-        let (event, remaining) = decode_event(ids, Position(first.0 + offset), body)?;
+        let (event, remaining) = decode_event(ids, Sequence(first.0 + offset), body)?;
         events.push(event);
         body = remaining;
     }
     body.is_empty().then_some(Frame { floor, events })
 }
 
-fn decode_event(ids: IdKind, position: Position, bytes: &[u8]) -> Option<(Event, &[u8])> {
+fn decode_event(ids: IdKind, position: Sequence, bytes: &[u8]) -> Option<(Event, &[u8])> {
     let (header, rest) = bytes.split_at_checked(8)?;
     let kind = EdgeKind::from_number(header[1])?;
     let at = read_time(&header[2..8])?;
@@ -358,7 +359,7 @@ mod tests {
             EventBody::PostDeleted { id: of(5), author: of(6), created_at: Timestamp::MIN },
         ];
         let event = |(offset, body): (u64, EventBody)| Event {
-            position: Position(10 + offset),
+            position: Sequence(10 + offset),
             at: Timestamp::MAX,
             kind: EdgeKind::Block,
             body,
@@ -393,7 +394,7 @@ mod tests {
     #[test]
     fn posts_are_laid_out_as_documented() {
         let body = posted(Id::Integer(3), Id::Integer(4), (Delivery::Pull, Some("{}"), Some([9; 16]), true));
-        let event = Event { position: Position(1), at: Timestamp::MIN, kind: EdgeKind::Follow, body };
+        let event = Event { position: Sequence(1), at: Timestamp::MIN, kind: EdgeKind::Follow, body };
         let bytes = encode(&[event]);
         let fields = &bytes[PREFIX_LEN + HEADER_LEN + 8..];
         let place = [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 4, 1, 2, 3, 4, 5, 6];

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use kinfolk_core::{Epoch, Position, Result};
+use kinfolk_core::{Epoch, Result, Sequence};
 
 use crate::files::{IoContext, sync_folder};
 
@@ -34,7 +34,7 @@ pub struct Mark {
     is_recorded: bool,
 }
 
-fn encode(sequence: u64, position: Position, epoch: Epoch) -> [u8; SLOT_LEN] {
+fn encode(sequence: u64, position: Sequence, epoch: Epoch) -> [u8; SLOT_LEN] {
     let mut slot = [0; SLOT_LEN];
     slot[..8].copy_from_slice(&sequence.to_le_bytes());
     slot[8..16].copy_from_slice(&position.0.to_le_bytes());
@@ -44,15 +44,15 @@ fn encode(sequence: u64, position: Position, epoch: Epoch) -> [u8; SLOT_LEN] {
     slot
 }
 
-fn decode(slot: &[u8; SLOT_LEN]) -> Option<(u64, Position, Epoch)> {
+fn decode(slot: &[u8; SLOT_LEN]) -> Option<(u64, Sequence, Epoch)> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|offset| slot[at + offset]));
-    let (sequence, position, epoch) = (word(0), Position(word(8)), Epoch(word(16)));
+    let (sequence, position, epoch) = (word(0), Sequence(word(8)), Epoch(word(16)));
     (encode(sequence, position, epoch) == *slot).then_some((sequence, position, epoch))
 }
 
 impl Mark {
     /// Opens the mark of a store, making it if it is missing, and tells what it says; `None` if it says nothing.
-    pub fn open(folder: &Path, epoch: Epoch) -> Result<(Self, Option<Position>)> {
+    pub fn open(folder: &Path, epoch: Epoch) -> Result<(Self, Option<Sequence>)> {
         let path = folder.join(FILE_NAME);
         let missing = !path.exists();
         let file = File::options()
@@ -79,7 +79,7 @@ impl Mark {
     }
 
     /// Records that everything up to `position` is synced.
-    pub fn record(&mut self, position: Position) -> Result<()> {
+    pub fn record(&mut self, position: Sequence) -> Result<()> {
         self.sequence += 1;
         self.is_recorded = true;
         let slot = encode(self.sequence, position, self.epoch);
@@ -110,18 +110,18 @@ mod tests {
         let (mut mark, said) = Mark::open(folder.path(), EPOCH).unwrap();
         assert_eq!(said, None);
         for position in 1..=4 {
-            mark.record(Position(position)).unwrap();
+            mark.record(Sequence(position)).unwrap();
         }
         mark.sync().unwrap();
-        mark.record(Position(5)).unwrap();
+        mark.record(Sequence(5)).unwrap();
         drop(mark);
-        assert_eq!(Mark::open(folder.path(), EPOCH).unwrap().1, Some(Position(5)));
+        assert_eq!(Mark::open(folder.path(), EPOCH).unwrap().1, Some(Sequence(5)));
         assert_eq!(Mark::open(folder.path(), Epoch(6)).unwrap().1, None);
 
         let path = folder.path().join(FILE_NAME);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[512 + 9] ^= 1; // the first sync was of slot 0, so 5 is in slot 1
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(Mark::open(folder.path(), EPOCH).unwrap().1, Some(Position(4)));
+        assert_eq!(Mark::open(folder.path(), EPOCH).unwrap().1, Some(Sequence(4)));
     }
 }

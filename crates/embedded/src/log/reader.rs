@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use kinfolk_core::{Error, IdKind, Position, Result};
+use kinfolk_core::{Error, IdKind, Result, Sequence, Shard};
 
 use super::frame::{self, Event, Frame};
 use super::segment::{self, Segment, Segments};
@@ -108,9 +108,9 @@ impl LogReader {
     }
 
     /// Changes up to and including this position are gone.
-    pub fn trimmed(&self) -> Position {
+    pub fn trimmed(&self) -> Sequence {
         let segments = self.segments.0.read();
-        segments.front().map_or(Position::START, |oldest| Position(oldest.first.0 - 1))
+        segments.front().map_or(Sequence::START, |oldest| Sequence(oldest.first.0 - 1))
     }
 
     /// How many bytes the log has.
@@ -119,20 +119,23 @@ impl LogReader {
     }
 
     /// The segment that holds a position, if it is kept.
-    pub fn segment_of(&self, position: Position) -> Option<Segment> {
+    pub fn segment_of(&self, position: Sequence) -> Option<Segment> {
         let segments = self.segments.0.read();
         let following = segments.partition_point(|segment| segment.first <= position);
         following.checked_sub(1).and_then(|at| segments.get(at)).cloned()
     }
 
     /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
-    pub fn read(&self, after: Position, newest: Position, limit: usize) -> Result<Vec<Event>> {
+    pub fn read(&self, after: Sequence, newest: Sequence, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         let (mut at, mut room) = (after, Room { events: limit, bytes: READ_BYTES_MAX });
         while room.is_left() && at < newest {
             let Some((segment, following)) = self.locate(at.next())? else {
                 let oldest = self.trimmed().next();
-                return Err(Error::PositionExpired { asked: after, oldest });
+                return Err(Error::PositionExpired {
+                    asked: after.on(Shard::ONLY),
+                    oldest: oldest.on(Shard::ONLY),
+                });
             };
             let before = at;
             self.read_segment(&segment, &mut at, newest, &mut room, &mut events)?;
@@ -147,8 +150,8 @@ impl LogReader {
     fn read_segment(
         &self,
         segment: &Segment,
-        at: &mut Position,
-        newest: Position,
+        at: &mut Sequence,
+        newest: Sequence,
         room: &mut Room,
         events: &mut Vec<Event>,
     ) -> Result<()> {
@@ -184,7 +187,7 @@ impl LogReader {
     }
 
     /// The segment that holds a position, and where the one after it starts. Indexes it if nobody has yet.
-    fn locate(&self, position: Position) -> Result<Option<(Segment, Option<Position>)>> {
+    fn locate(&self, position: Sequence) -> Result<Option<(Segment, Option<Sequence>)>> {
         let find = || {
             let segments = self.segments.0.read();
             let at = segments.partition_point(|segment| segment.first <= position).checked_sub(1)?;
@@ -206,13 +209,13 @@ impl LogReader {
     }
 }
 
-fn damaged(path: &Path, at: Position) -> Error {
+fn damaged(path: &Path, at: Sequence) -> Error {
     Error::Corrupt { detail: format!("the change log is damaged after position {at} in {}", path.display()) }
 }
 
 /// Where some frames of a segment start, from their headers alone. Stops at the first oddity; reading the frames
 /// then finds it.
-fn index_segment(path: &Path) -> io::Result<Vec<(Position, u64)>> {
+fn index_segment(path: &Path) -> io::Result<Vec<(Sequence, u64)>> {
     let mut file = io::BufReader::with_capacity(4 << 10, File::open(path)?);
     let mut offset = segment::HEADER_LEN;
     let mut index = Vec::new();
@@ -226,7 +229,7 @@ fn index_segment(path: &Path) -> io::Result<Vec<(Position, u64)>> {
 /// What the head of a frame says.
 pub struct Head {
     /// The position of its first event.
-    pub first: Position,
+    pub first: Sequence,
     /// Where it ends.
     pub end: u64,
 }

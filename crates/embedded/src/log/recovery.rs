@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 
 use super::frame::Frame;
 use super::mark::Mark;
@@ -35,7 +35,7 @@ pub fn recover(
     (lock, health): (&Arc<FolderLock>, &Arc<Health>),
     identity: Identity,
     sizes: LogSizes,
-    from: Position,
+    from: Sequence,
     replay: &mut dyn FnMut(Frame) -> Result<()>,
 ) -> Result<Recovered> {
     let folder = lock.path();
@@ -55,7 +55,7 @@ pub fn recover(
     };
     let segments = scan.run(found, from, replay)?;
     scan.require_mark()?;
-    let end = Position(scan.next.0 - 1);
+    let end = Sequence(scan.next.0 - 1);
     // A mark that is older than the log is harmless.
     let instead = "the disk is full: the end of the change log is not marked until something is written";
     files::unless_full(mark.record(end).and_then(|()| mark.sync()), instead)?;
@@ -72,7 +72,7 @@ pub fn recover(
 fn drop_unfinished_segment(
     mut found: Vec<Segment>,
     (ids, epoch): (IdKind, Epoch),
-    marked: Option<Position>,
+    marked: Option<Sequence>,
 ) -> Result<Vec<Segment>> {
     if let Some(last) = found.last()
         && marked.is_some_and(|marked| marked < last.first)
@@ -94,9 +94,9 @@ fn has_header(segment: &Segment, ids: IdKind, epoch: Epoch) -> Result<bool> {
 struct Scan {
     ids: IdKind,
     epoch: Epoch,
-    marked: Option<Position>,
+    marked: Option<Sequence>,
     /// The position that the next event must have.
-    next: Position,
+    next: Sequence,
     floor: Timestamp,
     /// Where the last segment's valid part ends.
     offset: u64,
@@ -109,7 +109,7 @@ impl Scan {
     fn run(
         &mut self,
         mut found: Vec<Segment>,
-        from: Position,
+        from: Sequence,
         replay: &mut dyn FnMut(Frame) -> Result<()>,
     ) -> Result<Vec<Segment>> {
         let Some(oldest) = found.first() else {
@@ -135,7 +135,7 @@ impl Scan {
 
     /// Refuses a log that ends before what was acknowledged.
     fn require_mark(&self) -> Result<()> {
-        let end = Position(self.next.0 - 1);
+        let end = Sequence(self.next.0 - 1);
         match self.marked.filter(|&marked| marked > end) {
             None => Ok(()),
             Some(marked) => Err(Error::Corrupt {
@@ -147,7 +147,7 @@ impl Scan {
         }
     }
 
-    fn ends_before(&self, from: Position) -> Error {
+    fn ends_before(&self, from: Sequence) -> Error {
         Error::Corrupt {
             detail: format!(
                 "the change log ends at position {} but the stored rows are at {from}: the end of the log is \
@@ -161,7 +161,7 @@ impl Scan {
         &mut self,
         segment: &mut Segment,
         is_last: bool,
-        from: Position,
+        from: Sequence,
         replay: &mut dyn FnMut(Frame) -> Result<()>,
     ) -> Result<()> {
         let damaged = |what: &str| Error::Corrupt {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kinfolk_core::{IdKind, Position, Result, Timestamp};
+use kinfolk_core::{IdKind, Result, Sequence, Timestamp};
 
 use super::reader::{self, FrameReader, LogReader, Next};
 use super::segment::{self, Segments};
@@ -19,14 +19,14 @@ pub struct Retention {
     /// …and nothing from before this time…
     pub keep_after: Timestamp,
     /// …but all that came after this position: a start needs it.
-    pub needed_after: Position,
+    pub needed_after: Sequence,
 }
 
 /// The oldest segment.
 struct Oldest {
     path: PathBuf,
     /// The position that the segment after it starts with, if there is one.
-    following: Option<Position>,
+    following: Option<Sequence>,
     newest_at: Option<Timestamp>,
     /// How many bytes there are in all segments.
     total: u64,
@@ -78,7 +78,7 @@ impl LogReader {
     }
 
     /// Whether something is to be trimmed that nothing needs.
-    pub fn is_to_be_trimmed(&self, retention: &Retention, newest: Position) -> bool {
+    pub fn is_to_be_trimmed(&self, retention: &Retention, newest: Sequence) -> bool {
         Oldest::of(&self.segments).is_some_and(|oldest| {
             let end = oldest.following.unwrap_or(newest.next());
             oldest.is_surplus(retention) && end.0 <= retention.needed_after.0 + 1
@@ -86,9 +86,9 @@ impl LogReader {
     }
 
     /// The position up to which changes are too old to be kept though a start would need them, if there are such.
-    pub fn held_up(&self, retention: &Retention, newest: Position) -> Option<Position> {
+    pub fn held_up(&self, retention: &Retention, newest: Sequence) -> Option<Sequence> {
         let oldest = Oldest::of(&self.segments).filter(|oldest| oldest.is_too_old(retention.keep_after))?;
-        let last = oldest.following.map_or(newest, |following| Position(following.0 - 1));
+        let last = oldest.following.map_or(newest, |following| Sequence(following.0 - 1));
         (last > retention.needed_after).then_some(last)
     }
 }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 use parking_lot::RwLock;
 
 use crate::files::IoContext;
@@ -21,7 +21,7 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// The position of its first event.
-    pub first: Position,
+    pub first: Sequence,
     /// Where it is.
     pub path: PathBuf,
     /// How many bytes of it are in use.
@@ -29,7 +29,7 @@ pub struct Segment {
     /// The time of its newest event, if it is known and there is one.
     pub newest_at: Option<Timestamp>,
     /// Where some of its frames start, by their first position; `None` until somebody reads it.
-    pub index: Option<Vec<(Position, u64)>>,
+    pub index: Option<Vec<(Sequence, u64)>>,
 }
 
 /// The segments of an open log, oldest first, shared by its writer and its readers.
@@ -37,7 +37,7 @@ pub struct Segment {
 pub struct Segments(pub RwLock<VecDeque<Segment>>);
 
 /// The header of a segment.
-pub fn encode_header(ids: IdKind, epoch: Epoch, first: Position) -> [u8; HEADER_LEN as usize] {
+pub fn encode_header(ids: IdKind, epoch: Epoch, first: Sequence) -> [u8; HEADER_LEN as usize] {
     let mut header = [0; HEADER_LEN as usize];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -50,7 +50,7 @@ pub fn encode_header(ids: IdKind, epoch: Epoch, first: Position) -> [u8; HEADER_
 }
 
 /// The path of a segment.
-pub fn path(folder: &Path, first: Position) -> PathBuf {
+pub fn path(folder: &Path, first: Sequence) -> PathBuf {
     folder.join(format!("{:020}.segment", first.0))
 }
 
@@ -72,7 +72,7 @@ pub fn list(folder: &Path) -> Result<Vec<Segment>> {
         };
         let bytes = entry.metadata().during("reading", &entry.path())?.len();
         segments.push(Segment {
-            first: Position(first),
+            first: Sequence(first),
             path: entry.path(),
             bytes,
             newest_at: None,
@@ -84,7 +84,7 @@ pub fn list(folder: &Path) -> Result<Vec<Segment>> {
 }
 
 /// Adds a frame to a sparse index, if the last one noted is some way back.
-pub fn note_frame(index: &mut Vec<(Position, u64)>, first: Position, offset: u64) {
+pub fn note_frame(index: &mut Vec<(Sequence, u64)>, first: Sequence, offset: u64) {
     const DISTANCE: u64 = 64 << 10;
     if index.last().is_none_or(|&(_, last)| offset >= last + DISTANCE) {
         index.push((first, offset));

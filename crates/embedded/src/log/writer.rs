@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::{Epoch, Error, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
@@ -60,7 +60,7 @@ pub struct LogWriter {
     /// Up to where the file has space.
     allocated: u64,
     /// The position of the next event.
-    next: Position,
+    next: Sequence,
     /// After a failure nothing is appended.
     health: Arc<Health>,
 }
@@ -68,7 +68,7 @@ pub struct LogWriter {
 /// What a new [`LogWriter`] goes on from.
 pub struct LogEnd {
     pub offset: u64,
-    pub next: Position,
+    pub next: Sequence,
     pub started_at: Option<Timestamp>,
     pub mark: Mark,
     pub lock: Arc<FolderLock>,
@@ -118,7 +118,7 @@ impl LogWriter {
     }
 
     /// The position that the next event will get.
-    pub fn next(&self) -> Position {
+    pub fn next(&self) -> Sequence {
         self.next
     }
 
@@ -160,7 +160,7 @@ impl LogWriter {
         }
         self.started_at.get_or_insert(newest_at);
         self.offset += frame.len() as u64;
-        self.next = Position(self.next.0 + count);
+        self.next = Sequence(self.next.0 + count);
         self.unsynced = true;
         Ok(())
     }
@@ -178,7 +178,7 @@ impl LogWriter {
             if std::mem::take(&mut self.unsynced) { sync::sync(&self.file) } else { self.syncer.finish() };
         // A failed sync must never be tried again: the kernel may have dropped the data and report success.
         let took = synced.map_err(|error| self.fail("syncing", &self.path, &error))?;
-        let recorded = self.mark.record(Position(self.next.0 - 1));
+        let recorded = self.mark.record(Sequence(self.next.0 - 1));
         recorded.map(|()| took).map_err(|error| self.end(&error.to_string()))
     }
 
@@ -236,7 +236,7 @@ impl LogWriter {
     }
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
-    pub fn close_segment_of(&mut self, position: Position) -> Result<()> {
+    pub fn close_segment_of(&mut self, position: Sequence) -> Result<()> {
         if let Some(reason) = self.failure() {
             return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
@@ -248,7 +248,7 @@ impl LogWriter {
     }
 
     /// Puts a file in the place of a closed segment, if that is still kept. Readers may go on in the old one.
-    pub fn replace_segment(&mut self, first: Position, replacement: &Path) -> Result<()> {
+    pub fn replace_segment(&mut self, first: Sequence, replacement: &Path) -> Result<()> {
         let kept = self
             .segments
             .0
@@ -282,14 +282,14 @@ impl LogWriter {
     }
 }
 
-fn new_segment(first: Position, path: PathBuf) -> Segment {
+fn new_segment(first: Sequence, path: PathBuf) -> Segment {
     Segment { first, path, bytes: segment::HEADER_LEN, newest_at: None, index: Some(Vec::new()) }
 }
 
 fn create_segment(
     folder: &Path,
     (ids, epoch): (IdKind, Epoch),
-    first: Position,
+    first: Sequence,
     sizes: LogSizes,
 ) -> std::result::Result<(File, PathBuf), (PathBuf, io::Error)> {
     let path = segment::path(folder, first);

@@ -160,8 +160,8 @@ impl Batch<'_> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
-    use kinfolk_core::{IdKind, Position};
+    use kinfolk_core::graph::{EdgeAction, FollowerCommand, WriteRequest};
+    use kinfolk_core::{IdKind, Sequence};
 
     use super::*;
     use crate::batch::{Decided, Pending};
@@ -177,9 +177,11 @@ mod tests {
     }
 
     fn change(batch: &mut Batch<'_>, action: EdgeAction, follower: u64) {
-        let edge = Edge { follower: Id::Integer(follower), followee: AUTHOR };
-        let commands = vec![EdgeCommand { action, edge }];
-        batch.decide(&WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 }).unwrap();
+        let (follower, commands) =
+            (Id::Integer(follower), vec![FollowerCommand { action, followee: AUTHOR }]);
+        batch
+            .decide(&WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 })
+            .unwrap();
     }
 
     fn delivery(batch: &mut Batch<'_>, key: &str) -> Delivery {
@@ -198,7 +200,7 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let mut made = Made::new(IdKind::Integer, None, None);
         let store = &**store.shared();
-        let mut first = Batch::new(store, None, (Pending::default(), &mut made), Position(1), (NOW, NOW));
+        let mut first = Batch::new(store, None, (Pending::default(), &mut made), Sequence(1), (NOW, NOW));
         change(&mut first, EdgeAction::Follow, 2);
         assert_eq!(delivery(&mut first, "a"), Delivery::Push);
         change(&mut first, EdgeAction::Follow, 3);
@@ -211,7 +213,7 @@ mod tests {
         let (earlier, _): (Decided, _) = first.finish();
 
         let mut second =
-            Batch::new(store, Some(&earlier), (Pending::default(), &mut made), Position(6), (NOW, NOW));
+            Batch::new(store, Some(&earlier), (Pending::default(), &mut made), Sequence(6), (NOW, NOW));
         assert_eq!(second.register(wish("a")).unwrap().post, a.post);
         assert!(!second.delete_post(b).unwrap().changed);
         assert!(matches!(second.register(wish("b")), Err(Error::PostDeleted { .. })));

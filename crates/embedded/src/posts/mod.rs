@@ -16,6 +16,7 @@
 
 mod deciding;
 mod layout;
+mod port;
 mod verify;
 
 use std::path::Path;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
-use kinfolk_core::{Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
@@ -137,7 +138,7 @@ impl Posts {
     }
 
     /// Applies the events after a position.
-    pub fn apply(&self, events: &[Event], after: Position) {
+    pub fn apply(&self, events: &[Event], after: Sequence) {
         for event in events.iter().filter(|event| event.position > after) {
             match &event.body {
                 EventBody::Posted(registration) => self.put(registration, event.at),

@@ -127,7 +127,7 @@ impl Posts {
 mod tests {
     use kinfolk_conformance::block_on;
     use kinfolk_core::feed::{NewPost, PostStore};
-    use kinfolk_core::{IdKind, Timestamp};
+    use kinfolk_core::{Frontier, IdKind, Timestamp};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -141,7 +141,7 @@ mod tests {
         let author = Id::Integer(1);
         let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         let truth: Vec<_> = (0..9).map(|_| block_on(store.register(wish.clone())).unwrap().post).collect();
-        let listed = |store: &Embedded| block_on(store.posts_by(author, None, 99)).unwrap();
+        let listed = |store: &Embedded| block_on(store.posts_by(author, None, 99, Frontier::EMPTY)).unwrap();
         let before = listed(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
 

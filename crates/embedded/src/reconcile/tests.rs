@@ -1,9 +1,9 @@
 //! What is found in the background, when it is repaired, and what is passed over.
 
-use kinfolk_conformance::block_on;
+use kinfolk_conformance::{block_on, write_commands};
 use kinfolk_core::IdKind;
 use kinfolk_core::feed::{NewPost, PostStore};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
 
 use super::*;
@@ -21,8 +21,8 @@ fn store() -> (tempfile::TempDir, Embedded) {
     let settings = Settings { reconcile_rows: 0, ..Settings::default() };
     let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
     let follow = |n: u64| EdgeCommand { action: EdgeAction::Follow, edge: edge(n % 10 + 1, n + 100) };
-    let commands = (0..200).map(follow).collect();
-    store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
+    let commands: Vec<_> = (0..200).map(follow).collect();
+    write_commands(&store, FOLLOW, &commands, 1_000).unwrap();
     store.compact().unwrap();
     (folder, store)
 }
@@ -133,8 +133,8 @@ fn a_long_list_is_counted_while_it_changes() {
     let (celebrity, shared) = (Id::Integer(1_000_000), Arc::clone(store.shared()));
     let write = |action, followers: std::ops::Range<u64>| {
         let command = |follower| EdgeCommand { action, edge: edge(follower, 1_000_000) };
-        let commands = followers.map(command).collect();
-        store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
+        let commands: Vec<_> = followers.map(command).collect();
+        write_commands(&store, FOLLOW, &commands, 1_000).unwrap();
     };
     write(EdgeAction::Follow, 0..FOLLOWERS);
     store.compact().unwrap();
@@ -177,8 +177,8 @@ fn a_damaged_block_is_passed_over() {
     let settings = Settings { reconcile_rows: 0, fan_out_threshold: 0, ..Settings::default() };
     let store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
     let follow = |n: u64| EdgeCommand { action: EdgeAction::Follow, edge: edge(n % 100, n + 1_000) };
-    let commands = (0..EDGES).map(follow).collect();
-    store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 }).unwrap();
+    let commands: Vec<_> = (0..EDGES).map(follow).collect();
+    write_commands(&store, FOLLOW, &commands, 1_000).unwrap();
     for author in 0..2_000 {
         let author = Id::Integer(author);
         let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };

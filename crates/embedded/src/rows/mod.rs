@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::config::{BlockSizePolicy, CompressionPolicy, FilterPolicy};
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, Guard, SeqNo,
@@ -197,13 +197,13 @@ impl Rows {
     }
 
     /// Up to where the log is applied in a tree.
-    pub fn applied(&self, tree: Tree) -> Result<Position> {
+    pub fn applied(&self, tree: Tree) -> Result<Sequence> {
         read_position(self.tree(tree), tree.name())
     }
 
     /// Applies events, in each tree only those after the position that it has applied: an older event must never
     /// come above the rows of a newer one, not even for a moment, since the next crash may be in that moment.
-    pub fn apply(&self, events: &[Event], applied: [Position; 3]) {
+    pub fn apply(&self, events: &[Event], applied: [Sequence; 3]) {
         let layer = self.recent.active();
         for event in events {
             let (row, present) = match event.body {
@@ -434,7 +434,7 @@ impl Rows {
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
-    pub fn load(&self, tree: Tree, kind: EdgeKind, position: Position) -> Result<Load<'_>> {
+    pub fn load(&self, tree: Tree, kind: EdgeKind, position: Sequence) -> Result<Load<'_>> {
         let mut load = self.load_part(tree, kind)?;
         load.ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
         Ok(load)
@@ -479,12 +479,12 @@ pub fn merge_fully(tree: &AnyTree, sequence: &SequenceNumberCounter) -> Result<(
 }
 
 /// Reads the position up to which the log is applied in a tree.
-pub fn read_position(tree: &AnyTree, name: &str) -> Result<Position> {
+pub fn read_position(tree: &AnyTree, name: &str) -> Result<Sequence> {
     let Some(value) = tree.get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)? else {
-        return Ok(Position::START);
+        return Ok(Sequence::START);
     };
     let bytes = value.as_ref().try_into();
-    bytes.map(|bytes| Position(u64::from_be_bytes(bytes))).map_err(|_| Error::Corrupt {
+    bytes.map(|bytes| Sequence(u64::from_be_bytes(bytes))).map_err(|_| Error::Corrupt {
         detail: format!("the position in {name} is damaged; restore from a backup"),
     })
 }

@@ -4,6 +4,7 @@
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
 mod everyone;
+mod port;
 mod record;
 mod run;
 

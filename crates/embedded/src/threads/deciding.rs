@@ -75,7 +75,7 @@ impl Batch<'_> {
             reason: None,
             removed_by: None,
             text: Some(body),
-            position: self.position().next(),
+            position: self.next(),
         };
         let comment = record.clone().into_comment((parent, id), 0);
         let pending = &mut self.pending.threads;
@@ -104,7 +104,7 @@ impl Batch<'_> {
             .ok_or_else(|| Error::InvalidRequest { detail: "the comment was edited too often".into() })?;
         let place = CommentPlace { id, parent, author: record.author };
         let (edited_at, text) = (Some(self.floor), Some(Arc::clone(&body)));
-        let record = Record { version, edited_at, text, position: self.position().next(), ..record };
+        let record = Record { version, edited_at, text, position: self.next(), ..record };
         let comment = record.clone().into_comment((parent, id), self.replies_to(id)?);
         self.pending.threads.records.insert(id, (parent, record));
         self.push_thread(ThreadEvent::Edited { place, version, text: LoggedText::Kept(body) });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kinfolk_core::thread::CommentId;
-use kinfolk_core::{Clock, Error, Position, Result, Timestamp};
+use kinfolk_core::{Clock, Error, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,7 +30,7 @@ const TICK_MAX: Duration = Duration::from_secs(60);
 const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
-type Unerased = (CommentId, Timestamp, Vec<Position>);
+type Unerased = (CommentId, Timestamp, Vec<Sequence>);
 
 impl Threads {
     /// How many comments were purged whose texts are still in files.
@@ -129,7 +129,7 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
 }
 
 /// A segment, and the positions in it whose texts go.
-type Touched = (Segment, BTreeSet<Position>);
+type Touched = (Segment, BTreeSet<Sequence>);
 
 /// What is to be erased, with everything in files and all segments in question closed. Runs on the writer's thread.
 fn begin(writer: &mut Writer) -> Result<(Vec<Unerased>, Vec<Touched>)> {
@@ -138,7 +138,7 @@ fn begin(writer: &mut Writer) -> Result<(Vec<Unerased>, Vec<Touched>)> {
         return Ok((unerased, Vec::new()));
     }
     writer.store.flush_now()?;
-    let positions: BTreeSet<Position> =
+    let positions: BTreeSet<Sequence> =
         unerased.iter().flat_map(|(.., positions)| positions).copied().collect();
     if let Some(&newest) = positions.last() {
         writer.log.close_segment_of(newest)?;
@@ -173,11 +173,11 @@ mod tests {
     use std::path::Path;
 
     use kinfolk_conformance::{SimulatedClock, block_on};
-    use kinfolk_core::graph::ChangeLog;
+    use kinfolk_core::changes::ChangeLog;
     use kinfolk_core::thread::{
         CommentEdit, CommentStatus, NewComment, Parent, ParentKind, ThreadStore, Withdrawal,
     };
-    use kinfolk_core::{Id, IdKind};
+    use kinfolk_core::{Frontier, Id, IdKind};
 
     use super::*;
     use crate::{Settings, format};
@@ -244,7 +244,7 @@ mod tests {
         }
         let gone = [3, 19, 23, 39, 43, 59];
         assert!(gone.iter().all(|&at| !files_with(folder.path(), &texts[at]).is_empty()), "it can be found");
-        let before = block_on(store.changes(Position::START, 1_000)).unwrap();
+        let before = block_on(store.changes(Frontier::EMPTY, 1_000)).unwrap().changes;
         assert_eq!(store.figures().purged_waiting, 2);
         assert_eq!(block_on(store.erase_purged()).unwrap(), 2);
         assert_eq!(store.figures().purged_waiting, 0);
@@ -254,7 +254,7 @@ mod tests {
                 let found = files_with(folder.path(), text);
                 assert_eq!(found.is_empty(), gone.contains(&at), "text {at} in {found:?}, round {round}");
             }
-            assert_eq!(block_on(store.changes(Position::START, 1_000)).unwrap(), before);
+            assert_eq!(block_on(store.changes(Frontier::EMPTY, 1_000)).unwrap().changes, before);
             let tombstone = block_on(store.comment(wish(&texts[3], "3"))).unwrap();
             assert_eq!((tombstone.is_new, tombstone.comment.status), (false, CommentStatus::Purged));
             assert_eq!(
@@ -336,7 +336,7 @@ mod tests {
         let text = random_text();
         let id = block_on(store.comment(wish(&text, "k"))).unwrap().comment.id;
         block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap();
-        let expected = block_on(store.comments(&[id])).unwrap();
+        let expected = block_on(store.comments(&[id], Frontier::EMPTY)).unwrap();
         store.erase().unwrap();
         let (replayed, log) = (tempfile::tempdir().unwrap(), folder.path().join("log"));
         drop(store);
@@ -349,7 +349,7 @@ mod tests {
         fs::copy(folder.path().join("mark"), replayed.path().join("mark")).unwrap();
         format::write_identity(replayed.path(), identity).unwrap();
         let store = Embedded::open(replayed.path(), Settings::default()).unwrap();
-        assert_eq!(block_on(store.comments(&[id])).unwrap(), expected);
+        assert_eq!(block_on(store.comments(&[id], Frontier::EMPTY)).unwrap(), expected);
         assert!(!store.follows(
             kinfolk_core::EdgeKind::Follow,
             kinfolk_core::graph::Edge { follower: Id::Integer(1), followee: Id::Integer(2) }

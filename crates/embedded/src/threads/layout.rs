@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kinfolk_core::thread::{
     Comment, CommentId, CommentStatus, CommentVersion, Moderator, Parent, ThreadState,
 };
-use kinfolk_core::{Id, IdKind, Position, Timestamp};
+use kinfolk_core::{Id, IdKind, Sequence, Timestamp};
 
 use crate::log::{KeyHash, Reader, push_moderator, push_parent, status_from, status_number};
 use crate::raw;
@@ -43,7 +43,7 @@ pub struct Record {
     /// The newest text; none once it is purged.
     pub text: Option<Arc<str>>,
     /// Where the newest text is in the log.
-    pub position: Position,
+    pub position: Sequence,
 }
 
 impl Record {
@@ -123,7 +123,7 @@ impl Record {
         let [flags, depth] = reader.take()?;
         let (author, created_at) = (reader.id()?, decode_since(&reader.take::<6>()?)?);
         let version = u32::from_be_bytes(reader.take()?);
-        let position = Position(u64::from_be_bytes(reader.take()?));
+        let position = Sequence(u64::from_be_bytes(reader.take()?));
         let reply_to = if flags & WITH_REPLY_TO != 0 { Some(reader.comment_id()?) } else { None };
         let edited_at =
             if flags & WITH_EDITED_AT != 0 { Some(decode_since(&reader.take::<6>()?)?) } else { None };
@@ -166,7 +166,7 @@ pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
 /// A text that a comment has or had, and where it is in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredVersion {
-    pub position: Position,
+    pub position: Sequence,
     pub version: CommentVersion,
 }
 
@@ -184,7 +184,7 @@ impl StoredVersion {
         let mut key = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
         let (id, version) = (key.comment_id()?, u32::from_be_bytes(key.take()?));
         let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
-        let position = Position(u64::from_be_bytes(reader.take()?));
+        let position = Sequence(u64::from_be_bytes(reader.take()?));
         let at = decode_since(&reader.take::<6>()?)?;
         let body = std::str::from_utf8(reader.bytes).ok()?.into();
         Some((id, Self { position, version: CommentVersion { version, at, body } }))
@@ -339,17 +339,17 @@ pub fn unerased_key(id: CommentId) -> Vec<u8> {
 }
 
 /// When a comment was purged, and where its texts are in the log.
-pub fn unerased_value(at: Timestamp, positions: &[Position]) -> Vec<u8> {
+pub fn unerased_value(at: Timestamp, positions: &[Sequence]) -> Vec<u8> {
     let mut value = since_value(at).to_vec();
     value.extend(positions.iter().flat_map(|position| position.0.to_be_bytes()));
     value
 }
 
-pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Position>)> {
+pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
     let (at, positions) = value.split_first_chunk::<6>()?;
     let (positions, rest) = positions.as_chunks::<8>();
     rest.is_empty().then_some(())?;
-    let position = |&bytes: &[u8; 8]| Position(u64::from_be_bytes(bytes));
+    let position = |&bytes: &[u8; 8]| Sequence(u64::from_be_bytes(bytes));
     Some((decode_since(at)?, positions.iter().map(position).collect()))
 }
 
@@ -372,7 +372,7 @@ mod tests {
             reason: Some("spam, ä".into()),
             removed_by: Some(Moderator::User(Id::Integer(8))),
             text: Some("what\nit says".into()),
-            position: Position(77),
+            position: Sequence(77),
         };
         let plain =
             Record { reply_to: None, edited_at: None, reason: None, removed_by: None, ..record.clone() };
@@ -406,7 +406,7 @@ mod tests {
             reason: Some("no".into()),
             removed_by,
             text: text.map(Into::into),
-            position: Position(77),
+            position: Sequence(77),
         };
         let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
         let head =
@@ -441,7 +441,7 @@ mod tests {
             reason: None,
             removed_by: None,
             text: Some("hi".into()),
-            position: Position(1),
+            position: Sequence(1),
         };
         let removed = record.withdrawn(CommentStatus::Removed, Some(&"no".into()), Some(&first));
         assert_eq!((removed.text.as_deref(), removed.removed_by.as_ref()), (Some("hi"), Some(&first)));
@@ -468,8 +468,8 @@ mod tests {
         assert_eq!(read_author_key(IdKind::Integer, &by_author), Some((Id::Integer(3), id)));
         assert_eq!(version_key(id, 258), [vec![5], number(5, 16), vec![0, 0, 1, 2]].concat());
         assert_eq!(state_value(ThreadState { count: 1, locked: true }), [number(1, 8), vec![1]].concat());
-        let unerased = unerased_value(Timestamp::from_millis(1), &[Position(2)]);
+        let unerased = unerased_value(Timestamp::from_millis(1), &[Sequence(2)]);
         assert_eq!(unerased, [number(1, 6), number(2, 8)].concat());
-        assert_eq!(read_unerased(&unerased), Some((Timestamp::from_millis(1), vec![Position(2)])));
+        assert_eq!(read_unerased(&unerased), Some((Timestamp::from_millis(1), vec![Sequence(2)])));
     }
 }

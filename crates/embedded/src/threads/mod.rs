@@ -32,7 +32,7 @@ use std::time::Duration;
 use kinfolk_core::thread::{
     Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ThreadOrder, ThreadState,
 };
-use kinfolk_core::{Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
 pub use deciding::PendingThreads;
@@ -221,7 +221,7 @@ impl Threads {
     }
 
     /// Applies the events after a position.
-    pub fn apply(&self, events: &[Event], after: Position) -> Result<()> {
+    pub fn apply(&self, events: &[Event], after: Sequence) -> Result<()> {
         for event in events.iter().filter(|event| event.position > after) {
             if let EventBody::Thread(body) = &event.body {
                 self.apply_one(body, event)?;
@@ -291,8 +291,8 @@ impl Threads {
         // Without the texts, which may be many.
         let older =
             self.older_versions(place.id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
-        let older: Vec<(u32, Position)> = older.collect::<Result<_>>()?;
-        let mut positions: Vec<Position> = older.iter().map(|&(_, position)| position).collect();
+        let older: Vec<(u32, Sequence)> = older.collect::<Result<_>>()?;
+        let mut positions: Vec<Sequence> = older.iter().map(|&(_, position)| position).collect();
         positions.push(record.position);
         self.put_record(place, record);
         for (version, _) in older {

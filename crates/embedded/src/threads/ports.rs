@@ -7,7 +7,7 @@ use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{Id, Result};
+use kinfolk_core::{Frontier, Id, Result};
 use tokio::sync::oneshot;
 
 use crate::Embedded;
@@ -51,7 +51,8 @@ impl ThreadStore for Embedded {
         self.request(|reply| Request::LockThread(parent, locked, reply)).await
     }
 
-    async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
+    async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
+        self.reach(at_least).await?;
         self.store.layers.rows(|| ids.iter().map(|&id| self.store.threads.comment(id)).collect())
     }
 
@@ -61,24 +62,47 @@ impl ThreadStore for Embedded {
         order: ThreadOrder,
         after: Option<CommentId>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
+        self.reach(at_least).await?;
         self.store.layers.rows(|| self.store.threads.thread(parent, order, after, limit))
     }
 
-    async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
+    async fn replies(
+        &self,
+        branches: &[Branch],
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Vec<Comment>>> {
+        self.reach(at_least).await?;
         let read = |&branch: &Branch| self.store.threads.replies(branch, limit);
         self.store.layers.rows(|| branches.iter().map(read).collect())
     }
 
-    async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+    async fn comments_by(
+        &self,
+        author: Id,
+        after: Option<CommentId>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Comment>> {
+        self.reach(at_least).await?;
         self.store.layers.rows(|| self.store.threads.by_author(author, after, limit))
     }
 
-    async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+    async fn comment_versions(
+        &self,
+        id: CommentId,
+        after: u32,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentVersion>> {
+        self.reach(at_least).await?;
         self.store.layers.rows(|| self.store.threads.versions(id, after, limit))
     }
 
-    async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
+    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+        self.reach(at_least).await?;
         parents.iter().map(|&parent| self.store.threads.state(parent)).collect()
     }
 

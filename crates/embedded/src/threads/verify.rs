@@ -351,7 +351,7 @@ mod tests {
     use kinfolk_core::thread::{
         CommentVersion, NewComment, ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
     };
-    use kinfolk_core::{IdKind, Position};
+    use kinfolk_core::{Frontier, IdKind, Sequence};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -376,9 +376,10 @@ mod tests {
         block_on(store.withdraw_comment(ids[4], Withdrawal::Delete, None)).unwrap();
         block_on(store.lock_thread(parent, true)).unwrap();
         let read = |store: &Embedded| {
-            let thread = block_on(store.thread(parent, ThreadOrder::Oldest, None, 99)).unwrap();
-            let by = block_on(store.comments_by(author, None, 99)).unwrap();
-            (thread, by, block_on(store.threads(&[parent])).unwrap())
+            let thread =
+                block_on(store.thread(parent, ThreadOrder::Oldest, None, 99, Frontier::EMPTY)).unwrap();
+            let by = block_on(store.comments_by(author, None, 99, Frontier::EMPTY)).unwrap();
+            (thread, by, block_on(store.threads(&[parent], Frontier::EMPTY)).unwrap())
         };
         let before = read(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
@@ -397,7 +398,7 @@ mod tests {
         tree.insert(layout::reply_count_key(CommentId(4)), 1_u64.to_be_bytes());
         let text = before.0[0].clone();
         let version = CommentVersion { version: 7, at: text.created_at, body: "stray".into() };
-        let stored = StoredVersion { position: Position(1), version };
+        let stored = StoredVersion { position: Sequence(1), version };
         tree.insert(layout::version_key(first, 7), stored.encode());
         let found = store.verify(false, &|_| {}).unwrap();
         // The replies to the first are one fewer too.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use kinfolk_core::{Error, Position, Result, Timestamp};
+use kinfolk_core::{Error, Result, Sequence, Timestamp};
 
 use super::{Difference, Suspects};
 use crate::log::{Event, EventBody, ThreadEvent};
@@ -64,12 +64,12 @@ fn key_of(event: &Event) -> Option<Difference> {
 
 /// A position before the first event whose key may still be remembered. Events are in the order of time: it is searched for by
 /// halves.
-fn first_remembered(store: &Store, newest: Position, now: Timestamp, keep: Duration) -> Result<Position> {
+fn first_remembered(store: &Store, newest: Sequence, now: Timestamp, keep: Duration) -> Result<Sequence> {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);
     let oldest = Timestamp::from_millis(now.millis().saturating_sub(keep));
     let (mut low, mut high) = (store.log.trimmed(), newest);
     while low < high {
-        let middle = Position(u64::midpoint(low.0, high.0));
+        let middle = Sequence(u64::midpoint(low.0, high.0));
         let event = match store.log.read(middle, newest, 1) {
             Err(Error::PositionExpired { .. }) => None,
             other => other?.first().map(|event| event.at),

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_conformance::{SimulatedClock, block_on};
+use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
 use kinfolk_core::feed::{NewPost, PostStore};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
 use kinfolk_core::thread::{CommentEdit, NewComment, Parent, ThreadOrder, ThreadStore};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Timestamp};
 use kinfolk_embedded::{ClockLimits, Embedded, GuardedClock, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -23,13 +23,12 @@ fn edge(followee: u64) -> Edge {
 /// Follows somebody; since when, by the store.
 fn follow(store: &Embedded, followee: u64) -> Timestamp {
     let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: edge(followee) }];
-    let request = WriteRequest { kind: FOLLOW, commands, following_limit: 1_000 };
-    assert!(store.write_blocking(request).unwrap().changed[0]);
+    assert!(write_commands(store, FOLLOW, &commands, 1_000).unwrap().changed[0]);
     since(store, followee)
 }
 
 fn since(store: &Embedded, followee: u64) -> Timestamp {
-    block_on(store.since(FOLLOW, &[edge(followee)])).unwrap()[0].unwrap()
+    block_on(store.since(FOLLOW, &[edge(followee)], Frontier::EMPTY)).unwrap()[0].unwrap()
 }
 
 fn is_within(time: Timestamp, from: Timestamp, millis: u64) -> bool {
@@ -91,8 +90,8 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         let follow = |store: &Embedded, followee: u64| {
             let edge = Edge { follower: id(1), followee: id(followee) };
             let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-            store.write_blocking(WriteRequest { kind: FOLLOW, commands, following_limit: 9 }).unwrap();
-            block_on(store.since(FOLLOW, &[edge])).unwrap()[0].unwrap()
+            write_commands(store, FOLLOW, &commands, 9).unwrap();
+            block_on(store.since(FOLLOW, &[edge], Frontier::EMPTY)).unwrap()[0].unwrap()
         };
         let post = |store: &Embedded| {
             let request =
@@ -134,15 +133,17 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         assert_eq!(store.figures().clock_behind, Duration::ZERO);
         wall.advance(1);
         assert_eq!(follow(&store, 5), wall.now());
-        let posts = block_on(store.posts_by(id(2), None, 9)).unwrap();
+        let posts = block_on(store.posts_by(id(2), None, 9, Frontier::EMPTY)).unwrap();
         assert_eq!(posts.iter().map(|post| post.created_at).collect::<Vec<_>>(), [latest, now]);
         let (newer, later) = (post(&store), comment(&store, before.id, "b"));
         assert!(newer.id > posted.id && later.id > said.id, "made ids go on rising");
         assert_eq!((newer.created_at, later.created_at), (wall.now(), wall.now()));
-        let thread = block_on(store.thread(Parent::post(before.id), ThreadOrder::Oldest, None, 9)).unwrap();
+        let thread =
+            block_on(store.thread(Parent::post(before.id), ThreadOrder::Oldest, None, 9, Frontier::EMPTY))
+                .unwrap();
         assert_eq!(thread.iter().map(|comment| comment.id).collect::<Vec<_>>(), [said.id, later.id]);
         assert_eq!((thread[0].created_at, thread[0].edited_at), (latest, Some(latest)));
-        let versions = block_on(store.comment_versions(said.id, 0, 9)).unwrap();
+        let versions = block_on(store.comment_versions(said.id, 0, 9, Frontier::EMPTY)).unwrap();
         assert!(versions.len() == 3 && versions.iter().all(|version| version.at == latest), "{versions:?}");
         assert_eq!(comment(&store, before.id, "a").id, said.id, "idempotency keys are kept");
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());

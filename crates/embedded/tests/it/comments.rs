@@ -13,7 +13,7 @@ use kinfolk_core::thread::{
     Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
     ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result};
+use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::stores::{Store, busy, in_both_kinds};
@@ -53,11 +53,11 @@ fn by_key(parent: Parent, author: Id, key: &str) -> NewComment {
 }
 
 fn thread(store: &Embedded, parent: Parent) -> Vec<Comment> {
-    block_on(store.thread(parent, ThreadOrder::Oldest, None, 10_000)).unwrap()
+    block_on(store.thread(parent, ThreadOrder::Oldest, None, 10_000, Frontier::EMPTY)).unwrap()
 }
 
 fn state(store: &Embedded, parent: Parent) -> ThreadState {
-    block_on(store.threads(&[parent])).unwrap()[0]
+    block_on(store.threads(&[parent], Frontier::EMPTY)).unwrap()[0]
 }
 
 /// The first result is answered whatever has become of the comment, the thread and the process.
@@ -170,7 +170,7 @@ fn the_first_moderator_makes_the_format_newer() {
         let key = Some(Moderator::Service("feed-service".into()));
         store.withdraw_by(written[2], Withdrawal::Purge, key.clone());
         let moderators = |store: &Store| {
-            let found = block_on(store.open.comments(&written)).unwrap();
+            let found = block_on(store.open.comments(&written, Frontier::EMPTY)).unwrap();
             found.into_iter().map(|comment| comment.unwrap().removed_by).collect::<Vec<_>>()
         };
         let expected = [None, user, key, None];
@@ -246,7 +246,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         let file = store.folder.path().join("comments.backup");
         let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
-        assert_eq!((report.posts, report.comments, report.position), (1, 150, Position(158)));
+        assert_eq!((report.posts, report.comments, report.position), (1, 150, Sequence(158)));
 
         let target = tempfile::tempdir().unwrap();
         let path = target.path().join("restored");
@@ -254,11 +254,13 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         let open = Embedded::open_with_clock(&path, busy(), store.clock.clone()).unwrap();
         let look = |store: &Embedded| {
             let threads = parents.map(|parent| (thread(store, parent), state(store, parent)));
-            let texts = [edited.id, purged.id].map(|id| block_on(store.comment_versions(id, 0, 99)).unwrap());
-            (threads, texts, block_on(store.comments_by(id(2), None, 999)).unwrap())
+            let texts = [edited.id, purged.id]
+                .map(|id| block_on(store.comment_versions(id, 0, 99, Frontier::EMPTY)).unwrap());
+            (threads, texts, block_on(store.comments_by(id(2), None, 999, Frontier::EMPTY)).unwrap())
         };
         assert_eq!(look(&open), look(&store.open));
-        let moderators = block_on(open.comments(&[deleted.id, removed.id, purged.id])).unwrap();
+        let moderators =
+            block_on(open.comments(&[deleted.id, removed.id, purged.id], Frontier::EMPTY)).unwrap();
         let moderators: Vec<_> = moderators.into_iter().map(|comment| comment.unwrap().removed_by).collect();
         assert_eq!(moderators, [None, Some(user), Some(key)]);
         let again = block_on(open.comment(by_key(parents[0], id(2), "key 0"))).unwrap();
@@ -296,11 +298,14 @@ fn erasing_disturbs_nobody() {
     let reader = std::thread::spawn({
         let (open, ended) = (store.open.clone(), Arc::clone(&ended));
         move || {
-            use kinfolk_core::graph::ChangeLog;
+            use kinfolk_core::changes::ChangeLog;
             while !ended.load(Ordering::Acquire) {
-                let changes = block_on(open.changes(Position::START, 100_000)).unwrap();
+                let changes = block_on(open.changes(Frontier::EMPTY, 100_000)).unwrap().changes;
                 assert!(
-                    changes.iter().zip(1..).all(|(change, position)| change.position == Position(position))
+                    changes
+                        .iter()
+                        .zip(1..)
+                        .all(|(change, position)| change.position.sequence == Sequence(position))
                 );
             }
         }

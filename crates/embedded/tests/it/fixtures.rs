@@ -20,12 +20,13 @@ use std::time::Duration;
 use std::{fs, io};
 
 use kinfolk_conformance::block_on;
+use kinfolk_core::changes::{ChangeBody, ChangeLog};
 use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
-use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, Side};
+use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::thread::{
     CommentId, Moderator, NewComment, Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, ThreadStore,
 };
-use kinfolk_core::{EdgeKind, Id, IdKind, Position, Timestamp};
+use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -70,7 +71,8 @@ fn check(store: &Embedded, ids: IdKind) {
     );
     assert!(store.follows(EdgeKind::Block, Edge { follower: id(3), followee: id(4) }));
     assert!(!store.follows(FOLLOW, Edge { follower: id(1), followee: id(100) }));
-    let page = store.list_page(FOLLOW, Side::Followers, id(1), None, 10).unwrap();
+    let page =
+        store.list_page(EdgeList { kind: FOLLOW, side: Side::Followers, of: id(1) }, None, 10).unwrap();
     assert_eq!(page.iter().map(|entry| entry.id).collect::<Vec<_>>(), [id(100), id(200)]);
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
@@ -82,7 +84,7 @@ fn a_store_of_format_1_opens() {
         copy(&fixture(&format!("format-1/{name}")), folder.path());
         let store = Embedded::open(folder.path(), Settings::default()).unwrap();
         check(&store, ids);
-        let changes = block_on(store.changes(Position::START, 1_000)).unwrap();
+        let changes = block_on(store.changes(Frontier::EMPTY, 1_000)).unwrap().changes;
         assert_eq!(changes.len(), 64);
         assert!(matches!(changes[62].body, ChangeBody::Imported { edges: 20, .. }));
     }
@@ -109,18 +111,21 @@ fn a_backup_of_version_1_restores() {
 
 fn check_posts(store: &Embedded, ids: IdKind) {
     let id = |number| id(ids, number);
-    let posts = block_on(store.posts_by(id(1), None, 100)).unwrap();
+    let posts = block_on(store.posts_by(id(1), None, 100, Frontier::EMPTY)).unwrap();
     let expected: Vec<Id> = [110, 109, 107, 106, 105, 104, 102, 101].map(id).into();
     assert_eq!(posts.iter().map(|post| post.id).collect::<Vec<_>>(), expected);
     assert_eq!(posts[0].payload.as_deref(), Some("{\"n\":110}"));
     assert_eq!((posts[7].payload.as_deref(), posts[7].created_at.millis()), (None, 1_780_000_000_101));
     for (number, delivery) in [(105, Delivery::Push), (106, Delivery::Pull)] {
-        let state = block_on(store.posts(&[id(number)])).unwrap().remove(0);
+        let state = block_on(store.posts(&[id(number)], Frontier::EMPTY)).unwrap().remove(0);
         assert!(matches!(state, Some(PostState::Present(_, is)) if is == delivery), "{state:?}");
     }
     let gone = PostState::Deleted { author: id(1) };
-    assert_eq!(block_on(store.posts(&[id(103), id(108)])).unwrap(), [Some(gone.clone()), Some(gone)]);
-    let made = block_on(store.posts_by(id(2), None, 100)).unwrap();
+    assert_eq!(
+        block_on(store.posts(&[id(103), id(108)], Frontier::EMPTY)).unwrap(),
+        [Some(gone.clone()), Some(gone)]
+    );
+    let made = block_on(store.posts_by(id(2), None, 100, Frontier::EMPTY)).unwrap();
     assert_eq!(made.len(), 2);
     for (key, post) in [("second", &made[0]), ("first", &made[1])] {
         let idempotency_key = Some(key.into());
@@ -142,7 +147,7 @@ fn a_store_of_format_2_opens() {
         copy(&fixture("format-2").join(ids.name()), folder.path());
         let store = Embedded::open(folder.path(), patient()).unwrap();
         check_posts(&store, ids);
-        let changes = block_on(store.changes(Position(16), 10)).unwrap();
+        let changes = block_on(store.changes(&Sequence(16).on(Shard::ONLY).into(), 10)).unwrap().changes;
         assert!(matches!(changes[0].body, ChangeBody::PostDeleted { id: gone, .. } if gone == id(ids, 108)));
     }
 }
@@ -161,7 +166,7 @@ fn a_backup_of_version_2_restores() {
 fn check_comments(store: &Embedded, ids: IdKind) {
     let id = |number| id(ids, number);
     let post = Parent::post(id(50));
-    let comments = block_on(store.thread(post, ThreadOrder::Oldest, None, 100)).unwrap();
+    let comments = block_on(store.thread(post, ThreadOrder::Oldest, None, 100, Frontier::EMPTY)).unwrap();
     let told: Vec<(Option<&str>, &str, u32)> = comments
         .iter()
         .map(|comment| (comment.body.as_deref(), comment.status.name(), comment.version))
@@ -178,15 +183,19 @@ fn check_comments(store: &Embedded, ids: IdKind) {
     assert_eq!((comments[1].reply_to, comments[5].reply_to), (Some(comments[0].id), Some(comments[1].id)));
     assert_eq!((comments[5].depth, comments[0].reply_count, comments[1].reply_count), (2, 1, 1));
     assert_eq!(comments[3].reason.as_deref(), Some("spam"));
-    let texts = block_on(store.comment_versions(comments[1].id, 0, 9)).unwrap();
+    let texts = block_on(store.comment_versions(comments[1].id, 0, 9, Frontier::EMPTY)).unwrap();
     let texts: Vec<&str> = texts.iter().map(|version| &*version.body).collect();
     assert_eq!(texts, ["second", "second, edited", "second, edited again"]);
     let item = Parent { kind: ParentKind::Item, id: id(50) };
-    let states = block_on(store.threads(&[post, item])).unwrap();
+    let states = block_on(store.threads(&[post, item], Frontier::EMPTY)).unwrap();
     assert_eq!(states, [ThreadState { count: 3, locked: false }, ThreadState { count: 1, locked: true }]);
-    let by: Vec<CommentId> =
-        block_on(store.comments_by(id(2), None, 9)).unwrap().iter().map(|comment| comment.id).collect();
-    let review = block_on(store.thread(item, ThreadOrder::Newest, None, 9)).unwrap().remove(0).id;
+    let by: Vec<CommentId> = block_on(store.comments_by(id(2), None, 9, Frontier::EMPTY))
+        .unwrap()
+        .iter()
+        .map(|comment| comment.id)
+        .collect();
+    let review =
+        block_on(store.thread(item, ThreadOrder::Newest, None, 9, Frontier::EMPTY)).unwrap().remove(0).id;
     assert_eq!(by, [review, comments[0].id]);
     let again = NewComment {
         parent: post,
@@ -207,7 +216,7 @@ fn a_store_of_format_3_opens() {
         copy(&fixture("format-3").join(ids.name()), folder.path());
         let store = Embedded::open(folder.path(), patient()).unwrap();
         check_comments(&store, ids);
-        let changes = block_on(store.changes(Position::START, 100)).unwrap();
+        let changes = block_on(store.changes(Frontier::EMPTY, 100)).unwrap().changes;
         let texts = changes.iter().filter(|change| {
             let ChangeBody::Thread(ThreadChange::Written { body, .. } | ThreadChange::Edited { body, .. }) =
                 &change.body
@@ -233,7 +242,9 @@ fn a_backup_of_version_3_restores() {
 
 fn check_moderators(store: &Embedded, ids: IdKind) {
     let id = |number| id(ids, number);
-    let comments = block_on(store.thread(Parent::post(id(50)), ThreadOrder::Oldest, None, 100)).unwrap();
+    let comments =
+        block_on(store.thread(Parent::post(id(50)), ThreadOrder::Oldest, None, 100, Frontier::EMPTY))
+            .unwrap();
     let told: Vec<_> = comments
         .iter()
         .map(|comment| (comment.status.name(), comment.body.as_deref(), comment.removed_by.clone()))
@@ -250,7 +261,7 @@ fn check_moderators(store: &Embedded, ids: IdKind) {
     ];
     assert_eq!(told, expected);
     assert_eq!(comments[5].reason.as_deref(), Some("rude"));
-    assert_eq!(block_on(store.threads(&[Parent::post(id(50))])).unwrap()[0].count, 2);
+    assert_eq!(block_on(store.threads(&[Parent::post(id(50))], Frontier::EMPTY)).unwrap()[0].count, 2);
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
 
@@ -261,7 +272,7 @@ fn a_store_of_format_4_opens() {
         copy(&fixture("format-4").join(ids.name()), folder.path());
         let store = Embedded::open(folder.path(), patient()).unwrap();
         check_moderators(&store, ids);
-        let changes = block_on(store.changes(Position::START, 100)).unwrap();
+        let changes = block_on(store.changes(Frontier::EMPTY, 100)).unwrap().changes;
         let told: Vec<_> = changes
             .into_iter()
             .filter_map(|change| match change.body {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_conformance::{SimulatedClock, block_on};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Receipt, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Receipt};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
 use parking_lot::Mutex;
 
@@ -29,7 +29,7 @@ impl Clock for FailingClock {
 fn follow(store: &Embedded, followee: u64) -> Result<Receipt> {
     let edge = Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
     let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
-    store.write_blocking(WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1_000 })
+    write_commands(store, EdgeKind::Follow, &commands, 1_000)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_store_that_loses_a_thread_has_failed() {
         let edge = |followee| Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
         assert!(store.follows(EdgeKind::Follow, edge(2)), "reads go on");
         // Readers that wait for a position are let go, though nobody keeps the time any more.
-        assert!(block_on(store.visible(Position(99))).is_err());
+        assert!(block_on(store.counts(EdgeKind::Follow, &[], &Sequence(99).on(Shard::ONLY).into())).is_err());
         assert!(store.close().unwrap_err().to_string().contains(thread));
 
         let store = Embedded::open(folder.path(), settings).unwrap();

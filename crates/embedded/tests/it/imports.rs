@@ -3,9 +3,10 @@
 use std::fs;
 use std::sync::Arc;
 
-use kinfolk_conformance::{SimulatedClock, block_on};
-use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Position, Timestamp};
+use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
+use kinfolk_core::changes::{ChangeBody, ChangeLog};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, Import, ImportOptions, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -16,12 +17,11 @@ fn edge(follower: u64, followee: u64) -> Edge {
 
 fn write(store: &Embedded, action: EdgeAction, edge: Edge) {
     let commands = vec![EdgeCommand { action, edge }];
-    let request = WriteRequest { kind: FOLLOW, commands, following_limit: 100 };
-    assert!(store.write_blocking(request).unwrap().changed[0]);
+    assert!(write_commands(store, FOLLOW, &commands, 100).unwrap().changed[0]);
 }
 
 fn since(store: &Embedded, edge: Edge) -> Timestamp {
-    block_on(store.since(FOLLOW, &[edge])).unwrap()[0].unwrap()
+    block_on(store.since(FOLLOW, &[edge], Frontier::EMPTY)).unwrap()[0].unwrap()
 }
 
 fn begin(store: &Embedded, name: &str) -> Import {
@@ -50,7 +50,7 @@ fn the_change_log_says_how_many_edges_were_added() {
     });
     store.close().unwrap();
     let store = Embedded::open(&path, Settings::default()).unwrap();
-    let changes = block_on(store.changes(Position(1), 10)).unwrap();
+    let changes = block_on(store.changes(&Sequence(1).on(Shard::ONLY).into(), 10)).unwrap().changes;
     let imported: Vec<u64> = changes
         .iter()
         .map(|change| match change.body {
@@ -88,7 +88,10 @@ fn an_import_whose_clean_up_was_interrupted_is_not_applied_again() {
 
     let store = Embedded::open(&path, Settings::default()).unwrap();
     let edges = [edge(1, 2), edge(1, 3), edge(10, 3), edge(9_999, 3)];
-    assert_eq!(block_on(store.since(FOLLOW, &edges)).unwrap().iter().flatten().count(), edges.len());
+    assert_eq!(
+        block_on(store.since(FOLLOW, &edges, Frontier::EMPTY)).unwrap().iter().flatten().count(),
+        edges.len()
+    );
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
 
@@ -123,7 +126,7 @@ fn an_edge_without_since_is_never_older_than_what_was_given_out() {
     assert_eq!(since(&store, edge(5, 6)), imported);
     assert_eq!(since(&store, edge(5, 7)), imported);
     assert_eq!(since(&store, edge(1, 4)), Timestamp::from_millis(7));
-    let at = block_on(store.changes(Position(3), 1)).unwrap()[0].at;
+    let at = block_on(store.changes(&Sequence(3).on(Shard::ONLY).into(), 1)).unwrap().changes[0].at;
     assert_eq!(at, imported, "the time of the import");
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kinfolk_conformance::{Model, block_on};
+use kinfolk_conformance::{Model, block_on, write_commands};
+use kinfolk_core::changes::{ChangeBody, ChangeLog};
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, PostStore, Posted};
-use kinfolk_core::graph::{ChangeBody, ChangeLog, Edge, EdgeAction, EdgeCommand, EdgeStore, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
+use kinfolk_core::{Clock, EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
 use crate::fixtures::copy;
@@ -27,14 +28,14 @@ impl Store {
     }
 
     fn state(&self, id: Id) -> Option<PostState> {
-        block_on(self.open.posts(&[id])).unwrap().remove(0)
+        block_on(self.open.posts(&[id], Frontier::EMPTY)).unwrap().remove(0)
     }
 
     /// All posts of an author, walked in pages of two.
     fn walk(&self, author: Id) -> Vec<Post> {
         let (mut posts, mut after): (Vec<Post>, Option<PostKey>) = (Vec::new(), None);
         loop {
-            let page = block_on(self.open.posts_by(author, after, 2)).unwrap();
+            let page = block_on(self.open.posts_by(author, after, 2, Frontier::EMPTY)).unwrap();
             after = page.last().map(Post::key);
             posts.extend_from_slice(&page);
             if page.len() < 2 {
@@ -72,7 +73,7 @@ fn a_post_is_registered_once_whatever_happens_to_the_process() {
             for (wish, posted) in [(&given, &first), (&keyed, &second)] {
                 let again = store.register(wish.clone()).unwrap();
                 assert_eq!((again.is_new, &again.post), (false, &posted.post));
-                assert_eq!(again.position, Position(4));
+                assert_eq!(again.position.sequence, Sequence(4));
             }
             let other = NewPost { payload: None, ..given.clone() };
             assert!(matches!(store.register(other), Err(Error::PostConflict { .. })));
@@ -96,7 +97,7 @@ fn a_post_is_registered_once_whatever_happens_to_the_process() {
             );
             assert_eq!(store.state(id(404)), None);
             assert_eq!(store.walk(id(1)).len(), 2);
-            assert_eq!(store.open.span().newest, Position(4));
+            assert_eq!(store.open.figures().newest, Sequence(4));
             store.require_sound();
         };
         check(&store);
@@ -214,8 +215,7 @@ fn delivery_is_decided_by_the_followers_at_that_moment() {
     assert_eq!(delivery(&store), Delivery::Pull);
     let edge = Edge { follower: Id::Integer(4), followee: author };
     let commands = vec![EdgeCommand { action: EdgeAction::Unfollow, edge }];
-    let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 9 };
-    store.open.write_blocking(request).unwrap();
+    write_commands(&store.open, EdgeKind::Follow, &commands, 9).unwrap();
     assert_eq!(delivery(&store), Delivery::Push);
     let store = store.reopened();
     assert_eq!(store.state(pushed.id), Some(PostState::Present(pushed, Delivery::Push)));
@@ -242,7 +242,7 @@ fn of_concurrent_wishes_one_is_first() {
         });
         assert_eq!(removed, 1);
     }
-    assert_eq!(store.open.span().newest, Position(40));
+    assert_eq!(store.open.figures().newest, Sequence(40));
     store.require_sound();
 }
 
@@ -259,7 +259,7 @@ fn posts_are_changes_among_others() {
         ChangeBody::PostDeleted { id, author, created_at },
     ];
     for store in [store.killed(), store.reopened()] {
-        let changes = block_on(store.open.changes(Position(1), 10)).unwrap();
+        let changes = block_on(store.open.changes(&Sequence(1).on(Shard::ONLY).into(), 10)).unwrap().changes;
         assert_eq!(changes.iter().map(|change| change.body.clone()).collect::<Vec<_>>(), expected);
         assert!(changes.iter().all(|change| change.at == store.clock.now()));
     }
@@ -329,8 +329,11 @@ fn a_torn_end_of_the_log_takes_only_what_was_not_acknowledged() {
         fs::write(folder.path().join(segment), &bytes).unwrap();
         let clock: Arc<dyn Clock> = store.clock.clone();
         let open = Embedded::open_with_clock(folder.path(), Settings::default(), clock).unwrap();
-        assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap(), std::slice::from_ref(&kept));
-        assert_eq!(block_on(open.posts(&[lost.id])).unwrap(), [None]);
+        assert_eq!(
+            block_on(open.posts_by(Id::Integer(1), None, 9, Frontier::EMPTY)).unwrap(),
+            std::slice::from_ref(&kept)
+        );
+        assert_eq!(block_on(open.posts(&[lost.id], Frontier::EMPTY)).unwrap(), [None]);
         let again = block_on(open.register(torn.clone())).unwrap();
         assert!(again.is_new && again.post.id > kept.id);
     }
@@ -373,11 +376,11 @@ fn the_first_post_makes_the_format_newer() {
     copy(&store.folder.path().join("posts"), &before.path().join("posts"));
     let clock: Arc<dyn Clock> = store.clock.clone();
     let open = Embedded::open_with_clock(before.path(), busy(), clock).unwrap();
-    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap(), []);
+    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9, Frontier::EMPTY)).unwrap(), []);
     assert!(block_on(open.register(wish(Id::Integer(1)))).unwrap().is_new);
     drop(open);
     let open = Embedded::open(before.path(), busy()).unwrap();
-    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9)).unwrap().len(), 1);
+    assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9, Frontier::EMPTY)).unwrap().len(), 1);
 
     assert_eq!(store.reopened().walk(Id::Integer(1)), [post]);
 }
@@ -397,7 +400,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
         let file = store.folder.path().join("posts.backup");
         let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
-        assert_eq!((report.edges, report.position), (4, Position(205)));
+        assert_eq!((report.edges, report.position), (4, Sequence(205)));
         let later = store.register(by_key(id(1), "later")).unwrap().post.id;
 
         let target = tempfile::tempdir().unwrap();
@@ -405,16 +408,19 @@ fn a_backup_carries_posts_deletions_and_keys() {
         Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();
         let open = Embedded::open_with_clock(&path, busy(), store.clock.clone()).unwrap();
         assert_eq!(
-            block_on(open.posts(&[gone, later])).unwrap(),
+            block_on(open.posts(&[gone, later], Frontier::EMPTY)).unwrap(),
             [Some(PostState::Deleted { author: id(1) }), None]
         );
         for author in [id(2), id(3)] {
-            assert_eq!(block_on(open.posts_by(author, None, 1_000)).unwrap(), store.walk(author));
+            assert_eq!(
+                block_on(open.posts_by(author, None, 1_000, Frontier::EMPTY)).unwrap(),
+                store.walk(author)
+            );
         }
-        let pulled = block_on(open.posts_by(id(1), None, 1_000)).unwrap();
+        let pulled = block_on(open.posts_by(id(1), None, 1_000, Frontier::EMPTY)).unwrap();
         assert_eq!(pulled, store.walk(id(1))[1..]);
         assert!(matches!(
-            block_on(open.posts(&[pulled[0].id])).unwrap()[0],
+            block_on(open.posts(&[pulled[0].id], Frontier::EMPTY)).unwrap()[0],
             Some(PostState::Present(_, Delivery::Pull))
         ));
         let known = NewPost { payload: pulled[0].payload.clone(), ..by_id(id(1), pulled[0].id) };
@@ -427,8 +433,14 @@ fn a_backup_carries_posts_deletions_and_keys() {
         assert_eq!(open.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         drop(open);
         let open = Embedded::open(&path, busy()).unwrap();
-        assert_eq!(block_on(open.posts_by(id(1), None, 1_000)).unwrap().len(), pulled.len() + 1);
-        assert_eq!(block_on(open.counts(EdgeKind::Follow, &[id(1)])).unwrap()[0].followers, 4);
+        assert_eq!(
+            block_on(open.posts_by(id(1), None, 1_000, Frontier::EMPTY)).unwrap().len(),
+            pulled.len() + 1
+        );
+        assert_eq!(
+            block_on(open.counts(EdgeKind::Follow, &[id(1)], Frontier::EMPTY)).unwrap()[0].followers,
+            4
+        );
 
         let whole = fs::read(&file).unwrap();
         for cut in (0..whole.len()).step_by(977) {
@@ -459,17 +471,17 @@ fn a_backup_is_as_of_one_position_while_writes_go_on() {
             let (file, folder) =
                 (store.folder.path().join(format!("{number}.backup")), tempfile::tempdir().unwrap());
             let position = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap().position;
-            let changes = block_on(store.open.changes(Position::START, position.0 as usize)).unwrap();
+            let changes = block_on(store.open.changes(Frontier::EMPTY, position.0 as usize)).unwrap().changes;
             let model = Model::replay(changes);
             let path = folder.path().join("restored");
             Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();
             let open = Embedded::open(&path, busy()).unwrap();
             for author in (1..=5).map(Id::Integer) {
-                let posts = block_on(open.posts_by(author, None, 10_000)).unwrap();
+                let posts = block_on(open.posts_by(author, None, 10_000, Frontier::EMPTY)).unwrap();
                 assert_eq!(posts, model.posts_by(author, None, 10_000));
                 let followers = model.counts(EdgeKind::Follow, author).followers;
                 assert_eq!(
-                    block_on(open.counts(EdgeKind::Follow, &[author])).unwrap()[0].followers,
+                    block_on(open.counts(EdgeKind::Follow, &[author], Frontier::EMPTY)).unwrap()[0].followers,
                     followers
                 );
             }

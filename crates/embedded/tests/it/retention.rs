@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
-use kinfolk_core::graph::ChangeLog;
+use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore, Withdrawal};
-use kinfolk_core::{Clock, Error, Id, IdKind, Position};
+use kinfolk_core::{Clock, Error, Frontier, Id, IdKind, Sequence, Shard};
 use kinfolk_embedded::Settings;
 
 use crate::stores::Store;
@@ -22,8 +22,8 @@ fn by_age() -> Settings {
     }
 }
 
-fn trimmed(store: &Store) -> Position {
-    store.open.span().trimmed
+fn trimmed(store: &Store) -> Sequence {
+    store.open.figures().trimmed
 }
 
 fn await_trimmed(store: &Store, expected: u64) {
@@ -43,19 +43,24 @@ fn follow_some(store: &Store, day: u64, count: u64) {
 fn an_idle_store_forgets_what_is_old() {
     let store = Store::new(IdKind::Integer, by_age());
     follow_some(&store, 0, 10);
-    let middle = block_on(store.open.changes(Position(5), 100)).unwrap();
+    let middle = block_on(store.open.changes(&Sequence(5).on(Shard::ONLY).into(), 100)).unwrap().changes;
     assert_eq!(middle.len(), 5);
     store.clock.advance(7 * DAY_MS + 1);
     await_trimmed(&store, 10);
     assert!(matches!(
-        block_on(store.open.changes(Position(5), 100)),
-        Err(Error::PositionExpired { oldest: Position(11), .. })
+        block_on(store.open.changes(&Sequence(5).on(Shard::ONLY).into(), 100)),
+        Err(Error::PositionExpired { oldest, .. }) if oldest.sequence == Sequence(11)
     ));
-    assert!(block_on(store.open.changes(Position(10), 100)).unwrap().is_empty());
+    assert!(
+        block_on(store.open.changes(&Sequence(10).on(Shard::ONLY).into(), 100)).unwrap().changes.is_empty()
+    );
     let store = store.reopened();
-    assert_eq!(trimmed(&store), Position(10));
+    assert_eq!(trimmed(&store), Sequence(10));
     follow_some(&store, 1, 1);
-    assert_eq!(block_on(store.open.changes(Position(10), 100)).unwrap().len(), 1);
+    assert_eq!(
+        block_on(store.open.changes(&Sequence(10).on(Shard::ONLY).into(), 100)).unwrap().changes.len(),
+        1
+    );
     let killed = store.killed();
     assert_eq!(killed.open.edge_count(kinfolk_core::EdgeKind::Follow), 11);
     killed.require_sound();
@@ -71,7 +76,7 @@ fn a_slow_store_forgets_step_by_step() {
     }
     // Eleven days and a bit have gone since the first day, and seven days are kept.
     await_trimmed(&store, 5 * 5);
-    let kept = block_on(store.open.changes(trimmed(&store), 1_000)).unwrap();
+    let kept = block_on(store.open.changes(Frontier::EMPTY, 1_000)).unwrap().changes;
     assert_eq!(kept.len(), 5 * 7);
     let now = store.clock.now().millis();
     assert!(kept.iter().all(|change| now - change.at.millis() <= 7 * DAY_MS));
@@ -87,7 +92,7 @@ fn what_an_earlier_process_has_left_ages_too() {
             store.clock.advance(DAY_MS);
         }
         store = store.reopened();
-        assert_eq!(trimmed(&store), Position(0));
+        assert_eq!(trimmed(&store), Sequence(0));
         store.clock.advance(4 * DAY_MS);
         // The first day's changes are eight days old, the second day's seven.
         await_trimmed(&store, 5);

@@ -1,6 +1,7 @@
 //! Opening, closing, writing and reading: what holds across restarts.
 
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side, WriteRequest};
+use kinfolk_conformance::write_commands;
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeList, Side};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
@@ -14,16 +15,16 @@ fn edge(follower: u64, followee: u64) -> Edge {
     Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
 }
 
-fn request(action: EdgeAction, edge: Edge) -> WriteRequest {
-    WriteRequest { kind: FOLLOW, commands: vec![EdgeCommand { action, edge }], following_limit: 10_000 }
+fn change(store: &Embedded, action: EdgeAction, edge: Edge) -> bool {
+    write_commands(store, FOLLOW, &[EdgeCommand { action, edge }], 10_000).unwrap().changed[0]
 }
 
 fn follow(store: &Embedded, follower: u64, followee: u64) -> bool {
-    store.write_blocking(request(EdgeAction::Follow, edge(follower, followee))).unwrap().changed[0]
+    change(store, EdgeAction::Follow, edge(follower, followee))
 }
 
 fn unfollow(store: &Embedded, follower: u64, followee: u64) -> bool {
-    store.write_blocking(request(EdgeAction::Unfollow, edge(follower, followee))).unwrap().changed[0]
+    change(store, EdgeAction::Unfollow, edge(follower, followee))
 }
 
 #[test]
@@ -72,7 +73,9 @@ fn an_import_merges_with_what_is_there() {
     let report = import.finish(&|_| {}).unwrap();
     assert_eq!((report.added, report.duplicates, report.over_limit, report.self_follows), (3, 2, 1, 1));
     assert!(follow(&store, 9, 2));
-    let list = store.list_page(FOLLOW, Side::Followers, Id::Integer(1), None, 10).unwrap();
+    let list = store
+        .list_page(EdgeList { kind: FOLLOW, side: Side::Followers, of: Id::Integer(1) }, None, 10)
+        .unwrap();
     assert_eq!(list.len(), 1);
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
     store.close().unwrap();

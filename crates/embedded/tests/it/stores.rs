@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use kinfolk_conformance::SimulatedClock;
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+use kinfolk_conformance::{SimulatedClock, write_commands};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::{Clock, EdgeKind, Id, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
 use tempfile::TempDir;
@@ -46,8 +46,7 @@ impl Store {
 
     pub fn follow(&self, follower: Id, followee: Id) {
         let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge: Edge { follower, followee } }];
-        let request = WriteRequest { kind: EdgeKind::Follow, commands, following_limit: 1_000 };
-        self.open.write_blocking(request).unwrap();
+        write_commands(&self.open, EdgeKind::Follow, &commands, 1_000).unwrap();
     }
 
     pub fn require_sound(&self) {

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kinfolk_conformance::block_on;
+use kinfolk_conformance::{block_on, write_commands};
 use kinfolk_core::feed::{NewPost, PostStore};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
 use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 use kinfolk_embedded::{Embedded, Settings};
@@ -23,9 +23,7 @@ fn write_edges(store: &Embedded, action: EdgeAction, edges: impl Iterator<Item =
     };
     let commands: Vec<EdgeCommand> = edges.map(command).collect();
     for some in commands.chunks(COMMANDS) {
-        let request =
-            WriteRequest { kind: EdgeKind::Follow, commands: some.to_vec(), following_limit: 10_000 };
-        store.write_blocking(request).unwrap();
+        write_commands(store, EdgeKind::Follow, some, 10_000).unwrap();
     }
 }
 

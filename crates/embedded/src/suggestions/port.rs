@@ -1,0 +1,43 @@
+//! The port of suggestions, for the embedded store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+};
+use kinfolk_core::{Frontier, Id, Result, Timestamp};
+
+use crate::Embedded;
+use crate::index::Scratch;
+
+impl SuggestionStore for Embedded {
+    async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
+        self.reach(at_least).await?;
+        let store = Arc::clone(&self.store);
+        let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
+            store.candidates(of, bounds, scratch, is_given_up)
+        };
+        self.store.walkers.run(of, work).await
+    }
+
+    async fn stored_suggestions(
+        &self,
+        of: Id,
+        max_age: Duration,
+        at_least: &Frontier,
+    ) -> Result<Option<StoredSuggestions>> {
+        self.reach(at_least).await?;
+        let age =
+            |at: Timestamp| Duration::from_millis(self.clock.now().millis().saturating_sub(at.millis()));
+        Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        request: EveryoneRequest,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        super::compute(&self.store, &*self.clock, request, watch)
+    }
+}
