@@ -123,7 +123,7 @@ pub struct ImportRequest {
 }
 
 /// What an import did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImportOutcome {
     /// Edges that are new.
     pub added: u64,

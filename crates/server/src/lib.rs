@@ -26,5 +26,5 @@ pub use administration::{
 };
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
-pub use service::{Door, Service};
+pub use service::{Capability, Door, Service, ServiceSettings};
 pub use tls::{Tls, TlsSettings};

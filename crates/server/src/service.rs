@@ -1,21 +1,80 @@
-//! What both protocols serve: the graph, who may use it and how much, and what is counted on the way.
+//! What both protocols serve: the graph and its change log, the capabilities of the profile, who may use them and how much,
+//! and what is counted on the way.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use kinfolk_core::graph::{Freshness, Graph, ListPage, Overlap, OverlapPage, PageRequest, Side, UserSet};
-use kinfolk_core::suggest::Suggestions;
-use kinfolk_core::{EdgeKind, Id, Result, Store};
+use kinfolk_core::changes::Changes;
+use kinfolk_core::feed::{FeedSettings, Feeds};
+use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, Side, UserSet};
+use kinfolk_core::suggest::{SuggestSettings, SuggestionPage, Suggestions};
+use kinfolk_core::thread::{CommentThreads, ThreadSettings};
+use kinfolk_core::{Context, EdgeKind, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store};
 
 use crate::access::Access;
 use crate::administration::Administration;
 use crate::limits::{Budget, Limits, Toll};
 use crate::metrics::{Metrics, Source};
 
+/// What a deployment sets about the parts of a service.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ServiceSettings {
+    /// About edges.
+    pub graph: GraphSettings,
+    /// About suggestions.
+    pub suggestions: SuggestSettings,
+    /// About posts and feeds.
+    pub feeds: FeedSettings,
+    /// About comments.
+    pub comments: ThreadSettings,
+}
+
+/// What a profile has or lacks. The graph and its change log are always there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// People you may know.
+    Suggestions,
+    /// Posts and home feeds.
+    Feeds,
+    /// Comments on posts.
+    Comments,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Suggestions, Self::Feeds, Self::Comments];
+
+    /// The name in the OpenAPI document.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Suggestions => "suggestions",
+            Self::Feeds => "feeds",
+            Self::Comments => "comments",
+        }
+    }
+
+    /// Why a request is refused that needs it.
+    fn missing(self) -> Error {
+        let what = match self {
+            Self::Suggestions => "the suggestion API",
+            Self::Feeds => "the feed API",
+            Self::Comments => "the comment API",
+        };
+        Error::NotAvailable { what }
+    }
+}
+
 /// The graph as a service. One for the life of a process, shared by all connections.
-pub struct Service<S> {
-    /// The rules, on a store.
+pub struct Service<S: Store> {
+    /// The rules of edges, on a store.
     pub graph: Graph<S>,
+    /// Its change log.
+    pub changes: Changes<S>,
+    suggestions: Option<Suggestions<S::Suggestions>>,
+    feeds: Option<Feeds<S::Content>>,
+    comments: Option<CommentThreads<S::Content>>,
+    /// The most checks that the graph takes at once.
+    checks_max: usize,
     /// Who may do what.
     pub access: Access,
     /// How much of it.
@@ -27,14 +86,92 @@ pub struct Service<S> {
 }
 
 impl<S: Store> Service<S> {
-    /// Whom a user may know. Counts where the answer comes from.
-    pub(crate) async fn suggestions(
-        &self,
-        of: Id,
-        limit: usize,
-        fresh: Freshness<'_>,
-    ) -> Result<Suggestions> {
-        let found = self.graph.suggestions(of, limit, fresh).await?;
+    /// A service on a store, with the capabilities that the store has.
+    pub fn new(
+        context: Context<S>,
+        settings: ServiceSettings,
+        access: Access,
+        limits: Limits,
+        metrics: Metrics,
+        administration: Arc<dyn Administration>,
+    ) -> Self {
+        let suggestions = context.store().suggestions().map(|store| context.with(store));
+        let content = context.store().content().map(|store| context.with(store));
+        Self {
+            suggestions: suggestions.map(|context| Suggestions::new(context, settings.suggestions)),
+            feeds: content.clone().map(|context| Feeds::new(context, settings.feeds)),
+            comments: content.map(|context| CommentThreads::new(context, settings.comments)),
+            changes: Changes { context: context.clone() },
+            checks_max: settings.graph.check_pairs_max,
+            graph: Graph::new(context, settings.graph),
+            access,
+            limits,
+            metrics,
+            administration,
+        }
+    }
+
+    /// Suggestions.
+    ///
+    /// # Errors
+    /// [`Error::NotAvailable`] if the profile lacks them.
+    pub fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
+        self.suggestions.as_ref().ok_or_else(|| Capability::Suggestions.missing())
+    }
+
+    /// Posts and feeds.
+    ///
+    /// # Errors
+    /// [`Error::NotAvailable`] if the profile lacks them.
+    pub fn feeds(&self) -> Result<&Feeds<S::Content>> {
+        self.feeds.as_ref().ok_or_else(|| Capability::Feeds.missing())
+    }
+
+    /// Comments.
+    ///
+    /// # Errors
+    /// [`Error::NotAvailable`] if the profile lacks them.
+    pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
+        self.comments.as_ref().ok_or_else(|| Capability::Comments.missing())
+    }
+
+    /// Refuses what needs a capability that the profile lacks.
+    pub(crate) fn require(&self, capability: Capability) -> Result<()> {
+        match capability {
+            Capability::Suggestions => self.suggestions().map(|_| ()),
+            Capability::Feeds => self.feeds().map(|_| ()),
+            Capability::Comments => self.comments().map(|_| ()),
+        }
+    }
+
+    /// The kind of ids that the deployment uses.
+    pub(crate) fn id_kind(&self) -> IdKind {
+        self.graph.context.id_kind()
+    }
+
+    /// The most checks that [`Graph::check`] takes at once.
+    pub(crate) fn checks_max(&self) -> usize {
+        self.checks_max
+    }
+
+    /// What a client's token asks a read to have seen.
+    pub(crate) fn frontier(&self, token: &str) -> Result<Frontier> {
+        self.graph.context.frontier(token)
+    }
+
+    /// The token of a frontier.
+    pub(crate) fn token(&self, frontier: Frontier) -> String {
+        self.graph.context.token(frontier)
+    }
+
+    /// The token of what a caller had seen and of its write.
+    pub(crate) fn token_after(&self, seen: &Frontier, written: Position) -> String {
+        self.graph.context.token_after(seen, written)
+    }
+
+    /// People that a user may know. Counts where the answer comes from.
+    pub(crate) async fn suggest(&self, of: Id, limit: usize, at_least: &Frontier) -> Result<SuggestionPage> {
+        let found = self.suggestions()?.read(of, limit, at_least).await?;
         let source = if found.computed_at.is_some() { Source::Stored } else { Source::Walk };
         self.metrics.suggestions_served(source);
         Ok(found)
@@ -46,11 +183,11 @@ impl<S: Store> Service<S> {
         budget: Option<&Budget>,
         of: &[Id],
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         let sets: Vec<UserSet> = of.iter().map(|&of| UserSet { side: Side::Following, of }).collect();
-        self.charge_overlap(budget, &sets, fresh).await?;
-        self.graph.common(EdgeKind::Follow, of, page, fresh).await
+        self.charge_overlap(budget, &sets, at_least).await?;
+        self.graph.common(EdgeKind::Follow, of, page, at_least).await
     }
 
     /// A page of those whom `viewer` follows and who follow `of`, charged for.
@@ -59,11 +196,11 @@ impl<S: Store> Service<S> {
         budget: Option<&Budget>,
         (viewer, of): (Id, Id),
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
-        self.charge_overlap(budget, &sets, fresh).await?;
-        self.graph.known_followers(EdgeKind::Follow, viewer, of, page, fresh).await
+        self.charge_overlap(budget, &sets, at_least).await?;
+        self.graph.known_followers(EdgeKind::Follow, viewer, of, page, at_least).await
     }
 
     /// A page of friends, charged for like the overlap that it is: how much of the smaller side has to be looked at is not known
@@ -73,11 +210,11 @@ impl<S: Store> Service<S> {
         budget: Option<&Budget>,
         of: Id,
         page: PageRequest<'_>,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<ListPage> {
         let sets = [Side::Following, Side::Followers].map(|side| UserSet { side, of });
-        self.charge_overlap(budget, &sets, fresh).await?;
-        self.graph.friends(EdgeKind::Follow, of, page, fresh).await
+        self.charge_overlap(budget, &sets, at_least).await?;
+        self.graph.friends(EdgeKind::Follow, of, page, at_least).await
     }
 
     /// How many are in all of the sets, and up to `limit` of them by id, charged for.
@@ -86,34 +223,34 @@ impl<S: Store> Service<S> {
         budget: Option<&Budget>,
         sets: &[UserSet],
         limit: usize,
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<Overlap> {
-        self.charge_overlap(budget, sets, fresh).await?;
-        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), fresh).await
+        self.charge_overlap(budget, sets, at_least).await?;
+        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), at_least).await
     }
 
-    /// Charges for an overlap before it is looked for. For whoever has no limit, its cost is not even estimated.
+    /// Charges for an overlap before it is looked for. For a caller without a limit, its cost is not even estimated.
     async fn charge_overlap(
         &self,
         budget: Option<&Budget>,
         sets: &[UserSet],
-        fresh: Freshness<'_>,
+        at_least: &Frontier,
     ) -> Result<()> {
         if budget.is_none_or(|budget| budget.state().is_none()) {
             return Ok(());
         }
-        let rows = self.graph.overlap_rows(EdgeKind::Follow, sets, fresh).await?;
+        let rows = self.graph.overlap_rows(EdgeKind::Follow, sets, at_least).await?;
         Toll::default().pay(budget, rows)
     }
 }
 
 /// Where requests come in: open once the store is loaded, closing before the process ends.
-pub struct Door<S> {
+pub struct Door<S: Store> {
     service: OnceLock<Arc<Service<S>>>,
     closing: AtomicBool,
 }
 
-impl<S> Door<S> {
+impl<S: Store> Door<S> {
     /// Nothing to serve yet.
     pub fn closed() -> Arc<Self> {
         Arc::new(Self { service: OnceLock::new(), closing: AtomicBool::new(false) })

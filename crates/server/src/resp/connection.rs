@@ -1,7 +1,8 @@
 //! One connection: reads what has arrived, runs its commands in order, sends the replies with one write.
 //!
 //! Replies leave before more is read, so a client that does not take them stops only itself. Writes that follow each
-//! other are committed together; any other command waits for them, so that it sees them.
+//! other are committed together; any other command waits for them, so that it sees them. Checks that follow each other are
+//! answered at once where the store can, and the rest of them together.
 
 use std::ops::ControlFlow;
 use std::pin::pin;
@@ -12,6 +13,7 @@ use kinfolk_core::{EdgeKind, Error, ErrorCode, Id, Result, Store};
 use tracing::Instrument;
 
 use super::batch::{Arguments, Batch, Ending};
+use super::checks::Checks;
 use super::commands::{self, Request, change, check, posts};
 use super::frame::FrameLimits;
 use super::listener::Signals;
@@ -42,7 +44,7 @@ const LEAVING_MAX: Duration = Duration::from_secs(1);
 struct Gone;
 
 /// A client and its session.
-pub(super) struct Connection<T, S> {
+pub(super) struct Connection<T, S: Store> {
     socket: T,
     session: Session<S>,
     tally: Tally,
@@ -53,6 +55,7 @@ pub(super) struct Connection<T, S> {
 /// What one batch works on. The input is borrowed apart from the rest.
 struct Work<'a> {
     writes: &'a mut Writes,
+    checks: &'a mut Checks,
     out: &'a mut Output,
     /// Whether the caller's budget covers the whole batch.
     paid: bool,
@@ -65,8 +68,8 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(writes: &'a mut Writes, out: &'a mut Output, paid: bool) -> Self {
-        Self { writes, out, paid, granted: None, is_transaction: false, is_gone: false }
+    fn new(writes: &'a mut Writes, checks: &'a mut Checks, out: &'a mut Output, paid: bool) -> Self {
+        Self { writes, checks, out, paid, granted: None, is_transaction: false, is_gone: false }
     }
 }
 
@@ -160,7 +163,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         &mut self,
         workspace: &mut Workspace,
     ) -> std::result::Result<ControlFlow<(), Unfinished>, Gone> {
-        let Workspace { input, batch, writes, output: out } = workspace;
+        let Workspace { input, batch, writes, checks, output: out } = workspace;
         let mut at = 0;
         loop {
             // Who the caller is decides how much it may send, so until that is known commands are taken one by one.
@@ -175,7 +178,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 let started = Instant::now();
                 let budget = self.session.caller.as_ref().map(|caller| &caller.budget);
                 let paid = budget.is_none_or(|budget| budget.take(batch.len() as u32).is_ok());
-                let mut work = Work::new(writes, out, paid);
+                let mut work = Work::new(writes, checks, out, paid);
                 let ran = if self.session.shared.sampling.chooses() {
                     Box::pin(self.run_traced(batch, input, &mut work)).await
                 } else {
@@ -246,6 +249,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if work.writes.is_full() && !work.is_transaction {
                 self.commit(work).await;
             }
+            if work.checks.len() >= self.session.shared.service.checks_max() {
+                self.answer_checks(work).await;
+            }
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
                 self.send_part(work).await?;
             }
@@ -255,6 +261,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             }
         }
         self.commit(work).await;
+        self.answer_checks(work).await;
         Ok(())
     }
 
@@ -292,6 +299,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
                     caller.budget.take(1)?;
                 }
             }
+            if let Some(capability) = command.capability {
+                self.session.shared.service.require(capability)?;
+            }
             Ok(command)
         };
         admitted().map_err(|error| (operation, error))
@@ -309,20 +319,24 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         self.tally.add(command.operation);
         if let Verb::Write(verb) = command.verb {
+            self.answer_checks(work).await;
             let change = speaks_for(&self.session, command, arguments)
                 .and_then(|actor| change::parse(verb, actor, &self.session.shared.service, arguments));
-            work.writes.push(command.operation, change);
+            work.writes.push(command.operation, change, work.is_transaction);
             return Ok(());
         }
         if !work.writes.is_empty() {
             self.commit(work).await;
         }
+        if let Verb::Read(verb) = command.verb
+            && verb.is_one_check(arguments.len())
+            && self.session.sees_enough()
+        {
+            self.check(command, verb, arguments, work);
+            return Ok(());
+        }
+        self.answer_checks(work).await;
         let result = match command.verb {
-            // The most frequent command has the shortest way: no allocation.
-            Verb::Read(Read::IsMember) if self.session.sees_enough() => {
-                let service = &*self.session.shared.service;
-                check::is_member(&Request { service, arguments, fresh: None, budget: None }, work.out).await
-            }
             Verb::Read(verb) if verb.may_walk_far() && !work.is_transaction => {
                 let walk = Box::pin(read(&mut self.session, command, verb, arguments, work.out));
                 tokio::select! {
@@ -339,6 +353,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             Verb::Single(verb) => {
                 Box::pin(write(&mut self.session, command, verb, arguments, work.out)).await
             }
+            Verb::Info => Box::pin(commands::server::info(&self.session, work.out)).await,
             Verb::Connection(verb) => commands::connection::run(verb, &mut self.session, arguments, work.out),
             Verb::Transaction(Transaction::Exec) => match self.take_transaction() {
                 Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
@@ -396,7 +411,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
     /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
     async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
         work.out.array(queue.batch.len());
-        let mut inner = Work::new(&mut *work.writes, &mut *work.out, true);
+        let mut inner = Work::new(&mut *work.writes, &mut *work.checks, &mut *work.out, true);
         inner.is_transaction = true;
         let ran = self.run(&queue.batch, &queue.input, &mut inner).await;
         let is_gone = inner.is_gone;
@@ -407,19 +422,44 @@ impl<T: Socket, S: Store> Connection<T, S> {
         if is_gone { Err(Gone) } else { ran }
     }
 
-    async fn commit(&mut self, work: &mut Work<'_>) {
-        if !work.writes.is_empty() {
-            let token = work.writes.commit(&self.session.shared.service, work.out).await;
-            self.session.written = token.or(self.session.written.take());
+    /// One check, the most frequent command: answered without an allocation if the store can say so at once. Otherwise it waits
+    /// for those that follow it.
+    fn check(&mut self, command: &Command, verb: Read, arguments: Arguments<'_>, work: &mut Work<'_>) {
+        let Session { shared, written: at_least, .. } = &self.session;
+        let service = &*shared.service;
+        let request = Request { service, arguments, at_least, budget: None };
+        let asked = check::edge(verb, &request)
+            .and_then(|edge| Ok((edge, service.graph.check_now(EdgeKind::Follow, edge, at_least)?)));
+        match asked {
+            Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
+            Ok((_, Some(exists))) => work.checks.add_known(command.operation, exists),
+            Ok((edge, None)) => work.checks.ask(command.operation, edge),
+            Err(error) => self.refuse(command.operation, error, work),
         }
     }
 
-    /// Answers an error in its turn: behind writes that are not committed yet, or at once.
+    async fn answer_checks(&mut self, work: &mut Work<'_>) {
+        if !work.checks.is_empty() {
+            let Session { shared, written, .. } = &self.session;
+            // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
+            Box::pin(work.checks.answer(&shared.service, written, work.out)).await;
+        }
+    }
+
+    async fn commit(&mut self, work: &mut Work<'_>) {
+        if !work.writes.is_empty() {
+            work.writes.commit(&mut self.session, work.out).await;
+        }
+    }
+
+    /// Answers an error in its turn: behind writes that are not committed and checks that are not answered yet, or at once.
     fn refuse(&mut self, operation: Operation, error: Error, work: &mut Work<'_>) {
-        if work.writes.is_empty() {
-            self.fail(operation, &error, work.out);
+        if !work.writes.is_empty() {
+            work.writes.push(operation, Err(error), false);
+        } else if !work.checks.is_empty() {
+            work.checks.refuse(operation, error);
         } else {
-            work.writes.push(operation, Err(error));
+            self.fail(operation, &error, work.out);
         }
     }
 
@@ -477,21 +517,19 @@ async fn read<S: Store>(
     out: &mut Output,
 ) -> Result<()> {
     speaks_for(session, command, arguments)?;
-    let (fresh, written) = (session.after.take(), session.written.take());
+    let after = session.after.take();
+    let mut seen = None;
+    if let Some(after) = after.as_deref() {
+        let seen = seen.insert(after.clone()?);
+        seen.join(&session.written);
+    }
+    let at_least = seen.as_ref().unwrap_or(&session.written);
     let service = &*session.shared.service;
     let budget = session.caller.as_ref().map(|caller| &*caller.budget);
-    let read = async {
-        if let Some(written) = &written {
-            // A check of nothing: it waits until the write is visible.
-            service.graph.check(EdgeKind::Follow, &[], Some(written)).await?;
-        }
-        let request = Request { service, arguments, fresh: fresh.as_deref(), budget };
-        commands::read(verb, request, out).await
-    };
-    let result = read.await;
-    if let Err(Error::NotYetVisible { .. }) = result {
+    let result = commands::read(verb, Request { service, arguments, at_least, budget }, out).await;
+    if let Err(Error::NotYetVisible { .. } | Error::Unavailable { .. }) = result {
         // The client will try again, and means the same by it.
-        (session.after, session.written) = (fresh, written);
+        session.after = after;
     }
     result
 }
@@ -506,12 +544,12 @@ async fn write<S: Store>(
 ) -> Result<()> {
     let actor = speaks_for(session, command, arguments)?;
     let service = &session.shared.service;
-    let token = match verb {
+    let position = match verb {
         Single::Dismiss => change::dismiss(actor, service, arguments).await?,
         Single::DeletePost => posts::delete(actor, service, arguments).await?,
     };
-    out.bulk(&token);
-    session.written = Some(token);
+    session.written.advance(position);
+    out.bulk(session.token());
     Ok(())
 }
 
@@ -524,7 +562,7 @@ fn speaks_for<S: Store>(
     let Some(caller) = &session.caller else {
         return Err(Error::Unauthenticated { detail: "authentication required" });
     };
-    change::authorize(command.who, caller, session.shared.service.graph.id_kind(), arguments)
+    change::authorize(command.who, caller, session.shared.service.id_kind(), arguments)
 }
 
 /// Whether a transaction queues it, instead of running it.

@@ -187,9 +187,9 @@ async fn work<S: Store>(
 }
 
 /// Counts a connection for as long as it lives.
-struct Counted<S>(Arc<Shared<S>>);
+struct Counted<S: Store>(Arc<Shared<S>>);
 
-impl<S> Counted<S> {
+impl<S: Store> Counted<S> {
     fn new(shared: Arc<Shared<S>>) -> (Self, usize) {
         shared.service.metrics.connected(Protocol::Resp);
         let before = shared.connections.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl<S> Counted<S> {
     }
 }
 
-impl<S> Drop for Counted<S> {
+impl<S: Store> Drop for Counted<S> {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
         self.0.service.metrics.disconnected(Protocol::Resp);

@@ -6,6 +6,7 @@
 //!   frame, batch    what was received, as places of arguments in it
 //!   table           every command once
 //!   commands/       what they do, one file a family
+//!   checks          checks that follow each other, asked together where they have to wait
 //!   writes          writes that follow each other, committed together
 //!   reply           what is answered, as bytes
 //!   memory          what connections hold while they wait, per caller and in all
@@ -14,6 +15,7 @@
 //! ```
 
 mod batch;
+mod checks;
 mod commands;
 mod connection;
 pub mod frame;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::Error;
+use kinfolk_core::{Error, Store};
 use tokio::time::Sleep;
 
 use super::session::Session;
@@ -32,7 +32,7 @@ pub(super) struct Patience {
 
 impl Patience {
     /// The client has just been served, or has just come.
-    pub fn renew<S>(&mut self, session: &Session<S>) {
+    pub fn renew<S: Store>(&mut self, session: &Session<S>) {
         let settings = &session.shared.settings;
         if session.caller.is_none() {
             self.idle_until = None;
@@ -44,7 +44,7 @@ impl Patience {
     }
 
     /// Until when the connection may wait.
-    pub fn until<S>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
+    pub fn until<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
         let unfinished = unfinished_since(session, rest).map(|since| since + unfinished_max(session));
         let silent = earlier(self.stranger_until, self.idle_until);
         earlier(earlier(silent, session.credential_until), unfinished)
@@ -67,7 +67,7 @@ impl Patience {
     }
 
     /// Whether the connection is to be ended now.
-    pub fn end<S>(&self, session: &Session<S>, rest: &Rest) -> Option<End> {
+    pub fn end<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<End> {
         if let Some(Err(error)) = session.caller.as_ref().map(Caller::check) {
             return Some(End::WithError(error));
         }
@@ -85,12 +85,12 @@ impl Patience {
     }
 }
 
-fn unfinished_max<S>(session: &Session<S>) -> Duration {
+fn unfinished_max<S: Store>(session: &Session<S>) -> Duration {
     session.shared.settings.unfinished_max
 }
 
 /// Since when there is something that the client has not finished.
-fn unfinished_since<S>(session: &Session<S>, rest: &Rest) -> Option<Instant> {
+fn unfinished_since<S: Store>(session: &Session<S>, rest: &Rest) -> Option<Instant> {
     let transaction = session.transaction.as_ref().map(|queue| queue.opened_at);
     earlier(transaction, rest.since)
 }

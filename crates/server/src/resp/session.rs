@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Error, Frontier, Result, Store};
 
 use super::batch::{Arguments, Batch};
 use super::frame::FrameLimits;
@@ -21,7 +21,7 @@ use crate::service::Service;
 const TRANSACTION_STEPS_MAX: usize = 10_000;
 
 /// What all connections share.
-pub(super) struct Shared<S> {
+pub(super) struct Shared<S: Store> {
     pub service: Arc<Service<S>>,
     pub settings: RespSettings,
     /// How many connections there are.
@@ -36,7 +36,7 @@ pub(super) struct Shared<S> {
 }
 
 /// One connection.
-pub(super) struct Session<S> {
+pub(super) struct Session<S: Store> {
     pub shared: Arc<Shared<S>>,
     pub id: u64,
     pub peer: SocketAddr,
@@ -50,10 +50,10 @@ pub(super) struct Session<S> {
     /// The caller's right to this connection; none while everybody is the same caller.
     seat: Option<Seat>,
     pub version: Version,
-    /// The token that the next read must have seen.
-    pub after: Option<String>,
-    /// The token of this connection's last write, until a read has seen it.
-    pub written: Option<String>,
+    /// What the next read must show besides, by `AFTER`; or why its token is refused, which the next read answers.
+    pub after: Option<Box<Result<Frontier>>>,
+    /// What this connection has written, which all of its reads show.
+    pub written: Frontier,
     pub transaction: Option<Box<Queue>>,
     /// The memory that this connection holds while it waits.
     pub memory: Held,
@@ -79,7 +79,7 @@ impl Queue {
     }
 }
 
-impl<S> Session<S> {
+impl<S: Store> Session<S> {
     pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
         let caller = shared.service.access.anonymous().ok();
@@ -96,7 +96,7 @@ impl<S> Session<S> {
             seat: None,
             version: Version::Two,
             after: None,
-            written: None,
+            written: Frontier::default(),
             transaction: None,
             closing: false,
         }
@@ -140,9 +140,27 @@ impl<S> Session<S> {
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
     }
 
-    /// Whether a read may answer from what is there, without waiting for a position.
+    /// Whether a read has to show no more than what this connection has written.
     pub fn sees_enough(&self) -> bool {
-        self.after.is_none() && self.written.is_none()
+        self.after.is_none()
+    }
+
+    /// Makes the next read show what a token covers, besides what was asked for before.
+    pub fn require_after(&mut self, token: &str) {
+        let asked = self.shared.service.frontier(token);
+        match (self.after.as_deref_mut(), asked) {
+            (Some(Ok(after)), Ok(asked)) => after.join(&asked),
+            (_, asked) => self.after = Some(Box::new(asked)),
+        }
+    }
+
+    /// The token of all that this connection has written, and of what it has asked to see.
+    pub fn token(&self) -> String {
+        let mut seen = self.written.clone();
+        if let Some(Ok(after)) = self.after.as_deref() {
+            seen.join(after);
+        }
+        self.shared.service.token(seen)
     }
 
     pub fn limits(&self) -> &FrameLimits {

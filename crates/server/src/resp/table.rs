@@ -3,6 +3,7 @@
 
 use crate::access::Scope;
 use crate::metrics::Operation;
+use crate::service::Capability;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub(super) enum Verb {
     Read(Read),
     Write(Write),
     Single(Single),
+    /// About the server: `INFO`.
+    Info,
     /// Not in the engine yet; the name is that of the thing that is missing.
     Missing(&'static str),
 }
@@ -26,7 +29,6 @@ pub(super) enum Connection {
     Client,
     Command,
     Config,
-    Info,
     Quit,
     Reset,
     After,
@@ -63,6 +65,15 @@ pub(super) enum Read {
 }
 
 impl Read {
+    /// Whether it asks for one edge only, with so many arguments.
+    pub fn is_one_check(self, arguments: usize) -> bool {
+        match self {
+            Self::IsMember => true,
+            Self::Follows => arguments == 3,
+            _ => false,
+        }
+    }
+
     /// Whether it can be so much work that it is given up when its client leaves.
     pub fn may_walk_far(self) -> bool {
         matches!(
@@ -121,6 +132,8 @@ pub struct Command {
     pub scope: Option<Scope>,
     /// Who may speak for whom.
     pub who: Who,
+    /// What the profile must have for it.
+    pub capability: Option<Capability>,
     /// Under which name it is counted.
     pub(super) operation: Operation,
     pub(super) keys: Keys,
@@ -147,6 +160,7 @@ const fn connection(
         arity,
         scope: None,
         who: Who::Anyone,
+        capability: None,
         operation: Operation::Other,
         keys: NO_KEYS,
         summary,
@@ -201,6 +215,10 @@ const fn single(
     Command { verb: Verb::Single(verb), ..writes }
 }
 
+const fn needing(capability: Capability, command: Command) -> Command {
+    Command { capability: Some(capability), ..command }
+}
+
 const fn missing(
     name: &'static str,
     arity: i8,
@@ -234,7 +252,7 @@ pub static COMMANDS: &[Command] = &[
     read(("friends", Read::Friends, Operation::Friends), -2, NO_KEYS, &["7"], "who follows a user and is followed back, newest first"),
     connection("after", Connection::After, 2, &["token"], "makes the next read at least as fresh as a consistency token"),
     transaction("multi", Transaction::Multi, "queues the commands that follow"),
-    transaction("exec", Transaction::Exec, "runs the queued commands in order, follows and unfollows that come one after another in one commit"),
+    transaction("exec", Transaction::Exec, "runs the queued commands in order, those of one follower that come one after another whole or not at all"),
     transaction("discard", Transaction::Discard, "forgets the queued commands"),
     connection("ping", Connection::Ping, -1, &[], "answers"),
     connection("echo", Connection::Echo, 2, &["hello"], "answers what it was given"),
@@ -244,12 +262,12 @@ pub static COMMANDS: &[Command] = &[
     read(("sintercard", Read::IntersectionCardinality, Operation::Common), -3, NO_KEYS, &["1", "following:7"], "how many users are in all sets"),
     read(("common", Read::Common, Operation::Common), -3, NO_KEYS, &["7", "8"], "whom all of some users follow, by id"),
     Command { who: Who::Viewer, ..read(("known", Read::Known, Operation::KnownFollowers), -3, NO_KEYS, &["7", "8"], "which of those whom a viewer follows follow a user, by id") },
-    Command { who: Who::Viewer, ..read(("suggest", Read::Suggestions, Operation::Suggestions), -2, NO_KEYS, &["7"], "whom a user may know, the best first") },
-    single(("dismiss", Single::Dismiss, Operation::Dismiss), &["7", "8"], "does not suggest a user to another again; answers the consistency token"),
-    write(("post", Write::Post, Operation::Post), -2, Who::Actor, &["7"], "registers a post; answers its id and the consistency token"),
-    single(("delpost", Single::DeletePost, Operation::DeletePost), &["7", "1"], "deletes a post of a user; answers the consistency token"),
-    Command { who: Who::Viewer, ..read(("feed", Read::Feed, Operation::Feed), -2, NO_KEYS, &["7"], "the posts of all whom a user follows, newest first") },
-    read(("posts", Read::Posts, Operation::Posts), -2, NO_KEYS, &["7"], "a user's own posts, newest first"),
+    needing(Capability::Suggestions, Command { who: Who::Viewer, ..read(("suggest", Read::Suggestions, Operation::Suggestions), -2, NO_KEYS, &["7"], "whom a user may know, the best first") }),
+    needing(Capability::Suggestions, single(("dismiss", Single::Dismiss, Operation::Dismiss), &["7", "8"], "does not suggest a user to another again; answers the consistency token")),
+    needing(Capability::Feeds, write(("post", Write::Post, Operation::Post), -2, Who::Actor, &["7"], "registers a post; answers its id and the consistency token")),
+    needing(Capability::Feeds, single(("delpost", Single::DeletePost, Operation::DeletePost), &["7", "1"], "deletes a post of a user; answers the consistency token")),
+    needing(Capability::Feeds, Command { who: Who::Viewer, ..read(("feed", Read::Feed, Operation::Feed), -2, NO_KEYS, &["7"], "the posts of all whom a user follows, newest first") }),
+    needing(Capability::Feeds, read(("posts", Read::Posts, Operation::Posts), -2, NO_KEYS, &["7"], "a user's own posts, newest first")),
     read(("exists", Read::Exists, Operation::Counts), -2, ALL_KEYS, &["following:7"], "how many of some sets are not empty"),
     read(("type", Read::Type, Operation::Counts), 2, ONE_KEY, &["following:7"], "set, or none if it is empty"),
     connection("hello", Connection::Hello, -1, &[], "agrees on the version of the protocol"),
@@ -258,7 +276,7 @@ pub static COMMANDS: &[Command] = &[
     connection("client", Connection::Client, -2, &["id"], "about this connection"),
     connection("command", Connection::Command, -1, &["count"], "about the commands"),
     connection("config", Connection::Config, -2, &["get", "save"], "settings, as far as clients ask for them"),
-    connection("info", Connection::Info, -1, &[], "about the server"),
+    Command { verb: Verb::Info, ..connection("info", Connection::Ping, -1, &[], "about the server") },
     connection("quit", Connection::Quit, -1, &[], "ends the connection"),
     connection("reset", Connection::Reset, 1, &[], "brings the connection back to its start"),
     missing("watch", -2, Scope::Read, Who::Anyone, &["following:7"], "WATCH"),
@@ -298,7 +316,7 @@ impl Command {
     /// What `COMMAND` calls its group.
     pub(super) fn group(&self) -> &'static str {
         match self.verb {
-            Verb::Connection(Connection::Command | Connection::Config | Connection::Info) => "server",
+            Verb::Info | Verb::Connection(Connection::Command | Connection::Config) => "server",
             Verb::Connection(_) => "connection",
             Verb::Transaction(_) => "transactions",
             Verb::Read(_) | Verb::Write(_) if self.keys.0 > 0 => "set",
@@ -336,7 +354,7 @@ mod tests {
     #[test]
     fn everything_about_the_graph_needs_a_scope() {
         for command in COMMANDS {
-            let free = matches!(command.verb, Verb::Connection(_) | Verb::Transaction(_));
+            let free = matches!(command.verb, Verb::Connection(_) | Verb::Transaction(_) | Verb::Info);
             assert_eq!(command.scope.is_none(), free, "{}", command.name);
             let writes = matches!(command.verb, Verb::Write(_) | Verb::Single(_));
             assert_eq!(command.scope == Some(Scope::Write), writes, "{}", command.name);

@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use super::batch::Batch;
+use super::checks::Checks;
 use super::reply::Output;
 use super::writes::Writes;
 
@@ -23,6 +24,7 @@ pub(super) struct Workspace {
     pub input: Vec<u8>,
     pub batch: Batch,
     pub writes: Writes,
+    pub checks: Checks,
     /// What is to be sent.
     pub output: Output,
 }
@@ -40,6 +42,7 @@ impl Workspace {
                 input: Vec::new(),
                 batch: Batch::default(),
                 writes: Writes::default(),
+                checks: Checks::default(),
                 output: Output::default(),
             })
         });
@@ -57,10 +60,11 @@ impl Workspace {
 
     /// Takes it back, with whatever is in it.
     pub fn give_back(mut self: Box<Self>) {
-        let commands = self.input.capacity() + self.batch.capacity_bytes() + self.writes.capacity_bytes();
+        let waiting = self.writes.capacity_bytes() + self.checks.capacity_bytes();
+        let commands = self.input.capacity() + self.batch.capacity_bytes() + waiting;
         let bytes = commands + self.output.bytes.capacity();
-        // Writes that were never committed belong to a connection that has failed.
-        if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() {
+        // Writes that were never committed, or checks never answered, belong to a connection that has failed.
+        if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() || !self.checks.is_empty() {
             return;
         }
         if self.input.capacity() > READ_BYTES {

@@ -1,20 +1,21 @@
-//! Writes that follow each other on a connection and are committed together. Reads are not its business: whoever
-//! reads commits first.
+//! Writes that follow each other on a connection and are committed together. Reads are not its business: a connection
+//! commits its writes before it reads.
 //!
-//! Edges go to the store as one request, so that a pipeline costs one commit, in the order in which it was sent. The
-//! store refuses a request as a whole; then the halves are tried, so that in the end each command has the answer that
-//! it would have had alone. Posts are requests of their own, which are sent in their order before the first is
-//! answered, so that the store can make one commit of them. Edges and posts wait for each other.
+//! Follows and unfollows go to the store in one call, so that a pipeline costs one commit. Each command is a request of its
+//! own, which is applied or refused by itself; within a transaction, the commands of one follower that come one after another
+//! are one request, which is whole. Posts are requests of their own, which are sent in their order before the first is
+//! answered, so that the store can make one commit of them. Follows and posts wait for each other.
 
 use std::ops::Range;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use kinfolk_core::feed::{NewPost, WrittenPost};
-use kinfolk_core::graph::{EdgeCommand, Written};
-use kinfolk_core::{EdgeKind, Error, ErrorCode, Store};
+use kinfolk_core::graph::{FollowerChanges, Written};
+use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::reply::Output;
+use super::session::Session;
 use crate::inner;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
@@ -27,7 +28,7 @@ const POSTS_MAX: usize = 1_024;
 /// What a write is about.
 #[derive(Debug)]
 pub(super) enum Change {
-    Edges(Answer, Vec<EdgeCommand>),
+    Edges(Answer, FollowerChanges),
     Post(NewPost),
 }
 
@@ -40,27 +41,52 @@ pub(super) enum Answer {
     Count,
 }
 
+/// How a command is carried out.
 #[derive(Debug)]
-enum Wish {
-    Apply(Answer),
+enum Plan {
+    /// By these commands of this request.
+    Apply {
+        answer: Answer,
+        request: usize,
+        commands: Range<usize>,
+    },
     Register(NewPost),
     /// Refused before the store was asked; here to be answered in its turn.
     Refused(Error),
 }
 
+/// Which plans are committed together. What is refused goes with any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sort {
+    Edges,
+    Posts,
+}
+
 #[derive(Debug)]
 struct Entry {
-    wish: Wish,
+    plan: Plan,
     operation: Operation,
-    /// Where its edges end in the edges of all.
-    end: usize,
+}
+
+impl Entry {
+    fn sort(&self) -> Option<Sort> {
+        match self.plan {
+            Plan::Apply { .. } => Some(Sort::Edges),
+            Plan::Register(_) => Some(Sort::Posts),
+            Plan::Refused(_) => None,
+        }
+    }
 }
 
 /// Writes that wait to be committed.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
-    edges: Vec<EdgeCommand>,
     entries: Vec<Entry>,
+    requests: Vec<FollowerChanges>,
+    /// How many edges the requests are about.
+    edges: usize,
+    /// Set while the last request can take more commands: no post came after it.
+    is_open: bool,
 }
 
 impl Writes {
@@ -69,177 +95,173 @@ impl Writes {
     }
 
     pub fn is_full(&self) -> bool {
-        self.edges.len() >= EDGES_MAX || self.entries.len() >= EDGES_MAX
+        self.edges >= EDGES_MAX || self.entries.len() >= EDGES_MAX
     }
 
     /// How many bytes of memory it holds on to.
     pub fn capacity_bytes(&self) -> usize {
-        self.edges.capacity() * size_of::<EdgeCommand>() + self.entries.capacity() * size_of::<Entry>()
+        self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// One more write, or why it is refused.
-    pub fn push(&mut self, operation: Operation, change: Result<Change, Error>) {
-        let wish = match change {
-            Ok(Change::Edges(answer, edges)) => {
-                self.edges.extend(edges);
-                Wish::Apply(answer)
+    /// One more write, or why it is refused. With `is_whole`, it is one request with the write before it if both are the same
+    /// follower's.
+    pub fn push(&mut self, operation: Operation, change: Result<Change>, is_whole: bool) {
+        let plan = match change {
+            Ok(Change::Edges(answer, changes)) => {
+                let (request, commands) = self.plan(changes, is_whole);
+                Plan::Apply { answer, request, commands }
             }
-            Ok(Change::Post(post)) => Wish::Register(post),
-            Err(error) => Wish::Refused(error),
+            Ok(Change::Post(post)) => {
+                self.is_open = false;
+                Plan::Register(post)
+            }
+            Err(error) => Plan::Refused(error),
         };
-        self.entries.push(Entry { wish, operation, end: self.edges.len() });
+        self.entries.push(Entry { plan, operation });
     }
 
-    /// Commits everything and answers each, in order. Returns the token of the last commit.
-    pub async fn commit<S: Store>(&mut self, service: &Service<S>, out: &mut Output) -> Option<String> {
-        let mut token = None;
-        let mut at = 0;
-        while at < self.entries.len() {
-            let (range, are_posts) = self.run(at);
-            at = range.end;
-            let committed = if are_posts {
+    /// Puts changes into a request: into which one, and where in it.
+    fn plan(&mut self, changes: FollowerChanges, is_whole: bool) -> (usize, Range<usize>) {
+        self.edges += changes.commands.len();
+        let takes_more = is_whole && self.is_open;
+        let last = self.requests.last_mut().filter(|last| takes_more && last.follower == changes.follower);
+        let commands = match last {
+            Some(last) => {
+                let start = last.commands.len();
+                last.commands.extend_from_slice(&changes.commands);
+                start..last.commands.len()
+            }
+            None => {
+                let all = 0..changes.commands.len();
+                self.requests.push(changes);
+                all
+            }
+        };
+        self.is_open = true;
+        (self.requests.len() - 1, commands)
+    }
+
+    /// Commits everything and answers each, in order. The session has seen what was written then.
+    pub async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
+        let entries = std::mem::take(&mut self.entries);
+        let mut requests = std::mem::take(&mut self.requests).into_iter();
+        (self.edges, self.is_open) = (0, false);
+        let mut left = entries.as_slice();
+        while !left.is_empty() {
+            let (length, sort) = run(left);
+            let (entries, rest) = left.split_at(length);
+            left = rest;
+            if sort == Some(Sort::Posts) {
                 // Boxed: an idle connection need not have room for it.
-                Box::pin(self.register(range, service, out)).await
+                Box::pin(register(entries, session, out)).await;
             } else {
-                self.apply(range, service, out).await
-            };
-            token = committed.or(token);
+                apply(entries, &mut requests, session, out).await;
+            }
         }
-        self.edges.clear();
+        // The room is used again.
+        self.entries = entries;
         self.entries.clear();
-        token
     }
+}
 
-    /// The entries from one on that are committed together, and whether these are posts. What is refused goes with any.
-    fn run(&self, start: usize) -> (Range<usize>, bool) {
-        let mut sort = None;
-        let mut end = start;
-        for entry in self.entries.iter().skip(start) {
-            let of_entry = match entry.wish {
-                Wish::Apply(_) => Some(false),
-                Wish::Register(_) => Some(true),
-                Wish::Refused(_) => None,
-            };
-            let is_long = sort == Some(true) && end - start == POSTS_MAX;
-            if is_long || (sort.is_some() && of_entry.is_some() && sort != of_entry) {
-                break;
-            }
-            sort = sort.or(of_entry);
-            end += 1;
+/// How many of the entries are committed together, and of which sort they are.
+fn run(entries: &[Entry]) -> (usize, Option<Sort>) {
+    let mut sort = None;
+    for (at, entry) in entries.iter().enumerate() {
+        let of_entry = entry.sort();
+        let is_long = sort == Some(Sort::Posts) && at == POSTS_MAX;
+        if is_long || (sort.is_some() && of_entry.is_some() && sort != of_entry) {
+            return (at, sort);
         }
-        (start..end, sort == Some(true))
+        sort = sort.or(of_entry);
     }
+    (entries.len(), sort)
+}
 
-    /// Registers posts and answers each.
-    async fn register<S: Store>(
-        &mut self,
-        range: Range<usize>,
-        service: &Service<S>,
-        out: &mut Output,
-    ) -> Option<String> {
-        let entries = self.entries.get(range).unwrap_or_default();
-        let register = async |wish: &Wish| match wish {
-            Wish::Register(post) => Some(service.graph.register_post(post.clone()).await),
-            Wish::Apply(_) | Wish::Refused(_) => None,
-        };
-        let registering: FuturesOrdered<_> = entries.iter().map(|entry| register(&entry.wish)).collect();
-        // A task that has done much is made to pause in between, which would change the order.
-        let registered: Vec<_> = tokio::task::unconstrained(registering.collect()).await;
-        let mut token = None;
-        for (entry, registered) in entries.iter().zip(registered) {
-            match (&entry.wish, registered) {
-                (_, Some(Ok(WrittenPost { post, token: written, .. }))) => {
-                    out.array(2);
-                    out.id(post.id);
-                    out.bulk(&written);
-                    token = Some(written);
-                }
-                (_, Some(Err(error))) => {
-                    inner::log(&error, &"a post over the Redis protocol");
-                    fail(entry, &error, service, out);
-                }
-                (Wish::Refused(error), None) => fail(entry, error, service, out),
-                // Not in a run of posts.
-                (Wish::Apply(_) | Wish::Register(_), None) => {}
+/// Registers posts and answers each.
+async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &mut Output) {
+    let service = &*session.shared.service;
+    let register = async |plan: &Plan| match plan {
+        Plan::Register(post) => Some(match service.feeds() {
+            Ok(feeds) => feeds.register_post(post.clone()).await,
+            Err(error) => Err(error),
+        }),
+        Plan::Apply { .. } | Plan::Refused(_) => None,
+    };
+    let registering: FuturesOrdered<_> = entries.iter().map(|entry| register(&entry.plan)).collect();
+    // A task that has done much is made to pause in between, which would change the order.
+    let registered: Vec<_> = tokio::task::unconstrained(registering.collect()).await;
+    let positions = registered.iter().flatten().flatten().map(|written| written.position);
+    positions.for_each(|position| session.written.advance(position));
+    let token = session.token();
+    for (entry, registered) in entries.iter().zip(registered) {
+        match (&entry.plan, registered) {
+            (_, Some(Ok(WrittenPost { post, .. }))) => {
+                out.array(2);
+                out.id(post.id);
+                out.bulk(&token);
             }
-        }
-        token
-    }
-
-    /// Commits edges and answers each entry.
-    async fn apply<S: Store>(
-        &self,
-        range: Range<usize>,
-        service: &Service<S>,
-        out: &mut Output,
-    ) -> Option<String> {
-        let mut token = None;
-        // A stack: the left half of what is split is on top of the right one.
-        let mut ranges = vec![range];
-        while let Some(range) = ranges.pop() {
-            let edges = self.edges(&range).to_vec();
-            match service.graph.apply(EdgeKind::Follow, edges).await {
-                Err(error) if range.len() > 1 && concerns_one(&error) => {
-                    let middle = range.start + range.len() / 2;
-                    ranges.push(middle..range.end);
-                    ranges.push(range.start..middle);
-                }
-                result => {
-                    if let Err(error) = &result {
-                        // Once for all of them.
-                        inner::log(error, &"a commit over the Redis protocol");
-                    }
-                    self.answer(&range, result.as_ref(), service, out);
-                    token = result.ok().map(|written| written.token).or(token);
-                }
+            (_, Some(Err(error))) => {
+                inner::log(&error, &"a post over the Redis protocol");
+                fail(entry, &error, &session.shared.service, out);
             }
-        }
-        token
-    }
-
-    fn edges(&self, range: &Range<usize>) -> &[EdgeCommand] {
-        self.edges.get(self.start(range.start)..self.start(range.end)).unwrap_or_default()
-    }
-
-    /// Where the edges of an entry start.
-    fn start(&self, entry: usize) -> usize {
-        entry.checked_sub(1).and_then(|before| self.entries.get(before)).map_or(0, |before| before.end)
-    }
-
-    fn answer<S>(
-        &self,
-        range: &Range<usize>,
-        result: Result<&Written, &Error>,
-        service: &Service<S>,
-        out: &mut Output,
-    ) {
-        let first = self.start(range.start);
-        let mut start = first;
-        for entry in self.entries.get(range.clone()).unwrap_or_default() {
-            match (&entry.wish, result) {
-                (Wish::Refused(error), _) | (_, Err(error)) => fail(entry, error, service, out),
-                (Wish::Apply(Answer::Token), Ok(written)) => out.bulk(&written.token),
-                (Wish::Apply(Answer::Count), Ok(written)) => {
-                    let changed = written.changed.get(start - first..entry.end - first);
-                    out.integer(changed.unwrap_or_default().iter().filter(|&&changed| changed).count());
-                }
-                // Not in a run of edges.
-                (Wish::Register(_), Ok(_)) => {}
-            }
-            start = entry.end;
+            (Plan::Refused(error), None) => fail(entry, error, &session.shared.service, out),
+            // Not in a run of posts.
+            (Plan::Apply { .. } | Plan::Register(_), None) => {}
         }
     }
 }
 
-fn fail<S>(entry: &Entry, error: &Error, service: &Service<S>, out: &mut Output) {
+/// Commits the requests of some entries and answers each. The token that they answer is one for all: it covers all of them.
+async fn apply<S: Store>(
+    entries: &[Entry],
+    requests: &mut std::vec::IntoIter<FollowerChanges>,
+    session: &mut Session<S>,
+    out: &mut Output,
+) {
+    let planned = |entry: &Entry| match entry.plan {
+        Plan::Apply { answer, request, .. } => Some((answer, request)),
+        Plan::Register(_) | Plan::Refused(_) => None,
+    };
+    let first = entries.iter().find_map(planned).map_or(0, |(_, request)| request);
+    let end = entries.iter().rev().find_map(planned).map_or(0, |(_, request)| request + 1);
+    let changes = requests.take(end - first).collect();
+    let results = session.shared.service.graph.apply(EdgeKind::Follow, changes).await;
+    log_failures(&results);
+    let positions = results.iter().flatten().map(|written| written.position);
+    positions.for_each(|position| session.written.advance(position));
+    let wants_token = |(answer, _)| matches!(answer, Answer::Token);
+    let token = entries.iter().filter_map(planned).any(wants_token).then(|| session.token());
+    let service = &session.shared.service;
+    for entry in entries {
+        match &entry.plan {
+            Plan::Refused(error) => fail(entry, error, service, out),
+            Plan::Apply { answer, request, commands } => match (results.get(request - first), answer) {
+                (Some(Ok(_)), Answer::Token) => out.bulk(token.as_deref().unwrap_or_default()),
+                (Some(Ok(written)), Answer::Count) => {
+                    let changed = written.changed.get(commands.clone()).unwrap_or_default();
+                    out.integer(changed.iter().filter(|&&changed| changed).count());
+                }
+                (Some(Err(error)), _) => fail(entry, error, service, out),
+                (None, _) => fail(entry, &Error::Closed, service, out),
+            },
+            // Not in a run of edges.
+            Plan::Register(_) => {}
+        }
+    }
+}
+
+/// Logs what failed on the server's side, once for all that failed alike.
+fn log_failures(results: &[Result<Written>]) {
+    let mut logged = None;
+    for error in results.iter().filter_map(|result| result.as_ref().err()) {
+        if logged.replace(error.code()) != Some(error.code()) {
+            inner::log(error, &"a commit over the Redis protocol");
+        }
+    }
+}
+
+fn fail<S: Store>(entry: &Entry, error: &Error, service: &Service<S>, out: &mut Output) {
     service.metrics.failed(Protocol::Resp, entry.operation, error.code());
     out.error(error);
-}
-
-/// Whether a request was refused for what one of its commands is, so that the others may be applied without it.
-fn concerns_one(error: &Error) -> bool {
-    matches!(
-        error.code(),
-        ErrorCode::SelfFollow | ErrorCode::FollowingLimit | ErrorCode::InvalidId | ErrorCode::TooMany
-    )
 }

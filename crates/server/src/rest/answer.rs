@@ -56,7 +56,7 @@ pub async fn answer<S: Store>(
 }
 
 /// The response to what could not be read as a request.
-pub fn refuse<S>(shared: &Rest<S>, error: Error) -> Response {
+pub fn refuse<S: Store>(shared: &Rest<S>, error: Error) -> Response {
     let request_id = shared.request_ids.of(&HeaderMap::new());
     let mut response = Failure(error).into_response();
     finish(&mut response, &request_id);

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::response::IntoResponse;
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::Post;
-use kinfolk_core::graph::{Change, ChangeBody};
 use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ThreadChange};
-use kinfolk_core::{ErrorCode, Id, Timestamp};
+use kinfolk_core::{ErrorCode, Frontier, Id, Position, Result, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::routes;
@@ -39,7 +39,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// A page of the change log.
 #[derive(Serialize, ToSchema)]
 pub struct Changes {
-    /// The changes, oldest first.
+    /// The changes, oldest first within each shard.
     items: Vec<Item>,
     /// The token to ask with for what comes after them.
     next: String,
@@ -48,8 +48,11 @@ pub struct Changes {
 /// A change.
 #[derive(Serialize, ToSchema)]
 pub struct Item {
-    /// Its place in the log.
-    position: u64,
+    /// Its place in the log: the shard, and the sequence within that shard. Sequences of one shard have no gaps; those of two
+    /// say nothing about each other. The embedded profile has one shard, 0.
+    #[serde(serialize_with = "as_text")]
+    #[schema(value_type = String, pattern = "^[0-9]+-[0-9]+$", example = "0-17")]
+    position: Position,
     /// What happened: `follow`, `unfollow`, `dismiss`, `post`, `post_deleted`, `comment`, `comment_edited`,
     /// `comment_deleted`, `comment_removed`, `comment_purged`, `comments_locked`, `comments_unlocked`, `imported`; more may
     /// come.
@@ -141,6 +144,11 @@ impl Fields {
     }
 }
 
+/// Where a client goes on: from the oldest kept without a token.
+pub fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontier> {
+    after.map_or_else(|| Ok(Frontier::default()), |token| call.service.frontier(token))
+}
+
 /// What happened to a thread.
 fn of_thread(change: ThreadChange) -> (&'static str, Fields) {
     match change {
@@ -198,11 +206,11 @@ impl From<Change> for Item {
                 (name.into(), fields)
             }
         };
-        Self { position: change.position.0, r#type, at: change.at, fields }
+        Self { position: change.position, r#type, at: change.at, fields }
     }
 }
 
-/// A page of the change log, oldest first.
+/// A page of the change log, oldest first within each shard.
 ///
 /// Ask again with `next` for what comes after it; an empty page means that nothing has come yet.
 #[utoipa::path(get, path = "/v1/changes", tag = "changes",
@@ -213,7 +221,8 @@ impl From<Change> for Item {
 async fn changes<S: Store>(call: Call<S>, mut query: Query) -> Answered {
     let (after, limit) = (query.one("after")?, query.limit()?);
     query.end()?;
-    let page = call.service.graph.changes(after.as_deref(), limit).await?;
-    Ok(Json(Changes { items: page.items.into_iter().map(Item::from).collect(), next: page.next })
-        .into_response())
+    let after = frontier(&call, after.as_deref())?;
+    let page = call.service.changes.read(&after, limit).await?;
+    let items = page.items.into_iter().map(Item::from).collect();
+    Ok(Json(Changes { items, next: call.service.token(page.next) }).into_response())
 }

@@ -183,9 +183,9 @@ async fn discard(socket: &mut (impl AsyncRead + Unpin)) {
 }
 
 /// Counts a connection as open for as long as it lives, once there is somebody to count.
-struct Counted<S>(Option<Shared<S>>);
+struct Counted<S: Store>(Option<Shared<S>>);
 
-impl<S> Counted<S> {
+impl<S: Store> Counted<S> {
     fn new(shared: Shared<S>) -> Self {
         let Some(service) = shared.door.service() else { return Self(None) };
         service.metrics.connected(Protocol::Rest);
@@ -193,7 +193,7 @@ impl<S> Counted<S> {
     }
 }
 
-impl<S> Drop for Counted<S> {
+impl<S: Store> Drop for Counted<S> {
     fn drop(&mut self) {
         if let Some(service) = self.0.as_ref().and_then(|shared| shared.door.service()) {
             service.metrics.disconnected(Protocol::Rest);

@@ -17,11 +17,17 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
+use super::Store;
 use super::endpoint::{Admission, Endpoint};
 use super::json::{GivenUserId, UUID_PATTERN, UserId};
 use super::problem::{self, Problem};
+use crate::service::{Capability, Service};
 
 const BEARER: &str = "bearer";
+/// Names the capability that an operation needs.
+const CAPABILITY: &str = "x-capability";
+/// Marks an operation whose capability this deployment lacks.
+const NOT_AVAILABLE: &str = "x-not-available";
 
 /// The refusals that any route may answer with.
 const ANY: &[ErrorCode] = &[
@@ -34,11 +40,13 @@ const ANY: &[ErrorCode] = &[
     ErrorCode::RequestTimeout,
     ErrorCode::TimedOut,
 ];
-const OF_CALLERS: &[ErrorCode] = &[ErrorCode::Unauthenticated, ErrorCode::RateLimited, ErrorCode::Overloaded];
+const OF_CALLERS: &[ErrorCode] =
+    &[ErrorCode::Unauthenticated, ErrorCode::RateLimited, ErrorCode::Overloaded, ErrorCode::Unavailable];
 const OF_ACTORS: &[ErrorCode] = &[ErrorCode::ActorRequired];
 const OF_WRITES: &[ErrorCode] =
     &[ErrorCode::TooLarge, ErrorCode::Overloaded, ErrorCode::StorageFull, ErrorCode::ReadOnly];
-const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
+const OF_TOKENS: &[ErrorCode] = &[ErrorCode::InvalidToken];
+const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::NotYetVisible];
 const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 
 /// The document without any route.
@@ -75,8 +83,8 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         if endpoint.acts {
             parameters.push(actor().into());
         }
-        if endpoint.can_be_fresh {
-            parameters.push(token().into());
+        if endpoint.takes_token {
+            parameters.push(token(endpoint).into());
         }
         let admission = endpoint.admission;
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", admission.audience()).build());
@@ -84,11 +92,17 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
             operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
             operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
         }
+        if let Some(capability) = endpoint.capability {
+            let extensions = operation.extensions.get_or_insert_default();
+            extensions.insert(CAPABILITY.to_owned(), capability.name().into());
+        }
         let mut codes = [ANY, endpoint.refusals].concat();
         codes.extend(has_ids.then_some(OF_PATHS).into_iter().flatten());
         codes.extend(endpoint.acts.then_some(OF_ACTORS).into_iter().flatten());
         codes.extend(endpoint.changes.then_some(OF_WRITES).into_iter().flatten());
-        codes.extend(endpoint.can_be_fresh.then_some(OF_FRESH_READS).into_iter().flatten());
+        let is_fresh_read = endpoint.takes_token && !endpoint.changes;
+        codes.extend(endpoint.takes_token.then_some(OF_TOKENS).into_iter().flatten());
+        codes.extend(is_fresh_read.then_some(OF_FRESH_READS).into_iter().flatten());
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
         operation.responses.responses.extend(refusals(&codes));
@@ -113,8 +127,13 @@ fn actor() -> Parameter {
         .build()
 }
 
-fn token() -> Parameter {
-    header_parameter("Kinfolk-Token", "The answer is at least as fresh as the write that gave this token")
+fn token(endpoint: Endpoint) -> Parameter {
+    let description = if endpoint.changes {
+        "What the client has seen: the token of the response covers this one, too"
+    } else {
+        "The answer is at least as fresh as the write that gave this token"
+    };
+    header_parameter("Kinfolk-Token", description)
         .schema(Some(ObjectBuilder::new().schema_type(SchemaType::new(Type::String))))
         .build()
 }
@@ -152,7 +171,7 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
     response.build()
 }
 
-/// The document as it is served. It waits for the store, which knows the kind of ids.
+/// The document as it is served. It waits for the store, which knows the kind of ids and what the profile has.
 pub struct Document {
     api: OpenApi,
     text: OnceLock<Bytes>,
@@ -165,20 +184,36 @@ impl Document {
     }
 
     /// The text, made once. All responses share it, however many wait for their clients.
-    pub fn text(&self, kind: IdKind, access_is_open: bool) -> Bytes {
+    pub fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
         let make = || {
+            let kind = service.id_kind();
             let mut api = self.api.clone();
             let components = api.components.get_or_insert_default();
             components.schemas.insert(UserId::name().into(), id_schema(kind).into());
             components.schemas.insert(GivenUserId::name().into(), given_id_schema(kind));
-            if access_is_open {
+            if service.access.is_open() {
                 components.security_schemes.clear();
                 let all = api.paths.paths.values_mut().flat_map(operations);
                 all.for_each(|operation| operation.security = None);
             }
+            let missing =
+                Capability::ALL.into_iter().filter(|&capability| service.require(capability).is_err());
+            missing.for_each(|capability| mark_missing(&mut api, capability));
             serde_json::to_vec(&api).unwrap_or_default().into()
         };
         self.text.get_or_init(make).clone()
+    }
+}
+
+/// Says of all operations that need a capability that they are not available. Parameters, bodies and other responses stay, so
+/// that clients that are generated from the document are the same for every profile.
+fn mark_missing(api: &mut OpenApi, capability: Capability) {
+    for operation in api.paths.paths.values_mut().flat_map(operations) {
+        let extensions = operation.extensions.get_or_insert_default();
+        if extensions.get(CAPABILITY).is_some_and(|name| name == capability.name()) {
+            extensions.insert(NOT_AVAILABLE.to_owned(), true.into());
+            operation.responses.responses.extend(refusals(&[ErrorCode::NotAvailable]));
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use super::{Rest, Shared, Store};
 use crate::access::{Caller, Identity, Scope};
 use crate::limits::Budget;
 use crate::metrics::{Operation, Protocol};
-use crate::service::Service;
+use crate::service::{Capability, Service};
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
@@ -76,12 +76,14 @@ pub struct Endpoint {
     pub changes: bool,
     /// Whether it does so in the name of an actor.
     pub acts: bool,
-    /// Whether the answer can be asked to be as fresh as a token says.
-    pub can_be_fresh: bool,
+    /// Whether it takes a token: a read shows at least what that covers, and the token of a write covers it too.
+    pub takes_token: bool,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
     /// Whether it can be so much work that it is given up when its client closes its sending side, and so may be gone.
     pub is_abandonable: bool,
+    /// What the profile must have for it.
+    pub capability: Option<Capability>,
     /// How it may refuse or fail, apart from what every route of its sort has in common.
     pub refusals: &'static [ErrorCode],
 }
@@ -94,9 +96,10 @@ impl Endpoint {
             admission: Admission::Everybody,
             changes: false,
             acts: false,
-            can_be_fresh: false,
+            takes_token: false,
             is_long: false,
             is_abandonable: false,
+            capability: None,
             refusals: &[],
         }
     }
@@ -104,7 +107,7 @@ impl Endpoint {
     /// Reads the graph.
     pub const fn read(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Read);
-        Self { operation, admission, can_be_fresh: true, ..Self::open() }
+        Self { operation, admission, takes_token: true, ..Self::open() }
     }
 
     /// Reads what an end user may see only of itself.
@@ -115,12 +118,13 @@ impl Endpoint {
     /// Changes the graph for an actor.
     pub const fn write(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Write);
-        Self { operation, admission, changes: true, acts: true, ..Self::open() }
+        Self { operation, admission, changes: true, acts: true, takes_token: true, ..Self::open() }
     }
 
     /// Acts on what others have written, in nobody's name.
     pub const fn moderate(operation: Operation) -> Self {
-        Self { operation, admission: Admission::Holders(Scope::Moderate), changes: true, ..Self::open() }
+        let admission = Admission::Holders(Scope::Moderate);
+        Self { operation, admission, changes: true, takes_token: true, ..Self::open() }
     }
 
     /// Reads what belongs to no user.
@@ -137,6 +141,11 @@ impl Endpoint {
     /// May also refuse with these codes.
     pub const fn refusing(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
+    }
+
+    /// Is refused where the profile lacks a capability.
+    pub const fn needing(self, capability: Capability) -> Self {
+        Self { capability: Some(capability), ..self }
     }
 
     /// Takes as long as it takes.
@@ -195,7 +204,7 @@ pub async fn guard<S: Store>(
 }
 
 /// The caller of a route that has to know it.
-struct Identified<'a, S> {
+struct Identified<'a, S: Store> {
     service: &'a Arc<Service<S>>,
     caller: Caller,
 }
@@ -240,6 +249,9 @@ fn admit<S: Store>(
     if let Admission::Services(_) = endpoint.admission {
         caller.require_service()?;
     }
+    if let Some(capability) = endpoint.capability {
+        service.require(capability)?;
+    }
     if endpoint.changes {
         shared.output.require_room(&caller.identity)?;
     }
@@ -249,7 +261,7 @@ fn admit<S: Store>(
 }
 
 /// Who calls, by the header `Authorization`.
-fn caller<S>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
+fn caller<S: Store>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
     const EXPECTED: Error =
         Error::Unauthenticated { detail: "the header Authorization must be: Bearer CREDENTIAL" };
     let Some(text) = header(headers, &AUTHORIZATION).map_err(|_| EXPECTED)? else {
@@ -266,7 +278,7 @@ fn caller<S>(service: &Service<S>, headers: &HeaderMap) -> Result<Caller> {
 fn refuse_other_actor<S: Store>(service: &Service<S>, caller: &Caller, headers: &HeaderMap) -> Result<()> {
     let Identity::User(user) = caller.identity else { return Ok(()) };
     match header(headers, &ACTOR)? {
-        Some(named) if service.graph.id_kind().parse(named).ok() != Some(user) => {
+        Some(named) if service.id_kind().parse(named).ok() != Some(user) => {
             Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
         }
         _ => Ok(()),
@@ -275,7 +287,7 @@ fn refuse_other_actor<S: Store>(service: &Service<S>, caller: &Caller, headers: 
 
 /// Without authentication, requests must name a host of this machine. A web page can have a name of its own lead here,
 /// and then a browser takes what it asks for the page's own; but the browser still says by which name it came.
-fn refuse_foreign_names<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
+fn refuse_foreign_names<S: Store>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
     if host(headers).is_some_and(|host| is_served_as(shared, &host)) {
         return Ok(());
     }
@@ -289,7 +301,7 @@ fn host(headers: &HeaderMap) -> Option<Authority> {
 }
 
 /// Whether a host is a name of this machine, or of an allowed origin.
-fn is_served_as<S>(shared: &Rest<S>, host: &Authority) -> bool {
+fn is_served_as<S: Store>(shared: &Rest<S>, host: &Authority) -> bool {
     let host = host.host();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host.eq_ignore_ascii_case("localhost")
@@ -299,7 +311,7 @@ fn is_served_as<S>(shared: &Rest<S>, host: &Authority) -> bool {
 
 /// Without authentication, a web page that the operator's browser shows must neither change nor read anything: a browser
 /// sends requests to this machine for any page, and names the page's origin in `Origin`.
-fn refuse_foreign_pages<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
+fn refuse_foreign_pages<S: Store>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> {
     if !headers.contains_key(ORIGIN) {
         return Ok(());
     }
@@ -321,7 +333,7 @@ fn refuse_foreign_pages<S>(shared: &Rest<S>, headers: &HeaderMap) -> Result<()> 
 }
 
 /// Runs the route. Neither a panic nor a time-out takes the connection down with it.
-async fn run<S>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Request) -> Response {
+async fn run<S: Store>(shared: &Rest<S>, endpoint: Endpoint, next: Next, request: Request) -> Response {
     let exchange = request.extensions().get::<Exchange>().cloned().unwrap_or_default();
     if endpoint.is_abandonable {
         exchange.abandon_with_client();

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kinfolk_core::thread::{CommentId, Moderator, Viewer};
-use kinfolk_core::{Error, Id, IdKind, Result};
+use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
@@ -30,7 +30,7 @@ pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// An admitted request: who calls what.
-pub struct Call<S> {
+pub struct Call<S: Store> {
     /// What is served.
     pub service: Arc<Service<S>>,
     /// Who calls.
@@ -39,7 +39,7 @@ pub struct Call<S> {
     pub request_id: RequestId,
 }
 
-impl<S> Clone for Call<S> {
+impl<S: Store> Clone for Call<S> {
     fn clone(&self) -> Self {
         Self {
             service: Arc::clone(&self.service),
@@ -52,7 +52,12 @@ impl<S> Clone for Call<S> {
 impl<S: Store> Call<S> {
     /// The kind of ids that this deployment uses.
     pub fn id_kind(&self) -> IdKind {
-        self.service.graph.id_kind()
+        self.service.id_kind()
+    }
+
+    /// The token of a write: what the request carried, and what the write did.
+    pub fn token_after(&self, Fresh(seen): &Fresh, written: Position) -> String {
+        self.service.token_after(seen, written)
     }
 }
 
@@ -179,21 +184,15 @@ impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
     }
 }
 
-/// How fresh the answer must be.
-pub struct Fresh(pub Option<String>);
-
-impl Fresh {
-    /// As the graph wants it.
-    pub fn as_deref(&self) -> Option<&str> {
-        self.0.as_deref()
-    }
-}
+/// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers it.
+pub struct Fresh(pub Frontier);
 
 impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        Ok(Self(header(&parts.headers, &TOKEN)?.map(str::to_owned)))
+        let seen = header(&parts.headers, &TOKEN)?.map(|token| call::<S>(parts)?.service.frontier(token));
+        Ok(Self(seen.transpose()?.unwrap_or_default()))
     }
 }
 

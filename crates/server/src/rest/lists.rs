@@ -68,7 +68,7 @@ async fn following<S: Store>(
     uri: Uri,
 ) -> Answered {
     let graph = &call.service.graph;
-    let found = graph.following(EdgeKind::Follow, of, page.request(), fresh.as_deref()).await?;
+    let found = graph.following(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 
@@ -85,7 +85,7 @@ async fn followers<S: Store>(
     uri: Uri,
 ) -> Answered {
     let graph = &call.service.graph;
-    let found = graph.followers(EdgeKind::Follow, of, page.request(), fresh.as_deref()).await?;
+    let found = graph.followers(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 
@@ -96,7 +96,7 @@ async fn followers<S: Store>(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     let budget = Some(&*call.caller.budget);
-    let found = call.service.friends(budget, of, page.request(), fresh.as_deref()).await?;
+    let found = call.service.friends(budget, of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 

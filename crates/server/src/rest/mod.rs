@@ -105,7 +105,7 @@ impl Default for RestSettings {
 }
 
 /// What all connections share.
-struct Rest<S> {
+struct Rest<S: Store> {
     door: Arc<Door<S>>,
     settings: RestSettings,
     stop: CancellationToken,

@@ -104,12 +104,12 @@ async fn known_followers_of<S: Store>(
     }
     let viewer = call.caller.viewer(named.or(actor))?;
     let budget = Some(&*call.caller.budget);
-    let found = call.service.known_followers(budget, (viewer, of), page.request(), fresh.as_deref()).await?;
+    let found = call.service.known_followers(budget, (viewer, of), page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri, &[("viewer", viewer.to_string())]))
 }
 
 async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
-    call.service.common(Some(&call.caller.budget), of, page.request(), fresh.as_deref()).await
+    call.service.common(Some(&call.caller.budget), of, page.request(), &fresh.0).await
 }
 
 fn answer(found: OverlapPage, page: &Page, uri: &Uri, of: &[(&str, String)]) -> Response {

@@ -25,6 +25,7 @@ use super::routes::Routes;
 use super::writes::{self, Done};
 use crate::metrics::Operation;
 use crate::payload::as_json;
+use crate::service::Capability;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let register_refuses = &[
@@ -37,12 +38,15 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     ];
     let not_found = &[ErrorCode::NotFound];
     let lists_refuse = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
+    let write = |operation| Endpoint::write(operation).needing(Capability::Feeds);
+    let read = |operation| Endpoint::read(operation).needing(Capability::Feeds);
+    let feeds = Endpoint::read_oneself(Operation::Feed).needing(Capability::Feeds);
     routes
-        .add(Endpoint::write(Operation::Post).refusing(register_refuses), routes!(register))
-        .add(Endpoint::read(Operation::Posts).refusing(not_found), routes!(post))
-        .add(Endpoint::write(Operation::DeletePost).refusing(not_found), routes!(delete))
-        .add(Endpoint::read(Operation::Posts).refusing(lists_refuse), routes!(posts))
-        .add(Endpoint::read_oneself(Operation::Feed).refusing(lists_refuse), routes!(feed))
+        .add(write(Operation::Post).refusing(register_refuses), routes!(register))
+        .add(read(Operation::Posts).refusing(not_found), routes!(post))
+        .add(write(Operation::DeletePost).refusing(not_found), routes!(delete))
+        .add(read(Operation::Posts).refusing(lists_refuse), routes!(posts))
+        .add(feeds.refusing(lists_refuse), routes!(feed))
 }
 
 /// A post.
@@ -112,11 +116,12 @@ async fn register<S: Store>(
     call: Call<S>,
     NamedActor(named): NamedActor,
     IdempotencyKey(idempotency_key): IdempotencyKey,
+    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
-    let graph = &call.service.graph;
-    let given = new_post::parse(&body, call.id_kind(), graph.payload_bytes_max())?;
+    let feeds = call.service.feeds()?;
+    let given = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     if named.is_some() {
         // A user who is named must be itself, also where the body names an author.
         call.caller.actor(named)?;
@@ -125,15 +130,17 @@ async fn register<S: Store>(
     call.service.limits.take_change(author)?;
     let new_post::GivenPost { id, created_at, payload, .. } = given;
     let post = NewPost { id, author, created_at, payload, idempotency_key };
-    Ok(registered(graph.register_post(post).await?))
+    let written = feeds.register_post(post).await?;
+    let token = call.token_after(&fresh, written.position);
+    Ok(registered(written, &token))
 }
 
-fn registered(written: WrittenPost) -> Response {
+fn registered(written: WrittenPost, token: &str) -> Response {
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
     let location = location.expect("an id is plain text");
     let mut response = (status, [(LOCATION, location)], Json(PostItem::from(written.post))).into_response();
-    response.headers_mut().extend(writes::headers(&written.token, written.is_new));
+    response.headers_mut().extend(writes::headers(token, written.is_new));
     response
 }
 
@@ -162,9 +169,9 @@ impl IntoResponses for Registered {
     params(("id" = UserId, Path, description = "Which post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let graph = &call.service.graph;
-    let post = graph.post(id, fresh.as_deref()).await?.into();
-    let ThreadState { count, locked } = graph.thread_state(Parent::post(id), None).await?;
+    let post = call.service.feeds()?.post(id, &fresh.0).await?.into();
+    let comments = call.service.comments()?;
+    let ThreadState { count, locked } = comments.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments { post, comment_count: count, comments_locked: locked }).into_response())
 }
 
@@ -178,12 +185,13 @@ async fn delete<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let (token, changed) = call.service.graph.delete_post(Some(actor), id).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.feeds()?.delete_post(Some(actor), id).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// A user's own posts.
@@ -192,7 +200,7 @@ async fn delete<S: Store>(
     responses((status = 200, description = "A page of the posts", body = Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let found = call.service.graph.posts_by(of, page.request(), fresh.as_deref()).await?;
+    let found = call.service.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 
@@ -203,7 +211,7 @@ async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fr
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     call.caller.require_viewer(of)?;
-    let found = call.service.graph.feed(of, page.request(), fresh.as_deref()).await?;
+    let found = call.service.feeds()?.feed(of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 

@@ -102,7 +102,9 @@ fn status(code: ErrorCode) -> StatusCode {
 /// When a request that failed for now may be sent again.
 fn retry_after(error: &Error) -> Option<Duration> {
     match error {
-        Error::Overloaded { retry_after } | Error::RateLimited { retry_after } => Some(*retry_after),
+        Error::Overloaded { retry_after }
+        | Error::RateLimited { retry_after }
+        | Error::Unavailable { retry_after, .. } => Some(*retry_after),
         Error::NotYetVisible { .. } | Error::Loading | Error::Closed | Error::TimedOut => {
             Some(RETRY_AFTER_DEFAULT)
         }
@@ -130,6 +132,17 @@ mod tests {
         let limited = finished(Error::RateLimited { retry_after: Duration::from_millis(1_200) });
         assert_eq!(limited.status(), 429);
         assert_eq!(limited.headers()[RETRY_AFTER], "2");
+        let retry_after = Duration::from_millis(2_500);
+        let unavailable = finished(Error::Unavailable { what: "a host".to_owned(), retry_after });
+        assert_eq!(
+            (unavailable.status().as_u16(), &unavailable.headers()[RETRY_AFTER]),
+            (503, &HeaderValue::from(3))
+        );
+        let timed_out = finished(Error::TimedOut);
+        assert_eq!(
+            (timed_out.status().as_u16(), &timed_out.headers()[RETRY_AFTER]),
+            (504, &HeaderValue::from(1))
+        );
         let unauthenticated = finished(Error::Unauthenticated { detail: "no" });
         assert_eq!(unauthenticated.status(), 401);
         assert!(unauthenticated.headers().contains_key(WWW_AUTHENTICATE));

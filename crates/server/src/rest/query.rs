@@ -7,8 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::header::LINK;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Uri};
-use kinfolk_core::graph::PageRequest;
-use kinfolk_core::{Error, Id, IdKind, Result};
+use kinfolk_core::{Error, Id, IdKind, PageRequest, Result};
 use utoipa::IntoParams;
 
 use super::problem::{Answered, Failure};

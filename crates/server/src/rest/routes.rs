@@ -35,7 +35,7 @@ const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 pub struct Uncompressed;
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
-pub struct Routes<S> {
+pub struct Routes<S: Store> {
     api: OpenApi,
     methods: Vec<(String, Endpoint, MethodRouter<Shared<S>>)>,
 }

@@ -12,19 +12,19 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
-use kinfolk_core::Error;
-use kinfolk_core::graph::Change;
+use kinfolk_core::changes::{Change, ChangesPage};
+use kinfolk_core::{Error, Frontier};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use utoipa_axum::routes;
 
-use super::changes::{Item, POSITION_REFUSALS};
+use super::changes::{Item, POSITION_REFUSALS, frontier};
 use super::endpoint::Endpoint;
 use super::extract::{Call, header};
 use super::problem::{Answered, Problem};
 use super::query::Query;
 use super::routes::Routes;
-use super::tail::{self, Newest};
+use super::tail::{self, Growth};
 use super::{Shared, Store};
 use crate::metrics::{Operation, Protocol};
 
@@ -47,8 +47,9 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// The change log as it grows, as server-sent events.
 ///
-/// The id of an event is the token to go on from; browsers send it by themselves when they come back. An event named
-/// `problem` says why a stream ends early. Lines that begin with a colon only show that the stream is alive.
+/// Events come in pages, and the last event of a page has an id: the token to go on from, which browsers send by themselves when
+/// they come back. A client that comes back gets the events after the last id once more, so it must expect some that it has
+/// seen, which their `position` shows. An event named `problem` says why a stream ends early. Lines that begin with a colon only show that the stream is alive.
 #[utoipa::path(get, path = "/v1/changes/stream", tag = "changes",
     params(
         ("after" = inline(Option<String>), Query, description = "The token to go on from; without it, from the oldest kept"),
@@ -69,9 +70,10 @@ async fn changes_stream<S: Store>(
     let mut tail = tail::follow(&shared);
     tail.mark_unchanged();
     // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
-    let page = call.service.graph.changes(after.as_deref(), PAGE_LEN).await?;
+    let after = frontier(&call, after.as_deref())?;
+    let ChangesPage { items: page, next: after } = call.service.changes.read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
-    let reader = Reader { shared, call, tail, after: page.next, page: page.items, stage: Stage::Opening };
+    let reader = Reader { shared, call, tail, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -91,12 +93,12 @@ enum Stage {
 }
 
 /// One client's place in the log.
-struct Reader<S> {
+struct Reader<S: Store> {
     shared: Shared<S>,
     call: Call<S>,
-    tail: watch::Receiver<Newest>,
-    /// The token of the place after `page`.
-    after: String,
+    tail: watch::Receiver<Growth>,
+    /// The frontier after `page`.
+    after: Frontier,
     /// What was read and not sent yet.
     page: Vec<Change>,
     stage: Stage,
@@ -129,7 +131,7 @@ impl<S: Store> Reader<S> {
                 return Some(held.unwrap_or_else(|error| self.end(&error)));
             }
             self.tail.mark_unchanged();
-            match self.call.service.graph.changes(Some(&self.after), PAGE_LEN).await {
+            match self.call.service.changes.read(&self.after, PAGE_LEN).await {
                 Ok(page) => (self.page, self.after) = (page.items, page.next),
                 Err(error) => return Some(self.end(&error)),
             }
@@ -143,7 +145,7 @@ impl<S: Store> Reader<S> {
             };
             match grown {
                 Err(_) => return Some(Bytes::from_static(KEEP_ALIVE)),
-                Ok(Ok(())) if self.tail.borrow().is_some() => {}
+                Ok(Ok(())) if *self.tail.borrow() == Growth::Grown => {}
                 Ok(_) => return None,
             }
         }
@@ -152,10 +154,14 @@ impl<S: Store> Reader<S> {
 
     fn events(&mut self) -> Bytes {
         let mut text = Vec::with_capacity(EVENT_BYTES * self.page.len());
-        for change in self.page.drain(..) {
-            let token = self.call.service.graph.token(change.position);
+        let last = self.page.len().saturating_sub(1);
+        for (at, change) in self.page.drain(..).enumerate() {
+            // A token names every shard, which is too much for each event.
+            if at == last {
+                let _ = writeln!(text, "id: {}", self.call.service.token(self.after.clone()));
+            }
             let item = Item::from(change);
-            let _ = write!(text, "id: {token}\nevent: {}\ndata: ", item.r#type);
+            let _ = write!(text, "event: {}\ndata: ", item.r#type);
             let _ = serde_json::to_writer(&mut text, &item);
             text.extend_from_slice(b"\n\n");
         }

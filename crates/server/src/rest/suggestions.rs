@@ -16,7 +16,9 @@ use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use super::writes::{Done, done};
 use crate::metrics::Operation;
+use crate::service::Capability;
 
+const SUGGESTIONS: Capability = Capability::Suggestions;
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
@@ -24,10 +26,13 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::Overloaded];
     routes
         .add(
-            Endpoint::read_oneself(Operation::Suggestions).abandonable().refusing(refuses),
+            Endpoint::read_oneself(Operation::Suggestions)
+                .abandonable()
+                .refusing(refuses)
+                .needing(SUGGESTIONS),
             routes!(suggestions),
         )
-        .add(Endpoint::write(Operation::Dismiss), routes!(dismiss))
+        .add(Endpoint::write(Operation::Dismiss).needing(SUGGESTIONS), routes!(dismiss))
 }
 
 /// Whom a user may know.
@@ -86,7 +91,7 @@ async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Quer
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Failure(Error::LimitOutOfRange { given: limit, max: LIMIT_MAX }));
     }
-    let found = call.service.suggestions(of, limit, fresh.as_deref()).await?;
+    let found = call.service.suggest(of, limit, &fresh.0).await?;
     let items = found.items.into_iter().map(SuggestedUser::from).collect();
     Ok(Json(SuggestedUsers { items, computed_at: found.computed_at }).into_response())
 }
@@ -103,6 +108,7 @@ async fn dismiss<S: Store>(
     call: Call<S>,
     Ids([of, target]): Ids<2>,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
@@ -111,5 +117,6 @@ async fn dismiss<S: Store>(
         return Err(Failure(Error::Forbidden { detail }));
     }
     call.service.limits.take_change(actor)?;
-    Ok(done(&call.service.graph.dismiss(actor, target).await?))
+    let written = call.service.suggestions()?.dismiss(actor, target).await?;
+    Ok(done(&call, &fresh, &written))
 }

@@ -78,7 +78,7 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
 async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    let text = shared.document.text(service.graph.id_kind(), service.access.is_open());
+    let text = shared.document.text(service);
     let mut response = json::written(text);
     response.extensions_mut().insert(Uncompressed);
     Ok(response)

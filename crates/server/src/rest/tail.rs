@@ -3,65 +3,86 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use kinfolk_core::{Error, Position};
+use kinfolk_core::{Error, Frontier, Result};
 use tokio::sync::watch;
 
 use super::{Shared, Store};
 
-/// Where the log ends, or nothing once the store can't tell any more.
-pub type Newest = Option<Position>;
+/// How long the watch rests at most when the log can't be reached.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// What streams learn about the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It may have grown.
+    Grown,
+    /// It is not watched any more.
+    Ended,
+}
 
 /// Tells streams that the log has grown. It watches from the first stream on.
 #[derive(Debug)]
 pub struct Tail {
-    newest: watch::Sender<Newest>,
-    watched: AtomicBool,
+    growth: watch::Sender<Growth>,
+    has_watcher: AtomicBool,
 }
 
 impl Default for Tail {
     fn default() -> Self {
-        Self { newest: watch::Sender::new(Some(Position::START)), watched: AtomicBool::new(false) }
+        Self { growth: watch::Sender::new(Growth::Grown), has_watcher: AtomicBool::new(false) }
     }
 }
 
 impl Tail {
-    fn tell(&self, newest: Newest) {
-        self.newest.send_if_modified(|known| {
-            let news = *known != newest;
-            *known = newest;
-            news
-        });
+    fn announce(&self, growth: Growth) {
+        self.growth.send_replace(growth);
     }
 }
 
 /// Follows the end of the log.
-pub fn follow<S: Store>(shared: &Shared<S>) -> watch::Receiver<Newest> {
-    if !shared.tail.watched.swap(true, Ordering::AcqRel) {
+pub fn follow<S: Store>(shared: &Shared<S>) -> watch::Receiver<Growth> {
+    if !shared.tail.has_watcher.swap(true, Ordering::AcqRel) {
         tokio::spawn(watch(Arc::clone(shared)));
     }
-    shared.tail.newest.subscribe()
+    shared.tail.growth.subscribe()
 }
 
 async fn watch<S: Store>(shared: Shared<S>) {
-    let Some(service) = shared.door.service() else { return };
-    let store = service.graph.store();
-    loop {
-        let newest = store.span().newest;
-        shared.tail.tell(Some(newest));
-        let grown = tokio::select! {
-            () = shared.stop.cancelled() => break,
-            grown = store.visible(newest.next()) => grown,
-        };
-        match grown {
-            Ok(()) => {}
-            // It waits for a second before it says so. Others get their turn even if a store does not.
-            Err(Error::NotYetVisible { .. }) => tokio::task::yield_now().await,
-            Err(error) => {
-                tracing::warn!(%error, "the change log can't be watched; its streams end");
-                break;
+    let grow = async {
+        let mut newest = None;
+        loop {
+            match grown(&shared, newest.as_ref()).await {
+                Ok(grown) => {
+                    // The first look counts as growth: a stream may have read before it.
+                    newest = Some(grown);
+                    shared.tail.announce(Growth::Grown);
+                }
+                Err(Error::Unavailable { retry_after, .. } | Error::Overloaded { retry_after }) => {
+                    tokio::time::sleep(retry_after.min(REST_MAX)).await;
+                }
+                Err(error) => return error,
             }
         }
+    };
+    if let Some(error) = shared.stop.run_until_cancelled(grow).await {
+        tracing::warn!(%error, "the change log can't be watched; its streams end");
     }
-    shared.tail.tell(None);
+    // In this order: the next stream starts another watch, which says that the log has grown.
+    shared.tail.announce(Growth::Ended);
+    shared.tail.has_watcher.store(false, Ordering::Release);
+}
+
+/// Where the log ends, once that is further than it was.
+async fn grown<S: Store>(shared: &Shared<S>, newest: Option<&Frontier>) -> Result<Frontier> {
+    let service = shared.door.service().ok_or(Error::Loading)?;
+    let store = service.graph.store();
+    if let Some(newest) = newest {
+        // It waits for a second before it says no. Others get their turn even if a store does not.
+        while !store.wait_for_changes(newest).await? {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(store.span().await?.newest)
 }

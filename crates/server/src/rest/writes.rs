@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kinfolk_core::feed::Removed;
 use kinfolk_core::graph::Written;
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
 use utoipa::IntoResponses;
@@ -12,7 +13,7 @@ use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::Endpoint;
-use super::extract::{Actor, CHANGED, Call, Ids, NoBody, TOKEN};
+use super::extract::{Actor, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
 use super::json::UserId;
 use super::problem::{Answered, Failure};
 use super::query::NoQuery;
@@ -37,11 +38,13 @@ async fn follow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    Ok(done(&call.service.graph.follow(EdgeKind::Follow, actor, target).await?))
+    let written = call.service.graph.follow(EdgeKind::Follow, actor, target).await?;
+    Ok(done(&call, &fresh, &written))
 }
 
 /// The actor does not follow a user any more.
@@ -54,11 +57,13 @@ async fn unfollow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    Ok(done(&call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?))
+    let written = call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?;
+    Ok(done(&call, &fresh, &written))
 }
 
 /// The actor drops a follower of its own.
@@ -71,6 +76,7 @@ async fn remove_follower<S: Store>(
     call: Call<S>,
     Ids([of, follower]): Ids<2>,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
@@ -78,16 +84,22 @@ async fn remove_follower<S: Store>(
         return Err(Failure(Error::Forbidden { detail: "a user drops only its own followers".to_owned() }));
     }
     call.service.limits.take_change(actor)?;
-    Ok(done(&call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?))
+    let written = call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?;
+    Ok(done(&call, &fresh, &written))
 }
 
 /// The answer of a write.
-pub fn done(written: &Written) -> Response {
-    changed(&written.token, written.changed.contains(&true))
+pub fn done<S: Store>(call: &Call<S>, fresh: &Fresh, written: &Written) -> Response {
+    changed(&call.token_after(fresh, written.position), written.changed.contains(&true))
+}
+
+/// The answer of a write that took something away, or locked it.
+pub fn removed<S: Store>(call: &Call<S>, fresh: &Fresh, removed: Removed) -> Response {
+    changed(&call.token_after(fresh, removed.position), removed.changed)
 }
 
 /// The answer of a write that has nothing to show.
-pub fn changed(token: &str, changed: bool) -> Response {
+fn changed(token: &str, changed: bool) -> Response {
     (StatusCode::NO_CONTENT, headers(token, changed)).into_response()
 }
 
@@ -109,7 +121,9 @@ impl IntoResponses for Done {
 
 /// An answer with the headers that every write has.
 pub fn documented(description: &str) -> ResponseBuilder {
-    let token = HeaderBuilder::new().description(Some("A read with this token sees the write"));
+    let token = HeaderBuilder::new().description(Some(
+        "A read with this token sees the write, and everything that the token of the request covers",
+    ));
     let changed = HeaderBuilder::new().description(Some("Whether the write changed anything: true or false"));
     ResponseBuilder::new()
         .description(description)

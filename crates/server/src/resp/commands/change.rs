@@ -1,8 +1,8 @@
 //! `FOLLOW`, `UNFOLLOW`, `SADD`, `SREM`: changes of whom a user follows. Only parses and allows them; they are
 //! committed together with their neighbours, see [`super::super::writes`]. Also `DISMISS`, which is not.
 
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Side, UserSet};
-use kinfolk_core::{Error, Id, IdKind, Result, Store};
+use kinfolk_core::graph::{EdgeAction, FollowerChanges, FollowerCommand, Side, UserSet};
+use kinfolk_core::{Error, Id, IdKind, Position, Result, Store};
 
 use super::super::batch::Arguments;
 use super::super::keys;
@@ -46,31 +46,29 @@ pub fn parse<S: Store>(
         Write::Add => (EdgeAction::Follow, Answer::Count),
         Write::Remove => (EdgeAction::Unfollow, Answer::Count),
     };
-    let kind = service.graph.id_kind();
-    let edges = arguments.skip(2).iter().map(|member| {
-        let edge = Edge { follower, followee: kind.parse_bytes(member)? };
-        Ok(EdgeCommand { action, edge })
-    });
-    let edges = edges.collect::<Result<Vec<_>>>()?;
-    // The graph refuses this too, but then its neighbours would lose the commit that they share. Not to follow oneself is
-    // what is so already.
-    if action == EdgeAction::Follow && edges.iter().any(|command| command.edge.followee == follower) {
+    let kind = service.id_kind();
+    let members = arguments.skip(2).iter();
+    let commands = members.map(|member| Ok(FollowerCommand { action, followee: kind.parse_bytes(member)? }));
+    let commands = commands.collect::<Result<Vec<_>>>()?;
+    // The graph refuses this too, but in a transaction the neighbours of the same follower would be refused with it. Not to
+    // follow oneself is what is so already.
+    if action == EdgeAction::Follow && commands.iter().any(|command| command.followee == follower) {
         return Err(Error::SelfFollow);
     }
-    service.limits.take_changes(follower, edges.len() as u32)?;
-    Ok(Change::Edges(answer, edges))
+    service.limits.take_changes(follower, commands.len() as u32)?;
+    Ok(Change::Edges(answer, FollowerChanges { follower, commands }))
 }
 
-/// `DISMISS actor user`: the user is not suggested to the actor again. Answers the consistency token.
+/// `DISMISS actor user`: the user is not suggested to the actor again. Returns where that is in the log.
 pub async fn dismiss<S: Store>(
     actor: Option<Id>,
     service: &Service<S>,
     arguments: Arguments<'_>,
-) -> Result<String> {
+) -> Result<Position> {
     let actor = actor.ok_or_else(syntax_error)?;
-    let target = service.graph.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
+    let target = service.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
     service.limits.take_change(actor)?;
-    Ok(service.graph.dismiss(actor, target).await?.token)
+    Ok(service.suggestions()?.dismiss(actor, target).await?.position)
 }
 
 #[cfg(test)]

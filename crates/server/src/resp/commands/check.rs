@@ -4,12 +4,21 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Result, Store};
 
 use super::super::reply::Output;
+use super::super::table::Read;
 use super::Request;
 
-/// `SISMEMBER key member`. The most frequent question: it allocates nothing.
-pub async fn is_member<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
-    let edge = request.key(1)?.edge(request.id(2)?);
-    out.flag(request.service.graph.check_one(EdgeKind::Follow, edge, request.fresh).await?);
+/// The edge that a command asks for, if it is one that asks for one only: `SISMEMBER key member`, `FOLLOWS follower followee`.
+pub fn edge<S: Store>(verb: Read, request: &Request<'_, S>) -> Result<Edge> {
+    match verb {
+        Read::IsMember => Ok(request.key(1)?.edge(request.id(2)?)),
+        _ => Ok(Edge { follower: request.id(1)?, followee: request.id(2)? }),
+    }
+}
+
+/// One check that could not be answered together with others.
+pub async fn one<S: Store>(verb: Read, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+    let edge = edge(verb, request)?;
+    out.flag(request.service.graph.check_one(EdgeKind::Follow, edge, request.at_least).await?);
     Ok(())
 }
 
@@ -22,19 +31,17 @@ pub async fn are_members<S: Store>(request: &Request<'_, S>, out: &mut Output) -
 
 /// `FOLLOWS follower followee [followee …]`: an integer for one, an array for more.
 pub async fn follows<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
-    let follower = request.id(1)?;
-    if request.arguments.len() == 3 {
-        let edge = Edge { follower, followee: request.id(2)? };
-        out.flag(request.service.graph.check_one(EdgeKind::Follow, edge, request.fresh).await?);
-        return Ok(());
+    if Read::Follows.is_one_check(request.arguments.len()) {
+        return one(Read::Follows, request, out).await;
     }
+    let follower = request.id(1)?;
     let edge = |followee: Result<_>| Ok(Edge { follower, followee: followee? });
     let edges = request.ids(2).map(edge).collect::<Result<Vec<_>>>()?;
     check(request, &edges, out).await
 }
 
 async fn check<S: Store>(request: &Request<'_, S>, edges: &[Edge], out: &mut Output) -> Result<()> {
-    let found = request.service.graph.check(EdgeKind::Follow, edges, request.fresh).await?;
+    let found = request.service.graph.check(EdgeKind::Follow, edges, request.at_least).await?;
     out.array(found.len());
     found.into_iter().for_each(|found| out.flag(found));
     Ok(())

@@ -1,6 +1,6 @@
 //! `CLIENT`: what libraries say and ask about their connection. No connection learns of, or ends, another.
 
-use kinfolk_core::Result;
+use kinfolk_core::{Result, Store};
 
 use super::super::batch::Arguments;
 use super::super::reply::Output;
@@ -10,7 +10,7 @@ use super::{invalid, is};
 const NAME_BYTES_MAX: usize = 256;
 
 /// Runs a subcommand.
-pub fn run<S>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+pub fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     let subcommand = arguments.get(1).unwrap_or_default();
     let first = arguments.get(2);
     match (first, arguments.len()) {
@@ -46,7 +46,7 @@ pub fn name(given: &[u8]) -> Result<String> {
     Ok(String::from_utf8_lossy(given).into_owned())
 }
 
-fn describe<S>(session: &Session<S>) -> String {
+fn describe<S: Store>(session: &Session<S>) -> String {
     let Session { id, peer, name, version, .. } = session;
     let queued = session.transaction.as_ref().map_or(-1, |queue| queue.batch.len() as i64);
     format!("id={id} addr={peer} name={name} db=0 multi={queued} resp={}\n", version.number())

@@ -1,4 +1,4 @@
-//! Commands about the connection itself: `PING ECHO HELLO AUTH SELECT QUIT RESET AFTER`. None asks the graph.
+//! Commands about the connection itself: `PING ECHO HELLO AUTH SELECT QUIT RESET AFTER`. None asks the store.
 
 use kinfolk_core::{Error, Result, Store};
 
@@ -8,8 +8,8 @@ use super::super::session::Session;
 use super::super::table::Connection;
 use super::{client, describe, invalid, is, number, server, syntax_error, text};
 
-/// No token is longer.
-const TOKEN_BYTES_MAX: usize = 200;
+/// No token is longer, even of a thousand shards.
+const TOKEN_BYTES_MAX: usize = 16 << 10;
 
 /// Runs one of them.
 pub fn run<S: Store>(
@@ -51,19 +51,18 @@ pub fn run<S: Store>(
             if first.len() > TOKEN_BYTES_MAX {
                 return Err(Error::InvalidToken);
             }
-            session.after = Some(text(first)?.to_owned());
+            session.require_after(text(first)?);
             out.ok();
         }
         Connection::Client => return client::run(session, arguments, out),
         Connection::Command => return describe::run(arguments, out),
         Connection::Config => return server::config(session, arguments, out),
-        Connection::Info => server::info(session, out),
     }
     Ok(())
 }
 
 /// The last argument of `AUTH`: user names are taken for the sake of clients that send one, and mean nothing.
-fn authenticate<S>(session: &mut Session<S>, credential: Option<&[u8]>) -> Result<()> {
+fn authenticate<S: Store>(session: &mut Session<S>, credential: Option<&[u8]>) -> Result<()> {
     const INVALID: Error = Error::Unauthenticated { detail: "the credential is not valid" };
     let credential = credential.and_then(|bytes| str::from_utf8(bytes).ok()).ok_or(INVALID)?;
     let caller = session.shared.service.access.authenticate(credential)?;
@@ -71,7 +70,7 @@ fn authenticate<S>(session: &mut Session<S>, credential: Option<&[u8]>) -> Resul
 }
 
 /// `HELLO [version [AUTH name credential] [SETNAME name]]`.
-fn hello<S>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+fn hello<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     let version = match arguments.get(1).map(number::<u64>).transpose()? {
         None => session.version,
         Some(2) => Version::Two,
@@ -109,7 +108,7 @@ fn hello<S>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output
     Ok(())
 }
 
-fn greet<S>(session: &Session<S>, out: &mut Output) {
+fn greet<S: Store>(session: &Session<S>, out: &mut Output) {
     out.map(7);
     out.bulk("server");
     out.bulk("redis");

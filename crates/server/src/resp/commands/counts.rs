@@ -29,7 +29,7 @@ pub async fn kind<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Resul
 /// `COUNTS user [user …]`: following and followers, for more than one user as an array of such pairs.
 pub async fn counts<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let users = request.ids(1).collect::<Result<Vec<_>>>()?;
-    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.fresh).await?;
+    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.at_least).await?;
     if counts.len() > 1 {
         out.array(counts.len());
     }
@@ -44,6 +44,6 @@ pub async fn counts<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Res
 /// How many members each set has.
 pub async fn sizes<S: Store>(request: &Request<'_, S>, keys: &[UserSet]) -> Result<Vec<u64>> {
     let users: Vec<Id> = keys.iter().map(|key| key.of).collect();
-    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.fresh).await?;
+    let counts = request.service.graph.counts(EdgeKind::Follow, &users, request.at_least).await?;
     Ok(keys.iter().zip(counts).map(|(key, counts)| counts.on(key.side)).collect())
 }

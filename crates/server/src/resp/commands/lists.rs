@@ -1,7 +1,6 @@
 //! `FOLLOWING`, `FOLLOWERS`, `FRIENDS`: pages of lists, with the graph's own cursors.
 
-use kinfolk_core::graph::PageRequest;
-use kinfolk_core::{EdgeKind, Result, Store};
+use kinfolk_core::{EdgeKind, PageRequest, Result, Store};
 
 use super::super::reply::Output;
 use super::super::table::Read;
@@ -16,9 +15,9 @@ pub async fn list<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Outp
     let page = page(request, 2)?;
     let graph = &request.service.graph;
     let page = match list {
-        Read::Followers => graph.followers(EdgeKind::Follow, of, page, request.fresh).await?,
-        Read::Friends => request.service.friends(request.budget, of, page, request.fresh).await?,
-        _ => graph.following(EdgeKind::Follow, of, page, request.fresh).await?,
+        Read::Followers => graph.followers(EdgeKind::Follow, of, page, request.at_least).await?,
+        Read::Friends => request.service.friends(request.budget, of, page, request.at_least).await?,
+        _ => graph.following(EdgeKind::Follow, of, page, request.at_least).await?,
     };
     out.array(2);
     out.array(page.items.len());

@@ -1,6 +1,6 @@
 //! `SMEMBERS`: all of a set, if it is small enough for one answer.
 
-use kinfolk_core::graph::{ListEntry, ListKey, UserSet};
+use kinfolk_core::graph::{EdgeList, ListEntry, ListKey, UserSet};
 use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::super::reply::Output;
@@ -58,7 +58,8 @@ impl Walk {
         }
         let UserSet { side, of } = self.key;
         let graph = &request.service.graph;
-        let page = graph.walk(EdgeKind::Follow, (side, of), self.after, PAGE, request.fresh).await?;
+        let list = EdgeList { kind: EdgeKind::Follow, side, of };
+        let page = graph.walk(list, self.after, PAGE, request.at_least).await?;
         self.ended = page.len() < PAGE;
         self.after = page.last().copied();
         self.toll.pay(request.budget, page.len())?;

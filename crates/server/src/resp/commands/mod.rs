@@ -13,11 +13,11 @@ mod members;
 mod overlap;
 pub(super) mod posts;
 mod scan;
-mod server;
+pub(super) mod server;
 mod suggest;
 
-use kinfolk_core::graph::{Freshness, UserSet};
-use kinfolk_core::{Error, Id, Result, Store};
+use kinfolk_core::graph::UserSet;
+use kinfolk_core::{Error, Frontier, Id, Result, Store};
 
 use super::batch::Arguments;
 use super::keys;
@@ -27,10 +27,11 @@ use crate::limits::Budget;
 use crate::service::Service;
 
 /// A read: its arguments and what they are asked of.
-pub(super) struct Request<'a, S> {
+pub(super) struct Request<'a, S: Store> {
     pub service: &'a Service<S>,
     pub arguments: Arguments<'a>,
-    pub fresh: Freshness<'a>,
+    /// What the answer must show.
+    pub at_least: &'a Frontier,
     /// What a read is charged to that walks far.
     pub budget: Option<&'a Budget>,
 }
@@ -41,22 +42,22 @@ impl<'a, S: Store> Request<'a, S> {
     }
 
     fn id(&self, number: usize) -> Result<Id> {
-        self.service.graph.id_kind().parse_bytes(self.argument(number)?)
+        self.service.id_kind().parse_bytes(self.argument(number)?)
     }
 
     fn key(&self, number: usize) -> Result<UserSet> {
-        keys::parse(self.service.graph.id_kind(), self.argument(number)?)
+        keys::parse(self.service.id_kind(), self.argument(number)?)
     }
 
     /// All arguments from one on, as ids.
     fn ids(&self, first: usize) -> impl Iterator<Item = Result<Id>> {
-        let kind = self.service.graph.id_kind();
+        let kind = self.service.id_kind();
         self.arguments.skip(first).iter().map(move |text| kind.parse_bytes(text))
     }
 
     /// All arguments from one on, as keys.
     fn keys(&self, first: usize) -> impl Iterator<Item = Result<UserSet>> {
-        let kind = self.service.graph.id_kind();
+        let kind = self.service.id_kind();
         self.arguments.skip(first).iter().map(move |text| keys::parse(kind, text))
     }
 
@@ -77,7 +78,7 @@ fn options(arguments: Arguments<'_>, first: usize) -> impl Iterator<Item = Resul
 /// Runs a read.
 pub(super) async fn read<S: Store>(verb: Read, request: Request<'_, S>, out: &mut Output) -> Result<()> {
     match verb {
-        Read::IsMember => check::is_member(&request, out).await,
+        Read::IsMember => check::one(verb, &request, out).await,
         Read::AreMembers => check::are_members(&request, out).await,
         Read::Follows => check::follows(&request, out).await,
         Read::Cardinality => counts::cardinality(&request, out).await,

@@ -31,7 +31,7 @@ pub async fn cardinality<S: Store>(request: &Request<'_, S>, out: &mut Output) -
         }
         limit = number(value)?;
     }
-    let found = request.service.overlap(request.budget, &sets, 0, request.fresh).await?.count;
+    let found = request.service.overlap(request.budget, &sets, 0, request.at_least).await?.count;
     // As in Redis, 0 means no limit.
     out.integer(if limit == 0 { found } else { found.min(limit) });
     Ok(())
@@ -49,7 +49,7 @@ pub async fn common<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Res
     }
     if users + 1 < request.arguments.len() {
         let page = page(request, 1 + users)?;
-        write_page(request.service.common(request.budget, &of, page, request.fresh).await?, out);
+        write_page(request.service.common(request.budget, &of, page, request.at_least).await?, out);
         return Ok(());
     }
     let sets: Vec<UserSet> = of.into_iter().map(|of| UserSet { side: Side::Following, of }).collect();
@@ -64,13 +64,13 @@ pub async fn common<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Res
 pub async fn known<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let of = (request.id(1)?, request.id(2)?);
     let page = page(request, 3)?;
-    write_page(request.service.known_followers(request.budget, of, page, request.fresh).await?, out);
+    write_page(request.service.known_followers(request.budget, of, page, request.at_least).await?, out);
     Ok(())
 }
 
 /// All who are in all sets, if they fit into one answer.
 async fn collect<S: Store>(request: &Request<'_, S>, sets: &[UserSet]) -> Result<Vec<Id>> {
-    let found = request.service.overlap(request.budget, sets, MEMBERS_MAX, request.fresh).await?;
+    let found = request.service.overlap(request.budget, sets, MEMBERS_MAX, request.at_least).await?;
     if found.count > MEMBERS_MAX as u64 {
         return Err(invalid(format!(
             "more than {MEMBERS_MAX} are in all of the sets, the most in one answer: use SINTERCARD, SSCAN, \

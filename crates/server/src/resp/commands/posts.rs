@@ -2,7 +2,7 @@
 //! here; they are registered together with their neighbours, see [`super::super::writes`].
 
 use kinfolk_core::feed::NewPost;
-use kinfolk_core::{Id, Result, Store, Timestamp};
+use kinfolk_core::{Id, Position, Result, Store, Timestamp};
 
 use super::super::batch::Arguments;
 use super::super::reply::Output;
@@ -14,14 +14,14 @@ use crate::service::Service;
 
 /// `POST author [ID id] [AT milliseconds] [PAYLOAD json] [KEY key]`: answers the post's id and the consistency token.
 pub fn parse<S: Store>(author: Id, service: &Service<S>, arguments: Arguments<'_>) -> Result<NewPost> {
-    let graph = &service.graph;
+    let feeds = service.feeds()?;
     let mut post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
     for option in options(arguments, 2) {
         match option? {
-            (name, value) if is(name, "ID") => post.id = Some(graph.id_kind().parse_bytes(value)?),
+            (name, value) if is(name, "ID") => post.id = Some(service.id_kind().parse_bytes(value)?),
             (name, value) if is(name, "AT") => post.created_at = Some(Timestamp::from_millis(number(value)?)),
             (name, value) if is(name, "PAYLOAD") => {
-                post.payload = payload::compact(value, graph.payload_bytes_max())?;
+                post.payload = payload::compact(value, feeds.payload_bytes_max())?;
             }
             (name, value) if is(name, "KEY") => post.idempotency_key = Some(text(value)?.into()),
             _ => return Err(syntax_error()),
@@ -31,16 +31,16 @@ pub fn parse<S: Store>(author: Id, service: &Service<S>, arguments: Arguments<'_
     Ok(post)
 }
 
-/// `DELPOST author id`: the author deletes a post. Answers the consistency token.
+/// `DELPOST author id`: the author deletes a post. Returns where that is in the log.
 pub async fn delete<S: Store>(
     actor: Option<Id>,
     service: &Service<S>,
     arguments: Arguments<'_>,
-) -> Result<String> {
+) -> Result<Position> {
     let author = actor.ok_or_else(syntax_error)?;
-    let id = service.graph.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
+    let id = service.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
     service.limits.take_change(author)?;
-    Ok(service.graph.delete_post(Some(author), id).await?.0)
+    Ok(service.feeds()?.delete_post(Some(author), id).await?.position)
 }
 
 /// `FEED user [LIMIT n] [CURSOR c]` and `POSTS author …`: an array of posts, each an id, its author, milliseconds since
@@ -48,10 +48,10 @@ pub async fn delete<S: Store>(
 pub async fn list<S: Store>(list: Read, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let of = request.id(1)?;
     let page = page(request, 2)?;
-    let graph = &request.service.graph;
+    let feeds = request.service.feeds()?;
     let page = match list {
-        Read::Feed => graph.feed(of, page, request.fresh).await?,
-        _ => graph.posts_by(of, page, request.fresh).await?,
+        Read::Feed => feeds.feed(of, page, request.at_least).await?,
+        _ => feeds.posts_by(of, page, request.at_least).await?,
     };
     out.array(2);
     out.array(page.items.len());

@@ -14,7 +14,7 @@
 
 use std::io::Write;
 
-use kinfolk_core::graph::{ListEntry, ListKey};
+use kinfolk_core::graph::{EdgeList, ListEntry, ListKey};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Store, Timestamp};
 
 use super::super::glob::Pattern;
@@ -44,13 +44,13 @@ pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Resul
         }
     }
     let graph = &request.service.graph;
+    let list = EdgeList { kind: EdgeKind::Follow, side: key.side, of: key.of };
     let mut members = Vec::new();
     let mut toll = Toll::default();
     let next = loop {
         // One more than asked: its place is where the next step starts.
         let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
-        let list = (key.side, key.of);
-        let page = graph.walk(EdgeKind::Follow, list, after, wanted, request.fresh).await?;
+        let page = graph.walk(list, after, wanted, request.at_least).await?;
         after = page.last().copied();
         toll.pay(request.budget, page.len())?;
         let ended = page.len() < wanted;

@@ -17,7 +17,8 @@ pub const REDIS_VERSION: &str = "7.2.0";
 const PATTERNS_MAX: usize = 16;
 
 /// `INFO [section …]`: always everything.
-pub fn info<S: Store>(session: &Session<S>, out: &mut Output) {
+pub async fn info<S: Store>(session: &Session<S>, out: &mut Output) -> Result<()> {
+    let span = session.shared.service.graph.store().span().await?;
     let mut text = String::new();
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         let _ = write!(text, "{name}:{value}\r\n");
@@ -33,14 +34,14 @@ pub fn info<S: Store>(session: &Session<S>, out: &mut Output) {
     line("\r\n# Stats\r\ntotal_connections_received", &shared.accepted.load(Ordering::Relaxed));
     line("\r\n# Replication\r\nrole", &"master");
     line("\r\n# Cluster\r\ncluster_enabled", &0);
-    let span = shared.service.graph.store().span();
-    line("\r\n# Kinfolk\r\nid_kind", &shared.service.graph.id_kind().name());
+    line("\r\n# Kinfolk\r\nid_kind", &shared.service.id_kind().name());
     line("position", &span.newest);
     out.verbatim(&text);
+    Ok(())
 }
 
 /// `CONFIG GET pattern [pattern …]`.
-pub fn config<S>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+pub fn config<S: Store>(session: &Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     if !arguments.get(1).is_some_and(|word| is(word, "GET")) || arguments.len() < 3 {
         return Err(invalid("only CONFIG GET is served; settings are in the server's configuration file"));
     }

@@ -18,7 +18,7 @@ pub async fn suggestions<S: Store>(request: &Request<'_, S>, out: &mut Output) -
             _ => return Err(syntax_error()),
         }
     }
-    let found = request.service.suggestions(of, limit, request.fresh).await?;
+    let found = request.service.suggest(of, limit, request.at_least).await?;
     out.array(found.items.len());
     for suggestion in found.items {
         out.array(4);

@@ -18,7 +18,7 @@ use crate::administration::Administration;
 use crate::metrics::Operation;
 
 /// A file to send.
-pub struct Download<S> {
+pub struct Download<S: Store> {
     /// Who asked.
     pub call: Call<S>,
     /// What it is counted as.

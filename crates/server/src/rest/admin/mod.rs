@@ -32,6 +32,7 @@ use crate::administration::{
     ExportContent, ExportRequest, FileFormat, ImportOutcome, ImportRequest, VerifyOutcome,
 };
 use crate::metrics::{Operation, Protocol};
+use crate::service::Capability;
 
 /// After how long to ask again when all jobs are taken.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -41,13 +42,14 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
+    let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes
         .add(Endpoint::admin(Operation::Import).refusing(job), routes!(import))
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
         .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
-        .add(Endpoint::admin(Operation::Suggest).abandonable().refusing(job), routes!(suggest::suggest))
+        .add(everyone.refusing(job), routes!(suggest::suggest))
 }
 
 #[derive(Serialize)]
@@ -113,7 +115,7 @@ async fn import<S: Store>(
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |teller, last| {
         let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
-        last(imported.map(|outcome| Imported::new(outcome, service.graph.token(outcome.position))));
+        last(imported.map(|outcome| Imported::new(outcome, service.token(outcome.position.into()))));
         discard(&mut file);
     }))
 }
@@ -218,13 +220,13 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
 }
 
 /// The right to run one job, if not too many run.
-fn permit<S>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
+fn permit<S: Store>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
     let busy = |_| Error::Overloaded { retry_after: RETRY_AFTER };
     Arc::clone(&shared.jobs).try_acquire_owned().map_err(busy)
 }
 
 /// Counts a job that has ended.
-fn count<S>(call: &Call<S>, operation: Operation, started: Instant, result: &Result<()>) {
+fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, result: &Result<()>) {
     let metrics = &call.service.metrics;
     if let Err(error) = result {
         metrics.failed(Protocol::Rest, operation, error.code());

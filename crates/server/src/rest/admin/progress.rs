@@ -23,7 +23,7 @@ use crate::metrics::Operation;
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// Work to report on.
-pub struct Lines<S> {
+pub struct Lines<S: Store> {
     /// Who asked.
     pub call: Call<S>,
     /// What it is counted as.

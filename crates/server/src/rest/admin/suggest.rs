@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use kinfolk_core::Result;
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, WalkBounds};
+use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
 use serde::Serialize;
 
 use super::super::extract::{Call, NoBody};
@@ -62,7 +62,10 @@ pub async fn suggest<S: Store>(
             teller.tell(Progress { stage: "suggesting", done, total: Some(total) });
             !teller.is_alone()
         };
-        last(service.graph.store().suggest_for_everyone(request, &watch).map(Computed::from));
+        let computed = service
+            .suggestions()
+            .and_then(|suggestions| suggestions.store().suggest_for_everyone(request, &watch));
+        last(computed.map(Computed::from));
     }))
 }
 

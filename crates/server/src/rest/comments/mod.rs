@@ -15,6 +15,7 @@ use super::Store;
 use super::endpoint::Endpoint;
 use super::routes::Routes;
 use crate::metrics::Operation;
+use crate::service::Capability;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     moderation(writing(reading(routes)))
@@ -25,12 +26,13 @@ fn reading<S: Store>(routes: Routes<S>) -> Routes<S> {
     const PAGES: [ErrorCode; 2] = [ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
     let thread = &[PAGES[0], PAGES[1], NOT_FOUND];
     let history = &[PAGES[0], PAGES[1], NOT_FOUND, ErrorCode::CommentDeleted];
-    let read = Endpoint::read(Operation::Comments);
+    let read = Endpoint::read(Operation::Comments).needing(Capability::Comments);
+    let read_oneself = Endpoint::read_oneself(Operation::Comments).needing(Capability::Comments);
     routes
         .add(read.refusing(thread), routes!(reads::thread))
         .add(read.refusing(&PAGES), routes!(reads::comments_by))
         .add(read.refusing(&[NOT_FOUND]), routes!(reads::comment))
-        .add(Endpoint::read_oneself(Operation::Comments).refusing(history), routes!(reads::comment_history))
+        .add(read_oneself.refusing(history), routes!(reads::comment_history))
 }
 
 fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
@@ -51,19 +53,17 @@ fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
         ErrorCode::UnsupportedMediaType,
     ];
     let delete_refuses = &[ErrorCode::NotFound];
+    let write = |operation| Endpoint::write(operation).needing(Capability::Comments);
     routes
-        .add(Endpoint::write(Operation::Comment).refusing(create_refuses), routes!(writes::write_comment))
-        .add(Endpoint::write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit_comment))
-        .add(
-            Endpoint::write(Operation::DeleteComment).refusing(delete_refuses),
-            routes!(writes::delete_comment),
-        )
+        .add(write(Operation::Comment).refusing(create_refuses), routes!(writes::write_comment))
+        .add(write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit_comment))
+        .add(write(Operation::DeleteComment).refusing(delete_refuses), routes!(writes::delete_comment))
 }
 
 fn moderation<S: Store>(routes: Routes<S>) -> Routes<S> {
     let not_found = &[ErrorCode::NotFound];
     let remove_refuses = &[ErrorCode::NotFound, ErrorCode::InvalidBody, ErrorCode::UnsupportedMediaType];
-    let moderate = Endpoint::moderate(Operation::Moderate);
+    let moderate = Endpoint::moderate(Operation::Moderate).needing(Capability::Comments);
     routes
         .add(moderate.refusing(remove_refuses), routes!(moderation::remove_comment))
         .add(moderate.refusing(not_found), routes!(moderation::purge_comment))

@@ -4,7 +4,7 @@
 use kinfolk_core::thread::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
+use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
 use super::super::json::{CommentName, UserId};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
@@ -26,12 +26,13 @@ pub async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Moderating(by): Moderating,
+    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
     let reason = given::text(&body, &["reason"])?;
-    let (token, changed) = call.service.graph.remove_comment(id, reason.into(), by).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.comments()?.remove_comment(id, reason.into(), by).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// Erases the texts of a comment for good, those of its history too.
@@ -49,11 +50,12 @@ pub async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Moderating(by): Moderating,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let (token, changed) = call.service.graph.purge_comment(id, by).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.comments()?.purge_comment(id, by).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// Locks the thread of a post: no new comments are accepted. Those that are there can still be edited and deleted.
@@ -64,11 +66,12 @@ pub async fn lock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
     _: Viewing,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let (token, changed) = call.service.graph.lock_thread(Parent::post(id), true).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.comments()?.lock_thread(Parent::post(id), true).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// Unlocks the thread of a post.
@@ -79,9 +82,10 @@ pub async fn unlock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
     _: Viewing,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let (token, changed) = call.service.graph.lock_thread(Parent::post(id), false).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.comments()?.lock_thread(Parent::post(id), false).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }

@@ -101,11 +101,11 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (graph, parent, reading) = (&call.service.graph, Parent::post(id), (viewer, fresh.as_deref()));
+    let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
-        View::List(order) => at.comments(graph.thread(parent, order, page.request(), reading).await?),
-        View::Tree(shape) => at.tree(graph.comment_tree(parent, shape, page.request(), reading).await?),
+        View::List(order) => at.comments(threads.thread(parent, order, page.request(), reading).await?),
+        View::Tree(shape) => at.tree(threads.comment_tree(parent, shape, page.request(), reading).await?),
     })
 }
 
@@ -125,8 +125,8 @@ pub async fn comments_by<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, fresh.as_deref());
-    let found = call.service.graph.comments_by(author, page.request(), reading).await?;
+    let reading = (viewer, &fresh.0);
+    let found = call.service.comments()?.comments_by(author, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
 }
 
@@ -146,7 +146,7 @@ pub async fn comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
 ) -> Answered {
-    let found = call.service.graph.read_comment(id, viewer, fresh.as_deref()).await?;
+    let found = call.service.comments()?.read_comment(id, viewer, &fresh.0).await?;
     Ok(([entity_tag(found.version)], Json(CommentItem::from(found))).into_response())
 }
 
@@ -166,7 +166,7 @@ pub async fn comment_history<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, fresh.as_deref());
-    let found = call.service.graph.comment_history(id, page.request(), reading).await?;
+    let reading = (viewer, &fresh.0);
+    let found = call.service.comments()?.comment_history(id, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
 }

@@ -11,7 +11,7 @@ use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder
 use utoipa::{IntoResponses, ToSchema};
 
 use super::super::Store;
-use super::super::extract::{Actor, Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
+use super::super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
 use super::super::json::{CommentName, Json, UserId};
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, invalid};
@@ -40,6 +40,7 @@ pub async fn write_comment<S: Store>(
     Ids([post]): Ids<1>,
     Actor(author): Actor,
     IdempotencyKey(key): IdempotencyKey,
+    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
@@ -52,9 +53,10 @@ pub async fn write_comment<S: Store>(
     let (body, reply_to) = given::new_comment(&body)?;
     let reply_to = reply_to.as_deref().map(CommentId::parse).transpose()?;
     let parent = Parent::post(post);
-    let wish = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
+    let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
+    let threads = call.service.comments()?;
     let taken = call.service.limits.take_comment(author, parent)?;
-    let written = call.service.graph.comment(wish).await;
+    let written = threads.comment(new).await;
     if written.as_ref().map_or(true, |written| !written.is_new) {
         taken.give_back();
     }
@@ -62,7 +64,7 @@ pub async fn write_comment<S: Store>(
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/comments/{}", written.comment.id));
     let location = location.expect("an id is plain text");
-    Ok((status, [(LOCATION, location)], answer(written)).into_response())
+    Ok((status, [(LOCATION, location)], answer(&call, &fresh, written)).into_response())
 }
 
 /// The actor edits its comment, of which it has seen the current version.
@@ -80,13 +82,15 @@ pub async fn edit_comment<S: Store>(
     NamedComment(id): NamedComment,
     Actor(actor): Actor,
     Seen(version): Seen,
+    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
     let body: Arc<str> = given::text(&body, &["body"])?.into();
     call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
-    Ok(answer(call.service.graph.edit_comment(Some(actor), edit).await?))
+    let written = call.service.comments()?.edit_comment(Some(actor), edit).await?;
+    Ok(answer(&call, &fresh, written))
 }
 
 /// The actor deletes its comment.
@@ -99,17 +103,19 @@ pub async fn delete_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Actor(actor): Actor,
+    fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let (token, changed) = call.service.graph.delete_comment(Some(actor), id).await?;
-    Ok(writes::changed(&token, changed))
+    let removed = call.service.comments()?.delete_comment(Some(actor), id).await?;
+    Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// The comment as it was written, its version, and what every write says about itself.
-fn answer(WrittenComment { token, comment, is_new }: WrittenComment) -> Response {
-    let headers = writes::headers(&token, is_new);
+fn answer<S: Store>(call: &Call<S>, fresh: &Fresh, written: WrittenComment) -> Response {
+    let WrittenComment { position, comment, is_new } = written;
+    let headers = writes::headers(&call.token_after(fresh, position), is_new);
     ([entity_tag(comment.version)], headers, Json(CommentItem::from(comment))).into_response()
 }
 

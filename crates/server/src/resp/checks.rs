@@ -1,0 +1,96 @@
+//! Checks that follow each other on a connection, from the first on that the store can't answer at once: they are asked
+//! together and answered in their order. A store that answers every check at once never has one here.
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Error, Frontier, Result, Store};
+
+use super::reply::Output;
+use crate::inner;
+use crate::metrics::{Operation, Protocol};
+use crate::service::Service;
+
+/// What is known of a command that waits for its turn to be answered.
+#[derive(Debug)]
+enum Entry {
+    /// Its edge is asked for.
+    Asked,
+    /// The store answered at once.
+    Known(bool),
+    /// It was refused before the store was asked.
+    Refused(Error),
+}
+
+/// Checks that wait to be asked and answered.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    entries: Vec<(Operation, Entry)>,
+    /// Of the entries that are asked for, in order.
+    edges: Vec<Edge>,
+}
+
+impl Checks {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// How many bytes of memory it holds on to.
+    pub fn capacity_bytes(&self) -> usize {
+        self.edges.capacity() * size_of::<Edge>() + self.entries.capacity() * size_of::<(Operation, Entry)>()
+    }
+
+    /// One more check that the store can't answer at once.
+    pub fn ask(&mut self, operation: Operation, edge: Edge) {
+        self.edges.push(edge);
+        self.entries.push((operation, Entry::Asked));
+    }
+
+    /// A check that the store has answered, behind others that it could not.
+    pub fn add_known(&mut self, operation: Operation, exists: bool) {
+        self.entries.push((operation, Entry::Known(exists)));
+    }
+
+    /// A command that is refused, behind checks that are not answered yet.
+    pub fn refuse(&mut self, operation: Operation, error: Error) {
+        self.entries.push((operation, Entry::Refused(error)));
+    }
+
+    /// Asks for all edges in one call and answers every entry.
+    pub async fn answer<S: Store>(&mut self, service: &Service<S>, at_least: &Frontier, out: &mut Output) {
+        let found = match self.edges.as_slice() {
+            [] => Ok(Vec::new()),
+            edges => service.graph.check(EdgeKind::Follow, edges, at_least).await,
+        };
+        if let Err(error) = &found {
+            // Once for all of them.
+            inner::log(error, &"checks over the Redis protocol");
+        }
+        let mut found = found.map(Vec::into_iter);
+        for (operation, entry) in self.entries.drain(..) {
+            let reply = match entry {
+                Entry::Known(exists) => Ok(exists),
+                Entry::Refused(error) => Err(error),
+                Entry::Asked => next(&mut found),
+            };
+            match reply {
+                Ok(exists) => out.flag(exists),
+                Err(error) => {
+                    service.metrics.failed(Protocol::Resp, operation, error.code());
+                    out.error(&error);
+                }
+            }
+        }
+        self.edges.clear();
+    }
+}
+
+/// The answer to the next edge that was asked for.
+fn next(found: &mut Result<std::vec::IntoIter<bool>>) -> Result<bool> {
+    match found {
+        Ok(found) => Ok(found.next().expect("a store answers every edge")),
+        Err(error) => Err(error.clone()),
+    }
+}
