@@ -4,6 +4,7 @@
 //! through [`Clock`], randomness through key bytes, storage through the ports that [`Store`] names.
 
 mod absent;
+pub mod bulk;
 pub mod changes;
 mod clock;
 mod context;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::{Sequence, Timestamp};
+use kinfolk_core::Sequence;
 
 /// The state of a store at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,15 +90,6 @@ pub struct Figures {
     pub inbox_bytes: u64,
     /// How many comments were purged whose texts are still in files.
     pub purged_waiting: u64,
-}
-
-/// The newest run that computed suggestions for everyone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SuggestionRun {
-    /// When it began.
-    pub started_at: Timestamp,
-    /// When it ended, unless it was stopped or goes on.
-    pub finished_at: Option<Timestamp>,
 }
 
 /// What is counted while a store is open.

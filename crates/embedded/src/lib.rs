@@ -58,30 +58,20 @@ use kinfolk_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-pub use bulk::backup::BackupReport;
-pub use bulk::import::{Import, ImportOptions, ImportReport};
+pub use bulk::import::Import;
 pub use clock::{ClockLimits, GuardedClock};
-pub use figures::{Figures, SuggestionRun};
+pub use figures::Figures;
+pub use kinfolk_core::bulk::{
+    BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport,
+};
 pub use layers::{LAYER_TARGET, Layer};
 pub use settings::Settings;
-pub use verify::VerifyReport;
 
 use crate::layers::WriteTimes;
 use crate::life::Threads;
 use crate::rows::Tree;
 use crate::store::Store;
 use crate::writer::{Command, Queued, Reply, Request, Writer};
-
-/// How far a long operation has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// What is being done.
-    pub stage: &'static str,
-    /// How much of it is done.
-    pub done: u64,
-    /// How much there is, if that is known.
-    pub total: Option<u64>,
-}
 
 /// An open store; clones share it. The last one closes it when dropped.
 #[derive(Clone)]

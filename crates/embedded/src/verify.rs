@@ -11,6 +11,7 @@ mod recount;
 
 use std::sync::atomic::Ordering;
 
+use kinfolk_core::bulk::VerifyReport;
 use kinfolk_core::{EdgeKind, Error, Result};
 
 pub use difference::Difference;
@@ -27,21 +28,6 @@ const COUNTS_MAX: usize = 16_384;
 const EXAMPLES_MAX: usize = 20;
 /// How many rows are counted before it is seen whether there are more.
 const COUNTED_TOGETHER: usize = 65_536;
-
-/// What a full pass found.
-#[derive(Clone, Debug, Default)]
-pub struct VerifyReport {
-    /// How many edges the truth has, of all kinds.
-    pub edges: u64,
-    /// How many users the index knows, of all kinds.
-    pub users: u64,
-    /// How many differences there were.
-    pub difference_count: u64,
-    /// The first of them, in words.
-    pub differences: Vec<String>,
-    /// Whether they were repaired.
-    pub repaired: bool,
-}
 
 /// Takes what seems to differ, and has it looked at again.
 pub struct Suspects<'a> {

@@ -6,7 +6,6 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 use kinfolk_core::thread::CommentId;
 use kinfolk_core::{Id, IdKind};
-use kinfolk_embedded::{ClockLimits, Settings};
 
 use crate::answer::Outcome;
 use crate::commands::{
@@ -14,7 +13,8 @@ use crate::commands::{
     import, keys, list, moderate, overlap, post, posts, restore, serve, suggest, suggestions, verify, write,
 };
 use crate::context::Context;
-use crate::place::{List, PostList, WallClock};
+use crate::place::{List, PostList};
+use crate::profile::embedded::{ClockLimits, Settings, WallClock};
 use crate::settings::{CommonFlags, Configuration, FileArgument, Flags, Texts};
 
 const EXAMPLES: &str = "\

@@ -4,12 +4,13 @@
 use std::cell::Cell;
 
 use anyhow::Result;
-use kinfolk_core::graph::{Edge, EdgeStore};
+use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::thread::Comment;
 use kinfolk_core::{EdgeKind, Timestamp};
-use kinfolk_embedded::{Embedded, Import, ImportOptions, ImportReport, Progress};
 
 use crate::input::{Place, Rules, Sink, Stop};
+use crate::profile::{EdgeImport, OpenStore};
 use crate::progress::READING;
 
 /// The kind of edge that files hold.
@@ -36,7 +37,7 @@ pub struct ImportChoices {
 }
 
 /// What an import has read and done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ImportDone {
     /// What the store did.
     pub report: ImportReport,
@@ -48,11 +49,11 @@ pub struct ImportDone {
 
 /// Imports what `read` hands over. Malformed input leaves nothing behind; what could not be read this time can be
 /// continued, if it can be read again.
-pub fn import(
-    store: &Embedded,
+pub fn import<S: OpenStore>(
+    store: &S,
     choices: &ImportChoices,
     report: &dyn Fn(Progress),
-    read: impl FnOnce(Rules, &Cell<u64>, &mut Intake<'_>) -> Result<(), Stop>,
+    read: impl FnOnce(Rules, &Cell<u64>, &mut Intake<'_, S::Import>) -> Result<(), Stop>,
 ) -> Result<ImportDone, Stop> {
     let options = ImportOptions {
         kind: KIND,
@@ -99,8 +100,8 @@ pub fn import(
 }
 
 /// Hands edges to the store, apart from those that an earlier run has handed over.
-pub struct Intake<'a> {
-    import: Import,
+pub struct Intake<'a, I> {
+    import: I,
     /// How many edges of the input an earlier run has made durable, less those that have passed since.
     still_taken: u64,
     skip_invalid: bool,
@@ -111,7 +112,7 @@ pub struct Intake<'a> {
     report: &'a dyn Fn(Progress),
 }
 
-impl Sink for Intake<'_> {
+impl<I: EdgeImport> Sink for Intake<'_, I> {
     #[inline]
     fn edge(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<(), Stop> {
         self.edges += 1;
@@ -137,7 +138,7 @@ impl Sink for Intake<'_> {
 
 /// Hands all edges on, as of now; gives their number.
 pub fn export(
-    store: &Embedded,
+    store: &impl OpenStore,
     report: &dyn Fn(Progress),
     mut write: impl FnMut(Edge, Timestamp) -> Result<()>,
 ) -> Result<u64> {
@@ -156,7 +157,7 @@ pub fn export(
 
 /// Hands all comments on, as of now, thread by thread, oldest first; gives their number.
 pub fn export_comments(
-    store: &Embedded,
+    store: &impl OpenStore,
     report: &dyn Fn(Progress),
     mut write: impl FnMut(&Comment) -> Result<()>,
 ) -> Result<u64> {

@@ -4,11 +4,12 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
 use kinfolk_core::graph::GraphSettings;
-use kinfolk_embedded::Settings;
+use kinfolk_server::ServiceSettings;
 
 use crate::answer::Answer;
 use crate::failure::UsageError;
-use crate::place::{Folder, Place, ServerAddress, WallClock};
+use crate::place::{Place, ServerAddress};
+use crate::profile::embedded::{Folder, Settings, WallClock};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
 use crate::standard_output::StandardOutput;
@@ -44,11 +45,14 @@ impl Context {
             ids: configuration.data.ids,
             settings,
             clock,
-            graph: GraphSettings {
-                following_limit: configuration.graph.following_limit,
-                suggest: configuration.suggest.in_requests(),
-                thread: configuration.comments.rules(),
-                ..GraphSettings::default()
+            service: ServiceSettings {
+                graph: GraphSettings {
+                    following_limit: configuration.graph.following_limit,
+                    ..GraphSettings::default()
+                },
+                suggestions: configuration.suggest.in_requests(),
+                comments: configuration.comments.rules(),
+                ..ServiceSettings::default()
             },
             everyone: configuration.suggest.for_everyone(),
         };

@@ -9,6 +9,7 @@ mod failure;
 mod interrupt;
 mod output;
 mod place;
+mod profile;
 mod progress;
 mod room;
 mod serve;

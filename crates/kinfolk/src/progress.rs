@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use kinfolk_embedded::Progress;
+use kinfolk_core::bulk::Progress;
 
 use crate::answer::grouped;
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use kinfolk_core::suggest::{EveryoneRequest, Ranking, WalkBounds};
-use kinfolk_core::{Error, Position, Result};
+use kinfolk_core::{Error, Frontier, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
@@ -123,7 +123,7 @@ pub struct ImportRequest {
 }
 
 /// What an import did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportOutcome {
     /// Edges that are new.
     pub added: u64,
@@ -135,8 +135,8 @@ pub struct ImportOutcome {
     pub over_limit: u64,
     /// Lines that could not be read.
     pub invalid: u64,
-    /// A read at this position sees the import.
-    pub position: Position,
+    /// A read that asks for at least this much sees the import.
+    pub frontier: Frontier,
 }
 
 /// What a file is about.

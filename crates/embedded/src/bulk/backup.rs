@@ -16,8 +16,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
+use kinfolk_core::bulk::BackupReport;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Shard, Timestamp};
 
 use super::run::{PairRecord, Record};
 use super::{backup_comments, backup_posts};
@@ -39,21 +40,6 @@ pub const BLOCK_BYTES: usize = 64 << 10;
 /// No block is longer: the last record of one may be a post with the longest payload.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (2 << 20);
 
-/// What a backup holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackupReport {
-    /// How many edges, of all kinds.
-    pub edges: u64,
-    /// How many posts, those that were deleted among them.
-    pub posts: u64,
-    /// How many comments, tombstones among them.
-    pub comments: u64,
-    /// As of which position.
-    pub position: Sequence,
-    /// The size of the file.
-    pub bytes: u64,
-}
-
 /// How much a backup holds; what its end says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -69,7 +55,7 @@ impl Totals {
     /// What is said of a backup with so much in it.
     pub fn report(self, position: Sequence, bytes: u64) -> BackupReport {
         let Self { edges, posts, comments, .. } = self;
-        BackupReport { edges, posts, comments, position, bytes }
+        BackupReport { edges, posts, comments, position: position.on(Shard::ONLY), bytes }
     }
 
     fn encode(self, content: Content) -> Vec<u8> {
@@ -394,5 +380,5 @@ pub fn inspect(path: &Path) -> Result<BackupReport> {
         return Err(reader.damaged());
     }
     let (edges, posts, comments) = (count(0), count(1), count(3));
-    Ok(BackupReport { edges, posts, comments, position, bytes: reader.bytes })
+    Ok(BackupReport { edges, posts, comments, position: position.on(Shard::ONLY), bytes: reader.bytes })
 }

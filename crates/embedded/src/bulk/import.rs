@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 
+use kinfolk_core::bulk::{ImportOptions, ImportReport};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Error, IdKind, Result, Shard, Timestamp};
 
 use super::load::{self, Loaded, Target};
 use super::run::PairRecord;
@@ -32,34 +33,6 @@ const MANIFEST: &str = "import";
 
 /// In a run: the edge came without `since`. Later than any time.
 const NO_SINCE: u64 = 1 << 48;
-
-/// How to import.
-#[derive(Clone, Debug)]
-pub struct ImportOptions {
-    /// Which kind of edge.
-    pub kind: EdgeKind,
-    /// How many edges a follower may have; `None` for any number.
-    pub following_limit: Option<u32>,
-    /// Names the input and all that changes how it is read: a stopped import is continued only under the same name.
-    pub fingerprint: String,
-    /// How much memory sorting may use, in bytes.
-    pub sort_memory: usize,
-}
-
-/// What an import did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ImportReport {
-    /// Edges that are new.
-    pub added: u64,
-    /// Edges from a user to itself, skipped.
-    pub self_follows: u64,
-    /// Edges that were there already or came twice, skipped.
-    pub duplicates: u64,
-    /// Edges beyond the following limit, skipped.
-    pub over_limit: u64,
-    /// The position of the import in the change log.
-    pub position: Sequence,
-}
 
 /// An import that takes edges in. Dropped before [`Import::finish`], it can be continued later.
 pub struct Import {
@@ -365,7 +338,7 @@ fn commit(
         self_follows: manifest.self_follows,
         duplicates: loaded.duplicates,
         over_limit: loaded.over_limit,
-        position: event.position,
+        frontier: event.position.on(Shard::ONLY).into(),
     })
 }
 

@@ -7,10 +7,11 @@ use std::path::Path;
 
 use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Timestamp};
 
-use super::backup::{BackupReport, Header, Reader};
+use super::backup::{Header, Reader};
 use super::load::{self, Target};
 use super::run::{Block, PairRecord, Record};
 use super::{backup_comments, backup_posts};
+use crate::BackupReport;
 use crate::checkpoint::Checkpoint;
 use crate::files::{self, IoContext};
 use crate::folder_lock::FolderLock;

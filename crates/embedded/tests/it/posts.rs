@@ -400,7 +400,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
         let file = store.folder.path().join("posts.backup");
         let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
-        assert_eq!((report.edges, report.position), (4, Sequence(205)));
+        assert_eq!((report.edges, report.position), (4, Sequence(205).on(Shard::ONLY)));
         let later = store.register(by_key(id(1), "later")).unwrap().post.id;
 
         let target = tempfile::tempdir().unwrap();
@@ -471,7 +471,8 @@ fn a_backup_is_as_of_one_position_while_writes_go_on() {
             let (file, folder) =
                 (store.folder.path().join(format!("{number}.backup")), tempfile::tempdir().unwrap());
             let position = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap().position;
-            let changes = block_on(store.open.changes(Frontier::EMPTY, position.0 as usize)).unwrap().changes;
+            let changes =
+                block_on(store.open.changes(Frontier::EMPTY, position.sequence.0 as usize)).unwrap().changes;
             let model = Model::replay(changes);
             let path = folder.path().join("restored");
             Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap();

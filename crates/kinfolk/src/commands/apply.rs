@@ -10,9 +10,10 @@ use std::task::{Context as TaskContext, Poll};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Graph, Written};
+use kinfolk_core::graph::{
+    Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Written,
+};
 use kinfolk_core::{Error, IdKind};
-use kinfolk_embedded::Embedded;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
@@ -20,6 +21,7 @@ use super::KIND;
 use crate::answer::Outcome;
 use crate::context::Context;
 use crate::failure::UsageError;
+use crate::place::OpenGraph;
 
 /// How many lines are in flight at most.
 const OUTSTANDING_MAX: usize = 1_024;
@@ -43,7 +45,7 @@ impl Arguments {
         if context.json {
             return Err(UsageError("apply answers in lines; leave out --json".to_owned()).into());
         }
-        let open = context.folder_only()?.open_or_create()?;
+        let open = OpenGraph::open_or_create(context.folder_only()?)?;
         let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
         // The thread may wait for input for ever; it ends with the process.
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
@@ -115,8 +117,8 @@ fn parse_command(line: &[u8], ids: IdKind) -> Result<EdgeCommand, Error> {
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<Written, Error>> + 'a>>;
 
 /// Moves lines into the store and answers out of it.
-struct Pump<'a, W> {
-    graph: &'a Graph<Embedded>,
+struct Pump<'a, S, W> {
+    graph: &'a Graph<S>,
     lines: Receiver<Line>,
     signals: [Signal; 2],
     input_ended: bool,
@@ -125,8 +127,8 @@ struct Pump<'a, W> {
     outcome: Outcome,
 }
 
-impl<'a, W: Write> Pump<'a, W> {
-    fn new(graph: &'a Graph<Embedded>, lines: Receiver<Line>, signals: [Signal; 2], out: W) -> Self {
+impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
+    fn new(graph: &'a Graph<S>, lines: Receiver<Line>, signals: [Signal; 2], out: W) -> Self {
         let pending = VecDeque::with_capacity(OUTSTANDING_MAX);
         Self { graph, lines, signals, input_ended: false, pending, out, outcome: Outcome::Done }
     }
@@ -180,16 +182,22 @@ impl<'a, W: Write> Pump<'a, W> {
     }
 
     fn begin(&self, line: Line) -> Pending<'a> {
-        let command = line.and_then(|line| parse_command(&line, self.graph.id_kind()));
+        let graph = self.graph;
+        let command = line.and_then(|line| parse_command(&line, graph.context.id_kind()));
         match command {
-            Ok(command) => Box::pin(self.graph.apply(KIND, vec![command])),
+            Ok(EdgeCommand { action, edge }) => Box::pin(async move {
+                let commands = vec![FollowerCommand { action, followee: edge.followee }];
+                let changes = FollowerChanges { follower: edge.follower, commands };
+                graph.apply(KIND, vec![changes]).await.pop().unwrap_or(Err(Error::Closed))
+            }),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }
 
     fn answer(&mut self, result: Result<Written, Error>) -> io::Result<()> {
         match result {
-            Ok(Written { token, changed }) => {
+            Ok(Written { position, changed }) => {
+                let token = self.graph.context.token(position.into());
                 let changed = if changed.contains(&true) { "changed" } else { "unchanged" };
                 writeln!(self.out, "ok {changed} {token}")
             }

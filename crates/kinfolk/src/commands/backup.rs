@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_embedded::BackupReport;
+use kinfolk_core::bulk::BackupReport;
 use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
@@ -39,14 +39,14 @@ pub struct BackupFigures {
     edges: u64,
     posts: u64,
     comments: u64,
-    position: u64,
+    position: String,
     bytes: u64,
 }
 
 impl From<BackupReport> for BackupFigures {
     fn from(report: BackupReport) -> Self {
         let BackupReport { edges, posts, comments, position, bytes } = report;
-        Self { edges, posts, comments, position: position.0, bytes }
+        Self { edges, posts, comments, position: position.to_string(), bytes }
     }
 }
 
@@ -58,7 +58,7 @@ impl Answer for BackupFigures {
                 ("edges", grouped(self.edges)),
                 ("posts", grouped(self.posts)),
                 ("comments", grouped(self.comments)),
-                ("position", grouped(self.position)),
+                ("position", self.position.clone()),
                 ("bytes", grouped(self.bytes)),
             ],
         )

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::Post;
-use kinfolk_core::graph::{Change, ChangeBody, ChangesPage};
 use kinfolk_core::thread::{CommentId, Moderator, Parent, ThreadChange};
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text, begin};
 use crate::context::Context;
+use crate::place::ChangesDone;
 
 /// What `changes` is given.
 #[derive(Debug, Args)]
@@ -47,7 +48,7 @@ struct Changes {
 
 #[derive(Serialize)]
 struct Item {
-    position: u64,
+    position: String,
     r#type: String,
     #[serde(serialize_with = "as_text")]
     at: Timestamp,
@@ -137,8 +138,8 @@ impl Fields {
     }
 }
 
-impl From<ChangesPage> for Changes {
-    fn from(page: ChangesPage) -> Self {
+impl From<ChangesDone> for Changes {
+    fn from(page: ChangesDone) -> Self {
         Self { items: page.items.into_iter().map(Item::from).collect(), next: page.next }
     }
 }
@@ -165,13 +166,13 @@ impl From<Change> for Item {
             }
             ChangeBody::Thread(change) => Fields::of_thread(change),
         };
-        Self { position: change.position.0, r#type, at: change.at, fields }
+        Self { position: change.position.to_string(), r#type, at: change.at, fields }
     }
 }
 
 impl Answer for Changes {
     fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let position_width = self.items.last().map_or(0, |item| item.position.to_string().len());
+        let position_width = self.items.iter().map(|item| item.position.len()).max().unwrap_or_default();
         let type_width = self.items.iter().map(|item| item.r#type.len()).max().unwrap_or_default();
         for Item { position, r#type, at, fields } in &self.items {
             write!(out, "{position:>position_width$}  {at}  {type:type_width$}  ")?;
@@ -229,11 +230,11 @@ mod tests {
             ChangeBody::Thread(ThreadChange::Locked { parent, locked: true }),
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
-            position: Position(at),
+            position: Sequence(at).on(Shard::ONLY),
             at: Timestamp::from_millis(at),
             body,
         });
-        let changes = Changes::from(ChangesPage { items: items.collect(), next: "abc".to_owned() });
+        let changes = Changes::from(ChangesDone { items: items.collect(), next: "abc".to_owned() });
         let mut out = Vec::new();
         changes.write_plain(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent, WrittenComment};
+use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent};
 use serde::Serialize;
 
 use super::comments::Item;
@@ -15,6 +15,7 @@ use super::post::parse_key;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::{parse_comment_id, parse_id};
 use crate::context::Context;
+use crate::place::CommentDone;
 
 /// How much of standard input is taken: far more than a comment may have.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
@@ -114,8 +115,8 @@ struct Written {
     comment: Item,
 }
 
-impl From<WrittenComment> for Written {
-    fn from(WrittenComment { token, comment, is_new }: WrittenComment) -> Self {
+impl From<CommentDone> for Written {
+    fn from(CommentDone { token, comment, is_new }: CommentDone) -> Self {
         Self { changed: is_new, token, comment: comment.into() }
     }
 }

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
+use kinfolk_core::bulk::{ImportOptions, Progress};
 use kinfolk_core::feed::{NewPost, Post};
-use kinfolk_core::graph::{Edge, ListEntry, PageRequest};
+use kinfolk_core::graph::{Edge, ListEntry};
 use kinfolk_core::thread::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
-use kinfolk_core::{Clock, EdgeKind, Id, SystemClock, Timestamp};
-use kinfolk_embedded::{ImportOptions, Progress};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
 
 use crate::answer::{Outcome, grouped};
 use crate::context::Context;
-use crate::place::{Folder, OpenGraph};
+use crate::place::OpenGraph;
+use crate::profile::embedded::Folder;
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
 
@@ -83,7 +84,7 @@ fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
     let mut out = io::stdout();
     let (users, edges) = (grouped(graph.users), grouped(graph.edges));
     writeln!(out, "Making up {users} users with {edges} follows in {}", folder.path.display())?;
-    let open = folder.open_or_create()?;
+    let open = OpenGraph::open_or_create(folder)?;
     let began = Instant::now();
     load(&open, graph, context)?;
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
@@ -149,7 +150,7 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan, post }: Cast) -
     out.flush()
 }
 
-fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
+fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
@@ -175,16 +176,16 @@ fn load(open: &OpenGraph, graph: PowerLaw, context: &Context) -> Result<()> {
 }
 
 /// Shows a few answers about a user with many followers and one of these.
-fn show(out: &mut impl Write, open: &OpenGraph, star: Id) -> Result<Cast> {
+fn show(out: &mut impl Write, open: &OpenGraph<Folder>, star: Id) -> Result<Cast> {
     let (graph, request) = (open.graph(), PageRequest { limit: LOOKED_AT, cursor: None });
-    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, star, request, None))?.items;
+    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, star, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
-    let counts = open.run(graph.counts(KIND, &ids, None))?;
+    let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
     let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
     let fan = busiest.map_or(star, |(&id, _)| id);
 
     let users = [star, fan];
-    for (id, counts) in users.iter().zip(open.run(graph.counts(KIND, &users, None))?) {
+    for (id, counts) in users.iter().zip(open.run(graph.counts(KIND, &users, Frontier::EMPTY))?) {
         let (following, followers) = (grouped(counts.following), grouped(counts.followers));
         writeln!(out, "user {id} follows {following} and has {followers} followers")?;
     }
@@ -193,20 +194,21 @@ fn show(out: &mut impl Write, open: &OpenGraph, star: Id) -> Result<Cast> {
         writeln!(out, "  {} since {}", entry.id, entry.since)?;
     }
     writeln!(out, "whom user {fan} may know:")?;
-    for found in open.run(graph.suggestions(fan, SHOWN, None))?.items {
+    for found in open.run(open.suggestion_part()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
         writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
     }
     Ok(Cast { star, fan, post: None })
 }
 
 /// Has some of those whom a user follows post something, and shows the user's feed. Gives its newest post.
-fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<Option<Post>> {
-    let (graph, request) = (open.graph(), PageRequest { limit: AUTHORS, cursor: None });
-    let authors = open.run(graph.following(KIND, fan, request, None))?.items;
+fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<Option<Post>> {
+    let (graph, feeds) = (open.graph(), open.feeds()?);
+    let request = PageRequest { limit: AUTHORS, cursor: None };
+    let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
     let now = SystemClock.now().millis();
     for (number, author) in (0u64..).zip(authors.iter().rev()) {
         let ago = (AUTHORS as u64 - number) * POST_EVERY.as_millis() as u64;
-        open.run(graph.register_post(NewPost {
+        open.run(feeds.register_post(NewPost {
             id: None,
             author: author.id,
             created_at: Some(Timestamp::from_millis(now.saturating_sub(ago))),
@@ -216,7 +218,7 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<Option<P
     }
     let request = PageRequest { limit: SHOWN, cursor: None };
     writeln!(out, "the feed of user {fan}:")?;
-    let feed = open.run(graph.feed(fan, request, None))?.items;
+    let feed = open.run(feeds.feed(fan, request, Frontier::EMPTY))?.items;
     for post in &feed {
         writeln!(out, "  {}, at {}", post.payload.as_deref().unwrap_or_default(), post.created_at)?;
     }
@@ -224,17 +226,18 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph, fan: Id) -> Result<Option<P
 }
 
 /// Has a user comment on a post and its author answer, and shows what was said.
-fn show_thread(out: &mut impl Write, open: &OpenGraph, fan: Id, post: &Post) -> Result<()> {
-    let graph = open.graph();
+fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
+    let comments = open.comments()?;
     let say = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
-        let wish = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
-        open.run(graph.comment(wish)).map(|written| written.comment.id)
+        let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
+        open.run(comments.comment(new)).map(|written| written.comment.id)
     };
     let question = say(fan, "Is there more?", None)?;
     say(post.author, "There will be.", Some(question))?;
     let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
-    let tree = graph.comment_tree(Parent::post(post.id), shape, request, (Viewer::default(), None));
+    let tree =
+        comments.comment_tree(Parent::post(post.id), shape, request, (Viewer::default(), Frontier::EMPTY));
     writeln!(out, "what was said about the first of them:")?;
     for CommentNode { comment, replies, .. } in open.run(tree)?.items {
         writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
@@ -246,7 +249,7 @@ fn show_thread(out: &mut impl Write, open: &OpenGraph, fan: Id, post: &Post) -> 
 }
 
 /// Checks random pairs; gives the mean nanoseconds of one.
-fn time_checks(open: &OpenGraph, graph: PowerLaw) -> u128 {
+fn time_checks(open: &OpenGraph<Folder>, graph: PowerLaw) -> u128 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {

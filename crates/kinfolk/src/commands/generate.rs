@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use kinfolk::generate::{LARGE_MAX, PowerLaw};
+use kinfolk_core::bulk::Progress;
 use kinfolk_core::{IdKind, Timestamp};
-use kinfolk_embedded::Progress;
 use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};

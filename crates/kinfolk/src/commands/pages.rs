@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::PageRequest;
+use kinfolk_core::PageRequest;
 
 use crate::answer::{Answer, Outcome};
 use crate::context::Context;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::feed::{NewPost, WrittenPost};
+use kinfolk_core::feed::NewPost;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;
@@ -15,6 +15,7 @@ use super::write::Written;
 use crate::answer::{Answer, Outcome};
 use crate::arguments::parse_id;
 use crate::context::Context;
+use crate::place::PostDone;
 
 /// What `post` is given.
 #[derive(Debug, Args)]
@@ -106,8 +107,8 @@ struct Registered {
     post: Item,
 }
 
-impl From<WrittenPost> for Registered {
-    fn from(WrittenPost { token, post, is_new }: WrittenPost) -> Self {
+impl From<PostDone> for Registered {
+    fn from(PostDone { token, post, is_new }: PostDone) -> Self {
         Self { changed: is_new, token, post: post.into() }
     }
 }

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::{Clock, Timestamp};
-use kinfolk_embedded::Embedded;
 
 use super::backup::BackupFigures;
 use crate::answer::Outcome;
@@ -28,12 +26,9 @@ pub struct Arguments {
 impl Arguments {
     pub fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
-        let folder = context.folder_only()?;
-        let latest = if self.clamp_times { folder.clock.now() } else { Timestamp::MAX };
-        let report =
-            Embedded::restore_clamped(&self.file, &folder.path, (&folder.settings, latest), &|progress| {
-                context.reporter.report(progress);
-            })?;
+        let report = context.folder_only()?.restore(&self.file, self.clamp_times, &|progress| {
+            context.reporter.report(progress);
+        })?;
         context.reporter.finish();
         context.print(&BackupFigures::from(report))?;
         Ok(Outcome::Done)

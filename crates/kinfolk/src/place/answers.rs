@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
+use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, Post, PostPage};
-use kinfolk_core::graph::{Change, ChangeBody, Edge};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::thread::{CommentStatus, ThreadChange};
-use kinfolk_core::{EdgeKind, Id, Position, Timestamp};
+use kinfolk_core::{EdgeKind, Id, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -153,7 +154,7 @@ fn text(json: &RawValue) -> Arc<str> {
 /// A change. Which of the fields are there depends on its type.
 #[derive(Deserialize)]
 pub struct ChangeItem {
-    position: u64,
+    position: String,
     r#type: String,
     at: AnsweredTime,
     follower: Option<AnsweredId>,
@@ -177,7 +178,9 @@ pub struct ChangeItem {
 
 impl ChangeItem {
     pub fn into_change(self) -> Result<Change> {
-        let (position, at, r#type) = (Position(self.position), self.at.0, self.r#type.clone());
+        let position = self.position.parse();
+        let position = position.map_err(|_| anyhow!("the server sent {:?} for a position", self.position))?;
+        let (at, r#type) = (self.at.0, self.r#type.clone());
         let unknown = || anyhow!("this version does not know changes of the type {type}");
         Ok(Change { position, at, body: self.into_body().ok_or_else(unknown)? })
     }
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn changes_of_threads_are_understood() {
-        let at = r#""position":1,"at":"1970-01-01T00:00:00.005Z""#;
+        let at = r#""position":"0-1","at":"1970-01-01T00:00:00.005Z""#;
         let (parent, author) = (Parent::post(Id::Integer(8)), Id::Integer(1));
         let (id, reply_to) = (CommentId(9), CommentId(7));
         let [this, other] = [id, reply_to].map(|id| id.to_string());
@@ -307,7 +310,7 @@ mod tests {
 
     #[test]
     fn changes_of_every_type_are_understood() {
-        let at = r#""position":1,"at":"1970-01-01T00:00:00.005Z""#;
+        let at = r#""position":"0-1","at":"1970-01-01T00:00:00.005Z""#;
         let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
         let created_at = Timestamp::from_millis(7);
         let (id, author) = (Id::Integer(8), Id::Integer(1));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use kinfolk_core::ErrorCode;
-use kinfolk_embedded::Progress;
+use kinfolk_core::bulk::Progress;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::request::Builder;

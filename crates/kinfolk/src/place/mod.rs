@@ -2,31 +2,30 @@
 
 mod address;
 mod answers;
-mod folder;
 mod http;
+mod open_graph;
 mod server;
 mod suggest;
 mod threads;
-mod wall_clock;
 
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
-use kinfolk_core::graph::{
-    ChangesPage, Counts, Edge, EdgeCommand, ListPage, OverlapPage, PageRequest, Written,
-};
-use kinfolk_core::{Id, Timestamp};
-use kinfolk_embedded::{BackupReport, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, VerifyReport};
+use kinfolk_core::changes::Change;
+use kinfolk_core::feed::{NewPost, Post, PostPage};
+use kinfolk_core::graph::{Counts, Edge, EdgeCommand, ListPage, OverlapPage};
+use kinfolk_core::thread::Comment;
+use kinfolk_core::{Id, PageRequest, Timestamp};
 
 pub use address::ServerAddress;
-pub use folder::{Folder, OpenGraph};
+pub use open_graph::OpenGraph;
 pub use server::Server;
 pub use suggest::{SuggestDone, SuggestWish, Suggested, SuggestedUser};
 pub use threads::Threads;
-pub use wall_clock::WallClock;
 
 use crate::input::Source;
+use crate::profile::embedded::Folder;
 use crate::progress::Reporter;
 
 /// An open graph, here or elsewhere.
@@ -56,7 +55,7 @@ pub trait Target: Threads {
     fn dismiss(&self, of: Id, target: Id) -> Result<WriteDone>;
 
     /// Registers a post, durably.
-    fn register_post(&self, post: NewPost) -> Result<WrittenPost>;
+    fn register_post(&self, post: NewPost) -> Result<PostDone>;
 
     /// Deletes a post of an author's, durably.
     fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone>;
@@ -65,7 +64,7 @@ pub trait Target: Threads {
     fn posts(&self, list: PostList, of: Id, request: PageRequest<'_>) -> Result<PostPage>;
 
     /// Changes after a token, or from the oldest kept.
-    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage>;
+    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesDone>;
 
     /// Adds the edges of files.
     fn import(
@@ -120,10 +119,35 @@ pub struct WriteDone {
     pub token: String,
 }
 
-impl From<Written> for WriteDone {
-    fn from(Written { token, changed }: Written) -> Self {
-        Self { changed: changed.contains(&true), token }
-    }
+/// What registering a post did.
+#[derive(Clone, Debug)]
+pub struct PostDone {
+    /// The token of the position at which it is visible.
+    pub token: String,
+    /// The post, as it is stored.
+    pub post: Post,
+    /// Whether it is new, and not a repetition.
+    pub is_new: bool,
+}
+
+/// What writing or editing a comment did.
+#[derive(Clone, Debug)]
+pub struct CommentDone {
+    /// The token of the position at which it is visible.
+    pub token: String,
+    /// The comment, as it is stored.
+    pub comment: Comment,
+    /// Whether it is new, and not a repetition.
+    pub is_new: bool,
+}
+
+/// A page of the change log.
+#[derive(Clone, Debug)]
+pub struct ChangesDone {
+    /// The changes, oldest first within each shard.
+    pub items: Vec<Change>,
+    /// The token to go on from.
+    pub next: String,
 }
 
 /// What to import and how.
@@ -161,7 +185,7 @@ pub struct Imported {
 /// The place of the graph that a command works on.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// A folder of the embedded store.
+    /// A folder that is opened in this process.
     Folder(Box<Folder>),
     /// A running server.
     Server(ServerAddress),
@@ -171,7 +195,7 @@ impl Place {
     /// Opens the graph, which must be there already.
     pub fn open(&self) -> Result<Box<dyn Target>> {
         Ok(match self {
-            Self::Folder(folder) => Box::new(folder.open()?),
+            Self::Folder(folder) => Box::new(OpenGraph::open(&**folder)?),
             Self::Server(address) => Box::new(Server::connect(address)?),
         })
     }
@@ -179,7 +203,7 @@ impl Place {
     /// Opens the graph to add something about these users. A folder without a graph gets one.
     pub fn open_to_add(&self, users: &[Id]) -> Result<Box<dyn Target>> {
         Ok(match self {
-            Self::Folder(folder) => Box::new(folder.open_or_create_for(users)?),
+            Self::Folder(folder) => Box::new(OpenGraph::open_or_create_for(&**folder, users)?),
             Self::Server(address) => Box::new(Server::connect(address)?),
         })
     }

@@ -5,13 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use kinfolk_core::feed::{NewPost, PostPage, WrittenPost};
-use kinfolk_core::graph::{
-    ChangesPage, Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage, PageRequest,
-};
+use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
+use kinfolk_core::feed::{NewPost, PostPage};
+use kinfolk_core::graph::{Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage};
 use kinfolk_core::suggest::EveryoneReport;
-use kinfolk_core::{ErrorCode, Id, IdKind, Timestamp};
-use kinfolk_embedded::{BackupReport, Embedded, Progress, VerifyReport};
+use kinfolk_core::{ErrorCode, Id, IdKind, PageRequest, Timestamp};
 use kinfolk_server::{FileFormat, payload};
 use serde::Serialize;
 use ureq::Body;
@@ -23,15 +21,15 @@ use super::answers::{
 };
 use super::http::{Call, HttpClient, header, json, last_line};
 use super::{
-    ImportWish, Imported, List, PostList, ServerAddress, SuggestDone, SuggestWish, Suggested, Target,
-    WriteDone,
+    ChangesDone, ImportWish, Imported, List, PostDone, PostList, ServerAddress, SuggestDone, SuggestWish,
+    Suggested, Target, WriteDone,
 };
 use crate::answer::as_optional_text;
 use crate::failure::{Refusal, UsageError};
 use crate::input::{Place, Rules, Sink, Source, Stop, Text};
 use crate::output::{Edges, FileWriter, write_new_file};
+use crate::profile::embedded::{IMPORTED_FILE, inspect_backup};
 use crate::progress::{READING, Reporter};
-use crate::serve::IMPORTED_FILE;
 
 /// How many bytes or edges pass between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 18;
@@ -145,14 +143,14 @@ impl Target for Server {
         self.write_as(of, Method::DELETE, format!("/v1/users/{of}/suggestions/{target}"))
     }
 
-    fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+    fn register_post(&self, post: NewPost) -> Result<PostDone> {
         let (actor, idempotency_key) = (Some(post.author.to_string()), post.idempotency_key.clone());
         let text = serde_json::to_vec(&NewPostBody::from(post))?;
         let body = Some(("application/json", &mut text.as_slice() as &mut dyn Read));
         let call = Call::new(Method::POST, "/v1/posts".to_owned());
         let answer = self.client.send(Call { actor, idempotency_key, body, ..call })?;
         let WriteDone { changed, token } = written(&answer)?;
-        Ok(WrittenPost { token, post: json::<PostItem>(answer)?.into(), is_new: changed })
+        Ok(PostDone { token, post: json::<PostItem>(answer)?.into(), is_new: changed })
     }
 
     fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone> {
@@ -169,11 +167,11 @@ impl Target for Server {
         Ok(page.into())
     }
 
-    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesPage> {
+    fn changes(&self, after: Option<&str>, limit: usize) -> Result<ChangesDone> {
         let after = after.map(|token| format!("&after={}", escaped(token))).unwrap_or_default();
         let page: Page<ChangeItem> = self.client.get(format!("/v1/changes?limit={limit}{after}"))?;
         let items = page.items.into_iter().map(ChangeItem::into_change).collect::<Result<_>>()?;
-        Ok(ChangesPage { items, next: page.next.ok_or_else(|| anyhow!("the server sent no token"))? })
+        Ok(ChangesDone { items, next: page.next.ok_or_else(|| anyhow!("the server sent no token"))? })
     }
 
     fn import(
@@ -259,7 +257,7 @@ impl Target for Server {
             io::copy(&mut body, out).and_then(|_| out.flush()).context(not_whole)?;
             // It is read before it is called a backup: only one with its end is whole.
             let content = out.content().ok_or_else(|| anyhow!("it is not a file"))?;
-            Embedded::inspect_backup(content).context(not_whole)
+            inspect_backup(content).context(not_whole)
         })
     }
 

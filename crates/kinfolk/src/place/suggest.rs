@@ -1,6 +1,8 @@
 //! The words of suggestions at any place. Scores are as clients see them: a server tells no more.
 
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, Suggestion, Suggestions, WalkBounds};
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, Ranking, Suggestion, SuggestionPage, WalkBounds,
+};
 use kinfolk_core::{Id, Timestamp};
 
 use crate::serve::StopSignal;
@@ -30,8 +32,8 @@ pub struct SuggestedUser {
     pub via: Vec<Id>,
 }
 
-impl From<Suggestions> for Suggested {
-    fn from(Suggestions { items, computed_at }: Suggestions) -> Self {
+impl From<SuggestionPage> for Suggested {
+    fn from(SuggestionPage { items, computed_at }: SuggestionPage) -> Self {
         Self { items: items.into_iter().map(SuggestedUser::from).collect(), computed_at }
     }
 }

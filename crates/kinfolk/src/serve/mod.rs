@@ -1,8 +1,6 @@
-//! The server's life: bind, load, open the door, serve, drain, close. What is served is in `kinfolk-server`; that it
-//! is the embedded store is decided here and nowhere else.
+//! The server's life: bind, load, open the door, serve, drain, close. What is served is in `kinfolk-server`, and where the graph
+//! is kept is the profile's business.
 
-mod administration;
-mod figures;
 mod listeners;
 mod logging;
 #[cfg(feature = "otlp")]
@@ -17,21 +15,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use kinfolk_core::graph::Graph;
-use kinfolk_core::{EdgeKind, Error};
-use kinfolk_embedded::Embedded;
+use kinfolk_core::{Context as CoreContext, EdgeKind, Error};
 use kinfolk_server::{Access, Door, Metrics, Service, Tls};
 use tokio::time::MissedTickBehavior;
 
-pub use administration::IMPORTED_FILE;
 pub use listeners::Listeners;
 pub use logging::Logging;
 pub use signals::{Signals, StopSignal, on_stop};
 
 use crate::answer::grouped;
-use crate::place::Folder;
+use crate::profile::{OpenStore, Profile};
 use crate::settings::{Configuration, Role};
-use administration::EmbeddedAdministration;
 use protocols::Protocols;
 use signals::SignalRequest;
 use suggest::Schedule;
@@ -44,9 +38,9 @@ const NOTICE: Duration = Duration::from_secs(1);
 const LOADING_EVERY: Duration = Duration::from_secs(5);
 
 /// What a server is made of.
-pub struct Server {
+pub struct Server<P> {
     configuration: Configuration,
-    folder: Folder,
+    profile: P,
     listeners: Listeners,
     tls: Option<Arc<Tls>>,
 }
@@ -78,26 +72,22 @@ impl std::fmt::Display for Ready {
     }
 }
 
-impl Server {
+impl<P: Profile> Server<P> {
     /// Checks what can be checked at once and binds the sockets.
-    pub fn bind(configuration: &Configuration, folder: &Folder) -> Result<Self> {
+    pub fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
         let (http, resp) = (configuration.http.address, configuration.resp.address);
         if configuration.server.role != Role::All {
             let what = "a role other than all, which needs the fleet profile,";
             return Err(Error::NotAvailable { what }.into());
         }
         protocols::check(configuration)?;
-        Self::with_listeners(configuration, folder, Listeners::bind(http, resp)?)
+        Self::with_listeners(configuration, profile, Listeners::bind(http, resp)?)
     }
 
     /// As [`Server::bind`], on sockets that are bound already.
-    pub fn with_listeners(
-        configuration: &Configuration,
-        folder: &Folder,
-        listeners: Listeners,
-    ) -> Result<Self> {
+    pub fn with_listeners(configuration: &Configuration, profile: &P, listeners: Listeners) -> Result<Self> {
         let tls = protocols::tls(configuration)?;
-        Ok(Self { configuration: configuration.clone(), folder: folder.clone(), listeners, tls })
+        Ok(Self { configuration: configuration.clone(), profile: profile.clone(), listeners, tls })
     }
 
     /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
@@ -121,8 +111,8 @@ impl Server {
     }
 
     /// Serves to the end; gives the store to close, if it was loaded.
-    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Served>> {
-        let Self { configuration, folder, listeners, tls } = self;
+    async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Served<P::Store>>> {
+        let Self { configuration, profile, listeners, tls } = self;
         let mut signals = Signals::new().context("signals can't be received")?;
         let door = Door::closed();
         let (http, redis) = protocols::urls(&listeners, tls.is_some())?;
@@ -131,19 +121,19 @@ impl Server {
 
         let began = Instant::now();
         let store = tokio::select! {
-            store = load(folder.clone()) => store?,
+            store = load(profile.clone()) => store?,
             _ = signals.stop() => return Ok(None),
             broken = protocols.broken() => return Err(broken),
         };
         let loaded_in = began.elapsed();
         let access = protocols::access(&configuration, &store)?;
         let is_open = access.is_open();
-        let service = service(&folder, access, store.clone());
+        let service = service(&profile, access, &store);
         door.open(Arc::clone(&service));
         protocols.start_resp(&configuration, resp_listener, Arc::clone(&service))?;
         let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
         announce(&Ready { http, redis, edges, loaded_in, is_open });
-        let schedule = Schedule::start(store.clone(), folder.everyone, configuration.suggest.every.0)?;
+        let schedule = Schedule::start(store.clone(), profile.everyone(), configuration.suggest.every.0)?;
 
         let mut outcome = watch(&mut signals, &service, &mut protocols).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
@@ -168,15 +158,15 @@ impl Server {
 }
 
 /// What is left of a server that takes no more requests.
-struct Served {
-    store: Embedded,
+struct Served<S> {
+    store: S,
     /// Until when bulk work may end by itself.
     grace_ends: Instant,
     /// Ok after a signal; otherwise why it stopped.
     outcome: Result<()>,
 }
 
-impl Served {
+impl<S> Served<S> {
     /// How long to wait for bulk work: requests in flight have had the same time.
     fn patience(&self) -> Duration {
         self.grace_ends.saturating_duration_since(Instant::now()).max(NOTICE)
@@ -185,7 +175,7 @@ impl Served {
 
 /// Closes the store. Bulk work that has not ended in time is left behind with it: what it has not finished does not count, or is
 /// finished by the next start, as after a crash.
-fn close(store: Embedded) -> Result<()> {
+fn close(store: impl OpenStore) -> Result<()> {
     match store.close() {
         Err(Error::InUse { .. }) => {
             tracing::warn!(
@@ -198,10 +188,10 @@ fn close(store: Embedded) -> Result<()> {
 }
 
 /// Opens the store on a thread of its own, or makes one.
-async fn load(folder: Folder) -> Result<Embedded> {
-    tracing::info!(folder = %folder.path.display(), "loading");
+async fn load<P: Profile>(profile: P) -> Result<P::Store> {
+    tracing::info!(place = profile.place(), "loading");
     let began = Instant::now();
-    let mut loading = tokio::task::spawn_blocking(move || folder.open_or_create_store());
+    let mut loading = tokio::task::spawn_blocking(move || Ok(profile.open_or_create()?.0));
     let mut ticks = tokio::time::interval(LOADING_EVERY);
     ticks.tick().await;
     loop {
@@ -212,23 +202,18 @@ async fn load(folder: Folder) -> Result<Embedded> {
     }
 }
 
-fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embedded>> {
-    let administration = EmbeddedAdministration::new(store.clone(), folder);
-    administration.remove_leftovers();
-    let keys = store.keyring();
-    Arc::new(Service {
-        limits: access.limits(),
-        graph: Graph::new(store, keys, folder.graph),
-        access,
-        metrics: Metrics::default(),
-        administration: Arc::new(administration),
-    })
+fn service<P: Profile>(profile: &P, access: Access, store: &P::Store) -> Arc<Service<P::Store>> {
+    let page_limit_max = CoreContext::<P::Store>::PAGE_LIMIT_MAX;
+    let context = CoreContext::new(Arc::new(store.clone()), store.keyring(), page_limit_max);
+    let (limits, administration) = (access.limits(), profile.administration(store));
+    let settings = profile.service_settings();
+    Arc::new(Service::new(context, settings, access, limits, Metrics::default(), administration))
 }
 
 /// Watches files, signals, the store and the protocols until a signal ends the server or a part of it has failed.
-async fn watch(
+async fn watch<S: OpenStore>(
     signals: &mut Signals,
-    service: &Arc<Service<Embedded>>,
+    service: &Arc<Service<S>>,
     protocols: &mut Protocols,
 ) -> Result<()> {
     let mut ticks = tokio::time::interval(LOOK_EVERY);

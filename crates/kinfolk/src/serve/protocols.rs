@@ -6,9 +6,7 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use kinfolk_core::IdKind;
-use kinfolk_core::graph::EdgeStore;
-use kinfolk_embedded::Embedded;
+use kinfolk_core::{IdKind, Store};
 use kinfolk_server::resp::{self, RespSettings};
 use kinfolk_server::rest::{self, RestSettings};
 use kinfolk_server::{
@@ -51,7 +49,7 @@ pub fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
 }
 
 /// Who may do what.
-pub fn access(configuration: &Configuration, store: &Embedded) -> Result<Access> {
+pub fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
     new_access(configuration, store.id_kind())
 }
 
@@ -119,11 +117,11 @@ pub struct Protocols {
 
 impl Protocols {
     /// Starts REST, which says that it is not ready until the door is open.
-    pub fn start_rest(
+    pub fn start_rest<S: Store>(
         configuration: &Configuration,
         listener: std::net::TcpListener,
         tls: Option<Arc<Tls>>,
-        door: Arc<Door<Embedded>>,
+        door: Arc<Door<S>>,
     ) -> Result<Self> {
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let defaults = RestSettings::default();
@@ -148,11 +146,11 @@ impl Protocols {
     }
 
     /// Starts the Redis protocol.
-    pub fn start_resp(
+    pub fn start_resp<S: Store>(
         &mut self,
         configuration: &Configuration,
         listener: std::net::TcpListener,
-        service: Arc<Service<Embedded>>,
+        service: Arc<Service<S>>,
     ) -> Result<()> {
         let defaults = RespSettings::default();
         let settings = RespSettings {
@@ -181,7 +179,7 @@ impl Protocols {
     }
 
     /// Reads keys and certificates again.
-    pub fn reload(&mut self, service: &Arc<Service<Embedded>>) {
+    pub fn reload<S: Store>(&mut self, service: &Arc<Service<S>>) {
         if self.reads.len() >= READS_MAX {
             return;
         }
@@ -199,7 +197,7 @@ impl Protocols {
     }
 
     /// Reads keys and certificates again if they have changed.
-    pub fn look(&mut self, service: &Arc<Service<Embedded>>) {
+    pub fn look<S: Store>(&mut self, service: &Arc<Service<S>>) {
         if !self.reads.is_empty() {
             return;
         }

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, SystemTime};
 
-use kinfolk_embedded::LAYER_TARGET;
 use kinfolk_server::rest::TraceParent;
 use opentelemetry::Context;
 use opentelemetry::trace::{
@@ -17,6 +16,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer;
 use tracing_subscriber::registry::LookupSpan;
+
+use crate::profile::embedded::LAYER_TARGET;
 
 /// Turns spans, and what layers of the store report, into spans of a tracer.
 pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(tracer: &SdkTracer) -> impl Layer<S> + use<S> {

@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use kinfolk_core::bulk::SuggestionRun;
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, SuggestionStore};
-use kinfolk_core::{Clock, Error, SystemClock, Timestamp};
-use kinfolk_embedded::{Embedded, SuggestionRun};
+use kinfolk_core::{Clock, Error, Store, SystemClock, Timestamp};
+
+use crate::profile::OpenStore;
 
 /// A store that has no suggestions yet gets them so long after the start: what a restart interrupts comes first.
 const FIRST_AFTER: Duration = Duration::from_secs(10 * 60);
@@ -23,13 +25,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Starts the thread, unless suggestions are never to be computed: `every` is zero.
-    pub fn start(store: Embedded, request: EveryoneRequest, every: Duration) -> Result<Option<Self>> {
-        if every.is_zero() {
-            return Ok(None);
-        }
+    /// Starts the thread, unless suggestions are never to be computed: `every` is zero, or the profile has none.
+    pub fn start<S: OpenStore>(store: S, request: EveryoneRequest, every: Duration) -> Result<Option<Self>> {
+        let Some(suggestions) = store.suggestions().filter(|_| !every.is_zero()) else { return Ok(None) };
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let runner = Runner { store, request, every, is_stopped: Arc::clone(&is_stopped) };
+        let runner = Runner { store, suggestions, request, every, is_stopped: Arc::clone(&is_stopped) };
         let thread = std::thread::Builder::new().name("kinfolk-suggest".to_owned());
         let thread = thread.spawn(move || runner.run()).context("no thread could be started")?;
         Ok(Some(Self { is_stopped, thread }))
@@ -47,14 +47,15 @@ impl Schedule {
     }
 }
 
-struct Runner {
-    store: Embedded,
+struct Runner<S: Store> {
+    store: S,
+    suggestions: Arc<S::Suggestions>,
     request: EveryoneRequest,
     every: Duration,
     is_stopped: Arc<AtomicBool>,
 }
 
-impl Runner {
+impl<S: OpenStore> Runner<S> {
     fn run(&self) {
         let mut waiting = Waiting { since: Instant::now(), newest: self.store.suggestion_run() };
         // What a restart has interrupted goes on at once.
@@ -86,7 +87,7 @@ impl Runner {
     fn compute(&self) -> kinfolk_core::Result<()> {
         let begin = Instant::now();
         tracing::info!(threads = self.request.threads, "computing suggestions for everyone");
-        let computed = self.store.suggest_for_everyone(self.request, &|_, _| !self.is_stopped());
+        let computed = self.suggestions.suggest_for_everyone(self.request, &|_, _| !self.is_stopped());
         let seconds = begin.elapsed().as_secs_f64();
         match &computed {
             Ok(EveryoneReport { users, suggested, resumed, complete: true }) => {

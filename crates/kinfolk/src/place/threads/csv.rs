@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, Result, anyhow, bail};
+use kinfolk_core::bulk::Progress;
 use kinfolk_core::thread::{Comment, CommentId, CommentStatus, Parent, ParentKind};
 use kinfolk_core::{IdKind, Timestamp};
-use kinfolk_embedded::Progress;
 
 use super::answers::moderator;
 use crate::arguments::parse_id;

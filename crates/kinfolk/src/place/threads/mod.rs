@@ -2,31 +2,30 @@
 
 mod answers;
 mod csv;
-mod folder;
+mod open_graph;
 mod server;
 
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::Id;
-use kinfolk_core::graph::PageRequest;
 use kinfolk_core::thread::{
     CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
-    Withdrawal, WrittenComment,
+    Withdrawal,
 };
+use kinfolk_core::{Id, PageRequest};
 
 pub use answers::{AnsweredComment, moderator, parent};
 
-use super::WriteDone;
+use super::{CommentDone, WriteDone};
 use crate::progress::Reporter;
 
 /// What commands do with comments.
 pub trait Threads {
     /// Writes a comment, durably.
-    fn comment(&self, wish: NewComment) -> Result<WrittenComment>;
+    fn comment(&self, new: NewComment) -> Result<CommentDone>;
 
     /// Edits a comment of an author's, durably.
-    fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<WrittenComment>;
+    fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<CommentDone>;
 
     /// Takes a comment back, durably: a deletion as its author, who must be named; anything else as a moderator, who is
     /// recorded if it is named.

@@ -5,19 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kinfolk_core::Id;
-use kinfolk_core::graph::PageRequest;
 use kinfolk_core::thread::{
     CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
-    Withdrawal, WrittenComment,
+    Withdrawal,
 };
+use kinfolk_core::{Id, PageRequest};
 use serde::Serialize;
 use ureq::http::Method;
 
-use super::super::WriteDone;
 use super::super::answers::Page;
 use super::super::http::{Call, json, last_line};
 use super::super::server::{Server, page_query, written};
+use super::super::{CommentDone, WriteDone};
 use super::Threads;
 use super::answers::{CommentItem, CompactAnswer, NodeItem, VersionItem};
 use super::csv::CommentReader;
@@ -42,17 +41,17 @@ struct Removal<'a> {
 
 impl Server {
     /// A write with a JSON document that answers with a comment.
-    fn write_comment(&self, call: Call<'_>, body: &Body<'_>) -> Result<WrittenComment> {
+    fn write_comment(&self, call: Call<'_>, body: &Body<'_>) -> Result<CommentDone> {
         let text = serde_json::to_vec(body)?;
         let body = Some(("application/json", &mut text.as_slice() as &mut dyn Read));
         let answer = self.client.send(Call { body, ..call })?;
         let WriteDone { changed, token } = written(&answer)?;
-        Ok(WrittenComment { token, comment: json::<CommentItem>(answer)?.into_comment()?, is_new: changed })
+        Ok(CommentDone { token, comment: json::<CommentItem>(answer)?.into_comment()?, is_new: changed })
     }
 }
 
 impl Threads for Server {
-    fn comment(&self, wish: NewComment) -> Result<WrittenComment> {
+    fn comment(&self, wish: NewComment) -> Result<CommentDone> {
         let path = format!("/v1/posts/{}/comments", wish.parent.id);
         // A server wants a key from everybody, so that what got lost on the way can be sent again.
         let key = wish.idempotency_key.unwrap_or_else(|| unrepeatable_name().into());
@@ -61,7 +60,7 @@ impl Threads for Server {
         self.write_comment(call, &Body { body: &wish.body, reply_to: wish.reply_to })
     }
 
-    fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<WrittenComment> {
+    fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<CommentDone> {
         let CommentEdit { id, version, body } = edit;
         let call = Call {
             actor: Some(author.to_string()),

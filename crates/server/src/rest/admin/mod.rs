@@ -64,8 +64,8 @@ struct Imported {
 }
 
 impl Imported {
-    fn new(outcome: ImportOutcome, token: String) -> Self {
-        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid, .. } = outcome;
+    fn new(outcome: &ImportOutcome, token: String) -> Self {
+        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid, .. } = *outcome;
         Self { added, duplicates, self_follows, over_limit, invalid, token }
     }
 }
@@ -115,7 +115,7 @@ async fn import<S: Store>(
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |teller, last| {
         let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
-        last(imported.map(|outcome| Imported::new(outcome, service.token(outcome.position.into()))));
+        last(imported.map(|outcome| Imported::new(&outcome, service.token(outcome.frontier.clone()))));
         discard(&mut file);
     }))
 }

@@ -1,7 +1,8 @@
 //! The state of the embedded store as figures for Prometheus. What the server itself counts is not here.
 
 use kinfolk_core::Timestamp;
-use kinfolk_embedded::{Embedded, Figures, Layer, SuggestionRun};
+use kinfolk_core::bulk::SuggestionRun;
+use kinfolk_embedded::{Embedded, Figures, Layer};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All figures of the store. Cheap: it reads counters.

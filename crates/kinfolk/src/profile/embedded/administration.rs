@@ -3,21 +3,20 @@
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 
-use kinfolk_core::graph::EdgeStore;
+use kinfolk_core::bulk::Progress as StoreProgress;
 use kinfolk_core::suggest::EveryoneRequest;
 use kinfolk_core::thread::Comment;
-use kinfolk_core::{Error, Result};
-use kinfolk_embedded::{Embedded, Progress as StoreProgress};
+use kinfolk_core::{Deployment, Error, Result};
+use kinfolk_embedded::Embedded;
 use kinfolk_server::{
     Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest,
     LayerTimes, Progress, VerifyOutcome,
 };
 
-use super::figures;
+use super::{Folder, figures};
 use crate::bulk::{self, ImportChoices};
 use crate::input::{Stop, Text, expect_parquet, read_parquet};
 use crate::output::{Comments, Edges, Encoder};
-use crate::place::Folder;
 use crate::room;
 
 /// What an imported file is called in messages: the server does not know its name.
@@ -46,7 +45,7 @@ impl EmbeddedAdministration {
         Self {
             store,
             folder: folder.path.clone(),
-            following_limit: folder.graph.following_limit,
+            following_limit: folder.service.graph.following_limit,
             sort_memory: folder.settings.sort_memory,
             everyone: folder.everyone,
             importing: std::sync::Mutex::new(()),
@@ -157,7 +156,7 @@ impl Administration for EmbeddedAdministration {
             self_follows: done.report.self_follows,
             over_limit: done.report.over_limit,
             invalid: done.invalid,
-            position: done.report.position,
+            frontier: done.report.frontier,
         })
     }
 
