@@ -2,7 +2,8 @@
 
 use kinfolk_core::graph::ListKey;
 use kinfolk_core::{
-    EdgeKind, Epoch, Error, Id, Keyring, ListCursor, ListName, Position, SigningKey, Timestamp, Token,
+    EdgeKind, Epoch, Error, Frontier, Id, Keyring, ListCursor, ListName, Sequence, Shard, SigningKey,
+    Timestamp, Token,
 };
 
 fn keys() -> Keyring {
@@ -40,7 +41,7 @@ pub fn list_cursor(input: &[u8]) {
 /// Reads the input as a consistency token; then makes a token out of it and changes that.
 pub fn token(input: &[u8]) {
     let keys = keys();
-    let token = Token { epoch: Epoch(word(input, 0)), position: Position(word(input, 8)) };
+    let token = Token { epoch: Epoch(word(input, 0)), frontier: frontier(input) };
     opens_only_what_was_sealed(
         input,
         &token.encode(&keys),
@@ -51,7 +52,13 @@ pub fn token(input: &[u8]) {
         &token,
     );
     let current = Epoch(word(input, 16));
-    assert_eq!(token.position_in(current).is_ok(), token.epoch == current);
+    assert_eq!(token.clone().frontier_in(current).is_ok(), token.epoch == current);
+}
+
+/// Some shards, each as far as a word of the input says.
+fn frontier(input: &[u8]) -> Frontier {
+    let shards = input.chunks_exact(2).take(300).map(|shard| Shard(u16::from_le_bytes([shard[0], shard[1]])));
+    shards.zip(8..).map(|(shard, at)| Sequence(word(input, at)).on(shard)).collect()
 }
 
 fn opens_only_what_was_sealed<T: PartialEq + std::fmt::Debug>(

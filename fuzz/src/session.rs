@@ -8,11 +8,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use kinfolk_conformance::{ModelStore, SimulatedClock};
-use kinfolk_core::graph::{Graph, GraphSettings};
-use kinfolk_core::{IdKind, Keyring, SigningKey};
+use kinfolk_core::{Context, IdKind, Keyring, SigningKey};
 use kinfolk_server::resp::frame::FrameLimits;
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{Access, Metrics, NoAdministration, Service};
+use kinfolk_server::{Access, Metrics, NoAdministration, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::commands;
@@ -112,13 +111,10 @@ impl Server {
         let model = ModelStore::new(IdKind::Integer, Arc::new(SimulatedClock::default()));
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let access = Access::open();
-        let service = Arc::new(Service {
-            graph: Graph::new(model, keys, GraphSettings::default()),
-            limits: access.limits(),
-            access,
-            metrics: Metrics::default(),
-            administration: Arc::new(NoAdministration),
-        });
+        let context = Context::new(Arc::new(model), keys, Context::<ModelStore>::PAGE_LIMIT_MAX);
+        let (settings, limits, metrics) = (ServiceSettings::default(), access.limits(), Metrics::default());
+        let service = Service::new(context, settings, access, limits, metrics, Arc::new(NoAdministration));
+        let service = Arc::new(service);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();

@@ -199,7 +199,7 @@ mod tests {
     use kinfolk_core::feed::Delivery;
     use kinfolk_core::graph::Edge;
     use kinfolk_core::thread::CommentStatus;
-    use kinfolk_core::{EdgeKind, Position};
+    use kinfolk_core::{EdgeKind, Sequence, Shard};
 
     use super::*;
 

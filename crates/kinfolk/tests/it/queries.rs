@@ -157,7 +157,7 @@ fn changes_are_told_in_order() {
     3  TIME  imported  2 edges
     next OPAQUE
     ");
-    insta::assert_snapshot!(stable(&sandbox.ok("changes --json")), @r#"{"items":[{"position":1,"type":"follow","at":"TIME","follower":"1","followee":"2"},{"position":2,"type":"unfollow","at":"TIME","follower":"1","followee":"2","since":"TIME"},{"position":3,"type":"imported","at":"TIME","edges":2}],"next":"OPAQUE"}"#);
+    insta::assert_snapshot!(stable(&sandbox.ok("changes --json")), @r#"{"items":[{"position":"0-1","type":"follow","at":"TIME","follower":"1","followee":"2"},{"position":"0-2","type":"unfollow","at":"TIME","follower":"1","followee":"2","since":"TIME"},{"position":"0-3","type":"imported","at":"TIME","edges":2}],"next":"OPAQUE"}"#);
 
     let later = sandbox.json(&format!("changes --after {token}"));
     assert_eq!(later["items"].as_array().unwrap().len(), 1);

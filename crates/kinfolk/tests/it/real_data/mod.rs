@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kinfolk_core::graph::{Edge, ListKey, Side};
+use kinfolk_core::graph::{Edge, EdgeList, ListKey, Side};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
 
@@ -87,7 +87,8 @@ fn walk(store: &Embedded, side: Side, user: u64) -> Vec<u64> {
     let mut ids = Vec::new();
     let mut after: Option<ListKey> = None;
     loop {
-        let page = store.list_page(KIND, side, Id::Integer(user), after, 1_000).unwrap();
+        let page =
+            store.list_page(EdgeList { kind: KIND, side, of: Id::Integer(user) }, after, 1_000).unwrap();
         for entry in &page {
             match entry.id {
                 Id::Integer(id) => ids.push(id),

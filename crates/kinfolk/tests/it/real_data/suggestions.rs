@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_conformance::{SimulatedClock, block_on};
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Overlap, Side, UserSet, WriteRequest};
+use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Overlap, Side, UserSet};
 use kinfolk_core::suggest::{EveryoneRequest, Ranking, StoredSuggestions, SuggestionStore, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, Id, SystemClock};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, SystemClock};
 use kinfolk_embedded::{Embedded, Settings};
 
 use super::brute::{Brute, best, integer};
@@ -57,9 +57,8 @@ impl Subject {
     fn write(&self, kind: EdgeKind, action: EdgeAction, (from, to): (u64, u64)) {
         let edge = Edge { follower: Id::Integer(from), followee: Id::Integer(to) };
         let commands = vec![EdgeCommand { action, edge }];
-        let request = WriteRequest { kind, commands, following_limit: u32::MAX };
         self.clock.advance(1);
-        assert_eq!(self.store.write_blocking(request).unwrap().changed, [true]);
+        assert_eq!(write_commands(&self.store, kind, &commands, u32::MAX).unwrap().changed, [true]);
     }
 
     /// Some users follow others, drop some and follow some again, so that time and ids have different orders; and
@@ -115,7 +114,8 @@ impl Subject {
                 found_by_brute += candidates.len();
                 for (ranking, results) in wanted.clone() {
                     let bounds = WalkBounds { per_node, results, ranking };
-                    let found = block_on(self.store.candidates(Id::Integer(of), bounds)).unwrap();
+                    let found =
+                        block_on(self.store.candidates(Id::Integer(of), bounds, Frontier::EMPTY)).unwrap();
                     assert!(found == best(candidates.clone(), ranking, results), "of {of} with {bounds:?}");
                 }
             }
@@ -147,7 +147,8 @@ impl Subject {
     fn check_overlap(&self, sets: &[UserSet]) -> usize {
         let expected: Vec<Id> = self.brute.overlap(sets).into_iter().map(Id::Integer).collect();
         let count = expected.len() as u64;
-        let read = |after, limit| block_on(self.store.overlap(KIND, sets, after, limit)).unwrap();
+        let read =
+            |after, limit| block_on(self.store.overlap(KIND, sets, after, limit, Frontier::EMPTY)).unwrap();
         assert_eq!(read(None, usize::MAX), Overlap { count, ids: expected.clone() }, "{sets:?}");
         if let Some(place) = expected.len().checked_sub(2) {
             let rest = Overlap { count, ids: expected[place + 1..].to_vec() };
@@ -170,7 +171,8 @@ impl Subject {
                 let items = best(candidates.clone(), ranking, bounds.results);
                 let computed_at = self.clock.now();
                 let expected = (!items.is_empty()).then_some(StoredSuggestions { computed_at, items });
-                let stored = self.store.stored_suggestions(Id::Integer(*of), Duration::from_secs(1));
+                let stored =
+                    self.store.stored_suggestions(Id::Integer(*of), Duration::from_secs(1), Frontier::EMPTY);
                 assert!(block_on(stored).unwrap() == expected, "stored for {of} by {ranking:?}");
             }
         }

@@ -247,9 +247,7 @@ impl Entry {
 }
 
 fn require_position(change: &Value, position: usize) -> Result<(), String> {
-    // A number today; a string is as good.
-    let found = change["position"].as_u64().or_else(|| change["position"].as_str()?.parse().ok());
-    if found == Some(position as u64) {
+    if change["position"].as_str() == Some(&format!("0-{position}")) {
         return Ok(());
     }
     Err(format!("position {position} is logged as {change}"))
