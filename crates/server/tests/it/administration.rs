@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
     Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
     ImportRequest, Progress, VerifyOutcome,
@@ -42,7 +42,9 @@ impl Administration for Scripted {
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ImportOutcome> {
-        let mut outcome = ImportOutcome::default();
+        let position = Sequence(1).on(Shard::ONLY);
+        let (added, duplicates, self_follows, over_limit, invalid) = (0, 0, 0, 0, 0);
+        let mut outcome = ImportOutcome { added, duplicates, self_follows, over_limit, invalid, position };
         let detail = |error: io::Error| Error::InvalidInput { detail: error.to_string() };
         for line in BufReader::new(file).lines() {
             match line.map_err(detail)?.as_str() {

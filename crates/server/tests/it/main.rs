@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test panics where something is wrong")]
 
 mod administration;
+mod graph_only;
 mod resp;
 mod rest;
 mod store;

@@ -1,16 +1,18 @@
-//! The reference store, with a count of its commits and a gate that holds them back; walks can be made to never end.
+//! The reference store, with a count of its calls and a gate that holds its commits back; walks can be made to never end, and
+//! checks to be answered at once or not.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kinfolk_conformance::{ModelStore, SimulatedClock};
+use kinfolk_conformance::{ModelStore, SimulatedClock, block_on};
+use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::feed::{
     FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
 };
 use kinfolk_core::graph::{
-    Change, ChangeLog, Counts, Edge, EdgeStore, ListEntry, ListKey, LogSpan, Overlap, Receipt, Side, UserSet,
+    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
 use kinfolk_core::suggest::{
@@ -20,11 +22,13 @@ use kinfolk_core::thread::{
     Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
     ThreadOrder, ThreadState, ThreadStore, Withdrawal,
 };
-use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Result, Store, Timestamp};
 use tokio::sync::Semaphore;
 
+/// A handle of the store: the service, its suggestions and its content share one.
+#[derive(Clone)]
 pub struct WatchedStore {
-    model: ModelStore,
+    model: Arc<ModelStore>,
     watch: Watch,
 }
 
@@ -40,6 +44,10 @@ struct Watched {
     posts_begun: AtomicUsize,
     walks_begun: AtomicUsize,
     walks_ended: AtomicUsize,
+    checks: AtomicUsize,
+    /// The followees for which checks are answered at once: those of which this is a divisor, and none with 0.
+    answered_now: AtomicUsize,
+    refusals: Mutex<Vec<Error>>,
 }
 
 impl Default for Watch {
@@ -52,13 +60,16 @@ impl Default for Watch {
             posts_begun: AtomicUsize::new(0),
             walks_begun: AtomicUsize::new(0),
             walks_ended: AtomicUsize::new(0),
+            checks: AtomicUsize::new(0),
+            answered_now: AtomicUsize::new(0),
+            refusals: Mutex::default(),
         }))
     }
 }
 
 impl WatchedStore {
     pub fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
-        Self { model: ModelStore::new(kind, clock), watch: watch.clone() }
+        Self { model: Arc::new(ModelStore::new(kind, clock)), watch: watch.clone() }
     }
 
     /// Waits at the gate, and then goes on if nothing is damaged.
@@ -94,6 +105,25 @@ impl Watch {
 
     pub fn open(&self) {
         self.0.gate.add_permits(Semaphore::MAX_PERMITS);
+    }
+
+    /// How often edges were looked for, not at once.
+    pub fn checks(&self) -> usize {
+        self.0.checks.load(Ordering::SeqCst)
+    }
+
+    /// From here on checks are answered at once if the followee is a multiple of this.
+    pub fn answer_now(&self, divisor: usize) {
+        self.0.answered_now.store(divisor, Ordering::SeqCst);
+    }
+
+    /// The next check or write that has to wait fails so.
+    pub fn refuse_next(&self, error: Error) {
+        self.0.refusals.lock().unwrap().push(error);
+    }
+
+    fn next_refusal(&self) -> Result<()> {
+        self.0.refusals.lock().unwrap().pop().map_or(Ok(()), Err)
     }
 
     /// From here on walks go on until they are given up.
@@ -146,7 +176,7 @@ impl Drop for Walk<'_> {
     }
 }
 
-impl EdgeStore for WatchedStore {
+impl Deployment for WatchedStore {
     fn id_kind(&self) -> IdKind {
         self.model.id_kind()
     }
@@ -154,34 +184,65 @@ impl EdgeStore for WatchedStore {
     fn epoch(&self) -> Epoch {
         self.model.epoch()
     }
+}
 
-    async fn write(&self, request: WriteRequest) -> Result<Receipt> {
-        self.pass().await?;
+impl Store for WatchedStore {
+    type Suggestions = Self;
+    type Content = Self;
+
+    fn suggestions(&self) -> Option<Arc<Self>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    fn content(&self) -> Option<Arc<Self>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl CheckStore for WatchedStore {
+    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
+        self.watch.0.checks.fetch_add(1, Ordering::SeqCst);
+        self.watch.next_refusal()?;
+        self.model.contains(kind, edges, at_least).await
+    }
+
+    fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
+        let divisor = self.watch.0.answered_now.load(Ordering::SeqCst) as u64;
+        let Id::Integer(followee) = edge.followee else { return None };
+        if divisor == 0 || followee % divisor != 0 {
+            return None;
+        }
+        let found = block_on(self.model.contains_one(kind, edge, at_least));
+        found.ok()
+    }
+}
+
+impl EdgeStore for WatchedStore {
+    async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
+        if let Err(error) = self.pass().await.and_then(|()| self.watch.next_refusal()) {
+            return requests.iter().map(|_| Err(error.clone())).collect();
+        }
         self.watch.0.commits.fetch_add(1, Ordering::SeqCst);
-        self.model.write(request).await
+        self.model.write(requests).await
     }
 
-    async fn visible(&self, position: Position) -> Result<()> {
-        self.model.visible(position).await
-    }
-
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        self.model.contains(kind, edges).await
-    }
-
-    async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        self.model.since(kind, edges).await
+    async fn since(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+    ) -> Result<Vec<Option<Timestamp>>> {
+        self.model.since(kind, edges, at_least).await
     }
 
     async fn list(
         &self,
-        kind: EdgeKind,
-        side: Side,
-        of: Id,
+        list: EdgeList,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
-        self.model.list(kind, side, of, after, limit).await
+        self.model.list(list, after, limit, at_least).await
     }
 
     async fn friends(
@@ -190,8 +251,9 @@ impl EdgeStore for WatchedStore {
         of: Id,
         after: Option<ListKey>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
-        self.model.friends(kind, of, after, limit).await
+        self.model.friends(kind, of, after, limit, at_least).await
     }
 
     async fn overlap(
@@ -200,27 +262,33 @@ impl EdgeStore for WatchedStore {
         sets: &[UserSet],
         after: Option<Id>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Overlap> {
-        self.model.overlap(kind, sets, after, limit).await
+        self.model.overlap(kind, sets, after, limit, at_least).await
     }
 
-    async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
+    async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.require_whole()?;
-        self.model.counts(kind, of).await
+        self.model.counts(kind, of, at_least).await
     }
 }
 
 impl SuggestionStore for WatchedStore {
-    async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
+    async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
         let walk = self.watch.begin_walk();
         if walk.is_endless() {
             std::future::pending::<()>().await;
         }
-        self.model.candidates(of, bounds).await
+        self.model.candidates(of, bounds, at_least).await
     }
 
-    async fn stored_suggestions(&self, of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>> {
-        self.model.stored_suggestions(of, max_age).await
+    async fn stored_suggestions(
+        &self,
+        of: Id,
+        max_age: Duration,
+        at_least: &Frontier,
+    ) -> Result<Option<StoredSuggestions>> {
+        self.model.stored_suggestions(of, max_age, at_least).await
     }
 
     fn suggest_for_everyone(
@@ -250,24 +318,36 @@ impl PostStore for WatchedStore {
         self.model.delete_post(id).await
     }
 
-    async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        self.model.posts(ids).await
+    async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
+        self.model.posts(ids, at_least).await
     }
 
-    async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        self.model.posts_by(author, after, limit).await
+    async fn posts_by(
+        &self,
+        author: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.model.posts_by(author, after, limit, at_least).await
     }
 }
 
 impl FeedStore for WatchedStore {
-    async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        self.model.feed(of, after, limit).await
+    async fn feed(
+        &self,
+        of: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.model.feed(of, after, limit, at_least).await
     }
 }
 
 impl InboxStore for WatchedStore {
-    async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
-        self.model.inbox(of).await
+    async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
+        self.model.inbox(of, at_least).await
     }
 
     async fn forget_inbox(&self, of: Id) -> Result<()> {
@@ -276,8 +356,8 @@ impl InboxStore for WatchedStore {
 }
 
 impl ThreadStore for WatchedStore {
-    async fn comment(&self, wish: NewComment) -> Result<Commented> {
-        self.model.comment(wish).await
+    async fn comment(&self, new: NewComment) -> Result<Commented> {
+        self.model.comment(new).await
     }
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
@@ -297,8 +377,8 @@ impl ThreadStore for WatchedStore {
         self.model.lock_thread(parent, locked).await
     }
 
-    async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
-        self.model.comments(ids).await
+    async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
+        self.model.comments(ids, at_least).await
     }
 
     async fn thread(
@@ -307,24 +387,42 @@ impl ThreadStore for WatchedStore {
         order: ThreadOrder,
         after: Option<CommentId>,
         limit: usize,
+        at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
-        self.model.thread(parent, order, after, limit).await
+        self.model.thread(parent, order, after, limit, at_least).await
     }
 
-    async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
-        self.model.replies(branches, limit).await
+    async fn replies(
+        &self,
+        branches: &[Branch],
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Vec<Comment>>> {
+        self.model.replies(branches, limit, at_least).await
     }
 
-    async fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
-        self.model.comments_by(author, after, limit).await
+    async fn comments_by(
+        &self,
+        author: Id,
+        after: Option<CommentId>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Comment>> {
+        self.model.comments_by(author, after, limit, at_least).await
     }
 
-    async fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
-        self.model.comment_versions(id, after, limit).await
+    async fn comment_versions(
+        &self,
+        id: CommentId,
+        after: u32,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentVersion>> {
+        self.model.comment_versions(id, after, limit, at_least).await
     }
 
-    async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
-        self.model.threads(parents).await
+    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+        self.model.threads(parents, at_least).await
     }
 
     async fn erase_purged(&self) -> Result<u64> {
@@ -333,11 +431,15 @@ impl ThreadStore for WatchedStore {
 }
 
 impl ChangeLog for WatchedStore {
-    fn span(&self) -> LogSpan {
-        self.model.span()
+    async fn span(&self) -> Result<LogSpan> {
+        self.model.span().await
     }
 
-    async fn changes(&self, after: Position, limit: usize) -> Result<Vec<Change>> {
+    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
         self.model.changes(after, limit).await
+    }
+
+    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
+        self.model.wait_for_changes(after).await
     }
 }

@@ -4,10 +4,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use kinfolk_core::graph::{Graph, GraphSettings};
-use kinfolk_core::{IdKind, Keyring, SigningKey};
+use kinfolk_core::graph::GraphSettings;
+use kinfolk_core::{Context, IdKind, Keyring, SigningKey, Store};
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{Access, Metrics, Service};
+use kinfolk_server::{Access, Metrics, Service, ServiceSettings};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -15,10 +15,10 @@ use super::client::Client;
 use crate::administration::Scripted;
 use crate::store::{Watch, WatchedStore};
 
-pub struct Server {
+pub struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,
     pub watch: Watch,
-    pub service: Arc<Service<WatchedStore>>,
+    pub service: Arc<Service<S>>,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
@@ -51,16 +51,23 @@ impl Server {
     }
 
     pub fn with(setup: Setup) -> Self {
+        Self::on(setup, |store| store)
+    }
+}
+
+impl<S: Store> Server<S> {
+    /// Serves what is made of the watched store.
+    pub fn on(setup: Setup, make: impl FnOnce(WatchedStore) -> S) -> Self {
         let watch = Watch::default();
-        let store = WatchedStore::new(setup.kind, Arc::default(), &watch);
+        let store = make(WatchedStore::new(setup.kind, Arc::default(), &watch));
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
-        let service = Arc::new(Service {
-            graph: Graph::new(store, keys, setup.graph),
-            limits: setup.access.limits(),
-            access: setup.access,
-            metrics: Metrics::default(),
-            administration: Arc::new(Scripted::default()),
-        });
+        let context = Context::new(Arc::new(store), keys, Context::<S>::PAGE_LIMIT_MAX);
+        let settings = ServiceSettings { graph: setup.graph, ..ServiceSettings::default() };
+        let limits = setup.access.limits();
+        let administration = Arc::new(Scripted::default());
+        let service =
+            Service::new(context, settings, setup.access, limits, Metrics::default(), administration);
+        let service = Arc::new(service);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
@@ -82,7 +89,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl<S: Store> Drop for Server<S> {
     fn drop(&mut self) {
         self.stop();
         let ended = self.thread.take().map(JoinHandle::join);

@@ -1,7 +1,7 @@
 //! The routes of the graph: writes, lists, checks, counts, and tokens between them.
 
 use kinfolk_conformance::user;
-use kinfolk_core::{Epoch, IdKind, Keyring, Position, SigningKey, Token};
+use kinfolk_core::{Epoch, IdKind, Keyring, Sequence, Shard, SigningKey, Token};
 use kinfolk_server::Access;
 use kinfolk_server::rest::RestSettings;
 use serde_json::{Value, json};
@@ -187,7 +187,8 @@ fn tokens_make_reads_fresh() {
 
     let sealed = |key, epoch, position| {
         let keys = Keyring::new(SigningKey::new([key; 32]), []);
-        Token { epoch: Epoch(epoch), position: Position(position) }.encode(&keys)
+        let frontier = Sequence(position).on(Shard::ONLY).into();
+        Token { epoch: Epoch(epoch), frontier }.encode(&keys)
     };
     for answer in read(&sealed(7, 1, 99)) {
         assert_eq!(answer.refusal(), (503, "not_yet_visible".to_owned()));

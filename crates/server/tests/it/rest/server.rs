@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use kinfolk_conformance::SimulatedClock;
-use kinfolk_core::graph::{Graph, GraphSettings};
-use kinfolk_core::{IdKind, Keyring, SigningKey};
+use kinfolk_core::graph::GraphSettings;
+use kinfolk_core::{Context, IdKind, Keyring, SigningKey, Store};
 use kinfolk_server::rest::{self, RestSettings};
-use kinfolk_server::{Access, Door, Metrics, Service};
+use kinfolk_server::{Access, Door, Metrics, Service, ServiceSettings};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -18,9 +18,9 @@ use super::client::{Answer, Connection};
 use crate::administration::Scripted;
 use crate::store::{Watch, WatchedStore};
 
-pub struct Server {
+pub struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,
-    pub door: Arc<Door<WatchedStore>>,
+    pub door: Arc<Door<S>>,
     pub clock: Arc<SimulatedClock>,
     pub administration: Arc<Scripted>,
     pub watch: Watch,
@@ -43,6 +43,12 @@ impl Server {
         server
     }
 
+    pub fn open(&self, kind: IdKind, access: Access) {
+        self.open_on(kind, access, |store| store);
+    }
+}
+
+impl<S: Store> Server<S> {
     /// Nothing is loaded yet.
     pub fn closed(settings: RestSettings) -> Self {
         Self::listening(settings, None)
@@ -70,18 +76,16 @@ impl Server {
         }
     }
 
-    pub fn open(&self, kind: IdKind, access: Access) {
-        let clock = Arc::clone(&self.clock);
-        let settings = GraphSettings { following_limit: 2_000, ..GraphSettings::default() };
+    /// Serves what is made of the watched store.
+    pub fn open_on(&self, kind: IdKind, access: Access, make: impl FnOnce(WatchedStore) -> S) {
+        let store = make(WatchedStore::new(kind, Arc::clone(&self.clock), &self.watch));
+        let graph = GraphSettings { following_limit: 2_000, ..GraphSettings::default() };
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
-        let administration = Arc::clone(&self.administration);
-        self.door.open(Arc::new(Service {
-            graph: Graph::new(WatchedStore::new(kind, clock, &self.watch), keys, settings),
-            limits: access.limits(),
-            access,
-            metrics: Metrics::default(),
-            administration,
-        }));
+        let context = Context::new(Arc::new(store), keys, Context::<S>::PAGE_LIMIT_MAX);
+        let settings = ServiceSettings { graph, ..ServiceSettings::default() };
+        let (limits, administration) = (access.limits(), Arc::clone(&self.administration));
+        let service = Service::new(context, settings, access, limits, Metrics::default(), administration);
+        self.door.open(Arc::new(service));
     }
 
     pub fn connect(&self) -> Connection {

@@ -156,7 +156,7 @@ fn dismissals_are_in_the_change_log() {
     assert_eq!(
         changes["items"],
         json!([{
-            "position": 1, "type": "dismiss", "at": "2026-11-15T08:00:00.123Z", "follower": "1", "followee": "10",
+            "position": "0-1", "type": "dismiss", "at": "2026-11-15T08:00:00.123Z", "follower": "1", "followee": "10",
         }])
     );
 }
