@@ -16,7 +16,8 @@ use kinfolk_core::suggest::{
     EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{
-    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Timestamp,
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Store,
+    Timestamp,
 };
 
 use crate::model::Model;
@@ -112,6 +113,19 @@ impl Deployment for ModelStore {
     fn epoch(&self) -> Epoch {
         let changes = self.planted.as_ref().is_some_and(Planted::changes_epoch);
         if changes { Epoch(self.model().position().sequence.0) } else { Epoch(1) }
+    }
+}
+
+impl Store for ModelStore {
+    type Suggestions = Self;
+    type Content = Self;
+
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
+    }
+
+    fn content(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
     }
 }
 

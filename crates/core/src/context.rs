@@ -48,6 +48,11 @@ impl<S> Context<S> {
         &self.store
     }
 
+    /// The store below, to be shared.
+    pub fn shared_store(&self) -> &Arc<S> {
+        &self.store
+    }
+
     pub(crate) fn require_limit(&self, given: usize) -> Result<()> {
         let max = self.page_limit_max;
         if (1..=max).contains(&given) { Ok(()) } else { Err(Error::LimitOutOfRange { given, max }) }

@@ -26,8 +26,8 @@ pub trait Store: GraphStore {
     type Content: ContentStore;
 
     /// Suggestions, if the profile has them.
-    fn suggestions(&self) -> Option<Arc<Self::Suggestions>>;
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self::Suggestions>>;
 
     /// Posts, feeds and comments, if the profile has them.
-    fn content(&self) -> Option<Arc<Self::Content>>;
+    fn content(self: &Arc<Self>) -> Option<Arc<Self::Content>>;
 }

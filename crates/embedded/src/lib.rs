@@ -350,11 +350,11 @@ impl kinfolk_core::Store for Embedded {
     type Suggestions = Self;
     type Content = Self;
 
-    fn suggestions(&self) -> Option<Arc<Self>> {
-        Some(Arc::new(self.clone()))
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
     }
 
-    fn content(&self) -> Option<Arc<Self>> {
-        Some(Arc::new(self.clone()))
+    fn content(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
     }
 }

@@ -95,8 +95,8 @@ impl<S: Store> Service<S> {
         metrics: Metrics,
         administration: Arc<dyn Administration>,
     ) -> Self {
-        let suggestions = context.store().suggestions().map(|store| context.with(store));
-        let content = context.store().content().map(|store| context.with(store));
+        let suggestions = context.shared_store().suggestions().map(|store| context.with(store));
+        let content = context.shared_store().content().map(|store| context.with(store));
         Self {
             suggestions: suggestions.map(|context| Suggestions::new(context, settings.suggestions)),
             feeds: content.clone().map(|context| Feeds::new(context, settings.feeds)),

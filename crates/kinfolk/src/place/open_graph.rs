@@ -87,7 +87,12 @@ impl<P: Profile> OpenGraph<P> {
 
     /// Suggestions, if the profile has them.
     pub fn suggestion_part(&self) -> Result<Suggestions<SuggestionsOf<P>>> {
-        let store = self.store.suggestions().ok_or(Error::NotAvailable { what: "suggesting users" })?;
+        let store = self
+            .graph
+            .context
+            .shared_store()
+            .suggestions()
+            .ok_or(Error::NotAvailable { what: "suggesting users" })?;
         let settings = self.profile.service_settings().suggestions;
         Ok(Suggestions::new(self.graph.context.with(store), settings))
     }
@@ -105,7 +110,7 @@ impl<P: Profile> OpenGraph<P> {
     }
 
     fn content(&self, what: &'static str) -> Result<CoreContext<ContentOf<P>>> {
-        let store = self.store.content().ok_or(Error::NotAvailable { what })?;
+        let store = self.graph.context.shared_store().content().ok_or(Error::NotAvailable { what })?;
         Ok(self.graph.context.with(store))
     }
 
@@ -279,7 +284,12 @@ impl<P: Profile> Target for OpenGraph<P> {
 
     fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
         let request = wish.request(self.profile.everyone());
-        let store = self.store.suggestions().ok_or(Error::NotAvailable { what: "suggesting users" })?;
+        let store = self
+            .graph
+            .context
+            .shared_store()
+            .suggestions()
+            .ok_or(Error::NotAvailable { what: "suggesting users" })?;
         self.run(suggest(store, request, reporter))
     }
 

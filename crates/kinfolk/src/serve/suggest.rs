@@ -27,7 +27,9 @@ pub struct Schedule {
 impl Schedule {
     /// Starts the thread, unless suggestions are never to be computed: `every` is zero, or the profile has none.
     pub fn start<S: OpenStore>(store: S, request: EveryoneRequest, every: Duration) -> Result<Option<Self>> {
-        let Some(suggestions) = store.suggestions().filter(|_| !every.is_zero()) else { return Ok(None) };
+        let Some(suggestions) = Arc::new(store.clone()).suggestions().filter(|_| !every.is_zero()) else {
+            return Ok(None);
+        };
         let is_stopped = Arc::new(AtomicBool::new(false));
         let runner = Runner { store, suggestions, request, every, is_stopped: Arc::clone(&is_stopped) };
         let thread = std::thread::Builder::new().name("kinfolk-suggest".to_owned());

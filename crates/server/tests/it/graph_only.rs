@@ -18,11 +18,11 @@ impl Store for GraphOnly {
     type Suggestions = Absent;
     type Content = Absent;
 
-    fn suggestions(&self) -> Option<Arc<Absent>> {
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Absent>> {
         None
     }
 
-    fn content(&self) -> Option<Arc<Absent>> {
+    fn content(self: &Arc<Self>) -> Option<Arc<Absent>> {
         None
     }
 }
