@@ -2,9 +2,9 @@
 //! caller's.
 
 use anyhow::{Context, Result, bail};
-use kinfolk_core::Id;
 use kinfolk_core::feed::{NewPost, PostStore};
 use kinfolk_core::thread::{Comment, CommentId, NewComment, Parent, ThreadOrder, ThreadStore};
+use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::Embedded;
 
 use crate::posting::{for_each, runtime};
@@ -176,7 +176,7 @@ pub async fn first_page(
     order: ThreadOrder,
     limit: usize,
 ) -> Result<Vec<Comment>> {
-    let page = store.thread(parent, order, None, limit).await?;
+    let page = store.thread(parent, order, None, limit, Frontier::EMPTY).await?;
     let sorted = page.is_sorted_by(|one, other| match order {
         ThreadOrder::Oldest => one.id < other.id,
         ThreadOrder::Newest => one.id > other.id,
@@ -192,13 +192,15 @@ pub fn walk(store: &Embedded, parent: Parent, expected: u64) -> Result<Vec<Comme
     let mut ids: Vec<CommentId> = Vec::new();
     runtime()?.block_on(async {
         loop {
-            let page = store.thread(parent, ThreadOrder::Oldest, ids.last().copied(), WALKED).await?;
+            let page = store
+                .thread(parent, ThreadOrder::Oldest, ids.last().copied(), WALKED, Frontier::EMPTY)
+                .await?;
             ids.extend(page.iter().map(|comment| comment.id));
             if page.len() < WALKED {
                 break;
             }
         }
-        let state = store.threads(&[parent]).await?.pop().context("a thread has a state")?;
+        let state = store.threads(&[parent], Frontier::EMPTY).await?.pop().context("a thread has a state")?;
         if ids.len() as u64 != expected || state.count != expected || !ids.is_sorted() {
             bail!("a thread of {expected} comments has {} and counts {}", ids.len(), state.count);
         }

@@ -9,8 +9,8 @@ use std::{env, thread};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::suggest::{EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 use serde::{Deserialize, Serialize};
 
@@ -212,7 +212,7 @@ pub fn stored(store: &Path, graph: &Graph) -> Result<(Sums, BTreeMap<String, Vec
     let store = Embedded::open(store, Settings::default())?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let of = |user: u64| -> Result<Vec<Told>> {
-        let found = runtime.block_on(store.stored_suggestions(Id::Integer(user), FRESH))?;
+        let found = runtime.block_on(store.stored_suggestions(Id::Integer(user), FRESH, Frontier::EMPTY))?;
         let items = found.map(|found| found.items).unwrap_or_default();
         items
             .into_iter()

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
-use kinfolk_core::{Error, Id};
+use kinfolk_core::{Error, Frontier, Id};
 use kinfolk_embedded::{Embedded, Figures, Settings};
 use tokio::task::LocalSet;
 
@@ -285,7 +285,7 @@ async fn post(store: Embedded, author: u64, load: Rc<RefCell<Load>>) {
 async fn page(store: Embedded, of: u64, begun: Instant, load: Rc<RefCell<Load>>) {
     load.borrow_mut().waiting += 1;
     let started = Instant::now();
-    let answer = store.feed(Id::Integer(of), None, PAGE).await;
+    let answer = store.feed(Id::Integer(of), None, PAGE, Frontier::EMPTY).await;
     let latency = started.elapsed();
     let mut load = load.borrow_mut();
     load.waiting -= 1;

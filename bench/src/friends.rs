@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use kinfolk_core::Id;
-use kinfolk_core::graph::{EdgeStore, Side};
+use kinfolk_core::graph::{EdgeList, EdgeStore, Side};
+use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 use tokio::runtime::Runtime;
 
@@ -140,8 +140,11 @@ fn fill(store: &Embedded, survey: &Survey) -> Result<()> {
     let apart = (survey.largest_followers / many).max(1) as usize;
     let mut after = None;
     loop {
-        let page =
-            store.list_page(KIND, Side::Followers, Id::Integer(survey.largest), after, WALK_PAGE * apart)?;
+        let page = store.list_page(
+            EdgeList { kind: KIND, side: Side::Followers, of: Id::Integer(survey.largest) },
+            after,
+            WALK_PAGE * apart,
+        )?;
         edges.extend(page.iter().step_by(apart).filter_map(|entry| match entry.id {
             Id::Integer(followee) => Some(Pair { follower: survey.largest, followee }),
             Id::Uuid(_) => None,
@@ -159,7 +162,7 @@ fn read(runtime: &Runtime, store: &Embedded, accounts: &[u64], calls: usize) -> 
     for &account in accounts.iter().cycle().take(calls) {
         let started = Instant::now();
         // One more tells whether there is a next page.
-        let page = store.friends(KIND, Id::Integer(account), None, PAGE + 1);
+        let page = store.friends(KIND, Id::Integer(account), None, PAGE + 1, Frontier::EMPTY);
         let entries = black_box(runtime.block_on(page)?);
         histogram.record(started.elapsed());
         if entries.len() != PAGE + 1 {

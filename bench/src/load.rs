@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kinfolk_core::Error;
-use kinfolk_core::graph::{EdgeAction, EdgeCommand, EdgeStore, GraphSettings, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeStore, FollowerCommand, GraphSettings, WriteRequest};
 use kinfolk_embedded::Embedded;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -96,12 +96,13 @@ pub fn open_loop(store: &Embedded, users: Users, rate: u64, time: Duration, seed
 }
 
 async fn follow(store: &Embedded, pair: Pair, follows: &RefCell<Follows>) {
-    let command = EdgeCommand { action: EdgeAction::Follow, edge: edge(pair) };
+    let Edge { follower, followee } = edge(pair);
+    let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee }];
     let following_limit = GraphSettings::default().following_limit;
-    let request = WriteRequest { kind: KIND, commands: vec![command], following_limit };
+    let request = WriteRequest { kind: KIND, follower, commands, following_limit };
     follows.borrow_mut().waiting += 1;
     let started = Instant::now();
-    let answer = store.write(request).await;
+    let answer = store.write_one(request).await;
     let latency = started.elapsed();
     let mut follows = follows.borrow_mut();
     follows.waiting -= 1;

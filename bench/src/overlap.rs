@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use kinfolk_core::Id;
 use kinfolk_core::graph::{EdgeStore, Side, UserSet};
+use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 use tokio::runtime::Runtime;
 
@@ -208,7 +208,7 @@ async fn ask(store: &Embedded, (questions, limit, calls): Plan<'_>) -> Result<Hi
     let mut histogram = Histogram::default();
     for Question { sets, count } in questions.iter().cycle().take(calls) {
         let started = Instant::now();
-        let found = black_box(store.overlap(KIND, sets, None, limit).await?);
+        let found = black_box(store.overlap(KIND, sets, None, limit, Frontier::EMPTY).await?);
         histogram.record(started.elapsed());
         if found.count != *count || found.ids.len() as u64 != (*count).min(limit as u64) {
             bail!("{sets:?} have {} in common, {} of them given; not {count}", found.count, found.ids.len());

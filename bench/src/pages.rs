@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use kinfolk_core::Id;
-use kinfolk_core::graph::{ListKey, Side};
+use kinfolk_core::graph::{EdgeList, ListKey, Side};
 use kinfolk_embedded::Embedded;
 
 use crate::dataset::{Dataset, KIND};
@@ -97,7 +97,7 @@ fn read(store: &Embedded, mut page: impl FnMut() -> Page) -> Result<Histogram> {
     for _ in 0..PAGES {
         let Page { side, of, after } = page();
         let started = Instant::now();
-        let entries = black_box(store.list_page(KIND, side, of, after, PAGE)?);
+        let entries = black_box(store.list_page(EdgeList { kind: KIND, side: side, of: of }, after, PAGE)?);
         histogram.record(started.elapsed());
         if entries.len() < PAGE {
             bail!("a page has {} entries, not {PAGE}", entries.len());
@@ -116,7 +116,8 @@ fn walk(store: &Embedded, of: Id) -> Result<Walk> {
     let mut walk = Walk { ids: 0, places: Vec::new() };
     let mut after = None;
     loop {
-        let entries = store.list_page(KIND, Side::Followers, of, after, WALK_PAGE)?;
+        let entries =
+            store.list_page(EdgeList { kind: KIND, side: Side::Followers, of: of }, after, WALK_PAGE)?;
         walk.ids += entries.len() as u64;
         let Some(&last) = entries.last().filter(|_| entries.len() == WALK_PAGE) else { break };
         // A place in the middle of this page: at least half a page follows it.

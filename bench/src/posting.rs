@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostStore};
-use kinfolk_core::{Id, Timestamp};
+use kinfolk_core::{Frontier, Id, Timestamp};
 use kinfolk_embedded::Embedded;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::LocalSet;
@@ -61,7 +61,7 @@ pub fn wake(store: &Embedded, users: Vec<u64>) -> Result<()> {
         let store = store.clone();
         move |user| {
             let store = store.clone();
-            async move { store.feed(Id::Integer(user), None, 1).await }
+            async move { store.feed(Id::Integer(user), None, 1, Frontier::EMPTY).await }
         }
     })
 }
@@ -94,7 +94,7 @@ pub fn for_each<T: 'static, R, F: Future<Output = kinfolk_core::Result<R>> + 'st
 
 /// A page of a feed, which has to be full and in order.
 pub async fn full_page(store: &Embedded, of: u64, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-    let page = store.feed(Id::Integer(of), after, limit).await?;
+    let page = store.feed(Id::Integer(of), after, limit, Frontier::EMPTY).await?;
     if page.len() != limit || !page.is_sorted_by(|one, other| one.key() < other.key()) {
         bail!("a page of {limit} of the feed of user {of} has {} posts or is not in order", page.len());
     }

@@ -10,7 +10,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::graph::Side;
+use kinfolk_core::graph::{EdgeList, Side};
 use kinfolk_embedded::{Embedded, Settings};
 
 use crate::dataset::{Dataset, KIND, disk_bytes, edge};
@@ -123,7 +123,7 @@ impl StartChild {
         }
         for _ in 0..WARM_UP_PAGES {
             let user = Id::Integer(users.random_pair(&mut random).follower);
-            store.list_page(KIND, Side::Followers, user, None, 50)?;
+            store.list_page(EdgeList { kind: KIND, side: Side::Followers, of: user }, None, 50)?;
         }
         let memory = |name| memory_bytes(process::id(), name);
         println!("{} {}", memory("VmRSS"), memory("VmHWM"));

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use kinfolk_core::Id;
 use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 
 use crate::client::{Client, leading_number};
@@ -142,7 +142,7 @@ async fn walk(store: &Embedded, askers: &[u64], bounds: WalkBounds) -> Result<Hi
     let mut histogram = Histogram::default();
     for &asker in askers {
         let started = Instant::now();
-        let found = black_box(store.candidates(Id::Integer(asker), bounds).await?);
+        let found = black_box(store.candidates(Id::Integer(asker), bounds, Frontier::EMPTY).await?);
         histogram.record(started.elapsed());
         if found.is_empty() || !found.is_sorted_by(|one, other| bounds.ranking.compare(one, other).is_lt()) {
             bail!("the {} suggestions of user {asker} are not in order", found.len());

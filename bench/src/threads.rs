@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use kinfolk_core::Frontier;
 use kinfolk_core::thread::{
     CommentEdit, CommentId, NewComment, Parent, ThreadOrder, ThreadStore, Withdrawal,
 };
@@ -145,7 +146,7 @@ impl Threads {
                 for (ids, histogram) in [&self.short_ids, &self.long_ids].into_iter().zip(&mut histograms) {
                     let id = random.pick(ids);
                     let started = Instant::now();
-                    let found = store.comments(&[id]).await?;
+                    let found = store.comments(&[id], Frontier::EMPTY).await?;
                     histogram.record(started.elapsed());
                     if !matches!(found.as_slice(), [Some(comment)] if comment.id == id) {
                         bail!("comment {id} is not there");
@@ -167,7 +168,12 @@ impl Threads {
         runtime()?.block_on(async {
             for _ in 0..EDITS.min(self.turns_max) {
                 let id = random.pick(&self.long_ids);
-                let seen = store.comments(&[id]).await?.pop().flatten().context("the comment is there")?;
+                let seen = store
+                    .comments(&[id], Frontier::EMPTY)
+                    .await?
+                    .pop()
+                    .flatten()
+                    .context("the comment is there")?;
                 let edit = CommentEdit { id, version: seen.version, body: commenter.body().into() };
                 let started = Instant::now();
                 store.edit_comment(edit).await?;

@@ -238,17 +238,17 @@ mod tests {
         let mut out = Vec::new();
         changes.write_plain(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
-         99  1970-01-01T00:00:00.099Z  follow           1 2
-        100  1970-01-01T00:00:00.100Z  unfollow         1 2
-        101  1970-01-01T00:00:00.101Z  imported         1000 edges
-        102  1970-01-01T00:00:00.102Z  post             7 by 1
-        103  1970-01-01T00:00:00.103Z  post_deleted     7 by 1
-        104  1970-01-01T00:00:00.104Z  comment          00000000-0000-0000-0000-000000000009 by 1 on post 7
-        105  1970-01-01T00:00:00.105Z  comment_edited   00000000-0000-0000-0000-000000000009 by 1 on post 7
-        106  1970-01-01T00:00:00.106Z  comment_removed  00000000-0000-0000-0000-000000000009 by 1 on post 7, moderated by user:8
-        107  1970-01-01T00:00:00.107Z  comments_locked  post 7
+         0-99  1970-01-01T00:00:00.099Z  follow           1 2
+        0-100  1970-01-01T00:00:00.100Z  unfollow         1 2
+        0-101  1970-01-01T00:00:00.101Z  imported         1000 edges
+        0-102  1970-01-01T00:00:00.102Z  post             7 by 1
+        0-103  1970-01-01T00:00:00.103Z  post_deleted     7 by 1
+        0-104  1970-01-01T00:00:00.104Z  comment          00000000-0000-0000-0000-000000000009 by 1 on post 7
+        0-105  1970-01-01T00:00:00.105Z  comment_edited   00000000-0000-0000-0000-000000000009 by 1 on post 7
+        0-106  1970-01-01T00:00:00.106Z  comment_removed  00000000-0000-0000-0000-000000000009 by 1 on post 7, moderated by user:8
+        0-107  1970-01-01T00:00:00.107Z  comments_locked  post 7
         next abc
         ");
-        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":99,"type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":100,"type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":101,"type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":102,"type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":103,"type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"},{"position":104,"type":"comment","at":"1970-01-01T00:00:00.104Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","reply_to":"00000000-0000-0000-0000-000000000008","depth":1,"body":"\"hi\""},{"position":105,"type":"comment_edited","at":"1970-01-01T00:00:00.105Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","version":2},{"position":106,"type":"comment_removed","at":"1970-01-01T00:00:00.106Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","removed_by":"user:8"},{"position":107,"type":"comments_locked","at":"1970-01-01T00:00:00.107Z","post":"7"}],"next":"abc"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&changes).unwrap(), @r#"{"items":[{"position":"0-99","type":"follow","at":"1970-01-01T00:00:00.099Z","follower":"1","followee":"2"},{"position":"0-100","type":"unfollow","at":"1970-01-01T00:00:00.100Z","follower":"1","followee":"2","since":"1970-01-01T00:00:00.099Z"},{"position":"0-101","type":"imported","at":"1970-01-01T00:00:00.101Z","edges":1000},{"position":"0-102","type":"post","at":"1970-01-01T00:00:00.102Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","delivery":"push","payload":{"b":1.10}},{"position":"0-103","type":"post_deleted","at":"1970-01-01T00:00:00.103Z","post":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z"},{"position":"0-104","type":"comment","at":"1970-01-01T00:00:00.104Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","reply_to":"00000000-0000-0000-0000-000000000008","depth":1,"body":"\"hi\""},{"position":"0-105","type":"comment_edited","at":"1970-01-01T00:00:00.105Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","version":2},{"position":"0-106","type":"comment_removed","at":"1970-01-01T00:00:00.106Z","comment":"00000000-0000-0000-0000-000000000009","post":"7","author":"1","removed_by":"user:8"},{"position":"0-107","type":"comments_locked","at":"1970-01-01T00:00:00.107Z","post":"7"}],"next":"abc"}"#);
     }
 }

@@ -44,7 +44,8 @@ impl Administration for Scripted {
     ) -> Result<ImportOutcome> {
         let position = Sequence(1).on(Shard::ONLY);
         let (added, duplicates, self_follows, over_limit, invalid) = (0, 0, 0, 0, 0);
-        let mut outcome = ImportOutcome { added, duplicates, self_follows, over_limit, invalid, position };
+        let mut outcome =
+            ImportOutcome { added, duplicates, self_follows, over_limit, invalid, frontier: position.into() };
         let detail = |error: io::Error| Error::InvalidInput { detail: error.to_string() };
         for line in BufReader::new(file).lines() {
             match line.map_err(detail)?.as_str() {
