@@ -180,6 +180,25 @@ fn tokens_are_joined_and_never_replaced() {
 }
 
 #[test]
+fn a_read_asks_for_what_its_connection_has_written() {
+    let server = Server::start();
+    let (mut writer, mut other) = (server.connect(), server.connect());
+    for divisor in [0, 1] {
+        server.watch.answer_now(divisor);
+        for command in ["SISMEMBER following:1 2", "FOLLOWS 1 2", "FOLLOWS 1 2 3", "SCARD following:1"] {
+            let sequence = writer.call_all(&["UNFOLLOW 1 2", "FOLLOW 1 2"])[1].clone();
+            // Also after a read has shown it: another may be answered by a part of the store that has not got so far.
+            for _ in 0..2 {
+                writer.call(command);
+                assert_eq!(server.watch.asked(), covered(&sequence), "{command}");
+            }
+            other.call(command);
+            assert_eq!(server.watch.asked(), "", "{command}");
+        }
+    }
+}
+
+#[test]
 fn a_token_of_many_shards_is_taken() {
     let server = Server::start();
     let mut client = server.connect();

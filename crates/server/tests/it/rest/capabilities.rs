@@ -26,6 +26,8 @@ fn is_beyond(path: &str) -> bool {
 fn routes_beyond_the_graph_are_not_available() {
     let server = graph_only();
     let document = server.read("/openapi.json");
+    let described = document["info"]["description"].as_str().unwrap();
+    assert!(described.contains("has no feeds: operations with x-capability feeds respond with 501"));
     let mut missing = BTreeSet::new();
     for (method, path, operation) in operations(&document) {
         assert_eq!(operation["x-not-available"] == json!(true), is_beyond(&path), "{method} {path}");

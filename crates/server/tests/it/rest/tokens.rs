@@ -5,6 +5,7 @@ use std::time::Duration;
 use kinfolk_core::{Epoch, Error, Frontier, Keyring, Sequence, Shard, SigningKey, Token};
 
 use super::client::Answer;
+use super::document::operations;
 use super::server::Server;
 
 fn keys() -> Keyring {
@@ -85,6 +86,34 @@ fn a_write_with_a_bad_token_is_refused_and_does_nothing() {
         }
     }
     assert_eq!(server.read("/v1/changes")["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn every_read_that_takes_a_token_waits_for_it() {
+    let server = Server::start();
+    let document = server.read("/openapi.json");
+    let future = sealed(1, &[(0, 99)]);
+    let mut tried = 0;
+    for (method, path, operation) in operations(&document) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let takes_token = parameters.clone().any(|parameter| parameter["name"] == "Kinfolk-Token");
+        if !takes_token || (method != "get" && path != "/v1/check") {
+            continue;
+        }
+        tried += 1;
+        let comment = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
+        let address = path.replace("{comment}", comment).replace("{id}", "1");
+        let address = address.replace("{target}", "2").replace("{other}", "2");
+        let needs_ids =
+            parameters.filter(|parameter| parameter["in"] == "query" && parameter["name"] == "id");
+        let query = if needs_ids.count() > 0 { "?id=2" } else { "" };
+        let headers =
+            [("kinfolk-actor", "1"), ("kinfolk-token", &future), ("content-type", "application/json")];
+        let body = if method == "post" { &br#"{"pairs":[[1,2]]}"#[..] } else { b"" };
+        let answer = server.request(&method.to_uppercase(), &format!("{address}{query}"), &headers, body);
+        assert_eq!(answer.refusal(), (503, "not_yet_visible".to_owned()), "{method} {path}");
+    }
+    assert_eq!(tried, 19);
 }
 
 #[test]
