@@ -249,7 +249,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             if work.writes.is_full() && !work.is_transaction {
                 self.commit(work).await;
             }
-            if work.checks.len() >= self.session.shared.service.checks_max() {
+            if !work.checks.is_empty() && work.checks.len() >= self.session.shared.service.checks_max() {
                 self.answer_checks(work).await;
             }
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {

@@ -121,7 +121,7 @@ pub enum Who {
 type Keys = (u8, i8, u8);
 
 /// A command.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Command {
     /// In lower case, as `COMMAND` says it.
     pub name: &'static str,

@@ -208,9 +208,15 @@ impl Document {
 /// Says of all operations that need a capability that they are not available. Parameters, bodies and other responses stay, so
 /// that clients that are generated from the document are the same for every profile.
 fn mark_missing(api: &mut OpenApi, capability: Capability) {
+    let name = capability.name();
+    if let Some(description) = &mut api.info.description {
+        let note =
+            format!(". This deployment has no {name}: operations with x-capability {name} respond with 501");
+        description.push_str(&note);
+    }
     for operation in api.paths.paths.values_mut().flat_map(operations) {
         let extensions = operation.extensions.get_or_insert_default();
-        if extensions.get(CAPABILITY).is_some_and(|name| name == capability.name()) {
+        if extensions.get(CAPABILITY).is_some_and(|needed| needed == name) {
             extensions.insert(NOT_AVAILABLE.to_owned(), true.into());
             operation.responses.responses.extend(refusals(&[ErrorCode::NotAvailable]));
         }

@@ -69,9 +69,9 @@ async fn watch<S: Store>(shared: Shared<S>) {
     if let Some(error) = shared.stop.run_until_cancelled(grow).await {
         tracing::warn!(%error, "the change log can't be watched; its streams end");
     }
-    // In this order: the next stream starts another watch, which says that the log has grown.
-    shared.tail.announce(Growth::Ended);
+    // In this order no stream waits for a watch that has ended; one that has just started another may end, and comes back.
     shared.tail.has_watcher.store(false, Ordering::Release);
+    shared.tail.announce(Growth::Ended);
 }
 
 /// Where the log ends, once that is further than it was.

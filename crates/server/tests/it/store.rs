@@ -48,6 +48,12 @@ struct Watched {
     /// The followees for which checks are answered at once: those of which this is a divisor, and none with 0.
     answered_now: AtomicUsize,
     refusals: Mutex<Vec<Error>>,
+    /// What the last read had to show.
+    asked: Mutex<Frontier>,
+    /// How the next waits for changes fail, and how many waits there are at once, and were at most.
+    unwatchable: Mutex<Vec<Error>>,
+    watchers: AtomicUsize,
+    watchers_max: AtomicUsize,
 }
 
 impl Default for Watch {
@@ -63,6 +69,10 @@ impl Default for Watch {
             checks: AtomicUsize::new(0),
             answered_now: AtomicUsize::new(0),
             refusals: Mutex::default(),
+            asked: Mutex::default(),
+            unwatchable: Mutex::default(),
+            watchers: AtomicUsize::new(0),
+            watchers_max: AtomicUsize::new(0),
         }))
     }
 }
@@ -120,6 +130,30 @@ impl Watch {
     /// The next check or write that has to wait fails so.
     pub fn refuse_next(&self, error: Error) {
         self.0.refusals.lock().unwrap().push(error);
+    }
+
+    /// What the last check or count had to show.
+    pub fn asked(&self) -> String {
+        self.0.asked.lock().unwrap().to_string()
+    }
+
+    /// The next wait for changes fails so.
+    pub fn refuse_watching(&self, error: Error) {
+        self.0.unwatchable.lock().unwrap().push(error);
+    }
+
+    /// Waits until no such failure is left.
+    pub fn await_refused_watching(&self) {
+        await_equal(|| self.0.unwatchable.lock().unwrap().len(), &0);
+    }
+
+    /// How many have waited for changes at once, at most.
+    pub fn watchers_max(&self) -> usize {
+        self.0.watchers_max.load(Ordering::SeqCst)
+    }
+
+    fn note_asked(&self, at_least: &Frontier) {
+        self.0.asked.lock().unwrap().clone_from(at_least);
     }
 
     fn next_refusal(&self) -> Result<()> {
@@ -202,6 +236,7 @@ impl Store for WatchedStore {
 impl CheckStore for WatchedStore {
     async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
         self.watch.0.checks.fetch_add(1, Ordering::SeqCst);
+        self.watch.note_asked(at_least);
         self.watch.next_refusal()?;
         self.model.contains(kind, edges, at_least).await
     }
@@ -212,6 +247,7 @@ impl CheckStore for WatchedStore {
         if divisor == 0 || followee % divisor != 0 {
             return None;
         }
+        self.watch.note_asked(at_least);
         let found = block_on(self.model.contains_one(kind, edge, at_least));
         found.ok()
     }
@@ -269,6 +305,7 @@ impl EdgeStore for WatchedStore {
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.require_whole()?;
+        self.watch.note_asked(at_least);
         self.model.counts(kind, of, at_least).await
     }
 }
@@ -440,6 +477,13 @@ impl ChangeLog for WatchedStore {
     }
 
     async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
-        self.model.wait_for_changes(after).await
+        if let Some(error) = self.watch.0.unwatchable.lock().unwrap().pop() {
+            return Err(error);
+        }
+        let watchers = self.watch.0.watchers.fetch_add(1, Ordering::SeqCst) + 1;
+        self.watch.0.watchers_max.fetch_max(watchers, Ordering::SeqCst);
+        let grown = self.model.wait_for_changes(after).await;
+        self.watch.0.watchers.fetch_sub(1, Ordering::SeqCst);
+        grown
     }
 }

@@ -8,8 +8,8 @@ use super::super::session::Session;
 use super::super::table::Connection;
 use super::{client, describe, invalid, is, number, server, syntax_error, text};
 
-/// No token is longer, even of a thousand shards.
-const TOKEN_BYTES_MAX: usize = 16 << 10;
+/// No token is longer, even of 512 shards.
+const TOKEN_BYTES_MAX: usize = 8 << 10;
 
 /// Runs one of them.
 pub fn run<S: Store>(

@@ -40,8 +40,7 @@ pub async fn write_comment<S: Store>(
     Ids([post]): Ids<1>,
     Actor(author): Actor,
     IdempotencyKey(key): IdempotencyKey,
-    fresh: Fresh,
-    _: NoQuery,
+    (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
 ) -> Answered {
     let idempotency_key = Some(key.ok_or_else(|| {
@@ -82,8 +81,7 @@ pub async fn edit_comment<S: Store>(
     NamedComment(id): NamedComment,
     Actor(actor): Actor,
     Seen(version): Seen,
-    fresh: Fresh,
-    _: NoQuery,
+    (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
 ) -> Answered {
     let body: Arc<str> = given::text(&body, &["body"])?.into();

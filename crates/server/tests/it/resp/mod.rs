@@ -1,6 +1,8 @@
 //! The Redis protocol through real sockets.
 
 mod access;
+mod capabilities;
+mod checks;
 mod client;
 mod commands;
 mod connections;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use kinfolk_core::graph::GraphSettings;
+use kinfolk_core::{Epoch, Keyring, Sequence, Shard, SigningKey, Token};
 
 use super::client::Client;
 use super::server::{Server, Setup};
@@ -140,6 +141,77 @@ fn a_read_waits_for_its_token() {
     assert!(replies[1..].iter().all(|reply| reply.starts_with("-TRYAGAIN ")), "{replies:?}");
     writer.call("FOLLOW 1 3");
     assert_eq!(reader.call_all(&["FOLLOWS 1 2", "FOLLOWS 1 3"]), ["1", "1"]);
+}
+
+/// What the token of a reply covers.
+fn covered(reply: &str) -> String {
+    let keys = Keyring::new(SigningKey::new([7; 32]), []);
+    Token::decode(reply.trim_matches('"'), &keys).unwrap().frontier.to_string()
+}
+
+#[test]
+fn tokens_are_joined_and_never_replaced() {
+    let server = Server::start();
+    let (mut writer, mut client) = (server.connect(), server.connect());
+    let sealed = |shard, sequence| {
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        Token { epoch: Epoch(1), frontier: Sequence(sequence).on(Shard(shard)).into() }.encode(&keys)
+    };
+    assert_eq!(covered(&writer.call("FOLLOW 1 2")), "0-1");
+    // One token for a commit, which covers all of it.
+    let replies = client.call_all(&["FOLLOW 3 1", "FOLLOW 4 1", "FOLLOW 4 1"]);
+    assert_eq!(replies.iter().map(|reply| covered(reply)).collect::<Vec<_>>(), ["0-3"; 3]);
+    // What was asked for counts until a read has shown it, and several are asked for together.
+    let after = [sealed(7, 4), sealed(3, 5), sealed(7, 2)].map(|token| format!("AFTER {token}"));
+    assert_eq!(client.call_all(&after.each_ref().map(String::as_str)), ["+OK"; 3]);
+    assert_eq!(covered(&client.call("FOLLOW 4 2")), "0-4 3-5 7-4");
+    assert_eq!(covered(&client.call("DISMISS 4 3")), "0-5 3-5 7-4");
+    // This store has no such shards, so no read can show them; the client asks until one does.
+    for command in ["FOLLOWS 4 2", "SISMEMBER following:4 2", "SCARD following:4"] {
+        assert!(client.call(command).starts_with("-TRYAGAIN "), "{command}");
+    }
+    assert_eq!(client.call_all(&["AFTER made-up", "SCARD following:4"])[0], "+OK");
+    assert_eq!(client.call("SCARD following:4"), "2");
+    assert_eq!(covered(&client.call("UNFOLLOW 4 2")), "0-6");
+    // A write that changes nothing covers what this connection has written before.
+    assert_eq!(covered(&client.call("UNFOLLOW 4 2")), "0-6");
+    let token = covered(client.call("POST 4 ID 9").split_once(", ").unwrap().1.trim_end_matches(']'));
+    assert_eq!(token, "0-7");
+}
+
+#[test]
+fn a_read_asks_for_what_its_connection_has_written() {
+    let server = Server::start();
+    let (mut writer, mut other) = (server.connect(), server.connect());
+    for divisor in [0, 1] {
+        server.watch.answer_now(divisor);
+        for command in ["SISMEMBER following:1 2", "FOLLOWS 1 2", "FOLLOWS 1 2 3", "SCARD following:1"] {
+            let sequence = writer.call_all(&["UNFOLLOW 1 2", "FOLLOW 1 2"])[1].clone();
+            // Also after a read has shown it: another may be answered by a part of the store that has not got so far.
+            for _ in 0..2 {
+                writer.call(command);
+                assert_eq!(server.watch.asked(), covered(&sequence), "{command}");
+            }
+            other.call(command);
+            assert_eq!(server.watch.asked(), "", "{command}");
+        }
+    }
+}
+
+#[test]
+fn a_token_of_many_shards_is_taken() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let keys = Keyring::new(SigningKey::new([7; 32]), []);
+    let frontier = (0..512).map(|shard| Sequence(0).on(Shard(shard))).collect();
+    let empty = Token { epoch: Epoch(1), frontier }.encode(&keys);
+    assert_eq!(client.call_all(&[&format!("AFTER {empty}"), "FOLLOWS 1 2"])[0], "+OK");
+    let frontier = (0..512).map(|shard| Sequence(u64::MAX >> 1).on(Shard(shard))).collect();
+    let largest = Token { epoch: Epoch(1), frontier }.encode(&keys);
+    assert_eq!(client.call(&format!("AFTER {largest}")), "+OK");
+    assert!(client.call("FOLLOWS 1 2").starts_with("-TRYAGAIN "));
+    let endless = "x".repeat(8_193);
+    assert!(client.call(&format!("AFTER {endless}")).starts_with("-ERR the consistency token"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
+use kinfolk_core::graph::GraphSettings;
 use kinfolk_server::resp::RespSettings;
 
 use super::client::encode;
@@ -47,6 +48,38 @@ fn a_command_that_fails_leaves_the_others() {
     let expected =
         "[-ERR a user cannot follow itself, 1, -WRONGTYPE a key must be following:ID or followers:ID]";
     assert_eq!(replies[4], expected);
+}
+
+#[test]
+fn the_writes_of_one_follower_that_come_one_after_another_are_whole() {
+    let graph = GraphSettings { following_limit: 3, ..GraphSettings::default() };
+    let server = Server::with(Setup { graph, ..Setup::default() });
+    let mut client = server.connect();
+    let replies = client.call_all(&[
+        "MULTI",
+        "SADD following:1 2 3",
+        "FOLLOW 1 1",
+        "SADD following:1 4 5",
+        "SADD following:9 5",
+        "SREM following:9 5",
+        "SADD following:1 6",
+        "SADD following:2 6",
+        "EXEC",
+        "SMEMBERS following:1",
+    ]);
+    let limit = "-LIMIT user 1 already follows 3, the most that is allowed";
+    let expected = format!("[{limit}, -ERR a user cannot follow itself, {limit}, 1, 1, 1, 1]");
+    assert_eq!(replies[8..], [expected.as_str(), "[\"6\"]"]);
+    assert_eq!(server.watch.commits(), 1);
+    // A read or a post between them makes them two requests.
+    for between in ["SCARD following:1", "POST 1"] {
+        client.call_all(&["MULTI", "SADD following:5 1 2", between, "SADD following:5 3 4", "EXEC"]);
+        assert_eq!(client.call("SMISMEMBER following:5 1 2 3 4"), "[1, 1, 0, 0]", "{between}");
+        assert_eq!(client.call("SREM following:5 1 2"), "2");
+    }
+    // Outside of a transaction each command stands for itself.
+    let replies = client.call_all(&["SADD following:7 1 2", "SADD following:7 3 4", "SADD following:7 5"]);
+    assert_eq!(replies, ["2", "-LIMIT user 7 already follows 3, the most that is allowed", "1"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kinfolk_core::{Epoch, Keyring, Sequence, Shard, SigningKey, Token};
+use kinfolk_core::{Epoch, Error, Keyring, Sequence, Shard, SigningKey, Token};
 use kinfolk_server::rest::RestSettings;
 use serde_json::{Value, json};
 
@@ -269,6 +269,32 @@ fn a_quiet_stream_shows_that_it_is_alive_and_ends_with_the_server() {
         assert_eq!(paragraph, ": keep-alive");
     }
     server.join();
+}
+
+#[test]
+fn all_streams_have_one_watcher_that_outlives_a_pause_of_the_log() {
+    let server = Server::start();
+    let mut listeners: Vec<Listener> = (0..5).map(|_| Listener::open(&server, "", &[])).collect();
+    server.follow(1, 2);
+    listeners.iter_mut().for_each(|listener| assert_eq!(listener.event().data["position"], "0-1"));
+    let retry_after = Duration::from_millis(1);
+    server.watch.refuse_watching(Error::Unavailable { what: "the log".to_owned(), retry_after });
+    server.watch.await_refused_watching();
+    server.follow(1, 3);
+    listeners.iter_mut().for_each(|listener| assert_eq!(listener.event().data["position"], "0-2"));
+    assert_eq!(server.watch.watchers_max(), 1);
+
+    // What can't be mended by waiting ends them; those that come back are served again.
+    server.watch.refuse_watching(Error::Storage { detail: "as the test wants".to_owned() });
+    for listener in &mut listeners {
+        while let Some(paragraph) = listener.paragraph() {
+            assert_eq!(paragraph, ": keep-alive");
+        }
+    }
+    let mut again = Listener::open(&server, "", &[]);
+    (1..=2).for_each(|position| assert_eq!(again.event().data["position"], format!("0-{position}")));
+    server.follow(1, 4);
+    assert_eq!(again.event().data["position"], "0-3");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod capabilities;
 mod changes;
 mod client;
 mod comment_access;
@@ -20,3 +21,4 @@ mod replies;
 mod server;
 mod suggestions;
 mod tls;
+mod tokens;
