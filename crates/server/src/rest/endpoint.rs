@@ -80,7 +80,8 @@ pub struct Endpoint {
     pub can_be_fresh: bool,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
-    /// Whether it can be so much work that it is given up when its client closes its sending side, and so may be gone.
+    /// Whether it can be so much work that it is given up a moment after its client closes its sending side, and so may be
+    /// gone.
     pub is_abandonable: bool,
     /// How it may refuse or fail, apart from what every route of its sort has in common.
     pub refusals: &'static [ErrorCode],

@@ -41,8 +41,8 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::write(Operation::Post).refusing(register_refuses), routes!(register))
         .add(Endpoint::read(Operation::Posts).refusing(not_found), routes!(post))
         .add(Endpoint::write(Operation::DeletePost).refusing(not_found), routes!(delete))
-        .add(Endpoint::read(Operation::Posts).refusing(lists_refuse), routes!(posts))
-        .add(Endpoint::read_oneself(Operation::Feed).refusing(lists_refuse), routes!(feed))
+        .add(Endpoint::read(Operation::Posts).abandonable().refusing(lists_refuse), routes!(posts))
+        .add(Endpoint::read_oneself(Operation::Feed).abandonable().refusing(lists_refuse), routes!(feed))
 }
 
 /// A post.

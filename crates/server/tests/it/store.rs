@@ -96,9 +96,14 @@ impl Watch {
         self.0.gate.add_permits(Semaphore::MAX_PERMITS);
     }
 
-    /// From here on walks go on until they are given up.
+    /// From here on walks go on until they are given up, or [`Watch::end_walks`].
     pub fn make_walks_endless(&self) {
         self.0.endless.store(true, Ordering::SeqCst);
+    }
+
+    /// All walks come to their end.
+    pub fn end_walks(&self) {
+        self.0.endless.store(false, Ordering::SeqCst);
     }
 
     /// How many walks have begun, and how many of them have ended, one way or the other.
@@ -137,6 +142,12 @@ struct Walk<'a>(&'a Watch);
 impl Walk<'_> {
     fn is_endless(&self) -> bool {
         self.0.0.endless.load(Ordering::SeqCst)
+    }
+
+    async fn go_on(&self) {
+        while self.is_endless() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 
@@ -191,6 +202,7 @@ impl EdgeStore for WatchedStore {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
+        self.watch.begin_walk().go_on().await;
         self.model.friends(kind, of, after, limit).await
     }
 
@@ -212,10 +224,7 @@ impl EdgeStore for WatchedStore {
 
 impl SuggestionStore for WatchedStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        let walk = self.watch.begin_walk();
-        if walk.is_endless() {
-            std::future::pending::<()>().await;
-        }
+        self.watch.begin_walk().go_on().await;
         self.model.candidates(of, bounds).await
     }
 
@@ -255,12 +264,14 @@ impl PostStore for WatchedStore {
     }
 
     async fn posts_by(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        self.watch.begin_walk().go_on().await;
         self.model.posts_by(author, after, limit).await
     }
 }
 
 impl FeedStore for WatchedStore {
     async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+        self.watch.begin_walk().go_on().await;
         self.model.feed(of, after, limit).await
     }
 }
