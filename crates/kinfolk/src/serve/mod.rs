@@ -145,7 +145,7 @@ impl Server {
         announce(&Ready { http, redis, edges, loaded_in, is_open });
         let schedule = Schedule::start(store.clone(), folder.everyone, configuration.suggest.every.0)?;
 
-        let mut outcome = watch(&mut signals, &service, &mut protocols).await;
+        let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
         door.close();
         match &outcome {
@@ -225,11 +225,12 @@ fn service(folder: &Folder, access: Access, store: Embedded) -> Arc<Service<Embe
     })
 }
 
-/// Watches files, signals, the store and the protocols until a signal ends the server or a part of it has failed.
+/// Watches files, signals, the store, the protocols and the schedule of suggestions until a signal ends the server or a part of it has failed.
 async fn watch(
     signals: &mut Signals,
     service: &Arc<Service<Embedded>>,
     protocols: &mut Protocols,
+    schedule: Option<&Schedule>,
 ) -> Result<()> {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -242,6 +243,9 @@ async fn watch(
             _ = ticks.tick() => {
                 if let Some(reason) = service.administration.failure() {
                     return Err(anyhow::Error::msg(reason).context("the store has failed"));
+                }
+                if schedule.is_some_and(Schedule::has_failed) {
+                    anyhow::bail!("the schedule of suggestions ended by itself");
                 }
                 protocols.look(service);
             }
