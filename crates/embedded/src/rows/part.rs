@@ -126,7 +126,9 @@ mod tests {
             config.index_block_pinning_policy(PinningPolicy::all(false)).open().unwrap()
         };
         let tree = open();
-        (1..=ROWS).for_each(|row| drop(tree.insert(row.to_be_bytes(), b"value", 0)));
+        (1..=ROWS).for_each(|row| {
+            let _ = tree.insert(row.to_be_bytes(), b"value", 0);
+        });
         tree.flush_active_memtable(0).unwrap();
         drop(tree);
         let file = fs::read_dir(folder.path().join("tables")).unwrap().next().unwrap().unwrap().path();
