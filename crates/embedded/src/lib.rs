@@ -105,6 +105,7 @@ impl Embedded {
 
     /// Puts a new signing key in front; tokens and cursors of the last few keys stay valid.
     pub fn rotate_keys(&self) -> Result<()> {
+        self.store.require_folder()?;
         let mut keys = self.store.keys.write();
         *keys = format::rotate_keys(&self.store.folder, &keys)?;
         Ok(())
@@ -287,6 +288,11 @@ impl Embedded {
     /// Starts an import, or continues one with the same options that was stopped.
     pub fn import(&self, options: &ImportOptions) -> Result<Import> {
         Import::start(self.clone(), options)
+    }
+
+    /// How many bytes a stopped import has left. Another import goes on with them or removes them.
+    pub fn stopped_import_bytes(&self) -> u64 {
+        bulk::import::stopped_bytes(&self.store.folder)
     }
 
     /// Writes a backup of the whole store, as of now, into a stream, as fast as that takes it. Reads and writes go on.

@@ -83,7 +83,9 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
     yield_to_others();
     // Nobody else lets those go who wait for a position, also if this thread dies.
     let _released = Released(store);
-    let (mut tended, mut clock_said, mut room) = (Sequence::START, None, Room::default());
+    let (mut tended, mut clock_said) = (Sequence::START, None);
+    // Each has its own: a snapshot needs much more room than rows, which writers wait for.
+    let (mut flush_room, mut snapshot_room) = (Room::default(), Room::default());
     while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
         store.visibility.expire();
         if store.require_folder().is_err() {
@@ -93,16 +95,18 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
         let now = clock.now();
         watch_clock(store, now, &mut clock_said);
         let retention = store.retention(now);
-        let done = room.work(&store.folder, || {
-            flush(store)?;
+        if let Some(flushed) = flush_room.work(&store.folder, || flush(store)) {
+            store.flushes.beat(flushed.is_ok());
+            *store.stalled.lock() = flushed.err().inspect(|error| {
+                tracing::error!(%error, "rows could not be flushed; it is tried again");
+            });
+        }
+        let stored = snapshot_room.work(&store.folder, || {
             snapshot_if_due(store)?;
             store_what_is_too_old(store, &retention, commands)
         });
-        if let Some(done) = done {
-            store.flushes.beat(done.is_ok());
-            *store.stalled.lock() = done.err().inspect(|error| {
-                tracing::error!(%error, "background work failed; it is tried again");
-            });
+        if let Some(Err(error)) = stored {
+            tracing::error!(%error, "the index could not be stored; it is tried again");
         }
         let position = store.position();
         let is_due = position > tended || store.log.is_to_be_trimmed(&retention, position);
@@ -229,8 +233,9 @@ pub fn settle(store: &Store) -> Result<()> {
 mod tests {
     use std::sync::mpsc::channel;
 
-    use kinfolk_conformance::block_on;
+    use kinfolk_conformance::{block_on, write_commands};
     use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
     use kinfolk_core::{Id, IdKind};
 
     use super::*;
@@ -267,5 +272,28 @@ mod tests {
             std::mem::forget(store);
             panic!("writers wait for ever");
         }
+    }
+
+    /// A snapshot that does not fit keeps no rows from being flushed, and nobody from writing.
+    #[test]
+    fn a_snapshot_without_room_holds_up_no_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings =
+            Settings { flush_rows: 1, snapshot_events: 1, reconcile_rows: 0, ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.path().join("index.tmp")).unwrap();
+        for followee in 2..500 {
+            let edge = Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
+            let commands = vec![EdgeCommand { action: EdgeAction::Follow, edge }];
+            write_commands(&store, EdgeKind::Follow, &commands, 1_000).unwrap();
+        }
+        let shared = store.shared();
+        assert!(!folder.path().join("index.snapshot").exists(), "it was tried, and did not fit");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while shared.is_flush_waiting() {
+            assert!(Instant::now() < deadline, "rows are not flushed");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(shared.maintenance_failure().is_none());
     }
 }

@@ -14,7 +14,7 @@ use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserK
 use crate::files::{self, IoContext};
 use crate::remembered::RememberedKeys;
 use crate::rows::keys::increment;
-use crate::rows::{self, POSITION_KEY, Part, Shared, open_tree, tree_error};
+use crate::rows::{self, POSITION_KEY, Part, Shared, Storing, open_tree, tree_error};
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct Projection {
@@ -23,6 +23,7 @@ pub struct Projection {
     tree: AnyTree,
     sequence: SequenceNumberCounter,
     visible: SequenceNumberCounter,
+    storing: Storing,
     /// The position of the newest seal.
     sealed: AtomicU64,
 }
@@ -39,7 +40,8 @@ impl Projection {
         sequence.fetch_max(next);
         visible.fetch_max(next);
         let folder = folder.to_path_buf();
-        Ok(Self { name, folder, tree, sequence, visible, sealed: AtomicU64::new(0) })
+        let storing = shared.storing.clone();
+        Ok(Self { name, folder, tree, sequence, visible, storing, sealed: AtomicU64::new(0) })
     }
 
     /// Up to where the log is applied.
@@ -120,7 +122,7 @@ impl Projection {
     /// Writes sealed rows to disk, durably.
     pub fn flush(&self) -> Result<()> {
         let lock = self.tree.get_flush_lock();
-        self.tree.flush(&lock, self.sequence.get()).map_err(tree_error)?;
+        self.storing.change(|| self.tree.flush(&lock, self.sequence.get()).map_err(tree_error))?;
         Ok(())
     }
 
@@ -131,12 +133,12 @@ impl Projection {
 
     /// Merges files if there are at least so many un-merged runs, until it should stop.
     pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        rows::merge(&self.tree, &self.sequence, runs, should_stop)
+        self.storing.change(|| rows::merge(&self.tree, &self.sequence, runs, should_stop))
     }
 
     /// Merges all files into one sorted run.
     pub fn compact_fully(&self) -> Result<()> {
-        rows::merge_fully(&self.tree, &self.sequence)
+        self.storing.change(|| rows::merge_fully(&self.tree, &self.sequence))
     }
 
     /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in

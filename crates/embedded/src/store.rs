@@ -336,8 +336,11 @@ impl Store {
         }
     }
 
-    /// Hands all rows in memory over for flushing. Called by the writer, between batches.
+    /// Hands all rows in memory over for flushing, unless they have a part of a batch. Called by the writer, between batches.
     pub fn seal(&self) {
+        if self.require_whole().is_err() {
+            return;
+        }
         let position = self.position();
         self.rows.seal();
         self.projections().for_each(|tree| tree.seal(position));
@@ -359,16 +362,22 @@ impl Store {
 
     /// Brings all rows into the trees. Called by the writer, between batches.
     pub fn flush_now(&self) -> Result<()> {
-        // The position says that whole batches are in: the log has this one, and the next start applies it.
-        if let Some(reason) = self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
-            return Err(Error::ReadOnly { reason: reason.to_owned() });
-        }
+        self.require_whole()?;
         self.require_folder()?;
         let position = self.position();
         flush(&self.rows)?;
         self.flush_projections(position)?;
         self.sealed.fetch_max(position.0, Ordering::AcqRel);
         maintenance::record_flushed(self, position)
+    }
+
+    /// Refuses to store rows that have a part of a batch: their position would say that all of it is in. The log has the whole
+    /// batch, and the next start applies it.
+    pub fn require_whole(&self) -> Result<()> {
+        match self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
+            Some(reason) => Err(Error::ReadOnly { reason: reason.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// Brings all posts and comments into files, with the position that everything is applied up to. Called by the writer,
@@ -525,5 +534,30 @@ mod tests {
             );
             assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         }
+    }
+
+    /// What a batch has left that was not applied to its end is brought to no file, on no path.
+    #[test]
+    fn half_of_a_batch_is_never_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let author = Id::Integer(1);
+        let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        block_on(store.register(post)).unwrap();
+        let shared = Arc::clone(store.shared());
+        let flushed = || shared.flushed.load(Ordering::Acquire);
+        let before = flushed();
+        shared.half_applied.store(true, Ordering::Release);
+        shared.health.refuse_writes("a batch is applied in part");
+        let seal = |writer: &mut crate::writer::Writer| {
+            writer.store.seal();
+            Ok(())
+        };
+        store.ask_writer(seal).unwrap();
+        assert!(!shared.has_sealed() && shared.sealed.load(Ordering::Acquire) == before);
+        assert!(matches!(shared.flush_now(), Err(Error::ReadOnly { .. })));
+        assert!(matches!(shared.require_whole(), Err(Error::ReadOnly { .. })));
+        drop(store);
+        assert_eq!(flushed(), before);
     }
 }

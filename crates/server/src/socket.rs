@@ -5,6 +5,9 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 
+/// How long a client that sends no more may wait for what can be much work: it looks the same as one that is gone.
+pub(crate) const LEAVING_MAX: Duration = Duration::from_secs(1);
+
 /// How long a silent peer is left alone before it is asked whether it is still there.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 /// How long until it is asked again.

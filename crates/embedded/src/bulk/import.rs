@@ -108,6 +108,13 @@ fn import_folder(store: &Path, number: u64) -> PathBuf {
     imports_folder(store).join(format!("{number:016x}"))
 }
 
+/// How many bytes the files of stopped imports have; what can't be read counts as nothing.
+pub fn stopped_bytes(store: &Path) -> u64 {
+    let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries(&imports_folder(store)).flat_map(|import| entries(&import.path()));
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
 /// Collects edges of one id type in sorted runs.
 struct Collector<K> {
     folder: PathBuf,

@@ -94,6 +94,7 @@ pub fn forget_all(store: &Store) -> Result<()> {
 
 /// Drops the stored inboxes, also those that are being stored at the moment.
 pub fn forget_stored(store: &Store) -> Result<()> {
+    store.require_folder()?;
     *store.feeds.dropped.lock() += 1;
     remove_file(&store.folder.join(FILE_NAME))
 }

@@ -130,21 +130,37 @@ impl LogReader {
         let mut events = Vec::new();
         let (mut at, mut room) = (after, Room { events: limit, bytes: READ_BYTES_MAX });
         while room.is_left() && at < newest {
-            let Some((segment, following)) = self.locate(at.next())? else {
-                let oldest = self.trimmed().next();
-                return Err(Error::PositionExpired {
-                    asked: after.on(Shard::ONLY),
-                    oldest: oldest.on(Shard::ONLY),
-                });
-            };
-            let before = at;
-            self.read_segment(&segment, &mut at, newest, &mut room, &mut events)?;
-            // A segment that ends early where another follows has lost its end.
-            if at == before || (room.is_left() && at < newest && following != Some(at.next())) {
-                return Err(damaged(&segment.path, at));
+            match self.read_on(&mut at, newest, &mut room, &mut events) {
+                Ok(()) => {}
+                // Trimmed, perhaps while it was read. What was read before is whole.
+                Err(_) if self.trimmed() > at && !events.is_empty() => return Ok(events),
+                Err(_) if self.trimmed() > at => {
+                    return Err(expired(after, self.trimmed()));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(events)
+    }
+
+    /// Reads on in the segment that holds the next position.
+    fn read_on(
+        &self,
+        at: &mut Sequence,
+        newest: Sequence,
+        room: &mut Room,
+        events: &mut Vec<Event>,
+    ) -> Result<()> {
+        let Some((segment, following)) = self.locate(at.next())? else {
+            return Err(expired(*at, self.trimmed()));
+        };
+        let before = *at;
+        self.read_segment(&segment, at, newest, room, events)?;
+        // A segment that ends early where another follows has lost its end.
+        if *at == before || (room.is_left() && *at < newest && following != Some(at.next())) {
+            return Err(damaged(&segment.path, *at));
+        }
+        Ok(())
     }
 
     fn read_segment(
@@ -158,12 +174,7 @@ impl LogReader {
         let index = segment.index.as_deref().unwrap_or_default();
         let start = index.partition_point(|&(first, _)| first <= at.next());
         let offset = start.checked_sub(1).map_or(segment::HEADER_LEN, |entry| index[entry].1);
-        let mut reader = match FrameReader::open(&segment.path, self.ids, offset) {
-            Ok(reader) => reader,
-            // Trimmed since it was looked up: the next look says so.
-            Err(_) if self.trimmed() >= *at => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let mut reader = FrameReader::open(&segment.path, self.ids, offset)?;
         while room.is_left() && *at < newest {
             let start = reader.offset();
             let (frame, bytes) = match reader.next()? {
@@ -209,6 +220,11 @@ impl LogReader {
     }
 }
 
+/// Changes after a position are asked for, and gone.
+fn expired(asked: Sequence, trimmed: Sequence) -> Error {
+    Error::PositionExpired { asked: asked.on(Shard::ONLY), oldest: trimmed.next().on(Shard::ONLY) }
+}
+
 fn damaged(path: &Path, at: Sequence) -> Error {
     Error::Corrupt { detail: format!("the change log is damaged after position {at} in {}", path.display()) }
 }
@@ -246,4 +262,51 @@ pub fn read_head(file: &mut io::BufReader<File>, start: u64) -> io::Result<Optio
     let found = frame::read_prefix(prefix).zip(extent);
     Ok(found
         .map(|((length, _), (first, _))| Head { first, end: start + (frame::PREFIX_LEN + length) as u64 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+
+    use super::*;
+
+    /// A segment goes after a reader has looked it up: the pipe in its place keeps the reader waiting until then.
+    #[test]
+    fn a_reader_that_meets_a_trim_learns_that_the_position_is_gone() {
+        for index in [None, Some(Vec::new())] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("pipe");
+            mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            let segment = |first, index| Segment {
+                first: Sequence(first),
+                path: path.clone(),
+                bytes: segment::HEADER_LEN,
+                newest_at: None,
+                index,
+            };
+            let segments = Arc::new(Segments::default());
+            segments.0.write().extend([segment(1, index), segment(11, Some(Vec::new()))]);
+            let reader = LogReader::new(IdKind::Integer, Arc::clone(&segments));
+            let reading = std::thread::spawn(move || reader.read(Sequence::START, Sequence(10), 100));
+            // It can be opened for writing once the reader has begun to open it.
+            let mut open = File::options();
+            open.write(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed());
+            loop {
+                let mut kept = segments.0.write();
+                if open.open(&path).is_ok() {
+                    kept.pop_front();
+                    break;
+                }
+                drop(kept);
+                std::thread::yield_now();
+            }
+            let read = reading.join().unwrap();
+            assert!(
+                matches!(read, Err(Error::PositionExpired { oldest, .. }) if oldest.sequence == Sequence(11)),
+                "{read:?}"
+            );
+        }
+    }
 }

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use kinfolk_core::{IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, IdKind, Result, Sequence, Timestamp};
 
 use super::reader::{self, FrameReader, LogReader, Next};
 use super::segment::{self, Segments};
-use super::writer::{AppendError, LogWriter};
+use super::writer::LogWriter;
 use crate::files::{io_error, remove_file, sync_folder};
 
 /// What is kept of the log.
@@ -103,11 +103,14 @@ impl LogWriter {
             }
             if oldest.following.is_none() {
                 // What is written to can't be removed: it is closed first.
-                match self.roll() {
-                    Ok(()) => continue,
+                let (mut room, folder) = (std::mem::take(&mut self.room), self.folder.clone());
+                let rolled = room.work(&folder, || self.roll().map_err(Error::from));
+                self.room = room;
+                match rolled {
+                    Some(Ok(())) => continue,
                     // There will be room for another one later.
-                    Err(AppendError::Full(_)) => return Ok(()),
-                    Err(error) => return Err(error.into()),
+                    None | Some(Err(Error::StorageFull { .. })) => return Ok(()),
+                    Some(Err(error)) => return Err(error),
                 }
             }
             self.require_folder()?;

@@ -15,6 +15,7 @@ use super::sync::{self, Syncer};
 use crate::files::{IoContext, io_error, remove_file, sync_folder};
 use crate::folder_lock::FolderLock;
 use crate::health::Health;
+use crate::room::Room;
 
 /// Why a frame was not appended.
 #[derive(Debug)]
@@ -63,6 +64,8 @@ pub struct LogWriter {
     next: Sequence,
     /// After a failure nothing is appended.
     health: Arc<Health>,
+    /// For segments that only retention wants.
+    pub(super) room: Room,
 }
 
 /// What a new [`LogWriter`] goes on from.
@@ -114,6 +117,7 @@ impl LogWriter {
             allocated,
             next,
             health: Arc::clone(health),
+            room: Room::default(),
         })
     }
 

@@ -13,6 +13,7 @@
 
 pub mod keys;
 mod part;
+mod storing;
 mod tables;
 
 use std::ops::Bound;
@@ -32,6 +33,7 @@ use self::keys::{
     decode_row, decode_since, increment, key_len, push_list_key, read_list_key, row_key, since_value,
 };
 pub use self::part::{Part, first_key, read_part};
+pub use self::storing::Storing;
 use crate::files;
 use crate::log::{Event, EventBody};
 use crate::raw;
@@ -60,12 +62,14 @@ pub struct Rows {
 pub struct Shared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
+    pub storing: Storing,
 }
 
 impl Shared {
     fn new(cache_bytes: u64) -> Self {
         let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
-        Self { cache, descriptors: Arc::new(DescriptorTable::new(OPEN_FILES_MAX)) }
+        let descriptors = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
+        Self { cache, descriptors, storing: Storing::default() }
     }
 
     /// A tree in a folder, before it is opened.
@@ -400,7 +404,7 @@ impl Rows {
             let _whole = self.flushing.lock();
             let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
             for tree in Tree::ALL {
-                self.flush_tree(tree, &layer)?;
+                self.shared.storing.change(|| self.flush_tree(tree, &layer))?;
             }
             self.recent.drop_sealed(&layer);
         }
@@ -425,12 +429,14 @@ impl Rows {
 
     /// Merges row files of trees with at least so many un-merged runs, until it should stop.
     pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        Tree::ALL.iter().try_for_each(|&tree| merge(self.tree(tree), &self.sequence, runs, should_stop))
+        let merge = |&tree: &Tree| merge(self.tree(tree), &self.sequence, runs, should_stop);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(merge))
     }
 
     /// Merges all row files into one sorted run.
     pub fn compact_fully(&self) -> Result<()> {
-        Tree::ALL.iter().try_for_each(|&tree| merge_fully(self.tree(tree), &self.sequence))
+        let merge = |&tree: &Tree| merge_fully(self.tree(tree), &self.sequence);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(merge))
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.

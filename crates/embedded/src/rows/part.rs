@@ -7,6 +7,9 @@ use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, Table, UserKey, UserValue};
 
 use super::{POSITION_KEY, tree_error};
 
+/// After so many failures in a row the rest of a file counts as damaged: one whose index can't be read fails for ever.
+const FAILURES_MAX: usize = 64;
+
 /// Some rows of a tree.
 #[derive(Debug, Default)]
 pub struct Part {
@@ -82,14 +85,72 @@ fn look(table: &Table, from: &[u8], rows_max: usize) -> Seen {
     if last.as_ref() < from {
         return Seen::Whole;
     }
-    let mut is_damaged = false;
+    let mut failures = 0;
     for (number, row) in (1..).zip(table.range((Bound::Included(UserKey::from(from)), Bound::Unbounded))) {
         match row {
-            Ok(row) if is_damaged => return Seen::Damage { next: row.key.user_key.to_vec() },
+            Ok(row) if failures > 0 => return Seen::Damage { next: row.key.user_key.to_vec() },
             Ok(_) if number >= rows_max => return Seen::More,
             Ok(_) => {}
-            Err(_) => is_damaged = true,
+            Err(_) => failures += 1,
+        }
+        if failures == FAILURES_MAX {
+            break;
         }
     }
-    if is_damaged { Seen::Damage { next: successor(last) } } else { Seen::Whole }
+    if failures > 0 { Seen::Damage { next: successor(last) } } else { Seen::Whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use lsm_tree::SequenceNumberCounter;
+    use lsm_tree::config::PinningPolicy;
+
+    use super::*;
+    use crate::rows::Shared;
+
+    /// A file whose index can't be read fails again at every step. It is passed over as a whole, and reading goes on behind it.
+    #[test]
+    fn a_file_without_an_index_is_passed_over() {
+        const INDEX_BLOCK: &[u8] = b"LSM\x03\x01";
+        const BLOCK_HEADER_LEN: usize = 33;
+        const ROWS: u32 = 5_000;
+        let folder = tempfile::tempdir().unwrap();
+        let open = || {
+            let [sequence, visible] = [SequenceNumberCounter::default(), SequenceNumberCounter::default()];
+            let config = Shared::new(1 << 20).tree(folder.path(), &sequence, &visible);
+            // As on the lower levels, to which a merge may move a file as it is: the index is read when it is needed.
+            config.index_block_pinning_policy(PinningPolicy::all(false)).open().unwrap()
+        };
+        let tree = open();
+        (1..=ROWS).for_each(|row| {
+            let _ = tree.insert(row.to_be_bytes(), b"value", 0);
+        });
+        tree.flush_active_memtable(0).unwrap();
+        drop(tree);
+        let file = fs::read_dir(folder.path().join("tables")).unwrap().next().unwrap().unwrap().path();
+        let mut bytes = fs::read(&file).unwrap();
+        let index = bytes.windows(INDEX_BLOCK.len()).rposition(|window| window == INDEX_BLOCK).unwrap();
+        bytes[index + BLOCK_HEADER_LEN] ^= 1;
+        fs::write(file, bytes).unwrap();
+
+        let tree = open();
+        tree.insert((ROWS + 7).to_be_bytes(), b"value", 1);
+        let (sender, parts) = channel();
+        std::thread::spawn(move || {
+            let first = read_part(&tree, &first_key(), 100);
+            let next = first.next.as_ref().map(|next| read_part(&tree, next, 100));
+            sender.send((first, next)).unwrap();
+        });
+        let (first, next) = parts.recv_timeout(Duration::from_secs(60)).expect("reading ends");
+        assert!(first.rows.is_empty() && first.unreadable.is_some(), "{first:?}");
+        let next = next.expect("there is more behind the file");
+        assert_eq!(
+            next.rows.iter().map(|(key, _)| key.to_vec()).collect::<Vec<_>>(),
+            [(ROWS + 7).to_be_bytes()]
+        );
+    }
 }

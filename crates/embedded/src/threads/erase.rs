@@ -28,6 +28,8 @@ const TICK_MIN: Duration = Duration::from_secs(1);
 const TICK_MAX: Duration = Duration::from_secs(60);
 /// How long purges from a time that the clock has not reached wait at most.
 const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
+/// How long it waits at most for a backup or an export that still reads the files: each try merges all comments.
+const IN_USE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
 type Unerased = (CommentId, Timestamp, Vec<Sequence>);
@@ -35,7 +37,8 @@ type Unerased = (CommentId, Timestamp, Vec<Sequence>);
 impl Threads {
     /// How many comments were purged whose texts are still in files.
     pub fn unerased_count(&self) -> u64 {
-        self.unerased().count() as u64
+        // A file whose index can't be read fails for ever.
+        self.unerased().take_while(Result::is_ok).count() as u64
     }
 
     /// Comments that were purged, and whose texts are still in files.
@@ -60,12 +63,17 @@ impl Embedded {
 /// it asks the writer, which may be waiting for other background work.
 pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     maintenance::yield_to_others();
-    let mut ahead_since = None;
-    while store.erasing.wait(store.settings.erase_after.clamp(TICK_MIN, TICK_MAX)) {
+    let tick = store.settings.erase_after.clamp(TICK_MIN, TICK_MAX);
+    let (mut ahead_since, mut pause) = (None, tick);
+    while store.erasing.wait(pause) {
+        let waited = std::mem::replace(&mut pause, tick);
         match erase_if_due(store, commands, (clock.now(), Instant::now()), &mut ahead_since) {
             Ok(0) | Err(Error::Closed) => {}
             Ok(comments) => tracing::info!(comments, "purged texts were erased from all files"),
             Err(error) => {
+                if matches!(error, Error::InUse { .. }) {
+                    pause = (waited * 2).min(IN_USE_MAX);
+                }
                 tracing::error!(%error, "purged texts could not be erased; it is tried again later");
             }
         }
@@ -110,7 +118,10 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
     let tree = &store.threads.tree;
     let before = tree.files()?;
     tree.compact_fully()?;
-    ask(commands, |writer| writer.store.threads.tree.let_go(writer.store.position()))?;
+    ask(commands, |writer| {
+        writer.store.require_whole()?;
+        writer.store.threads.tree.let_go(writer.store.position())
+    })?;
     if !before.is_disjoint(&tree.files()?) {
         let detail =
             "purged texts are in files that an export or a backup still reads: try again when it has ended";

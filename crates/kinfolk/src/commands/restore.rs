@@ -13,7 +13,7 @@ use crate::interrupt;
 /// What `restore` is given.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk restore graph.backup --data ./restored\n\n\
-    The folder must be missing or empty. Tokens from before the backup are refused afterwards.")]
+    The folder must be missing, empty, or left by a restore that was stopped. Tokens from before the backup are refused afterwards.")]
 pub struct Arguments {
     /// The file that backup has made
     #[arg(value_name = "FILE")]

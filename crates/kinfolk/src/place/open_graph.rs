@@ -234,7 +234,8 @@ impl<P: Profile> Target for OpenGraph<P> {
     ) -> Result<Imported> {
         let ids = self.store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(room::of_edges(source.expected()?, ids)));
-        if let Err(error) = self.profile.require_room(needed.fold(0, u64::saturating_add)) {
+        let needed = needed.fold(0, u64::saturating_add).saturating_sub(self.store.stopped_import_bytes());
+        if let Err(error) = self.profile.require_room(needed) {
             self.close_and_discard_if_new()?;
             return Err(error.into());
         }

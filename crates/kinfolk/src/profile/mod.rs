@@ -70,6 +70,9 @@ pub trait OpenStore: Store + Clone {
     /// Starts an import, or continues one with the same options that was stopped.
     fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Self::Import>;
 
+    /// How many bytes a stopped import has left that can be continued.
+    fn stopped_import_bytes(&self) -> u64;
+
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
     fn edges(&self, kind: EdgeKind)
     -> kinfolk_core::Result<impl Iterator<Item = DatedEdge> + Send + 'static>;

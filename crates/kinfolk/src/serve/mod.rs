@@ -135,7 +135,7 @@ impl<P: Profile> Server<P> {
         announce(&Ready { http, redis, edges, loaded_in, is_open });
         let schedule = Schedule::start(store.clone(), profile.everyone(), configuration.suggest.every.0)?;
 
-        let mut outcome = watch(&mut signals, &service, &mut protocols).await;
+        let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
         Signals::end_at_once_on_the_next().context("no thread could be started")?;
         door.close();
         match &outcome {
@@ -210,11 +210,12 @@ fn service<P: Profile>(profile: &P, access: Access, store: &P::Store) -> Arc<Ser
     Arc::new(Service::new(context, settings, access, limits, Metrics::default(), administration))
 }
 
-/// Watches files, signals, the store and the protocols until a signal ends the server or a part of it has failed.
+/// Watches files, signals, the store, the protocols and the schedule of suggestions until a signal ends the server or a part of it has failed.
 async fn watch<S: OpenStore>(
     signals: &mut Signals,
     service: &Arc<Service<S>>,
     protocols: &mut Protocols,
+    schedule: Option<&Schedule>,
 ) -> Result<()> {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -227,6 +228,9 @@ async fn watch<S: OpenStore>(
             _ = ticks.tick() => {
                 if let Some(reason) = service.administration.failure() {
                     return Err(anyhow::Error::msg(reason).context("the store has failed"));
+                }
+                if schedule.is_some_and(Schedule::has_failed) {
+                    anyhow::bail!("the schedule of suggestions ended by itself");
                 }
                 protocols.look(service);
             }

@@ -37,6 +37,11 @@ impl Schedule {
         Ok(Some(Self { is_stopped, thread }))
     }
 
+    /// Whether the thread has ended by itself: it has failed.
+    pub fn has_failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// Stops what is being computed between two users, and waits for the thread to let the store go.
     pub async fn stop(self) -> Result<()> {
         self.is_stopped.store(true, Ordering::Relaxed);
@@ -161,6 +166,20 @@ mod tests {
         // To whole minutes, as the test takes a moment itself.
         let left = Waiting { since: Instant::now(), newest }.left(every, at(now));
         Duration::from_secs(left.as_secs().div_ceil(60) * 60)
+    }
+
+    #[test]
+    fn a_schedule_whose_thread_dies_has_failed() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || receiver.recv().expect("nobody sends, so that it dies"));
+        let schedule = Schedule { is_stopped: Arc::default(), thread };
+        assert!(!schedule.has_failed());
+        drop(sender);
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !schedule.has_failed() {
+            assert!(Instant::now() < patience, "it goes on");
+            std::thread::yield_now();
+        }
     }
 
     #[test]

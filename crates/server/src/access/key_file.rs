@@ -17,15 +17,15 @@
 //! stored only as its BLAKE3 hash: slow password hashes protect what people make up, and nobody guesses 256 bits.
 //! Several keys may have one name, so that a service gets a new key before its old one is revoked.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::fs;
+use std::io;
+use std::path::Path;
 
 use kinfolk_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::scope::{Scope, Scopes};
+use super::turn::{self, Turn};
 use crate::limits::Rate;
 
 const VERSION: u32 = 1;
@@ -33,9 +33,6 @@ const PREFIX: &str = "kf_";
 const ID_BYTES: usize = 6;
 const SECRET_BYTES: usize = 32;
 const NAME_LEN_MAX: usize = 64;
-/// How long to wait for others who change the file, and how often to look whether they are done.
-const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-const LOCK_LOOK_EVERY: Duration = Duration::from_millis(5);
 const HEADER: &str = "# API keys of a Kinfolk server. Secrets are not here, only their hashes.\n\
                       # A running server sees changes by itself.\n";
 
@@ -101,11 +98,12 @@ impl Default for KeyFile {
 }
 
 impl KeyFile {
-    /// Reads the file; one that is not there yet has no keys.
+    /// Reads the file; one that is not there yet, or is empty because its first key is about to be added, has no keys.
     pub fn read_or_new(path: &Path) -> Result<Self> {
         let invalid =
             |problem: String| Error::InvalidInput { detail: format!("{}: {problem}", path.display()) };
         match fs::read(path) {
+            Ok(content) if content.is_empty() => Ok(Self::default()),
             Ok(content) => Self::parse(&content).map_err(invalid),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
             Err(error) => Err(invalid(format!("can't be read: {error}"))),
@@ -172,11 +170,13 @@ impl KeyFile {
     pub fn update<T>(path: &Path, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         // Where a link leads, so that all who mean this file wait for each other, and the link stays one.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let _turn = lock_folder(&path)?;
-        let mut file = Self::read_or_new(&path)?;
-        let result = change(&mut file)?;
-        file.write(&path)?;
-        Ok(result)
+        let turn = Turn::take(&path)?;
+        let changed = Self::read_or_new(&path).and_then(|mut file| {
+            let result = change(&mut file)?;
+            file.write(&path)?;
+            Ok(result)
+        });
+        changed.inspect_err(|_| turn.leave_no_trace(&path))
     }
 
     /// Replaces the file as a whole: a server that looks meanwhile sees the old or the new one. A new file is readable
@@ -184,75 +184,10 @@ impl KeyFile {
     pub fn write(&self, path: &Path) -> Result<()> {
         let text =
             toml::to_string(self).map_err(|error| Error::InvalidInput { detail: error.to_string() })?;
-        replace(path, &format!("{HEADER}{text}")).map_err(|error| Error::InvalidInput {
+        turn::replace(path, &format!("{HEADER}{text}")).map_err(|error| Error::InvalidInput {
             detail: format!("{}: can't be written: {error}", path.display()),
         })
     }
-}
-
-/// Holds the folder of a file. A lock of the file itself would end with the file when it is replaced, and one beside it
-/// would stay behind.
-fn lock_folder(path: &Path) -> Result<File> {
-    let failed = |error: io::Error| Error::InvalidInput {
-        detail: format!("the folder of {} can't be locked: {error}", path.display()),
-    };
-    let folder = File::open(folder_of(path)).map_err(failed)?;
-    let patience = Instant::now() + LOCK_PATIENCE;
-    loop {
-        match folder.try_lock() {
-            Ok(()) => return Ok(folder),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-            Err(TryLockError::WouldBlock) if Instant::now() < patience => {
-                std::thread::sleep(LOCK_LOOK_EVERY);
-            }
-            Err(TryLockError::WouldBlock) => {
-                let detail = format!("another process is changing {}; try again", path.display());
-                return Err(Error::InUse { detail });
-            }
-        }
-    }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let written = PathBuf::from(name);
-    let mut file = create_private(&written)?;
-    if let Ok(former) = fs::metadata(path) {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            let own = file.metadata()?;
-            if (own.uid(), own.gid()) != (former.uid(), former.gid()) {
-                fchown(&file, Some(former.uid()), Some(former.gid()))?;
-            }
-        }
-        file.set_permissions(former.permissions())?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&written, path)?;
-    File::open(folder_of(path))?.sync_all()
-}
-
-/// A new file that nobody but its owner can open, from its first moment on and whatever the umask is.
-fn create_private(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
 }
 
 /// The public id and the secret of something that looks like a key.
@@ -383,18 +318,6 @@ mod tests {
         assert!(file.revoke("nobody").is_err());
     }
 
-    #[cfg(unix)]
-    #[test]
-    fn nobody_else_can_read_a_file_before_it_has_its_name() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("keys.new");
-        fs::write(&path, "left").unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-        let created = create_private(&path).unwrap().metadata().unwrap();
-        assert_eq!((created.permissions().mode() & 0o777, created.len()), (0o600, 0));
-    }
-
     #[test]
     fn changes_take_turns_and_a_failed_one_leaves_the_file() {
         let folder = tempfile::tempdir().unwrap();
@@ -413,6 +336,9 @@ mod tests {
         assert!(KeyFile::update(&path, |file| file.revoke("nobody")).is_err() && add("a name").is_err());
         assert_eq!(KeyFile::read_or_new(&path).unwrap(), all);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left behind");
+        fs::remove_file(&path).unwrap();
+        assert!(add("a name").is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nor is a file without keys");
     }
 
     #[cfg(unix)]

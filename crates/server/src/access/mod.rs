@@ -10,6 +10,7 @@ mod key_file;
 mod keys;
 mod scope;
 mod token;
+mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use kinfolk_core::{EdgeKind, Error, ErrorCode, Id, Result, Store};
 use tracing::Instrument;
@@ -24,12 +24,13 @@ use super::session::{Queue, Session};
 use super::table::{Command, Connection as OfConnection, Read, Single, Transaction, Verb, Write};
 use super::tally::Tally;
 use super::trace;
-use super::transport::{self, Received, Rest, Socket, Unfinished};
+use super::transport::{self, Received, Rest, Socket, Stall, Unfinished};
 use super::workspace::{READ_BYTES, Workspace};
 use super::writes::Writes;
 use crate::access::Scope;
 use crate::inner;
 use crate::metrics::{Operation, Protocol};
+use crate::socket::LEAVING_MAX;
 
 /// The most commands in one batch.
 const BATCH_MAX: usize = 1_024;
@@ -37,8 +38,6 @@ const BATCH_MAX: usize = 1_024;
 /// the arguments that cost time: each is a user to look up.
 const TURN_ARGUMENTS: usize = 4_096;
 const TURN_BYTES: usize = 128 << 10;
-/// How long a client that sends no more may wait for the answer to a walk.
-const LEAVING_MAX: Duration = Duration::from_secs(1);
 
 /// The client is gone, or does not take its replies.
 struct Gone;
@@ -50,6 +49,8 @@ pub(super) struct Connection<T, S: Store> {
     tally: Tally,
     /// Arguments handled since others had their turn.
     turn: usize,
+    /// Bytes of commands that are not counted, unless the client does not take its replies.
+    uncounted: usize,
 }
 
 /// What one batch works on. The input is borrowed apart from the rest.
@@ -75,7 +76,7 @@ impl<'a> Work<'a> {
 
 impl<T: Socket, S: Store> Connection<T, S> {
     pub fn new(socket: T, session: Session<S>) -> Self {
-        Self { socket, session, tally: Tally::default(), turn: 0 }
+        Self { socket, session, tally: Tally::default(), turn: 0, uncounted: 0 }
     }
 
     /// Serves until the client or the service ends it; lets go of `guard` then.
@@ -148,6 +149,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
     /// Gives back what the connection holds and ends it, after an error if there is one.
     async fn end(&mut self, reason: Option<Error>) {
         self.session.release();
+        self.uncounted = 0;
         if let Some(error) = reason {
             let mut out = Output { bytes: Vec::new(), version: self.session.version };
             self.fail(Operation::Other, &error, &mut out);
@@ -171,7 +173,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
             let (end, ending) = batch.fill(input, at, max, self.session.limits());
             at = end;
             out.version = self.session.version;
-            if let Err(over) = self.session.memory.set(Purpose::Input, Workspace::busy_bytes(input, batch)) {
+            let busy = Workspace::busy_bytes(input, batch);
+            self.uncounted = busy.uncounted;
+            if let Err(over) = self.session.memory.set(Purpose::Input, busy.counted) {
                 self.fail(Operation::Other, &over.into(), out);
                 self.session.closing = true;
             } else if batch.len() > 0 {
@@ -489,8 +493,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         let large = out.bytes.len() >= TURN_BYTES;
         let stalled_max = self.session.shared.settings.stalled_max;
+        let stall = Stall { max: stalled_max, input_bytes: self.uncounted };
         let memory = &mut self.session.memory;
-        let sent = transport::send(&mut self.socket, &mut out.bytes, stalled_max, memory).await;
+        let sent = transport::send(&mut self.socket, &mut out.bytes, stall, memory).await;
         self.session.memory.release(Purpose::Output);
         sent.map_err(|error| {
             tracing::debug!(connection = self.session.id, %error, "replies could not be sent");

@@ -83,6 +83,8 @@ impl Read {
                 | Self::Common
                 | Self::Known
                 | Self::Suggestions
+                | Self::Friends
+                | Self::Posts
                 | Self::Feed
         )
     }

@@ -29,6 +29,13 @@ pub(super) struct Workspace {
     pub output: Output,
 }
 
+/// The commands of a busy connection: either counted at once, or only if it has to wait for its client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BusyBytes {
+    pub counted: usize,
+    pub uncounted: usize,
+}
+
 thread_local! {
     #[expect(clippy::vec_box, reason = "a workspace is moved often, as a pointer")]
     static SPARE: RefCell<Vec<Box<Workspace>>> = const { RefCell::new(Vec::new()) };
@@ -52,10 +59,14 @@ impl Workspace {
         workspace
     }
 
-    /// How many bytes of commands its connection is to be charged for while it is busy.
-    pub fn busy_bytes(input: &Vec<u8>, batch: &Batch) -> usize {
+    /// How many bytes of commands its connection has while it is busy.
+    pub fn busy_bytes(input: &Vec<u8>, batch: &Batch) -> BusyBytes {
         let bytes = input.capacity() + batch.capacity_bytes();
-        if bytes > BUSY_BYTES_FREE { bytes } else { 0 }
+        if bytes > BUSY_BYTES_FREE {
+            BusyBytes { counted: bytes, uncounted: 0 }
+        } else {
+            BusyBytes { counted: 0, uncounted: bytes }
+        }
     }
 
     /// Takes it back, with whatever is in it.

@@ -9,12 +9,13 @@ use axum::http::header::{CONNECTION, HOST};
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::{body::Body, http};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use kinfolk_core::Error;
 use tower::ServiceExt;
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
+use super::connection::BUFFER_BYTES_MAX;
 use super::exchange::{Exchange, RequestBody, ResponseBody};
 use super::problem::{self, Failure};
 use super::request_id::RequestId;
@@ -28,6 +29,7 @@ pub async fn answer<S: Store>(
     exchange: Exchange,
     request: Request<Incoming>,
 ) -> http::Response<ResponseBody> {
+    let body_bytes = request.body().size_hint().lower();
     let mut request = request.map(|body| Body::new(RequestBody::new(body, exchange.clone())));
     let request_id = shared.request_ids.of(request.headers());
     let span = span_of(&request, &request_id);
@@ -49,7 +51,9 @@ pub async fn answer<S: Store>(
     };
     note_outcome(&span, &response);
     span.in_scope(|| finish(&mut response, &request_id));
-    if has_hosts || exchange.is_out_of_step() {
+    // hyper ends a connection whose request it can't read to the end by itself.
+    let is_left_unread = body_bytes > BUFFER_BYTES_MAX as u64 && exchange.lacks_body();
+    if has_hosts || is_left_unread || exchange.is_out_of_step() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response.map(|body| ResponseBody::new(body, exchange))

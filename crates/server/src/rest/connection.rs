@@ -29,7 +29,7 @@ use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
 /// The most bytes that a connection reads ahead, and from which on it takes no more of a response until the client reads.
-const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
+pub const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);

@@ -80,7 +80,8 @@ pub struct Endpoint {
     pub takes_token: bool,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
-    /// Whether it can be so much work that it is given up when its client closes its sending side, and so may be gone.
+    /// Whether it can be so much work that it is given up a moment after its client closes its sending side, and so may be
+    /// gone.
     pub is_abandonable: bool,
     /// What the profile must have for it.
     pub capability: Option<Capability>,

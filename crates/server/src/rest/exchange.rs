@@ -10,6 +10,9 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::socket::LEAVING_MAX;
 
 /// The request in hand, shared by all parts of its connection. Requests of a connection are served one after another.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +25,8 @@ struct State {
     is_abandonable: bool,
     /// The client sends no more.
     input_ended: bool,
+    /// Until when an abandonable request goes on after that.
+    abandoned_at: Option<Instant>,
     /// The connection, where hyper is not to know that yet.
     connection: Option<Waker>,
     /// The route, where it waits for more of the request's body.
@@ -55,6 +60,15 @@ enum BodyState {
     Broken,
 }
 
+/// Whether hyper may know that the client sends no more.
+#[derive(Clone, Copy, Debug)]
+pub enum EndOfInput {
+    Known,
+    /// From a moment on: one who has only closed its sending side gets what comes soon.
+    KnownAt(Instant),
+    Held,
+}
+
 impl Exchange {
     /// A request was received, of which the body may be to come.
     pub fn begin(&self, body: &Incoming) {
@@ -78,26 +92,31 @@ impl Exchange {
         }
     }
 
-    /// The request is given up if its client sends no more: it counts as gone.
+    /// The request is given up a moment after its client sends no more: it counts as gone.
     pub fn abandon_with_client(&self) {
         let mut state = self.0.lock();
         state.is_abandonable = true;
         wake(&mut state.connection);
     }
 
-    /// The client sends no more. Waits until hyper may know: it takes that for the end of the connection, so not while a
+    /// The client sends no more. Says whether hyper may know: it takes that for the end of the connection, so not while a
     /// response is owed to a request that has arrived in full.
-    pub fn poll_end_of_input(&self, context: &Context<'_>) -> Poll<()> {
+    pub fn end_of_input(&self, context: &Context<'_>) -> EndOfInput {
         let mut state = self.0.lock();
         state.input_ended = true;
         let is_incomplete = matches!(state.body, BodyState::Missing | BodyState::Broken);
-        if state.stage == Stage::Idle || state.is_abandonable || is_incomplete {
-            return Poll::Ready(());
+        if state.stage == Stage::Idle || is_incomplete {
+            return EndOfInput::Known;
         }
         state.connection = Some(context.waker().clone());
         // It takes what hyper has passed on already, and then knows whether anything is missing.
         wake(&mut state.route);
-        Poll::Pending
+        if state.is_abandonable {
+            return EndOfInput::KnownAt(
+                *state.abandoned_at.get_or_insert_with(|| Instant::now() + LEAVING_MAX),
+            );
+        }
+        EndOfInput::Held
     }
 
     /// Whether a route waits for the request's body.
@@ -155,6 +174,8 @@ impl HttpBody for RequestBody {
         let mut state = self.exchange.0.lock();
         state.body = body;
         match body {
+            // The end of input came in between, and found nobody to wake.
+            BodyState::Awaited if state.input_ended => context.waker().wake_by_ref(),
             BodyState::Awaited => state.route = Some(context.waker().clone()),
             BodyState::Missing => wake(&mut state.connection),
             BodyState::Whole | BodyState::Partial | BodyState::Broken => {}

@@ -22,7 +22,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::read(Operation::Following).refusing(refuses), routes!(following))
         .add(Endpoint::read(Operation::Followers).refusing(refuses), routes!(followers))
-        .add(Endpoint::read(Operation::Friends).refusing(refuses), routes!(friends))
+        .add(Endpoint::read(Operation::Friends).abandonable().refusing(refuses), routes!(friends))
 }
 
 /// A page of a list.

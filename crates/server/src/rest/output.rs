@@ -20,6 +20,9 @@ use crate::access::Identity;
 /// Responses up to this size are not counted: they are no more than what a connection costs anyway.
 const COUNTED_BYTES_MIN: usize = 16 * 1024;
 
+/// An end user may have this part of what a service may: there are many of them, and nobody answers for what they do.
+const USER_PART: usize = 16;
+
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Counts the bytes of responses that clients have not taken yet.
@@ -37,27 +40,33 @@ struct Held {
 }
 
 impl Output {
-    /// At most `bytes_max` in all and `caller_bytes_max` of a caller, except that a response larger than that may be the
-    /// only one.
+    /// At most `bytes_max` in all and `caller_bytes_max` of a caller, of an end user much less, except that a response larger
+    /// than that may be the only one.
     pub fn new(bytes_max: usize, caller_bytes_max: usize) -> Self {
         Self { bytes_max, caller_bytes_max, held: Mutex::default() }
     }
 
-    /// Refuses a caller who reads none of its responses. Asked before a write, whose response is sent in any case.
+    /// Refuses a caller who reads none of its responses. Asked before a write, whose response is sent in any case. What
+    /// others hold does not matter: those who read nothing must not keep everybody from writing. So owed responses may go
+    /// beyond the maximum of all, but for each caller by no more than its own maximum and what it writes at the same moment.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] if the caller, or all together, hold as much as is allowed.
+    /// [`Error::Overloaded`] if the caller holds as much as is allowed.
     pub fn require_room(&self, caller: &Identity) -> Result<()> {
-        self.require(&self.held.lock(), caller, 1)
+        self.require_of_caller(&self.held.lock(), caller, 1)
     }
 
     fn require(&self, held: &Held, caller: &Identity, bytes: usize) -> Result<()> {
-        let fits = |held: usize, max: usize| held == 0 || held.saturating_add(bytes) <= max;
-        let of_caller = held.callers.get(caller).copied().unwrap_or_default();
-        if fits(held.bytes, self.bytes_max) && fits(of_caller, self.caller_bytes_max) {
-            return Ok(());
-        }
-        Err(Error::Overloaded { retry_after: RETRY_AFTER })
+        require(held.bytes, bytes, self.bytes_max)?;
+        self.require_of_caller(held, caller, bytes)
+    }
+
+    fn require_of_caller(&self, held: &Held, caller: &Identity, bytes: usize) -> Result<()> {
+        let max = match caller {
+            Identity::User(_) => self.caller_bytes_max / USER_PART,
+            Identity::Service(_) | Identity::Anyone => self.caller_bytes_max,
+        };
+        require(held.callers.get(caller).copied().unwrap_or_default(), bytes, max)
     }
 
     fn take(self: &Arc<Self>, caller: &Identity, bytes: usize, rule: Rule) -> Result<Share> {
@@ -97,6 +106,13 @@ impl Output {
         let share = Arc::new(self.take(caller, bytes, rule)?);
         Ok(response.map(|body| Body::new(CountedBody { body, share })))
     }
+}
+
+fn require(held: usize, more: usize, max: usize) -> Result<()> {
+    if held == 0 || held.saturating_add(more) <= max {
+        return Ok(());
+    }
+    Err(Error::Overloaded { retry_after: RETRY_AFTER })
 }
 
 /// Whether a response needs room.
@@ -172,6 +188,7 @@ impl HttpBody for CountedBody {
 #[cfg(test)]
 mod tests {
     use http_body_util::BodyExt;
+    use kinfolk_core::Id;
 
     use super::*;
 
@@ -202,6 +219,21 @@ mod tests {
         drop((held, owed));
         let held = output.held.lock();
         assert_eq!((held.bytes, held.callers.len()), (0, 0));
+    }
+
+    #[test]
+    fn users_who_read_nothing_keep_nobody_from_writing() {
+        let output = Arc::new(Output::new(8 * PAGE, 2 * PAGE * USER_PART));
+        let user = |number| Identity::User(Id::Integer(number));
+        let held: Vec<Bytes> = (0..100).filter_map(|n| output.hold(&user(n % 10), page()).ok()).collect();
+        assert_eq!((held.len(), output.held.lock().bytes), (8, 8 * PAGE), "bounded in all");
+        assert!(output.hold(&user(11), page()).is_err() && output.hold(&service("one"), page()).is_err());
+        output.require_room(&user(11)).unwrap();
+        output.require_room(&service("one")).unwrap();
+        drop(held);
+        let held: Vec<Bytes> = (0..100).filter_map(|_| output.hold(&user(1), page()).ok()).collect();
+        assert_eq!(held.len(), 2, "a small part is a user's");
+        assert!(output.require_room(&user(1)).is_err());
     }
 
     #[test]

@@ -45,8 +45,8 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(write(Operation::Post).refusing(register_refuses), routes!(register))
         .add(read(Operation::Posts).refusing(not_found), routes!(post))
         .add(write(Operation::DeletePost).refusing(not_found), routes!(delete))
-        .add(read(Operation::Posts).refusing(lists_refuse), routes!(posts))
-        .add(feeds.refusing(lists_refuse), routes!(feed))
+        .add(read(Operation::Posts).abandonable().refusing(lists_refuse), routes!(posts))
+        .add(feeds.abandonable().refusing(lists_refuse), routes!(feed))
 }
 
 /// A post.

@@ -160,9 +160,14 @@ impl Watch {
         self.0.refusals.lock().unwrap().pop().map_or(Ok(()), Err)
     }
 
-    /// From here on walks go on until they are given up.
+    /// From here on walks go on until they are given up, or [`Watch::end_walks`].
     pub fn make_walks_endless(&self) {
         self.0.endless.store(true, Ordering::SeqCst);
+    }
+
+    /// All walks come to their end.
+    pub fn end_walks(&self) {
+        self.0.endless.store(false, Ordering::SeqCst);
     }
 
     /// How many walks have begun, and how many of them have ended, one way or the other.
@@ -201,6 +206,12 @@ struct Walk<'a>(&'a Watch);
 impl Walk<'_> {
     fn is_endless(&self) -> bool {
         self.0.0.endless.load(Ordering::SeqCst)
+    }
+
+    async fn go_on(&self) {
+        while self.is_endless() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 
@@ -289,6 +300,7 @@ impl EdgeStore for WatchedStore {
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
+        self.watch.begin_walk().go_on().await;
         self.model.friends(kind, of, after, limit, at_least).await
     }
 
@@ -312,10 +324,7 @@ impl EdgeStore for WatchedStore {
 
 impl SuggestionStore for WatchedStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
-        let walk = self.watch.begin_walk();
-        if walk.is_endless() {
-            std::future::pending::<()>().await;
-        }
+        self.watch.begin_walk().go_on().await;
         self.model.candidates(of, bounds, at_least).await
     }
 
@@ -366,6 +375,7 @@ impl PostStore for WatchedStore {
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Post>> {
+        self.watch.begin_walk().go_on().await;
         self.model.posts_by(author, after, limit, at_least).await
     }
 }
@@ -378,6 +388,7 @@ impl FeedStore for WatchedStore {
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Post>> {
+        self.watch.begin_walk().go_on().await;
         self.model.feed(of, after, limit, at_least).await
     }
 }

@@ -212,6 +212,10 @@ impl OpenStore for Embedded {
         Self::import(self, options)
     }
 
+    fn stopped_import_bytes(&self) -> u64 {
+        Self::stopped_import_bytes(self)
+    }
+
     fn edges(
         &self,
         kind: EdgeKind,

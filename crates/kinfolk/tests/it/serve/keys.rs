@@ -48,6 +48,26 @@ fn a_key_is_shown_once_and_lets_its_holder_in() {
 }
 
 #[test]
+fn keys_in_the_data_folder_of_a_running_server_are_added_and_revoked() {
+    let sandbox = Sandbox::new();
+    sandbox.ok("follow 1 2");
+    sandbox.ok("keys add tool --scopes read --file kinfolk-data/keys.toml");
+    let server = Running::start(&sandbox, "--auth-keys kinfolk-data/keys.toml --log-level debug");
+    let key = sandbox.ok("keys add reader --scopes read --file kinfolk-data/keys.toml").trim().to_owned();
+    sandbox.write("reader-key", &key);
+    server.signal("HUP");
+    server.line_with("read again");
+    let check = format!("check 1 2 {} --api-key-file reader-key", server.url());
+    sandbox.ok(&check);
+    let id = key.split('_').nth(1).unwrap();
+    sandbox.ok(&format!("keys revoke {id} --file kinfolk-data/keys.toml"));
+    server.signal("HUP");
+    server.line_with("read again");
+    assert!(sandbox.fails(&check, 1).contains("key"));
+    assert_eq!(server.end("TERM").0, 0);
+}
+
+#[test]
 fn keys_that_are_added_and_revoked_at_the_same_moment_are_all_there() {
     let sandbox = Sandbox::new();
     let old: Vec<String> =

@@ -71,6 +71,13 @@ fn a_client_that_leaves_gives_up_its_walk() {
     assert_eq!(server.watch.walks(), (2, 1));
     drop(client);
     server.watch.await_walks((2, 2));
+    for (number, command) in ["FRIENDS 1", "POSTS 1", "FEED 1"].into_iter().enumerate() {
+        let mut client = server.connect();
+        client.send(&encode(command));
+        server.watch.await_walks((number + 3, number + 2));
+        drop(client);
+        server.watch.await_walks((number + 3, number + 3));
+    }
 }
 
 #[test]

@@ -31,6 +31,11 @@ pub struct Guarded {
 
 impl Guarded {
     pub fn start(limits: LimitSettings) -> Self {
+        Self::with(limits, RestSettings::default())
+    }
+
+    pub fn with(limits: LimitSettings, settings: RestSettings) -> Self {
+        let server = Server::closed(settings);
         let folder = tempfile::tempdir().unwrap();
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
@@ -43,7 +48,6 @@ impl Guarded {
             tokens: Some(tokens),
             limits,
         };
-        let server = Server::closed(RestSettings::default());
         server.open(IdKind::Integer, Access::new(&settings).unwrap());
         let document = server.read("/openapi.json");
         let guarded = Self { server, document, keys, folder };

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use kinfolk_server::rest::RestSettings;
+use kinfolk_server::{LimitSettings, Scope};
 
-use super::client::Connection;
+use super::access::{Guarded, token};
+use super::client::{Answer, Connection};
 use super::server::Server;
 
 /// Some 15 MB, far more than a socket takes when nobody reads at its other end.
@@ -136,4 +138,46 @@ fn the_document_is_one_for_all_and_sent_as_it_is() {
     let asked = server.request("GET", "/openapi.json", &[("accept-encoding", "gzip")], b"");
     assert_eq!(asked.header("content-encoding"), None);
     assert_eq!(asked.body, plain.body);
+}
+
+/// Users who do not read fill all the room that there is. Others write all the same, and what is large is still refused.
+#[test]
+fn users_that_do_not_read_keep_nobody_from_writing() {
+    let settings = RestSettings { output_bytes_max: 1 << 20, ..RestSettings::default() };
+    let guarded = Guarded::with(LimitSettings::default(), settings);
+    let server = &guarded.server;
+    let headers = |credential: &str| format!("Bearer {credential}");
+    let service = headers(guarded.key(Scope::ALL));
+    let body = format!(r#"{{"body":"{}"}}"#, "\u{20ac}".repeat(10_000));
+    for author in 100..140 {
+        let author = author.to_string();
+        let headers = [
+            ("authorization", service.as_str()),
+            ("kinfolk-actor", author.as_str()),
+            ("idempotency-key", "one"),
+            ("content-type", "application/json"),
+        ];
+        assert_eq!(server.request("POST", "/v1/posts/21/comments", &headers, body.as_bytes()).status, 201);
+    }
+    let path = "/v1/posts/21/comments?limit=1000";
+    let user = |number: usize| headers(&token(&number.to_string(), "read write"));
+    // As many as no socket takes, so that one of them waits.
+    let ask_without_reading = |number: usize| {
+        let mut deaf = server.connect();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: {}\r\n\r\n", user(number));
+        deaf.write(request.repeat(50).as_bytes()).unwrap();
+        deaf
+    };
+    let deaf: Vec<Connection> = (1..=3).map(ask_without_reading).collect();
+    let is_refused = |answer: &Answer| answer.status == 503;
+    await_true(|| is_refused(&server.request("GET", path, &[("authorization", &user(30))], b"")));
+    for (number, credential, actor) in [(31, user(31), None), (32, service, Some("32"))] {
+        let mut headers = vec![("authorization", credential.as_str())];
+        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
+        let written = server.request("POST", "/v1/users/2/follow", &headers, b"");
+        assert_eq!(written.status, 204, "{number}: {written:?}");
+    }
+    drop(deaf);
+    await_true(|| server.request("GET", path, &[("authorization", &user(30))], b"").status == 200);
 }

@@ -1,14 +1,21 @@
 //! People you may know: asked for, dismissed, and computed for everyone.
 
+use std::net::Shutdown;
+use std::time::Duration;
+
+use kinfolk_server::rest::RestSettings;
 use serde_json::{Value, json};
 
+use super::client::Connection;
 use super::server::Server;
 
 const HOUR_MILLIS: u64 = 60 * 60 * 1_000;
 
 /// User 1 follows 2, 3 and 4. All of them follow 10, two of them 11, one of them 12.
 fn server() -> Server {
-    let server = Server::start();
+    // Only a client that leaves ends a walk.
+    let server =
+        Server::with(RestSettings { request_timeout: Duration::from_secs(600), ..RestSettings::default() });
     for followee in [2, 3, 4] {
         server.follow(1, followee);
         server.follow(followee, 10);
@@ -165,11 +172,31 @@ fn dismissals_are_in_the_change_log() {
 fn a_client_that_leaves_gives_up_its_walk() {
     let server = server();
     server.watch.make_walks_endless();
-    let mut connection = server.connect();
-    connection.begin("GET", "/v1/users/1/suggestions", &[]);
-    server.watch.await_walks((1, 0));
-    drop(connection);
-    server.watch.await_walks((1, 1));
+    for (number, path) in ["suggestions", "friends", "feed", "posts"].into_iter().enumerate() {
+        let mut connection = server.connect();
+        connection.begin("GET", &format!("/v1/users/1/{path}"), &[]);
+        server.watch.await_walks((number + 1, number));
+        drop(connection);
+        server.watch.await_walks((number + 1, number + 1));
+    }
+}
+
+/// One that has only closed its sending side waits for what it has asked: it looks the same as one that has left.
+#[test]
+fn a_client_that_sends_no_more_gets_what_comes_soon() {
+    let server = server();
+    for _ in 0..20 {
+        let (begun, ended) = server.watch.walks();
+        server.watch.make_walks_endless();
+        let socket = super::client::socket(server.address);
+        let mut connection = Connection::over(socket.try_clone().unwrap());
+        connection.begin("GET", "/v1/users/1/suggestions", &[]);
+        server.watch.await_walks((begun + 1, ended));
+        socket.shutdown(Shutdown::Write).unwrap();
+        server.watch.end_walks();
+        assert_eq!(connection.answer("GET").unwrap().status, 200);
+        assert!(connection.is_closed());
+    }
 }
 
 #[test]

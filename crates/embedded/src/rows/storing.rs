@@ -1,0 +1,48 @@
+//! Changes of the trees' files. After one that failed, none is tried again: what a sync has once failed to make durable, a
+//! later one may not make durable either, though it succeeds. The log has everything, and the next start stores it again.
+
+use std::sync::{Arc, OnceLock};
+
+use kinfolk_core::{Error, Result};
+
+/// Whether files may be changed; shared by all trees of a store.
+#[derive(Clone, Debug, Default)]
+pub struct Storing {
+    failure: Arc<OnceLock<String>>,
+}
+
+impl Storing {
+    /// Changes files, unless a change has failed before. A disk that is full has changed nothing, and may be tried again.
+    pub fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
+        if let Some(reason) = self.failure.get() {
+            return Err(Error::ReadOnly { reason: reason.clone() });
+        }
+        change().inspect_err(|error| {
+            if let Error::Storage { detail } = error {
+                let reason = format!("row files could not be stored: {detail}");
+                tracing::error!(reason, "no more rows are stored until the store is opened again");
+                let _ = self.failure.set(reason);
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_tried_again_after_a_failure_of_the_storage() {
+        let storing = Storing::default();
+        let other = storing.clone();
+        let full = || Err::<(), _>(Error::StorageFull { detail: String::new() });
+        assert!(matches!(storing.change(full), Err(Error::StorageFull { .. })));
+        let damaged = || Err::<(), _>(Error::Corrupt { detail: String::new() });
+        assert!(matches!(storing.change(damaged), Err(Error::Corrupt { .. })));
+        assert_eq!(storing.change(|| Ok(7)).unwrap(), 7);
+        let failed = || Err::<(), _>(Error::Storage { detail: "the disk is gone".into() });
+        assert!(matches!(storing.change(failed), Err(Error::Storage { .. })));
+        let again = || -> Result<()> { panic!("it is tried again") };
+        assert!(matches!(other.change(again), Err(Error::ReadOnly { reason }) if reason.contains("gone")));
+    }
+}
