@@ -146,17 +146,17 @@ fn what_is_taken_back_keeps_its_place() {
     ");
     comment(&sandbox, "1 70 late");
     insta::assert_snapshot!(stable(&sandbox.ok("changes")), @r"
-     1  TIME  post               70 by 2
-     2  TIME  comment            ID1 by 1 on post 70
-     3  TIME  comment            ID2 by 1 on post 70
-     4  TIME  comment            ID3 by 1 on post 70
-     5  TIME  comment            ID4 by 2 on post 70
-     6  TIME  comment_deleted    ID1 by 1 on post 70
-     7  TIME  comment_removed    ID2 by 1 on post 70
-     8  TIME  comment_purged     ID3 by 1 on post 70, moderated by user:8
-     9  TIME  comments_locked    post 70
-    10  TIME  comments_unlocked  post 70
-    11  TIME  comment            ID5 by 1 on post 70
+     0-1  TIME  post               70 by 2
+     0-2  TIME  comment            ID1 by 1 on post 70
+     0-3  TIME  comment            ID2 by 1 on post 70
+     0-4  TIME  comment            ID3 by 1 on post 70
+     0-5  TIME  comment            ID4 by 2 on post 70
+     0-6  TIME  comment_deleted    ID1 by 1 on post 70
+     0-7  TIME  comment_removed    ID2 by 1 on post 70
+     0-8  TIME  comment_purged     ID3 by 1 on post 70, moderated by user:8
+     0-9  TIME  comments_locked    post 70
+    0-10  TIME  comments_unlocked  post 70
+    0-11  TIME  comment            ID5 by 1 on post 70
     next OPAQUE
     ");
     assert_eq!(sandbox.json("compact")["erased"], 1);

@@ -152,9 +152,9 @@ fn changes_are_told_in_order() {
     sandbox.write("edges.csv", "5,6\n7,8\n");
     sandbox.ok("import edges.csv");
     insta::assert_snapshot!(stable(&sandbox.ok("changes")), @r"
-    1  TIME  follow    1 2
-    2  TIME  unfollow  1 2
-    3  TIME  imported  2 edges
+    0-1  TIME  follow    1 2
+    0-2  TIME  unfollow  1 2
+    0-3  TIME  imported  2 edges
     next OPAQUE
     ");
     insta::assert_snapshot!(stable(&sandbox.ok("changes --json")), @r#"{"items":[{"position":"0-1","type":"follow","at":"TIME","follower":"1","followee":"2"},{"position":"0-2","type":"unfollow","at":"TIME","follower":"1","followee":"2","since":"TIME"},{"position":"0-3","type":"imported","at":"TIME","edges":2}],"next":"OPAQUE"}"#);

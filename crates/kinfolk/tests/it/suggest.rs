@@ -90,9 +90,9 @@ fn suggestions_walk_until_they_were_computed_for_everyone() {
     assert_eq!(sandbox.ok("suggestions 77"), "nobody\n");
     assert_eq!(sandbox.ok("suggestions 77 --json"), "{\"items\":[]}\n");
     insta::assert_snapshot!(stable(&sandbox.ok("changes --limit 3")), @r"
-    1  TIME  imported  13 edges
-    2  TIME  dismiss   1 11
-    3  TIME  dismiss   1 12
+    0-1  TIME  imported  13 edges
+    0-2  TIME  dismiss   1 11
+    0-3  TIME  dismiss   1 12
     next OPAQUE
     ");
 }
