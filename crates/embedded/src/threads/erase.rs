@@ -32,7 +32,7 @@ const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
 const IN_USE_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// How long readers of a few rows, such as other background work, may take to let the old files go, and how often to look.
-const LET_GO_MAX: Duration = Duration::from_secs(1);
+const LET_GO_MAX: Duration = Duration::from_secs(5);
 const LET_GO_LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
