@@ -31,6 +31,10 @@ const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
 /// How long it waits at most for a backup or an export that still reads the files: each try merges all comments.
 const IN_USE_MAX: Duration = Duration::from_secs(60 * 60);
 
+/// How long readers of a few rows, such as other background work, may take to let the old files go, and how often to look.
+const LET_GO_MAX: Duration = Duration::from_secs(5);
+const LET_GO_LOOK_EVERY: Duration = Duration::from_millis(5);
+
 /// A comment whose texts are still in files: since when, and where they are in the log.
 type Unerased = (CommentId, Timestamp, Vec<Sequence>);
 
@@ -122,10 +126,13 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
         writer.store.require_whole()?;
         writer.store.threads.tree.let_go(writer.store.position())
     })?;
-    if !before.is_disjoint(&tree.files()?) {
-        let detail =
-            "purged texts are in files that an export or a backup still reads: try again when it has ended";
-        return Err(Error::InUse { detail: detail.into() });
+    let let_go_by = Instant::now() + LET_GO_MAX;
+    while !before.is_disjoint(&tree.files()?) {
+        if Instant::now() >= let_go_by {
+            let detail = "purged texts are in files that an export or a backup still reads: try again when it has ended";
+            return Err(Error::InUse { detail: detail.into() });
+        }
+        std::thread::sleep(LET_GO_LOOK_EVERY);
     }
     let ids: Vec<CommentId> = unerased.into_iter().map(|(id, ..)| id).collect();
     let erased = ids.len() as u64;
