@@ -1,32 +1,23 @@
-//! Random histories of one client, compared with the model after every step and shrunk when they differ.
+//! Random histories of one client over edges and suggestions, compared with the model after every step and shrunk when they
+//! differ.
 
 use std::fmt::Debug;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, Receipt, WriteRequest};
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, Id, IdKind, Result, Timestamp};
+use kinfolk_core::{Clock, IdKind};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::Make;
 use crate::clock::SimulatedClock;
-use crate::compare::{KINDS, Verdict, answer, compare, compare_candidates, compare_stored, equal};
+use crate::compare::{Verdict, compare_candidates, compare_stored, equal};
+use crate::graph_history::{Controls, GraphRun, GraphStep, STEPS_MAX, graph_step, is_time_to_compare};
 use crate::model::Model;
 use crate::ports::SuggestionPorts;
 use crate::seen::Seen;
 use crate::suggestions::{Everyone, Kept, locked};
-use crate::threads::block_on;
-use crate::users::{edge, user};
-use crate::writes::requests;
-
-/// Few users and a small limit, so that steps meet each other often.
-const USERS: u64 = 6;
-const FOLLOWING_LIMIT: u32 = 3;
-const STEPS_MAX: usize = 40;
-/// Everything is compared after so many steps, and after every restart and the last step.
-const STEPS_BETWEEN_COMPARISONS: usize = 8;
 
 /// Closes a store and opens it again, as a restart does.
 pub type Reopen<'a, S> = &'a dyn Fn(S) -> S;
@@ -34,11 +25,8 @@ pub type Reopen<'a, S> = &'a dyn Fn(S) -> S;
 /// What one step of a history does.
 #[derive(Clone, Debug)]
 enum Step {
-    Write { kind: EdgeKind, commands: Vec<(EdgeAction, u64, u64)> },
-    Advance(u64),
-    TurnBack(u64),
+    Graph(GraphStep),
     SuggestForEveryone(WalkBounds),
-    Restart,
 }
 
 /// Runs `cases` random histories against a store and the model side by side, and panics with the shortest
@@ -84,26 +72,13 @@ pub(crate) fn run_random<T: Debug>(
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let action = prop_oneof![3 => Just(EdgeAction::Follow), 2 => Just(EdgeAction::Unfollow)];
-    // The second user is drawn from the others, as self-follows do not reach a store.
-    let command = (action, 0..USERS, 1..USERS)
-        .prop_map(|(action, from, distance)| (action, from, (from + distance) % USERS));
-    let kind = || prop_oneof![8 => Just(KINDS[0]), 2 => Just(KINDS[1]), 1 => Just(EdgeKind::Dismissal)];
     let bounds =
         (prop_oneof![Just(None), Just(Some(1)), Just(Some(2))], 1..4_usize, 0..Ranking::ALL.len()).prop_map(
             |(per_node, results, ranking)| WalkBounds { per_node, results, ranking: Ranking::ALL[ranking] },
         );
-    let write_one =
-        (kind(), vec(command.clone(), 1)).prop_map(|(kind, commands)| Step::Write { kind, commands });
-    let write_many = (kind(), vec(command, 0..6)).prop_map(|(kind, commands)| Step::Write { kind, commands });
     prop_oneof![
-        14 => write_one,
-        6 => write_many,
-        3 => (1..3_u64).prop_map(Step::Advance),
-        1 => (1..10_000_000_u64).prop_map(Step::Advance),
-        2 => (1..10_000_000_u64).prop_map(Step::TurnBack),
-        2 => bounds.prop_map(Step::SuggestForEveryone),
-        2 => Just(Step::Restart),
+        14 => graph_step().prop_map(Step::Graph),
+        1 => bounds.prop_map(Step::SuggestForEveryone),
     ]
 }
 
@@ -113,50 +88,28 @@ fn run_history<S: SuggestionPorts>(
     id_kind: IdKind,
     steps: &[Step],
 ) -> Verdict {
-    let clock = Arc::new(SimulatedClock::default());
-    let mut store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-    let mut model = Model::default();
+    let mut run = GraphRun::new(make, Controls { reopen, restore: None }, id_kind);
     let kept = Mutex::new(Kept::default());
-    let users: Vec<Id> = (0..USERS).map(|number| user(id_kind, number)).collect();
     for (step, number) in steps.iter().zip(1..) {
-        let mut compare_all = number % STEPS_BETWEEN_COMPARISONS == 0;
-        match step {
-            Step::Write { kind, commands } => {
-                let commands = self::commands(id_kind, commands);
-                write(&store, &mut model, *kind, &commands, &clock)
-                    .map_err(|wrong| format!("{step:?}: {wrong}"))?;
-            }
-            Step::Advance(millis) => clock.advance(*millis),
-            Step::TurnBack(millis) => clock.turn_back(*millis),
+        let compare_all = match step {
+            Step::Graph(step) => run.step(step)?,
             Step::SuggestForEveryone(bounds) => {
-                suggest_for_everyone(&store, (&model, &kept), *bounds, &clock)?;
-                compare_all = true;
+                suggest_for_everyone(run.store(), (&run.graph(), &kept), *bounds, &run.clock)?;
+                true
             }
-            Step::Restart => {
-                if let Some(reopen) = reopen {
-                    store = reopen(store);
-                    compare_all = true;
-                }
-            }
-        }
-        if compare_all {
-            let compared = compare_everything(&store, &model, &locked(&kept), &users, clock.now());
-            compared.map_err(|wrong| format!("after step {number}: {wrong}"))?;
+        };
+        if compare_all || is_time_to_compare(number) {
+            compare_everything(&run, &kept).map_err(|wrong| format!("after step {number}: {wrong}"))?;
         }
     }
-    compare_everything(&store, &model, &locked(&kept), &users, clock.now())
+    compare_everything(&run, &kept)
 }
 
-fn compare_everything<S: SuggestionPorts>(
-    store: &S,
-    model: &Model,
-    kept: &Kept,
-    users: &[Id],
-    now: Timestamp,
-) -> Verdict {
-    compare(store, model, users)?;
-    compare_candidates(&Seen::new(store, model.frontier()), model, users)?;
-    compare_stored(store, kept, users, now)
+fn compare_everything<S: SuggestionPorts>(run: &GraphRun<'_, S>, kept: &Mutex<Kept>) -> Verdict {
+    run.compare()?;
+    let model = run.graph();
+    compare_candidates(&Seen::new(run.store(), model.frontier()), &model, &run.users)?;
+    compare_stored(run.store(), &locked(kept), &run.users, run.clock.now())
 }
 
 /// A whole run for everyone, of the store and of the model.
@@ -174,38 +127,4 @@ fn suggest_for_everyone<S: SuggestionPorts>(
     // Whoever follows nobody any more need not be looked at where nothing is stored.
     let comparable = |report: EveryoneReport| (report.suggested, report.resumed, report.complete);
     equal(|| format!("suggestions for everyone with {bounds:?}"), &comparable(found), &comparable(expected))
-}
-
-fn commands(id_kind: IdKind, commands: &[(EdgeAction, u64, u64)]) -> Vec<EdgeCommand> {
-    let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(id_kind, from, to) };
-    commands.iter().map(command).collect()
-}
-
-/// Writes to both and compares the receipts, then what the commands were about.
-fn write<S: SuggestionPorts>(
-    store: &S,
-    model: &mut Model,
-    kind: EdgeKind,
-    commands: &[EdgeCommand],
-    clock: &SimulatedClock,
-) -> Verdict {
-    let requests: Vec<WriteRequest> =
-        requests(kind, commands, FOLLOWING_LIMIT).into_iter().map(|(request, _)| request).collect();
-    let expected = model.write_all(&requests, clock.now());
-    let found = block_on(store.write(requests));
-    // Errors have no equality, but their text holds all that they say.
-    let comparable = |results: Vec<Result<Receipt>>| -> Vec<_> {
-        results.into_iter().map(|result| result.map_err(|error| error.to_string())).collect()
-    };
-    equal(|| "receipts".to_owned(), &comparable(found), &comparable(expected))?;
-
-    let store = Seen::new(store, model.frontier());
-    let edges: Vec<_> = commands.iter().map(|command| command.edge).collect();
-    let contains = answer("contains", store.contains(kind, &edges))?;
-    let expected: Vec<bool> = edges.iter().map(|&edge| model.contains(kind, edge)).collect();
-    equal(|| "contains".to_owned(), &contains, &expected)?;
-    let users: Vec<Id> = edges.iter().flat_map(|edge| [edge.follower, edge.followee]).collect();
-    let counts = answer("counts", store.counts(kind, &users))?;
-    let expected: Vec<Counts> = users.iter().map(|&of| model.counts(kind, of)).collect();
-    equal(|| "counts".to_owned(), &counts, &expected)
 }

@@ -8,7 +8,7 @@ use kinfolk_core::graph::{
     Counts, Edge, EdgeAction, FollowerCommand, ListEntry, ListKey, Overlap, Receipt, Side, UserSet,
     WriteRequest,
 };
-use kinfolk_core::{EdgeKind, Error, Frontier, Id, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Frontier, Id, Position, Result, Sequence, Shard, Timestamp};
 
 use crate::comments::Threads;
 use crate::posts::Registered;
@@ -27,6 +27,8 @@ pub struct Model {
     pub(crate) threads: Threads,
     pub(crate) changes: Vec<Change>,
     pub(crate) position: Position,
+    /// The newest position of every shard that it has heard of.
+    pub(crate) seen: Frontier,
     pub(crate) floor: Timestamp,
 }
 
@@ -38,13 +40,19 @@ impl Default for Model {
             threads: Threads::default(),
             changes: Vec::new(),
             position: START,
+            seen: Frontier::default(),
             floor: Timestamp::default(),
         }
     }
 }
 
 impl Model {
-    /// The graph that a whole change log describes.
+    /// An empty graph whose changes are those of one shard.
+    pub fn of_shard(shard: Shard) -> Self {
+        Self { position: Sequence::START.on(shard), ..Self::default() }
+    }
+
+    /// The graph that a whole change log describes, in any order of its shards.
     pub fn replay(changes: impl IntoIterator<Item = Change>) -> Self {
         let mut model = Self::default();
         changes.into_iter().for_each(|change| model.apply(change));
@@ -106,6 +114,7 @@ impl Model {
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
         self.position = change.position;
+        self.seen.advance(change.position);
         self.changes.push(change);
     }
 
@@ -116,7 +125,9 @@ impl Model {
 
     /// What a reader has seen who has seen everything.
     pub fn frontier(&self) -> Frontier {
-        self.position.into()
+        let mut frontier = self.seen.clone();
+        frontier.advance(self.position);
+        frontier
     }
 
     /// The newest position.

@@ -95,10 +95,10 @@ impl<S: Deployment> Client<S> {
         fresh.map_or_else(|| Ok(self.seen()), |token| self.graph.context.frontier(token))
     }
 
-    /// The token of a write.
+    /// The token of a write, joined with all that the client has seen.
     fn wrote(&self, position: Position) -> String {
         self.saw(position);
-        self.token(position)
+        self.graph.context.token_after(&self.seen(), position)
     }
 
     fn removed(&self, Removed { position, changed }: Removed) -> (String, bool) {

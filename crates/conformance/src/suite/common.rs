@@ -138,7 +138,7 @@ fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: GraphStore>(subject: &Sub
     let foreign_keys = Keyring::new(SigningKey::new([8; 32]), []);
     let foreign = OverlapCursor { kind, sets: &sets }.encode(subject.id(11), &foreign_keys);
     let list = block_on(graph.following(kind, subject.id(1), page(2, None), None)).unwrap();
-    let token = graph.token(subject.newest());
+    let token = graph.token(subject.newest_frontier());
     for forged in ["", "x", &of_common[1..], &token, &foreign, &list.next.expect("there are more")] {
         assert_code(common.ask(graph, kind, page(2, Some(forged))), ErrorCode::InvalidCursor);
     }

@@ -2,12 +2,12 @@
 
 use kinfolk_core::changes::{Change, ChangeBody, LogSpan};
 use kinfolk_core::graph::{Side, UserSet};
-use kinfolk_core::{Clock, Error, Frontier, GraphStore, Position, Result, Token};
+use kinfolk_core::{Clock, Error, Frontier, GraphStore, Position, Result, Sequence, Token};
 
 use super::subject::{NO_LIMIT, Subject, assert_limit, follow, keys, unfollow};
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on};
-use crate::users::{START, at};
+use crate::users::by_shard;
 
 super::list_cases![GraphStore;
     a_new_store_is_empty,
@@ -29,7 +29,8 @@ fn span<S: GraphStore>(subject: &Subject<S>) -> LogSpan {
 fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
     assert_eq!(subject.store().id_kind(), subject.setting.id_kind);
     let before = span(subject);
-    assert_eq!((&before.trimmed, &before.newest), (&START.into(), &START.into()));
+    let start: Frontier = before.newest.iter().map(|position| Sequence::START.on(position.shard)).collect();
+    assert_eq!((&before.trimmed, &before.newest), (&start, &start), "every shard is named and empty");
     assert_eq!(before.epoch, subject.store().epoch());
     assert_eq!(subject.changes(), []);
     subject.follow(1, 2);
@@ -39,11 +40,15 @@ fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
 
 fn the_log_tells_every_change_once_and_in_order<S: GraphStore>(subject: &Subject<S>) {
     let kind = subject.kind();
-    let followed = |from, to| ChangeBody::Followed { kind, edge: subject.edge(from, to) };
-    let unfollowed = |from, to, since| ChangeBody::Unfollowed { kind, edge: subject.edge(from, to), since };
-    let mut expected = Vec::new();
-    let mut expect = |body| {
-        let position = at(expected.len() as u64 + 1);
+    let followed = |from, to| (from, ChangeBody::Followed { kind, edge: subject.edge(from, to) });
+    let unfollowed = |from, to, since| {
+        let edge = subject.edge(from, to);
+        (from, ChangeBody::Unfollowed { kind, edge, since })
+    };
+    let (mut expected, mut followers) = (Vec::new(), Vec::new());
+    let mut expect = |(follower, body)| {
+        followers.push(follower);
+        let position = subject.after(followers.iter().copied());
         expected.push(Change { position, at: subject.clock.now(), body });
     };
 
@@ -60,7 +65,7 @@ fn the_log_tells_every_change_once_and_in_order<S: GraphStore>(subject: &Subject
     subject.clock.advance(5);
     subject.write(&[follow(1, 2), unfollow(3, 1), follow(4, 5)]);
     [followed(1, 2), unfollowed(3, 1, second), followed(4, 5)].into_iter().for_each(&mut expect);
-    assert_eq!(subject.changes(), expected);
+    assert_eq!(subject.changes(), by_shard(expected));
 }
 
 fn the_log_has_no_other_events<S: GraphStore>(subject: &Subject<S>) {
@@ -69,10 +74,13 @@ fn the_log_has_no_other_events<S: GraphStore>(subject: &Subject<S>) {
     subject.unfollow(2, 1);
     assert_limit(subject.write_limited(2, &[unfollow(1, 2), follow(1, 2), follow(1, 4)]), subject.id(1), 2);
     subject.write(&[]);
-    assert_eq!((subject.newest(), subject.changes().len()), (at(2), 2));
+    assert_eq!((subject.log_length(), subject.changes().len()), (2, 2));
     subject.follow(4, 5);
     let positions: Vec<Position> = subject.changes().iter().map(|change| change.position).collect();
-    assert_eq!(positions, [at(1), at(2), at(3)]);
+    assert_eq!(positions.len(), 3);
+    for position in [subject.after([1]), subject.after([1, 1]), subject.after([1, 1, 4])] {
+        assert!(positions.contains(&position), "{position} is not in {positions:?}");
+    }
 }
 
 fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
@@ -80,16 +88,29 @@ fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
     subject.unfollow(4, 0);
     subject.follow_all([(4, 0), (0, 1)]);
     let changes = subject.changes();
-    assert_eq!(changes.len(), 12);
-    assert_eq!(subject.newest(), at(12));
-    for after in 0..=12 {
+    assert_eq!((changes.len(), subject.log_length()), (12, 12));
+    let start = span(subject).trimmed;
+    for known in 0..=12 {
+        // Some of the first shards' logs, then some of the next one's: with one shard, all places there are.
+        let mut after = start.clone();
+        changes[..known].iter().for_each(|change| after.advance(change.position));
         for limit in [1, 2, 5, 11, 12, 13, 1_000] {
-            let page = block_on(subject.graph.store().changes(&at(after).into(), limit)).unwrap();
-            let rest = &changes[after as usize..];
-            assert_eq!(page.changes, rest[..limit.min(rest.len())], "{limit} after {after}");
-            let last = page.changes.last().map_or(at(after), |change| change.position);
-            assert_eq!(page.next, last.into(), "{limit} after {after}");
+            let page = block_on(subject.graph.store().changes(&after, limit)).unwrap();
+            assert_eq!(page.changes.len(), limit.min(12 - known), "{limit} after {after}");
+            let mut next = after.clone();
+            for change in &page.changes {
+                let before = next.get(change.position.shard).expect("every shard is named");
+                assert_eq!(change.position.sequence, before.next(), "{limit} after {after}: in order");
+                assert!(changes.contains(change), "{limit} after {after}: {change:?}");
+                next.advance(change.position);
+            }
+            assert_eq!(page.next, next, "{limit} after {after}");
         }
+    }
+    // A shard that is not named starts at the oldest kept.
+    for position in start.iter() {
+        let page = block_on(subject.graph.store().changes(&position.into(), 1_000)).unwrap();
+        assert_eq!(by_shard(page.changes), changes, "after {position}");
     }
 }
 
@@ -97,7 +118,7 @@ fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
     let other = subject.other_kind();
     subject.follow(1, 2);
     let receipt = subject.try_write(other, subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
-    assert_eq!(receipt.position, at(2), "kinds share one order");
+    assert_eq!(receipt.position, subject.after([1, 1]), "kinds share one order");
     subject.unfollow(1, 2);
     let kinds: Vec<_> = subject
         .changes()
@@ -125,7 +146,9 @@ fn time_in_the_log_never_goes_back<S: GraphStore>(subject: &Subject<S>) {
         }
     }
     let changes = subject.changes();
-    assert!(changes.is_sorted_by_key(|change| change.at), "{changes:?}");
+    for of_shard in changes.chunk_by(|a, b| a.position.shard == b.position.shard) {
+        assert!(of_shard.is_sorted_by_key(|change| change.at), "{of_shard:?}");
+    }
     for change in changes {
         if let ChangeBody::Followed { edge, .. } = change.body {
             let since = block_on(subject.store().since(subject.kind(), &[edge])).unwrap()[0];
@@ -141,14 +164,16 @@ fn read_at<S: GraphStore>(subject: &Subject<S>, position: Position) -> Result<()
 }
 
 fn a_reached_position_is_visible<S: GraphStore>(subject: &Subject<S>) {
-    read_at(subject, START).expect("before all events");
+    let mut receipts = vec![subject.start(0), subject.start(1)];
+    read_at(subject, receipts[0]).expect("before all events");
     for number in 1..=5 {
         let request = subject.commands(&[follow(number, 0)]);
         let receipt = subject.try_write(subject.kind(), request, NO_LIMIT).unwrap();
-        assert_eq!(receipt.position, at(number));
-        assert!(subject.newest() >= receipt.position, "what is visible is in the log");
-        for position in 0..=number {
-            read_at(subject, at(position)).expect("it was reached");
+        assert_eq!(receipt.position, subject.after(1..=number));
+        assert!(subject.newest_frontier().covers(receipt.position), "what is visible is in the log");
+        receipts.push(receipt.position);
+        for &position in &receipts {
+            read_at(subject, position).expect("it was reached");
         }
         assert!(subject.contains(number, 0));
         assert_eq!(subject.counts(0).followers, number);
@@ -159,7 +184,7 @@ fn a_reached_position_is_visible<S: GraphStore>(subject: &Subject<S>) {
 /// Every read waits for what it is to show, and says so when it does not come.
 fn a_position_of_the_future_is_not_visible<S: GraphStore>(subject: &Subject<S>) {
     subject.follow(1, 2);
-    let future = at(1_000_000);
+    let future = Sequence(1_000_000).on(subject.shard(1));
     let store = &Seen::new(subject.graph.store(), future);
     let token = Token { epoch: store.epoch(), frontier: future.into() }.encode(&keys());
     let (kind, edges, ids) = (subject.kind(), [subject.edge(1, 2)], subject.ids([1, 2]));
@@ -179,7 +204,9 @@ fn a_position_of_the_future_is_not_visible<S: GraphStore>(subject: &Subject<S>) 
     });
     for (read, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
-            Err(Error::NotYetVisible { asked, current }) => assert_eq!((asked, current), (future, at(1))),
+            Err(Error::NotYetVisible { asked, current }) => {
+                assert_eq!((asked, current), (future, subject.after([1])))
+            }
             other => {
                 panic!("a position that was not reached is not visible yet, not {other:?} (read {read})")
             }
@@ -197,13 +224,14 @@ fn reads_wait_for_a_write_that_comes<S: GraphStore>(subject: &Subject<S>) {
                 return;
             }
             // Under load the write may be later than a store waits; then it says so and is asked again.
-            let came = (0..100).any(|_| match read_at(subject, at(number)) {
+            let position = subject.after(1..=number);
+            let came = (0..100).any(|_| match read_at(subject, position) {
                 Ok(()) => true,
                 Err(Error::NotYetVisible { .. }) => false,
                 Err(error) => panic!("waiting failed: {error}"),
             });
-            assert!(came, "position {number} never came");
-            let store = Seen::new(subject.graph.store(), at(number));
+            assert!(came, "position {position} never came");
+            let store = Seen::new(subject.graph.store(), position);
             let found = block_on(store.contains(subject.kind(), &[subject.edge(number, 0)])).unwrap();
             assert_eq!(found, [true], "what is visible can be read");
             assert!(subject.changes().len() as u64 >= number, "and is in the log");
@@ -213,16 +241,22 @@ fn reads_wait_for_a_write_that_comes<S: GraphStore>(subject: &Subject<S>) {
 
 fn waiting_for_changes_ends_with_one<S: GraphStore>(subject: &Subject<S>) {
     let store = subject.graph.store();
-    let wait = |after: Position| block_on(store.wait_for_changes(&after.into())).unwrap();
+    let wait = |after: &Frontier| block_on(store.wait_for_changes(after)).unwrap();
+    let start = span(subject).newest;
     subject.follow(1, 2);
-    assert!(wait(START), "there is one already");
-    assert!(!wait(at(1)), "none comes");
-    at_once(2, |thread| {
-        if thread == 0 {
-            subject.follow(1, 3);
-            return;
-        }
-        assert!((0..100).any(|_| wait(at(1))), "one comes");
-    });
-    assert!(block_on(store.wait_for_changes(&Frontier::default())).unwrap(), "from the oldest kept");
+    assert!(wait(&start), "there is one already");
+    let newest = span(subject).newest;
+    assert!(!wait(&newest), "none comes");
+    // On the same shard and on any other.
+    for follower in 1..=4 {
+        let newest = span(subject).newest;
+        at_once(2, |thread| {
+            if thread == 0 {
+                subject.follow(follower, 9);
+                return;
+            }
+            assert!((0..100).any(|_| wait(&newest)), "one comes");
+        });
+    }
+    assert!(wait(&Frontier::default()), "from the oldest kept");
 }

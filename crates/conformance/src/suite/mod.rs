@@ -12,6 +12,7 @@ mod common;
 mod everyone;
 mod feed;
 mod feed_walks;
+mod freshness;
 mod friends;
 mod inbox;
 mod limit;
@@ -79,6 +80,16 @@ pub fn run<S: AllPorts>(make: Make<'_, S>) {
     run_cases(&cases(), make);
 }
 
+/// Runs one case of the graph's ports for one setting.
+pub fn run_graph_case_in<S: GraphStore>(name: &str, setting: Setting, make: Make<'_, S>) {
+    outcome(named(graph_cases(), name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The names of the cases of the graph's ports.
+pub fn graph_case_names() -> impl Iterator<Item = &'static str> {
+    graph_cases::<ModelStore>().into_iter().map(|(name, _)| name)
+}
+
 /// Runs one case for every setting.
 pub fn run_case<S: AllPorts>(name: &str, make: Make<'_, S>) {
     run_cases(&[case(name)], make);
@@ -103,7 +114,11 @@ fn run_cases<S: GraphStore>(cases: &[Case<S>], make: Make<'_, S>) {
 }
 
 fn case<S: AllPorts>(name: &str) -> Case<S> {
-    let found = cases().into_iter().find(|(known, _)| *known == name);
+    named(cases(), name)
+}
+
+fn named<S>(cases: Vec<Case<S>>, name: &str) -> Case<S> {
+    let found = cases.into_iter().find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("there is no case named {name}"))
 }
 
@@ -136,6 +151,7 @@ fn graph_cases<S: GraphStore>() -> Vec<Case<S>> {
         friends::cases(),
         overlap::cases(),
         log::cases(),
+        freshness::cases(),
         operations::cases(),
         common::cases(),
         races::cases(),

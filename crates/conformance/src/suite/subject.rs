@@ -1,6 +1,7 @@
 //! What a case works with: a fresh store in a graph, its clock, and short words for writes and reads that must
 //! succeed. A failure is a panic.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,18 +13,19 @@ use kinfolk_core::graph::{
 use kinfolk_core::suggest::SuggestSettings;
 use kinfolk_core::thread::ThreadSettings;
 use kinfolk_core::{
-    EdgeKind, Error, GraphStore, Id, IdKind, Keyring, Position, Result, Shard, SigningKey, Timestamp,
+    EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Keyring, Position, Result, Sequence, Shard,
+    SigningKey, Timestamp,
 };
 
 use super::Setting;
 use super::client::Client;
 use crate::Make;
-use crate::audit::Record;
+use crate::audit::{Outcome, Record};
 use crate::clock::SimulatedClock;
 use crate::compare::{KINDS, walk};
 use crate::seen::Seen;
 use crate::threads::block_on;
-use crate::users;
+use crate::users::{self, by_shard, shards_of};
 use crate::writes::write_commands;
 
 /// The limit of writes that are not about the limit.
@@ -54,6 +56,7 @@ pub(super) struct Subject<S> {
     pub graph: Client<S>,
     pub clock: Arc<SimulatedClock>,
     pub setting: Setting,
+    shards: NonZeroU16,
 }
 
 /// A command in a case's words: what to do, from which user, to which.
@@ -76,7 +79,8 @@ impl<S: GraphStore> Subject<S> {
     pub(super) fn new(make: Make<'_, S>, setting: Setting) -> Self {
         let clock = Arc::new(SimulatedClock::default());
         let store = make(setting.id_kind, Arc::<SimulatedClock>::clone(&clock));
-        Self { graph: Client::new(store), clock, setting }
+        let shards = shards_of(&store);
+        Self { graph: Client::new(store), clock, setting, shards }
     }
 
     /// The store, whose reads show at least what the case has written.
@@ -174,7 +178,11 @@ impl<S: GraphStore> Subject<S> {
     /// Writes a request and keeps what the audit of threads needs.
     pub(super) fn recorded(&self, commands: &[Command]) -> Record {
         let receipt = self.write(commands);
-        Record { kind: self.kind(), commands: self.commands(commands), receipt }
+        Record {
+            kind: self.kind(),
+            commands: self.commands(commands),
+            outcome: Outcome::Acknowledged(receipt),
+        }
     }
 
     /// Makes many edges, in requests of some hundred, as each may cost a sync.
@@ -186,7 +194,8 @@ impl<S: GraphStore> Subject<S> {
     }
 
     pub(super) fn contains(&self, from: u64, to: u64) -> bool {
-        let found = block_on(self.store().contains(self.kind(), &[self.edge(from, to)])).unwrap();
+        let (store, edge) = (self.store(), self.edge(from, to));
+        let found = block_on(store.contains(self.kind(), &[edge])).unwrap();
         assert_eq!(found.len(), 1);
         found[0]
     }
@@ -227,14 +236,42 @@ impl<S: GraphStore> Subject<S> {
         walk(page_limit, read).unwrap_or_else(|wrong| panic!("friends of {of}: {wrong}"))
     }
 
-    /// The whole log.
+    /// The whole log, one shard after another.
     pub(super) fn changes(&self) -> Vec<Change> {
-        block_on(self.store().whole_log()).unwrap()
+        by_shard(block_on(self.store().whole_log()).unwrap())
     }
 
+    /// The newest position of a store that has one shard.
     pub(super) fn newest(&self) -> Position {
-        let newest = block_on(self.store().span()).unwrap().newest;
+        let newest = self.newest_frontier();
         newest.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY)
+    }
+
+    /// The newest position of every shard.
+    pub(super) fn newest_frontier(&self) -> Frontier {
+        block_on(self.store().span()).unwrap().newest
+    }
+
+    /// How many changes there are, by the positions of all shards.
+    pub(super) fn log_length(&self) -> u64 {
+        self.newest_frontier().iter().map(|position| position.sequence.0).sum()
+    }
+
+    /// Before the first change of the shard of a user.
+    pub(super) fn start(&self, number: u64) -> Position {
+        Sequence::START.on(self.shard(number))
+    }
+
+    /// The shard of a user.
+    pub(super) fn shard(&self, number: u64) -> Shard {
+        Shard::of(self.id(number), self.shards)
+    }
+
+    /// The position of the last of some changes, which are all that the store has seen, given by their followers.
+    pub(super) fn after(&self, followers: impl IntoIterator<Item = u64>) -> Position {
+        let shards: Vec<Shard> = followers.into_iter().map(|number| self.shard(number)).collect();
+        let last = *shards.last().expect("some change");
+        Sequence(shards.iter().filter(|&&shard| shard == last).count() as u64).on(last)
     }
 
     /// All that the store says about users 0 to 9 and the log, to see that something changed none of it.
@@ -243,7 +280,7 @@ impl<S: GraphStore> Subject<S> {
         let lists: Vec<_> =
             users.clone().map(|of| (self.following(of), self.followers(of), self.friends(of, 100))).collect();
         let counts: Vec<_> = users.map(|of| self.counts(of)).collect();
-        (lists, counts, self.changes(), self.newest())
+        (lists, counts, self.changes(), self.newest_frontier())
     }
 }
 

@@ -5,7 +5,6 @@ use kinfolk_core::graph::{Counts, EdgeAction, FollowerCommand, Receipt, WriteReq
 
 use super::subject::{NO_LIMIT, Subject, assert_limit, follow, ids_of, unfollow};
 use crate::threads::block_on;
-use crate::users::{START, at};
 
 super::list_cases![GraphStore;
     a_follow_makes_one_edge,
@@ -22,7 +21,7 @@ super::list_cases![GraphStore;
 
 fn a_follow_makes_one_edge<S: GraphStore>(subject: &Subject<S>) {
     let receipt = subject.follow(1, 2);
-    assert_eq!((receipt.position, receipt.changed), (at(1), vec![true]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after([1]), vec![true]));
     assert!(subject.contains(1, 2));
     assert!(!subject.contains(2, 1), "an edge has a direction");
     assert!(subject.since(1, 2).is_some());
@@ -39,7 +38,7 @@ fn a_follow_makes_one_edge<S: GraphStore>(subject: &Subject<S>) {
 fn an_unfollow_removes_it<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3), (3, 2)]);
     let receipt = subject.unfollow(1, 2);
-    assert_eq!((receipt.position, receipt.changed), (at(4), vec![true]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after([1, 1, 3, 1]), vec![true]));
     assert!(!subject.contains(1, 2));
     assert_eq!(subject.since(1, 2), None);
     assert_eq!(ids_of(&subject.following(1)), [subject.id(3)]);
@@ -62,13 +61,13 @@ fn a_repeated_follow_changes_nothing<S: GraphStore>(subject: &Subject<S>) {
     for _ in 0..3 {
         subject.clock.advance(1_000);
         let receipt = subject.follow(1, 2);
-        assert_eq!((receipt.position, receipt.changed), (at(1), vec![false]));
+        assert_eq!((receipt.position, receipt.changed), (subject.after([1]), vec![false]));
     }
     assert_eq!(subject.snapshot(), before);
     assert_eq!(subject.since(1, 2), since);
 
     let receipt = subject.write(&[follow(1, 3), follow(1, 3), follow(1, 2)]);
-    assert_eq!((receipt.position, receipt.changed), (at(2), vec![true, false, false]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after([1, 1]), vec![true, false, false]));
     assert_eq!(subject.counts(1).following, 2);
     assert_eq!(subject.following(1).len(), 2);
     assert_eq!(subject.changes().len(), 2);
@@ -85,14 +84,17 @@ fn a_repeated_unfollow_changes_nothing<S: GraphStore>(subject: &Subject<S>) {
     for _ in 0..3 {
         subject.clock.advance(1_000);
         let receipt = subject.unfollow(1, 2);
-        assert_eq!((receipt.position, receipt.changed), (at(4), vec![false]));
+        assert_eq!((receipt.position, receipt.changed), (subject.after([1, 4, 1, 1]), vec![false]));
     }
     assert_eq!(subject.snapshot(), before);
     assert_eq!(subject.counts(1), Counts { following: 1, followers: 0 });
     assert_eq!(subject.counts(2), Counts { following: 0, followers: 1 });
 
     let receipt = subject.write(&[unfollow(1, 3), unfollow(1, 3), unfollow(1, 2)]);
-    assert_eq!((receipt.position, receipt.changed), (at(5), vec![true, false, false]));
+    assert_eq!(
+        (receipt.position, receipt.changed),
+        (subject.after([1, 4, 1, 1, 1]), vec![true, false, false])
+    );
 }
 
 fn an_empty_request_changes_nothing<S: GraphStore>(subject: &Subject<S>) {
@@ -102,30 +104,33 @@ fn an_empty_request_changes_nothing<S: GraphStore>(subject: &Subject<S>) {
         let request = WriteRequest { kind, follower, commands: Vec::new(), following_limit: NO_LIMIT };
         block_on(subject.store().write_one(request)).unwrap()
     };
-    assert_eq!(nothing().position, START);
+    assert_eq!(nothing().position, subject.start(1));
     subject.follow(1, 2);
     let before = subject.snapshot();
-    assert_eq!(nothing(), Receipt { position: at(1), changed: vec![] });
+    assert_eq!(nothing(), Receipt { position: subject.after([1]), changed: vec![] });
     assert_eq!(subject.snapshot(), before);
 }
 
 fn a_write_that_changes_nothing_returns_the_current_position<S: GraphStore>(subject: &Subject<S>) {
-    assert_eq!(subject.unfollow(1, 2).position, START);
+    assert_eq!(subject.unfollow(1, 2).position, subject.start(1));
     subject.follow(1, 2);
-    subject.follow_all([(3, 4), (5, 6), (7, 8)]);
-    assert_eq!(subject.follow(1, 2).position, at(4), "not the position of the pair's own change");
-    assert_eq!(subject.unfollow(8, 7).position, at(4));
-    assert_eq!(subject.newest(), at(4));
+    subject.follow_all([(3, 4), (5, 6), (7, 8), (1, 9)]);
+    let newest = subject.newest_frontier();
+    let newest_of = |number| newest.get(subject.shard(number)).unwrap().on(subject.shard(number));
+    assert_eq!(subject.after([1, 3, 5, 7, 1]), newest_of(1));
+    assert_eq!(subject.follow(1, 2).position, newest_of(1), "not the position of the pair's own change");
+    assert_eq!(subject.unfollow(8, 7).position, newest_of(8));
+    assert_eq!((subject.newest_frontier(), subject.log_length()), (newest, 5));
 }
 
 fn a_later_command_sees_an_earlier_one<S: GraphStore>(subject: &Subject<S>) {
     let receipt = subject.write(&[follow(1, 2), unfollow(1, 2), unfollow(1, 2)]);
-    assert_eq!((receipt.position, receipt.changed), (at(2), vec![true, true, false]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after([1; 2]), vec![true, true, false]));
     assert!(!subject.contains(1, 2));
     assert_eq!(subject.counts(2), Counts::default());
 
     let receipt = subject.write(&[unfollow(1, 2), follow(1, 2), unfollow(1, 2), follow(1, 2)]);
-    assert_eq!((receipt.position, receipt.changed), (at(5), vec![false, true, true, true]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after([1; 5]), vec![false, true, true, true]));
     assert!(subject.contains(1, 2));
     assert_eq!(ids_of(&subject.followers(2)), [subject.id(1)]);
     assert_eq!(subject.counts(2), Counts { following: 0, followers: 1 });
@@ -141,7 +146,11 @@ fn a_refused_request_changes_nothing<S: GraphStore>(subject: &Subject<S>) {
     assert!(subject.contains(1, 2) && !subject.contains(1, 5));
 
     let receipt = subject.follow(5, 1);
-    assert_eq!((receipt.position, receipt.changed), (at(5), vec![true]), "no position was used up");
+    assert_eq!(
+        (receipt.position, receipt.changed),
+        (subject.after([1, 1, 4, 4, 5]), vec![true]),
+        "no position was used up"
+    );
     assert_eq!(subject.changes().len(), 5);
 }
 
@@ -172,7 +181,7 @@ fn requests_of_one_call_are_independent<S: GraphStore>(subject: &Subject<S>) {
 fn a_call_may_concern_many_users<S: GraphStore>(subject: &Subject<S>) {
     let commands: Vec<_> = (0..40).map(|number| follow(number, (number + 1) % 40)).collect();
     let receipt = subject.write(&commands);
-    assert_eq!((receipt.position, receipt.changed), (at(40), vec![true; 40]));
+    assert_eq!((receipt.position, receipt.changed), (subject.after(0..40), vec![true; 40]));
     for number in 0..40 {
         assert!(subject.contains(number, (number + 1) % 40));
         assert_eq!(subject.counts(number), Counts { following: 1, followers: 1 });

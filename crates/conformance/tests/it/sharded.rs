@@ -1,0 +1,115 @@
+//! The sharded, lagging store passes what concerns the graph, and fails it with each of its faults.
+
+use std::sync::Arc;
+
+use kinfolk_conformance::suite::{self, Setting};
+use kinfolk_conformance::{
+    LagFault, ModelStore, SEED, ShardedStore, Sharding, SimulatedClock, block_on, concurrent_histories,
+    concurrent_histories_with_timeouts, edge, graph_histories, graph_restores, user,
+};
+use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, IdKind};
+
+use crate::faults::quietly;
+use crate::one_at_a_time;
+
+/// How often to repeat what depends on a seed: as often as the environment asks for.
+fn runs(usual: u64) -> u64 {
+    let asked = std::env::var("KINFOLK_SHARDED_RUNS").ok();
+    asked.and_then(|count| count.parse().ok()).unwrap_or(usual)
+}
+
+fn make(shards: u16, seed: u64) -> impl Fn(IdKind, Arc<dyn Clock>) -> ShardedStore {
+    move |id_kind, clock| ShardedStore::new(id_kind, clock, Sharding::new(shards, seed))
+}
+
+#[test]
+fn it_passes_the_suite() {
+    let _turn = one_at_a_time();
+    for seed in 0..runs(1) {
+        for shards in [1, 4, 7] {
+            suite::run_graph(&make(shards, SEED + seed));
+        }
+    }
+}
+
+#[test]
+fn it_passes_the_histories() {
+    let _turn = one_at_a_time();
+    for seed in 0..runs(2) {
+        for shards in [1, 4, 7] {
+            let make = make(shards, SEED + seed);
+            graph_histories(&make, Some(&ShardedStore::reopen), 20, SEED + seed);
+            graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed);
+            concurrent_histories(&make, 4, SEED + seed);
+        }
+    }
+}
+
+#[test]
+fn unknown_outcomes_are_accepted() {
+    let _turn = one_at_a_time();
+    concurrent_histories_with_timeouts(&ModelStore::new, 10, SEED);
+    for seed in 0..runs(4) {
+        for shards in [1, 4] {
+            concurrent_histories_with_timeouts(&make(shards, SEED + seed), 4, SEED + seed);
+        }
+    }
+}
+
+/// A follower's own check needs only its own shard.
+#[test]
+fn an_own_check_does_not_wait_for_projections() {
+    let store = make(4, SEED)(IdKind::Integer, Arc::new(SimulatedClock::default()));
+    store.pause_projections();
+    let kind = EdgeKind::Follow;
+    for number in 1..20 {
+        let command = FollowerCommand { action: EdgeAction::Follow, followee: user(IdKind::Integer, 0) };
+        let request = WriteRequest {
+            kind,
+            follower: user(IdKind::Integer, number),
+            commands: vec![command],
+            following_limit: 5,
+        };
+        let seen = block_on(store.write_one(request)).unwrap().position.into();
+        let edge = edge(IdKind::Integer, number, 0);
+        assert_eq!(block_on(store.contains(kind, &[edge], &seen)).unwrap(), [true]);
+        let list = EdgeList { kind, side: Side::Followers, of: user(IdKind::Integer, 0) };
+        let followers = block_on(store.list(list, None, 50, &seen));
+        assert!(matches!(followers, Err(Error::NotYetVisible { .. })), "{followers:?}");
+    }
+    store.resume_projections();
+    let seen = block_on(kinfolk_core::changes::ChangeLog::span(&store)).unwrap().newest;
+    let list = EdgeList { kind, side: Side::Followers, of: user(IdKind::Integer, 0) };
+    assert_eq!(block_on(store.list(list, None, 50, &seen)).unwrap().len(), 19);
+}
+
+/// A fault depends on the seed to show: on several of these it does.
+const FAULT_SEEDS: u64 = 12;
+
+fn run(test: &str, fault: LagFault, seed: u64) {
+    let sharding = Sharding::new(4, SEED + seed);
+    let make = |id_kind, clock: Arc<dyn Clock>| ShardedStore::with_fault(id_kind, clock, sharding, fault);
+    let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+    match test {
+        "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 10, SEED + seed),
+        "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
+        case => suite::run_graph_case_in(case, setting, &make),
+    }
+}
+
+#[test]
+fn every_fault_is_caught() {
+    let _turn = one_at_a_time();
+    let mut missed = Vec::new();
+    for &(fault, tests) in LagFault::CAUGHT_BY {
+        for test in tests {
+            let caught = (0..FAULT_SEEDS).find(|&seed| quietly(|| run(test, fault, seed)).is_err());
+            println!("{fault:?} -> {test}: {caught:?}");
+            if caught.is_none() {
+                missed.push((fault, test));
+            }
+        }
+    }
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
