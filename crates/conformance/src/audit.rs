@@ -122,11 +122,7 @@ fn audit_positions(shard: Shard, changes: &[Change]) -> Verdict {
 
 /// Replays the log of a shard and, at the state that each request found, looks whether its receipt is what it should be
 /// and whether its events follow, all of them and together. Returns which events belong to a receipt.
-fn audit_receipts(
-    shard: Shard,
-    changes: &[Change],
-    records: &[Success<'_>],
-) -> Result<Vec<bool>, String> {
+fn audit_receipts(shard: Shard, changes: &[Change], records: &[Success<'_>]) -> Result<Vec<bool>, String> {
     let mut by_beginning: BTreeMap<Sequence, Vec<Success<'_>>> = BTreeMap::new();
     for record in records {
         by_beginning.entry(record.began().sequence).or_default().push(*record);

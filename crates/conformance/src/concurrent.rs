@@ -14,7 +14,7 @@ use crate::pairs::{Event, Timeline};
 use crate::random::Random;
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on, meanwhile};
-use crate::unsettled::Unsettled;
+use crate::unsettled::{TimeoutFault, Unsettled};
 use crate::users::{by_shard, edge, user};
 use crate::writes::write_commands;
 
@@ -35,8 +35,22 @@ pub fn concurrent_histories<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed:
 /// As [`concurrent_histories`], with connections in front of the store that get lost: some writes time out, whether they were
 /// applied, were not, or are applied later.
 pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
-    let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), seed);
+    timeouts(make, None, (rounds, seed));
+}
+
+/// As [`concurrent_histories_with_timeouts`], with a mistake in front of the store.
+pub fn concurrent_histories_with_fault<S: GraphStore>(
+    make: Make<'_, S>,
+    fault: TimeoutFault,
+    rounds: u32,
+    seed: u64,
+) {
+    timeouts(make, Some(fault), (rounds, seed));
+}
+
+fn timeouts<S: GraphStore>(make: Make<'_, S>, fault: Option<TimeoutFault>, (rounds, seed): (u32, u64)) {
     for round in 0..u64::from(rounds) {
+        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
         History::new(&unsettled, (seed, round)).run(Unsettled::into_inner);
     }
 }

@@ -1,9 +1,11 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], [`histories`], [`feed_histories`], [`feed_restarts`], [`comment_histories`],
-//! [`comment_restarts`], [`concurrent_histories`], [`concurrent_feeds`] and [`concurrent_comments`] with a function that makes
+//! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, [`histories`] (or
+//! [`graph_histories`] and [`graph_restores`] for the graph alone), [`feed_histories`], [`feed_restarts`], [`comment_histories`],
+//! [`comment_restarts`], [`concurrent_histories`], [`concurrent_histories_with_timeouts`], [`concurrent_feeds`] and [`concurrent_comments`] with a function that makes
 //! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that
-//! the suite notices every one of them.
+//! the suite notices every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with
+//! projections that lag, as the fleet's are, and with its own [`LagFault`]s.
 //!
 //! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
 //! crash of the machine, what a full disk or a failed sync does, what retention trims, and that the bytes of purged texts are
@@ -18,7 +20,7 @@
 //! - The filter: its size, its rebuild and swap, the count of unfollowed edges in it (the kinds of mistake are
 //!   [`Fault::CheckLagsBehind`], [`Fault::CheckKeepsRemoved`] and [`Fault::RestartRebuildMissesTail`]).
 //! - PostgreSQL: one routing function, syntax that it refuses, a whole list in one row.
-//! - Kafka: the outbox, more partitions, redelivery across a consumer's restart.
+//! - Kafka: the outbox, more partitions.
 //! - The reconciler, which compares more than the first followers.
 //! - The size of inboxes, and how latencies are averaged.
 
@@ -61,7 +63,9 @@ use kinfolk_core::{Clock, IdKind};
 
 pub use clock::SimulatedClock;
 pub use comment_history::{comment_histories, comment_restarts};
-pub use concurrent::{concurrent_histories, concurrent_histories_with_timeouts};
+pub use concurrent::{
+    concurrent_histories, concurrent_histories_with_fault, concurrent_histories_with_timeouts,
+};
 pub use concurrent_comments::concurrent_comments;
 pub use concurrent_feeds::concurrent_feeds;
 pub use feed_history::{feed_histories, feed_restarts};
@@ -74,7 +78,7 @@ pub use posts::FAN_OUT_THRESHOLD;
 pub use sharded::{LagFault, ShardedStore, Sharding};
 pub use store::ModelStore;
 pub use threads::block_on;
-pub use unsettled::Unsettled;
+pub use unsettled::TimeoutFault;
 pub use users::{edge, user};
 
 /// Makes an empty store for a kind of ids, which takes its time from the clock.

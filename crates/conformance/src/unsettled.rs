@@ -15,9 +15,24 @@ use crate::random::Random;
 /// One write in so many times out.
 const TIMEOUTS: u64 = 5;
 
+/// A mistake about writes that time out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutFault {
+    /// A write that was lost is acknowledged.
+    AcknowledgesLost,
+    /// A write whose reply was lost is tried again later without a look whether it was applied.
+    AppliesTwice,
+}
+
+impl TimeoutFault {
+    /// All of them. Each is caught by the concurrent histories.
+    pub const ALL: [Self; 2] = [Self::AcknowledgesLost, Self::AppliesTwice];
+}
+
 /// A store whose writes may time out. Everything else is the store's own.
-pub struct Unsettled<S> {
+pub(crate) struct Unsettled<S> {
     store: S,
+    fault: Option<TimeoutFault>,
     pending: Mutex<Pending>,
 }
 
@@ -29,18 +44,29 @@ struct Pending {
 
 impl<S: GraphStore> Unsettled<S> {
     /// Puts lost connections in front of a store, as a seed has them.
-    pub fn new(store: S, seed: u64) -> Self {
+    pub(crate) fn new(store: S, fault: Option<TimeoutFault>, seed: u64) -> Self {
         let pending = Pending { random: Random::new(seed), requests: Vec::new() };
-        Self { store, pending: Mutex::new(pending) }
+        Self { store, fault, pending: Mutex::new(pending) }
     }
 
     /// The store without them. What has not been applied by now never is.
-    pub fn into_inner(self) -> S {
+    pub(crate) fn into_inner(self) -> S {
         self.store
     }
 
     fn with_pending<T>(&self, change: impl FnOnce(&mut Pending) -> T) -> T {
         change(&mut self.pending.lock().expect("nothing panics in between"))
+    }
+
+    /// A write that never reaches the store.
+    async fn lose(&self, request: WriteRequest) -> Result<Receipt> {
+        if self.fault == Some(TimeoutFault::AcknowledgesLost) {
+            let changed = vec![true; request.commands.len()];
+            let nothing = WriteRequest { commands: Vec::new(), ..request };
+            let receipt = self.store.write_one(nothing).await?;
+            return Ok(Receipt { changed, ..receipt });
+        }
+        Err(Error::TimedOut)
     }
 
     /// Applies a request that timed out before, now and then. Nobody hears of its result.
@@ -85,9 +111,14 @@ impl<S: GraphStore> EdgeStore for Unsettled<S> {
                 self.with_pending(|pending| (pending.random.below(TIMEOUTS) == 0, pending.random.below(3)));
             results.push(match (times_out, fate) {
                 (false, _) => self.store.write_one(request).await,
-                (true, 0) => Err(Error::TimedOut),
-                // A refusal arrives all the same, or it would be one more write that did not happen.
-                (true, 1) => self.store.write_one(request).await.and(Err(Error::TimedOut)),
+                (true, 0) => self.lose(request).await,
+                (true, 1) => {
+                    if self.fault == Some(TimeoutFault::AppliesTwice) {
+                        self.with_pending(|pending| pending.requests.push(request.clone()));
+                    }
+                    // A refusal arrives: to lose it as well would be no other fate than the first.
+                    self.store.write_one(request).await.and(Err(Error::TimedOut))
+                }
                 (true, _) => {
                     self.with_pending(|pending| pending.requests.push(request));
                     Err(Error::TimedOut)

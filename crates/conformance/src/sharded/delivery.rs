@@ -23,6 +23,8 @@ pub(super) struct Late {
     host: usize,
     /// The mark when it was received.
     mark: Sequence,
+    /// It is applied when the source's log has got here, or after a restore.
+    due: Sequence,
     message: Message,
 }
 
@@ -80,17 +82,23 @@ impl State {
     fn receive_late(&mut self, host: usize, source: Shard) {
         let mark = self.hosts[host].mark(source);
         let message = self.message(source, mark.next(), 3);
+        let due = Sequence(self.source(source).newest().sequence.0 + self.random.below(4));
         if self.late.len() < LATE_MAX && !message.changes.is_empty() {
-            self.late.push(Late { host, mark, message });
+            self.late.push(Late { host, mark, due, message });
         }
     }
 
     fn apply_late(&mut self) {
-        if self.late.is_empty() {
+        let is_due = |late: &Late| {
+            let newest = self.source(late.message.source).newest().sequence;
+            late.message.epoch != self.epoch || newest >= late.due
+        };
+        let due: Vec<usize> = (0..self.late.len()).filter(|&index| is_due(&self.late[index])).collect();
+        if due.is_empty() {
             return;
         }
-        let index = self.random.below(self.late.len() as u64) as usize;
-        let Late { host, mark, message } = self.late.swap_remove(index);
+        let index = due[self.random.below(due.len() as u64) as usize];
+        let Late { host, mark, message, .. } = self.late.swap_remove(index);
         let is_of_today = message.epoch == self.epoch;
         if self.has(LagFault::ZombieApplies) && is_of_today {
             // It has looked at the mark before it was stopped.

@@ -36,7 +36,7 @@ impl LagFault {
     pub const CAUGHT_BY: &'static [(Self, &'static [&'static str])] = &[
         (Self::EventLost, &["long_lists_are_whole", GRAPH_HISTORIES]),
         (Self::CountedTwice, &["counts_equal_the_lists", GRAPH_HISTORIES]),
-        (Self::CacheFillsStale, &["a_writer_sees_its_write_while_others_read", GRAPH_HISTORIES]),
+        (Self::CacheFillsStale, &["checks_between_writes_leave_nothing_behind", GRAPH_HISTORIES]),
         (Self::FilterAheadOfMark, &["a_reached_position_is_visible", GRAPH_HISTORIES]),
         (Self::TokenReplaced, &["tokens_of_several_followers_are_joined", GRAPH_HISTORIES]),
         (Self::ZombieApplies, &["edges_that_come_and_go_leave_nothing_behind", GRAPH_HISTORIES]),
