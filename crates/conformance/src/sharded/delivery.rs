@@ -82,7 +82,7 @@ impl State {
     fn receive_late(&mut self, host: usize, source: Shard) {
         let mark = self.hosts[host].mark(source);
         let message = self.message(source, mark.next(), 3);
-        let due = Sequence(self.source(source).newest().sequence.0 + self.random.below(4));
+        let due = Sequence(self.source(source).newest().sequence.0 + self.random.below(6));
         if self.late.len() < LATE_MAX && !message.changes.is_empty() {
             self.late.push(Late { host, mark, due, message });
         }
@@ -180,10 +180,9 @@ impl State {
         }
     }
 
-    /// A few changes, or about half of the rest.
+    /// A few changes, or all of them.
     fn next_changes(&mut self, shard: Shard, after: Sequence) -> Vec<Change> {
-        let few = 1 + self.random.below(3) as usize;
-        let rest = self.source(shard).log_after(after);
-        rest.iter().take(few.max(rest.len() / 2)).cloned().collect()
+        let few = [1, 2, usize::MAX, usize::MAX][self.random.below(4) as usize];
+        self.source(shard).log_after(after).iter().take(few).cloned().collect()
     }
 }

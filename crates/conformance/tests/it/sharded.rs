@@ -28,7 +28,7 @@ fn make(shards: u16, seed: u64) -> impl Fn(IdKind, Arc<dyn Clock>) -> ShardedSto
 #[test]
 fn it_passes_the_suite() {
     let _turn = one_at_a_time();
-    for seed in 0..runs(1) {
+    for seed in 0..runs(3) {
         for shards in [1, 4, 7] {
             suite::run_graph(&make(shards, SEED + seed));
         }
@@ -43,7 +43,7 @@ fn it_passes_the_histories() {
             let make = make(shards, SEED + seed);
             graph_histories(&make, Some(&ShardedStore::reopen), 20, SEED + seed);
             graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed);
-            concurrent_histories(&make, 4, SEED + seed);
+            concurrent_histories(&make, 20, SEED + seed);
         }
     }
 }
@@ -51,10 +51,10 @@ fn it_passes_the_histories() {
 #[test]
 fn unknown_outcomes_are_accepted() {
     let _turn = one_at_a_time();
-    concurrent_histories_with_timeouts(&ModelStore::new, 10, SEED);
+    concurrent_histories_with_timeouts(&ModelStore::new, 40, SEED);
     for seed in 0..runs(4) {
         for shards in [1, 4] {
-            concurrent_histories_with_timeouts(&make(shards, SEED + seed), 4, SEED + seed);
+            concurrent_histories_with_timeouts(&make(shards, SEED + seed), 20, SEED + seed);
         }
     }
 }
@@ -97,7 +97,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
     };
     let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
-        "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 10, SEED + seed),
+        "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
         case => suite::run_graph_case_in(case, setting, &make),
     }
