@@ -88,11 +88,12 @@ fn audit_story(changes: &[Change], threads: &[Vec<Record>]) -> Verdict {
     let mut logs: BTreeMap<Shard, &[Change]> = records.keys().map(|&shard| (shard, &[][..])).collect();
     let of_one_shard = changes.chunk_by(|a, b| a.position.shard == b.position.shard);
     logs.extend(of_one_shard.map(|log| (log[0].position.shard, log)));
+    let unknown: Vec<&Record> =
+        threads.iter().flatten().filter(|record| Success::of(record).is_none()).collect();
     for (shard, log) in logs {
         audit_positions(shard, log)?;
         let claimed = audit_receipts(shard, log, &records.remove(&shard).unwrap_or_default())?;
-        let unknown = threads.iter().flatten().filter(|record| Success::of(record).is_none()).collect();
-        explain(shard, log, &claimed, unknown)?;
+        explain(shard, log, &claimed, &unknown)?;
     }
     Ok(())
 }
@@ -185,7 +186,7 @@ fn tells_of(change: &Change, of_kind: EdgeKind, command: EdgeCommand) -> bool {
 
 /// Whether every event that belongs to no receipt was made by a request of unknown outcome, each of which made events at most
 /// once, and whole.
-fn explain(shard: Shard, changes: &[Change], claimed: &[bool], unknown: Vec<&Record>) -> Verdict {
+fn explain(shard: Shard, changes: &[Change], claimed: &[bool], unknown: &[&Record]) -> Verdict {
     let Some(index) = claimed.iter().position(|claimed| !claimed) else { return Ok(()) };
     let mut state = Model::of_shard(shard);
     changes[..index].iter().cloned().for_each(|change| state.apply(change));
@@ -200,9 +201,8 @@ fn explain(shard: Shard, changes: &[Change], claimed: &[bool], unknown: Vec<&Rec
         }
         let mut claimed = claimed.to_vec();
         claimed[index..][..count].fill(true);
-        let mut others = unknown.clone();
-        others.remove(place);
-        if explain(shard, changes, &claimed, others).is_ok() {
+        let others = [&unknown[..place], &unknown[place + 1..]].concat();
+        if explain(shard, changes, &claimed, &others).is_ok() {
             return Ok(());
         }
     }

@@ -44,7 +44,8 @@ impl State {
                 9..11 => self.advance_filter(source),
                 11..13 => self.advance_cache(source),
                 13..15 => {
-                    self.caches[usize::from(source.0)].end_fill(self.fault == Some(LagFault::CacheFillsStale))
+                    let carelessly = self.has(LagFault::CacheFillsStale);
+                    self.caches[usize::from(source.0)].end_fill(carelessly);
                 }
                 _ if self.random.below(4) == 0 => self.move_shard(source),
                 _ => {}

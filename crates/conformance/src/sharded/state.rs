@@ -90,8 +90,9 @@ impl State {
 
     pub(super) fn write(&mut self, request: &WriteRequest, now: Timestamp) -> Result<Receipt> {
         let shard = self.shard_of(request.follower);
-        let holding = self.hosts[self.map.host(shard)].open_mut(shard);
-        let receipt = holding.expect("the map leads to an open shard").source.write(request, now)?;
+        let host = self.route_write(shard);
+        let holding = self.hosts[host].open_mut(shard).expect("a write reaches an open shard");
+        let receipt = holding.source.write(request, now)?;
         self.last_written = Some(receipt.position);
         Ok(receipt)
     }

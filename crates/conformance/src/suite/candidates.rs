@@ -49,7 +49,7 @@ pub(super) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -
         let back: Vec<_> = commands.iter().map(|&(action, from, to)| (action, to, from)).collect();
         subject.write(&back);
     }
-    subject.try_write(EdgeKind::Follow, subject.commands(commands), NO_LIMIT).expect("the write succeeds")
+    subject.try_write(EdgeKind::Follow, &subject.commands(commands), NO_LIMIT).expect("the write succeeds")
 }
 
 /// Makes many edges in one millisecond.
@@ -74,7 +74,7 @@ fn follow_in_turn<S: SuggestionPorts>(
 
 pub(super) fn dismiss<S: SuggestionPorts>(subject: &Subject<S>, action: EdgeAction, from: u64, to: u64) {
     let commands = subject.commands(&[(action, from, to)]);
-    let receipt = subject.try_write(EdgeKind::Dismissal, commands, NO_LIMIT).expect("the write succeeds");
+    let receipt = subject.try_write(EdgeKind::Dismissal, &commands, NO_LIMIT).expect("the write succeeds");
     assert_eq!(receipt.changed, [true]);
 }
 
@@ -310,12 +310,12 @@ fn candidates_of_extreme_ids<S: SuggestionPorts>(subject: &Subject<S>) {
     for (round, &follower) in ids.iter().chain(&ids).enumerate() {
         let followee = |_| ids[random.below(ids.len() as u64) as usize];
         let edges = (0..4).map(followee).map(|followee| Edge { follower, followee });
-        let commands = edges
+        let commands: Vec<_> = edges
             .filter(|edge| edge.follower != edge.followee)
             .map(|edge| EdgeCommand { action: EdgeAction::Follow, edge })
             .collect();
         subject.clock.advance(round as u64 % 2);
-        subject.try_write(EdgeKind::Follow, commands, NO_LIMIT).unwrap();
+        subject.try_write(EdgeKind::Follow, &commands, NO_LIMIT).unwrap();
     }
     let model = model_of(subject);
     let most = ids.iter().map(|&of| model.candidates(of, ALL).len()).max();
@@ -327,7 +327,7 @@ fn other_kinds_suggest_nobody<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3), (4, 5)]);
     for kind in EdgeKind::ALL.into_iter().filter(|&kind| kind != EdgeKind::Follow) {
         let commands = [follow(1, 4), follow(2, 6), follow(7, 2), follow(5, 8)];
-        subject.try_write(kind, subject.commands(&commands), NO_LIMIT).unwrap();
+        subject.try_write(kind, &subject.commands(&commands), NO_LIMIT).unwrap();
     }
     assert_suggested(subject, 1, ALL, [3]);
     assert_suggested(subject, 4, ALL, []);
@@ -335,7 +335,7 @@ fn other_kinds_suggest_nobody<S: SuggestionPorts>(subject: &Subject<S>) {
     // Nor does it count for a weight: 2 has two edges.
     assert_eq!(candidates(subject, 1, ALL)[0].score, weight(2));
     // To block, mute or like somebody is not to follow or dismiss them.
-    subject.try_write(EdgeKind::Mute, subject.commands(&[follow(1, 3)]), NO_LIMIT).unwrap();
+    subject.try_write(EdgeKind::Mute, &subject.commands(&[follow(1, 3)]), NO_LIMIT).unwrap();
     assert_suggested(subject, 1, ALL, [3]);
 }
 
@@ -420,7 +420,7 @@ pub(super) fn random_graph<S: SuggestionPorts>(subject: &Subject<S>, users: u64,
         if round % 3 == 0 {
             let (from, to) = (random.below(users), random.below(users));
             let dismissed = subject.commands(&[follow(from, (to + u64::from(from == to)) % users)]);
-            subject.try_write(EdgeKind::Dismissal, dismissed, NO_LIMIT).unwrap();
+            subject.try_write(EdgeKind::Dismissal, &dismissed, NO_LIMIT).unwrap();
         }
     }
 }

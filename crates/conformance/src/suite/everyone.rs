@@ -273,7 +273,7 @@ fn a_run_holds_nobody_up<S: SuggestionPorts>(subject: &Subject<S>) {
     let use_it = || {
         let from = next.fetch_add(1, Ordering::SeqCst);
         let commands = subject.commands(&[follow(from, from + 1)]);
-        subject.try_write(EdgeKind::Follow, commands, 100).expect("a write during a run");
+        subject.try_write(EdgeKind::Follow, &commands, 100).expect("a write during a run");
         let edge = subject.edge(from, from + 1);
         assert_eq!(block_on(subject.store().contains(EdgeKind::Follow, &[edge])).unwrap(), [true]);
         candidates(subject, 0, ALL);

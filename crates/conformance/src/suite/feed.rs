@@ -412,7 +412,7 @@ fn a_feed_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     each_posts(subject, [3]);
     for kind in others() {
         let commands = subject.commands(&[follow(EAGER, 3), follow(EAGER, 4)]);
-        subject.try_write(kind, commands, NO_LIMIT).expect("an edge of another kind");
+        subject.try_write(kind, &commands, NO_LIMIT).expect("an edge of another kind");
         each_posts(subject, [3]);
         assert_eq!(subject.feed_page(EAGER, None, 5), [], "{kind:?}");
     }
@@ -421,7 +421,7 @@ fn a_feed_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(EAGER, None, 5), posts);
     for kind in others() {
         let commands = subject.commands(&[unfollow(EAGER, 4)]);
-        subject.try_write(kind, commands, NO_LIMIT).expect("an edge of another kind");
+        subject.try_write(kind, &commands, NO_LIMIT).expect("an edge of another kind");
         assert_eq!(subject.feed_page(EAGER, None, 5), posts, "{kind:?}");
     }
 }
@@ -433,7 +433,7 @@ fn a_feed_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
         let edge = Edge { follower: subject.id(READER), followee };
         EdgeCommand { action: EdgeAction::Follow, edge }
     });
-    subject.try_write(EdgeKind::Follow, commands.collect(), NO_LIMIT).expect("the write succeeds");
+    subject.try_write(EdgeKind::Follow, &commands.collect::<Vec<_>>(), NO_LIMIT).expect("the write succeeds");
     let mut posts = Vec::new();
     for (index, &author) in ids.iter().enumerate() {
         subject.feed_page(READER, None, 2);

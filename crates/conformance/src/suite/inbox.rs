@@ -295,7 +295,7 @@ fn an_inbox_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     for kind in EdgeKind::ALL.into_iter().filter(|&kind| kind != EdgeKind::Follow) {
         for command in [follow(READER, 4), unfollow(READER, 3)] {
             let commands = subject.commands(&[command]);
-            subject.try_write(kind, commands, NO_LIMIT).expect("an edge of another kind");
+            subject.try_write(kind, &commands, NO_LIMIT).expect("an edge of another kind");
         }
         subject.posts(4, 1);
         assert_eq!(parts(subject.settled(READER)), newest(&posts), "{kind:?}");

@@ -71,7 +71,7 @@ fn the_limit_is_per_follower_and_kind<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3)]);
     assert_eq!(subject.write_limited(2, &[follow(4, 2)]).unwrap().changed, [true], "another follower");
     let commands = subject.commands(&[follow(1, 4), follow(1, 5)]);
-    let receipt = subject.try_write(subject.other_kind(), commands, 2).unwrap();
+    let receipt = subject.try_write(subject.other_kind(), &commands, 2).unwrap();
     assert_eq!(receipt.changed, [true, true], "another kind");
     assert_limit(subject.write_limited(2, &[follow(1, 4)]), subject.id(1), 2);
 

@@ -117,7 +117,7 @@ fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
 fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
     let other = subject.other_kind();
     subject.follow(1, 2);
-    let receipt = subject.try_write(other, subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
+    let receipt = subject.try_write(other, &subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
     assert_eq!(receipt.position, subject.after([1, 1]), "kinds share one order");
     subject.unfollow(1, 2);
     let kinds: Vec<_> = subject
@@ -168,7 +168,7 @@ fn a_reached_position_is_visible<S: GraphStore>(subject: &Subject<S>) {
     read_at(subject, receipts[0]).expect("before all events");
     for number in 1..=5 {
         let request = subject.commands(&[follow(number, 0)]);
-        let receipt = subject.try_write(subject.kind(), request, NO_LIMIT).unwrap();
+        let receipt = subject.try_write(subject.kind(), &request, NO_LIMIT).unwrap();
         assert_eq!(receipt.position, subject.after(1..=number));
         assert!(subject.newest_frontier().covers(receipt.position), "what is visible is in the log");
         receipts.push(receipt.position);
@@ -205,7 +205,7 @@ fn a_position_of_the_future_is_not_visible<S: GraphStore>(subject: &Subject<S>) 
     for (read, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
             Err(Error::NotYetVisible { asked, current }) => {
-                assert_eq!((asked, current), (future, subject.after([1])))
+                assert_eq!((asked, current), (future, subject.after([1])));
             }
             other => {
                 panic!("a position that was not reached is not visible yet, not {other:?} (read {read})")

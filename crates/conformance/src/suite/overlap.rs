@@ -203,8 +203,8 @@ fn an_overlap_of_extreme_ids<S: GraphStore>(subject: &Subject<S>) {
     let ids = subject.extreme_ids();
     let edges = ids.iter().flat_map(|&follower| ids.iter().map(move |&followee| Edge { follower, followee }));
     let follow = |edge| EdgeCommand { action: EdgeAction::Follow, edge };
-    let commands = edges.filter(|edge| edge.follower != edge.followee).map(follow).collect();
-    subject.try_write(subject.kind(), commands, NO_LIMIT).unwrap();
+    let commands: Vec<_> = edges.filter(|edge| edge.follower != edge.followee).map(follow).collect();
+    subject.try_write(subject.kind(), &commands, NO_LIMIT).unwrap();
     for (&one, &other) in ids.iter().zip(ids.iter().rev()) {
         let expected: Vec<Id> = ids.iter().copied().filter(|&id| id != one && id != other).collect();
         for sides in [[Side::Following; 2], [Side::Following, Side::Followers], [Side::Followers; 2]] {
@@ -235,7 +235,7 @@ fn an_overlap_follows_every_change<S: GraphStore>(subject: &Subject<S>) {
 fn an_overlap_is_of_one_kind<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([(1, 3), (1, 4), (2, 3)]);
     let others = subject.commands(&[follow(2, 4), follow(1, 5), follow(2, 5)]);
-    subject.try_write(subject.other_kind(), others, NO_LIMIT).unwrap();
+    subject.try_write(subject.other_kind(), &others, NO_LIMIT).unwrap();
     assert_overlap(subject, &[following(1), following(2)], [3]);
     let sets = [1, 2].map(|of| UserSet { side: Side::Following, of: subject.id(of) });
     let of_other = block_on(subject.store().overlap(subject.other_kind(), &sets, None, 9)).unwrap();

@@ -270,7 +270,7 @@ fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<
         post(if left < FAN_OUT_THRESHOLD { Delivery::Push } else { Delivery::Pull });
     }
     let likes = subject.commands(&[follow(1, 0), follow(2, 0), follow(3, 0)]);
-    subject.try_write(EdgeKind::Like, likes, NO_LIMIT).expect("edges of another kind");
+    subject.try_write(EdgeKind::Like, &likes, NO_LIMIT).expect("edges of another kind");
     post(Delivery::Push);
     for state in expected {
         let PostState::Present(post, _) = &state else { unreachable!("none is deleted") };

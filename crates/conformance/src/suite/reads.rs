@@ -74,7 +74,7 @@ fn unknown_users_have_nothing<S: GraphStore>(subject: &Subject<S>) {
 fn kinds_do_not_see_each_other<S: GraphStore>(subject: &Subject<S>) {
     let other = subject.other_kind();
     let write_other =
-        |commands: &[Command]| subject.try_write(other, subject.commands(commands), NO_LIMIT).unwrap();
+        |commands: &[Command]| subject.try_write(other, &subject.commands(commands), NO_LIMIT).unwrap();
     subject.follow_all([(1, 2), (3, 1)]);
     write_other(&[follow(2, 1), follow(1, 4)]);
 
@@ -121,8 +121,8 @@ fn ids_may_be_extreme<S: GraphStore>(subject: &Subject<S>) {
     let edge = |follower| move |followee| Edge { follower, followee };
     let edges: Vec<Edge> = ids.iter().flat_map(|&follower| others(follower).map(edge(follower))).collect();
     let follow = |&edge: &Edge| EdgeCommand { action: EdgeAction::Follow, edge };
-    let commands = edges.iter().map(follow).collect();
-    subject.try_write(subject.kind(), commands, NO_LIMIT).unwrap();
+    let commands: Vec<_> = edges.iter().map(follow).collect();
+    subject.try_write(subject.kind(), &commands, NO_LIMIT).unwrap();
 
     let found = block_on(subject.store().contains(subject.kind(), &edges)).unwrap();
     assert_eq!(found, vec![true; edges.len()]);

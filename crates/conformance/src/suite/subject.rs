@@ -149,17 +149,17 @@ impl<S: GraphStore> Subject<S> {
     pub(super) fn try_write(
         &self,
         kind: EdgeKind,
-        commands: Vec<EdgeCommand>,
+        commands: &[EdgeCommand],
         following_limit: u32,
     ) -> Result<Receipt> {
-        let (receipt, positions) = write_commands(self.graph.store(), kind, &commands, following_limit)?;
+        let (receipt, positions) = write_commands(self.graph.store(), kind, commands, following_limit)?;
         positions.into_iter().for_each(|position| self.saw(position));
         Ok(receipt)
     }
 
     /// Writes a request under a limit.
     pub(super) fn write_limited(&self, limit: u32, commands: &[Command]) -> Result<Receipt> {
-        self.try_write(self.kind(), self.commands(commands), limit)
+        self.try_write(self.kind(), &self.commands(commands), limit)
     }
 
     /// Writes a request that must succeed.
