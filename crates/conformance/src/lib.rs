@@ -26,34 +26,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no, and this crate is only for tests")]
 
-mod audit;
+pub mod cases;
 mod clock;
-mod comment_history;
-mod comment_store;
-mod comments;
-mod compare;
-mod compare_comments;
-mod concurrent;
-mod concurrent_comments;
-mod concurrent_feeds;
-mod feed_history;
-mod graph_history;
-mod history;
-mod inboxes;
+mod faults;
 mod model;
-mod pairs;
-mod planted;
 mod ports;
-mod posts;
 mod random;
-mod reference;
 mod seen;
 mod sharded;
-mod store;
-mod suggestions;
-pub mod suite;
 mod threads;
-mod unsettled;
 mod users;
 mod writes;
 
@@ -61,24 +42,19 @@ use std::sync::Arc;
 
 use kinfolk_core::{Clock, IdKind};
 
+pub use cases as suite;
 pub use clock::SimulatedClock;
-pub use comment_history::{comment_histories, comment_restarts};
-pub use concurrent::{
-    concurrent_histories, concurrent_histories_with_fault, concurrent_histories_with_timeouts,
-};
-pub use concurrent_comments::concurrent_comments;
-pub use concurrent_feeds::concurrent_feeds;
-pub use feed_history::{feed_histories, feed_restarts};
-pub use graph_history::{Restore, graph_histories, graph_restores};
-pub use history::{Reopen, histories};
-pub use model::Model;
-pub use planted::Fault;
+pub use faults::Fault;
+pub use model::{FAN_OUT_THRESHOLD, Model, ModelStore};
 pub use ports::{AllPorts, ContentPorts, SuggestionPorts};
-pub use posts::FAN_OUT_THRESHOLD;
+pub use random::{
+    Reopen, Restore, TimeoutFault, comment_histories, comment_restarts, concurrent_comments,
+    concurrent_feeds, concurrent_histories, concurrent_histories_with_fault,
+    concurrent_histories_with_timeouts, feed_histories, feed_restarts, graph_histories, graph_restores,
+    histories,
+};
 pub use sharded::{LagFault, ShardedStore, Sharding};
-pub use store::ModelStore;
 pub use threads::block_on;
-pub use unsettled::TimeoutFault;
 pub use users::{edge, user};
 
 /// Makes an empty store for a kind of ids, which takes its time from the clock.
