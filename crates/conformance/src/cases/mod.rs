@@ -4,32 +4,13 @@
 //! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and every read of it
 //! asks to show at least what the case has written.
 
-mod authored;
-mod candidates;
+mod changes;
 mod client;
 mod comments;
-mod common;
-mod everyone;
-mod feed;
-mod feed_walks;
-mod freshness;
-mod friends;
-mod inbox;
-mod limit;
-mod lists;
-mod log;
-mod operations;
-mod overlap;
-mod posting;
-mod posts;
-mod races;
-mod reads;
+mod feeds;
+mod graph;
 mod subject;
-mod suggest;
-mod times;
-mod walks;
-mod words;
-mod writes;
+mod suggestions;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -141,45 +122,21 @@ fn cases<S: AllPorts>() -> Vec<Case<S>> {
 }
 
 fn graph_cases<S: GraphStore>() -> Vec<Case<S>> {
-    [
-        writes::cases(),
-        limit::cases(),
-        times::cases(),
-        reads::cases(),
-        lists::cases(),
-        walks::cases(),
-        friends::cases(),
-        overlap::cases(),
-        log::cases(),
-        freshness::cases(),
-        operations::cases(),
-        common::cases(),
-        races::cases(),
-    ]
-    .concat()
+    [graph::cases(), changes::cases()].concat()
 }
 
 fn suggestion_cases<S: SuggestionPorts>() -> Vec<Case<S>> {
-    [candidates::cases(), everyone::cases(), suggest::cases()].concat()
+    suggestions::cases()
 }
 
 fn content_cases<S: ContentPorts>() -> Vec<Case<S>> {
-    [
-        posts::cases(),
-        authored::cases(),
-        posting::cases(),
-        feed::cases(),
-        feed_walks::cases(),
-        inbox::cases(),
-        comments::cases(),
-    ]
-    .concat()
+    [feeds::cases(), comments::cases()].concat()
 }
 
 /// Lists functions of a file as cases, each under its own name, with the ports that they need.
 macro_rules! list_cases {
     ($ports:ident; $($case:ident),+ $(,)?) => {
-        pub(super) fn cases<S: $ports>() -> Vec<super::Case<S>> {
+        pub(super) fn cases<S: $ports>() -> Vec<crate::cases::Case<S>> {
             vec![$((stringify!($case), $case::<S>)),+]
         }
     };

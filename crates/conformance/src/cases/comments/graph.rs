@@ -11,7 +11,7 @@ use kinfolk_core::thread::{
 use kinfolk_core::{Error, ErrorCode, Id, Result, Token};
 
 use super::words::{NOBODY, ids, key, withdrawals};
-use crate::cases::operations::assert_code;
+use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on};

@@ -4,7 +4,7 @@ use kinfolk_core::ErrorCode;
 use kinfolk_core::thread::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
 
 use super::words::{key, withdrawals};
-use crate::cases::operations::assert_code;
+use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
 use crate::threads::block_on;

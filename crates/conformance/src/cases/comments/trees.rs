@@ -8,7 +8,7 @@ use kinfolk_core::PageRequest;
 use kinfolk_core::thread::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
 
 use super::words::ids;
-use crate::cases::operations::assert_code;
+use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, PAGE_LIMIT_MAX, Subject};
 use crate::ports::ContentPorts;
 use crate::random::Random;

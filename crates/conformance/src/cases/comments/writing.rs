@@ -6,7 +6,7 @@ use kinfolk_core::thread::{
 use kinfolk_core::{Clock, Error, ErrorCode};
 
 use super::words::{NOBODY, key, withdrawals};
-use crate::cases::operations::assert_code;
+use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, Subject};
 use crate::ports::ContentPorts;
 use crate::threads::block_on;

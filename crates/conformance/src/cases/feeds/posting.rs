@@ -7,14 +7,14 @@ use kinfolk_core::{
     EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Token,
 };
 
-use super::operations::assert_code;
-use super::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
 use super::words::{newest_first, payload};
+use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on};
 use crate::users::at;
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     posts_with_ids_of_the_other_kind_are_refused,
     payloads_and_keys_have_a_longest,
     only_its_author_deletes_a_post,

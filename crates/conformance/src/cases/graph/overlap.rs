@@ -4,10 +4,10 @@
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Overlap, Side, UserSet};
 use kinfolk_core::{GraphStore, Id};
 
-use super::subject::{NO_LIMIT, Subject, follow, unfollow};
+use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
 use crate::threads::block_on;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     an_overlap_is_whom_all_follow,
     an_overlap_may_mix_both_sides,
     an_overlap_of_many_sets,

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kinfolk_core::EdgeKind;
 use kinfolk_core::feed::{Inbox, Post, PostKey};
 
-use super::candidates::write;
-use super::subject::{NO_LIMIT, Subject, follow, unfollow};
 use super::words::newest_first;
+use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
+use crate::cases::suggestions::candidates::write;
 use crate::model::Model;
 use crate::model::inboxes::{settled_inbox, sound_inbox};
 use crate::ports::ContentPorts;
 use crate::threads::{block_on, meanwhile};
 use crate::{BACKFILL_POSTS, INBOX_ENTRIES};
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     who_has_not_read_has_no_inbox,
     an_inbox_has_what_is_pushed,
     an_inbox_is_made_of_the_newest,

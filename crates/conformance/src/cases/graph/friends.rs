@@ -4,10 +4,10 @@ use kinfolk_core::GraphStore;
 use kinfolk_core::graph::{ListEntry, Side};
 
 use super::lists::expected_list;
-use super::subject::{Subject, follow, ids_of, unfollow};
 use super::walks::{assert_saw_once, stays};
+use crate::cases::subject::{Subject, follow, ids_of, unfollow};
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     friends_come_by_when_they_followed,
     friends_of_one_who_follows_many,
     friends_of_one_who_is_followed_by_many,

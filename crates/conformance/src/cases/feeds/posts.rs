@@ -5,15 +5,15 @@ use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Removed};
 use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Timestamp};
 
-use super::operations::assert_code;
-use super::subject::{NO_LIMIT, Subject, follow};
 use super::words::payload;
+use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::{NO_LIMIT, Subject, follow};
 use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
 use crate::ports::ContentPorts;
 use crate::threads::block_on;
 use crate::users::at;
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     a_post_is_kept_as_it_was_given,
     a_post_without_a_time_is_made_at_its_event,
     the_time_of_a_post_is_not_that_of_its_event,

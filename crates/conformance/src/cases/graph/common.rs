@@ -6,10 +6,10 @@ use kinfolk_core::graph::{OverlapPage, Side, UserSet};
 use kinfolk_core::{EdgeKind, ErrorCode, GraphStore, Id, Keyring, OverlapCursor, Result, SigningKey};
 
 use super::operations::assert_code;
-use super::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject};
+use crate::cases::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject};
 use crate::threads::block_on;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     pages_of_an_overlap_end_without_a_next,
     common_and_known_followers_name_their_sets,
     a_cursor_of_an_overlap_is_good_for_its_sets_only,

@@ -3,10 +3,10 @@
 use kinfolk_core::GraphStore;
 use kinfolk_core::graph::{Counts, EdgeAction, FollowerCommand, Receipt, WriteRequest};
 
-use super::subject::{NO_LIMIT, Subject, assert_limit, follow, ids_of, unfollow};
+use crate::cases::subject::{NO_LIMIT, Subject, assert_limit, follow, ids_of, unfollow};
 use crate::threads::block_on;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     a_follow_makes_one_edge,
     an_unfollow_removes_it,
     a_repeated_follow_changes_nothing,

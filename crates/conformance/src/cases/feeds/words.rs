@@ -6,8 +6,8 @@ use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted, Removed};
 use kinfolk_core::graph::Receipt;
 use kinfolk_core::{Clock, Id, Result, Timestamp};
 
-use super::candidates::write;
-use super::subject::{Subject, follow, unfollow};
+use crate::cases::subject::{Subject, follow, unfollow};
+use crate::cases::suggestions::candidates::write;
 use crate::model::Model;
 use crate::ports::ContentPorts;
 use crate::random::compare::walk_posts;
@@ -18,39 +18,39 @@ const PAGE_LIMITS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 1_000];
 
 impl<S: ContentPorts> Subject<S> {
     /// The wish for a post of which nothing is said but who made it.
-    pub(super) fn wish(&self, author: u64) -> NewPost {
+    pub(in crate::cases) fn wish(&self, author: u64) -> NewPost {
         let author = self.id(author);
         NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None }
     }
 
     /// The wish for a post with an id.
-    pub(super) fn named(&self, author: u64, id: u64) -> NewPost {
+    pub(in crate::cases) fn named(&self, author: u64, id: u64) -> NewPost {
         NewPost { id: Some(self.id(id)), ..self.wish(author) }
     }
 
     /// The wish for a post under an idempotency key.
-    pub(super) fn keyed(&self, author: u64, key: &str) -> NewPost {
+    pub(in crate::cases) fn keyed(&self, author: u64, key: &str) -> NewPost {
         NewPost { idempotency_key: Some(key.into()), ..self.wish(author) }
     }
 
     /// Registers a post, and waits until it is visible if it succeeds.
-    pub(super) fn try_register(&self, wish: NewPost) -> Result<Posted> {
+    pub(in crate::cases) fn try_register(&self, wish: NewPost) -> Result<Posted> {
         let posted = block_on(self.store().register(wish))?;
         self.saw(posted.position);
         Ok(posted)
     }
 
-    pub(super) fn register(&self, wish: NewPost) -> Posted {
+    pub(in crate::cases) fn register(&self, wish: NewPost) -> Posted {
         self.try_register(wish).expect("the post is registered")
     }
 
     /// A new post of now, with an id that the store makes.
-    pub(super) fn post(&self, author: u64) -> Post {
+    pub(in crate::cases) fn post(&self, author: u64) -> Post {
         self.new_post(self.wish(author))
     }
 
     /// A new post that was made some time ago.
-    pub(super) fn post_ago(&self, author: u64, millis: u64) -> Post {
+    pub(in crate::cases) fn post_ago(&self, author: u64, millis: u64) -> Post {
         self.new_post(NewPost { created_at: Some(self.ago(millis)), ..self.wish(author) })
     }
 
@@ -61,7 +61,7 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     /// So many new posts, each a millisecond after the one before.
-    pub(super) fn posts(&self, author: u64, count: usize) -> Vec<Post> {
+    pub(in crate::cases) fn posts(&self, author: u64, count: usize) -> Vec<Post> {
         let one = |_| {
             self.clock.advance(1);
             self.post(author)
@@ -69,52 +69,52 @@ impl<S: ContentPorts> Subject<S> {
         (0..count).map(one).collect()
     }
 
-    pub(super) fn ago(&self, millis: u64) -> Timestamp {
+    pub(in crate::cases) fn ago(&self, millis: u64) -> Timestamp {
         Timestamp::from_millis(self.clock.now().millis() - millis)
     }
 
     /// Deletes a post, and waits until that is visible.
-    pub(super) fn delete(&self, id: Id) -> Removed {
+    pub(in crate::cases) fn delete(&self, id: Id) -> Removed {
         let removed = block_on(self.store().delete_post(id)).expect("the post is deleted");
         self.saw(removed.position);
         removed
     }
 
     /// A user follows another with an edge that feeds are made of, whatever kind the case is run for.
-    pub(super) fn subscribe(&self, from: u64, to: u64) -> Receipt {
+    pub(in crate::cases) fn subscribe(&self, from: u64, to: u64) -> Receipt {
         write(self, &[follow(from, to)])
     }
 
-    pub(super) fn unsubscribe(&self, from: u64, to: u64) -> Receipt {
+    pub(in crate::cases) fn unsubscribe(&self, from: u64, to: u64) -> Receipt {
         write(self, &[unfollow(from, to)])
     }
 
-    pub(super) fn state(&self, id: Id) -> Option<PostState> {
+    pub(in crate::cases) fn state(&self, id: Id) -> Option<PostState> {
         let states = block_on(self.store().posts(&[id])).unwrap();
         let [state] = <[_; 1]>::try_from(states).expect("an answer for each id");
         state
     }
 
     /// All posts of an author, walked in pages.
-    pub(super) fn posts_by(&self, author: u64, page_limit: usize) -> Vec<Post> {
+    pub(in crate::cases) fn posts_by(&self, author: u64, page_limit: usize) -> Vec<Post> {
         let id = self.id(author);
         let read = |after| Ok(block_on(self.store().posts_by(id, after, page_limit)).unwrap());
         walk_posts(page_limit, read).unwrap_or_else(|wrong| panic!("posts of user {author}: {wrong}"))
     }
 
-    pub(super) fn feed_page(&self, of: u64, after: Option<PostKey>, limit: usize) -> Vec<Post> {
+    pub(in crate::cases) fn feed_page(&self, of: u64, after: Option<PostKey>, limit: usize) -> Vec<Post> {
         block_on(self.store().feed(self.id(of), after, limit)).unwrap()
     }
 
     /// A whole feed, walked in pages.
-    pub(super) fn feed(&self, of: u64, page_limit: usize) -> Vec<Post> {
+    pub(in crate::cases) fn feed(&self, of: u64, page_limit: usize) -> Vec<Post> {
         let walked = walk_posts(page_limit, |after| Ok(self.feed_page(of, after, page_limit)));
         walked.unwrap_or_else(|wrong| panic!("the feed of user {of}: {wrong}"))
     }
 
     /// A feed has exactly these posts, however long its pages are.
     #[track_caller]
-    pub(super) fn assert_feed(&self, of: u64, posts: &[Post]) {
+    pub(in crate::cases) fn assert_feed(&self, of: u64, posts: &[Post]) {
         let expected = newest_first(posts);
         for page_limit in PAGE_LIMITS {
             let found = self.feed(of, page_limit);
@@ -124,7 +124,7 @@ impl<S: ContentPorts> Subject<S> {
 
     /// The feeds of these users are what the log says.
     #[track_caller]
-    pub(super) fn assert_feeds(&self, users: impl IntoIterator<Item = u64>) {
+    pub(in crate::cases) fn assert_feeds(&self, users: impl IntoIterator<Item = u64>) {
         let model = Model::replay(self.changes());
         for of in users {
             self.assert_feed(of, &model.feed(self.id(of), None, usize::MAX));
@@ -133,13 +133,13 @@ impl<S: ContentPorts> Subject<S> {
 }
 
 /// Posts in the order of lists.
-pub(super) fn newest_first(posts: &[Post]) -> Vec<Post> {
+pub(in crate::cases) fn newest_first(posts: &[Post]) -> Vec<Post> {
     let mut sorted = posts.to_vec();
     sorted.sort_by_key(Post::key);
     sorted
 }
 
 /// A payload.
-pub(super) fn payload(text: &str) -> Option<Arc<str>> {
+pub(in crate::cases) fn payload(text: &str) -> Option<Arc<str>> {
     Some(text.into())
 }

@@ -7,14 +7,14 @@ use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 
-use super::candidates::write;
-use super::subject::{NO_LIMIT, Subject, follow, unfollow};
 use super::words::newest_first;
 use crate::INBOX_ENTRIES;
+use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
+use crate::cases::suggestions::candidates::write;
 use crate::ports::ContentPorts;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     a_feed_of_nobody_is_empty,
     a_feed_has_the_posts_of_one_who_is_followed,
     a_feed_merges_many_authors,

@@ -3,10 +3,10 @@
 use kinfolk_core::graph::Counts;
 use kinfolk_core::{Error, GraphStore};
 
-use super::subject::{NO_LIMIT, Subject, assert_limit, follow, unfollow};
+use crate::cases::subject::{NO_LIMIT, Subject, assert_limit, follow, unfollow};
 use crate::threads::at_once;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     the_limit_is_exact,
     a_repeated_follow_at_the_limit_succeeds,
     the_limit_counts_what_the_request_adds,

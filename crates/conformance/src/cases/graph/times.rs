@@ -3,9 +3,9 @@
 use kinfolk_core::graph::ListKey;
 use kinfolk_core::{Clock, GraphStore, Timestamp};
 
-use super::subject::{Subject, follow, ids_of, unfollow};
+use crate::cases::subject::{Subject, follow, ids_of, unfollow};
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     since_is_the_time_of_the_clock,
     since_never_goes_back,
     since_follows_a_clock_that_jumps_ahead,

@@ -9,11 +9,13 @@ use kinfolk_core::{
     EdgeKind, Epoch, Error, ErrorCode, GraphStore, Keyring, ListCursor, ListName, Result, SigningKey, Token,
 };
 
-use super::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject, assert_limit, follow, ids_of, keys, unfollow};
+use crate::cases::subject::{
+    PAGE_LIMIT_MAX, SETTINGS, Subject, assert_limit, follow, ids_of, keys, unfollow,
+};
 use crate::threads::block_on;
 use crate::users::by_shard;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     following_yourself_is_refused,
     ids_of_the_other_kind_are_refused,
     the_graph_keeps_its_limits,
@@ -28,7 +30,7 @@ super::list_cases![GraphStore;
 
 const LISTS: [ListName; 3] = [ListName::Following, ListName::Followers, ListName::Friends];
 
-pub(super) fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
+pub(in crate::cases) fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
     match result {
         Err(error) => assert_eq!(error.code(), code, "{error}"),
         Ok(answer) => panic!("expected {code:?}, not {answer:?}"),

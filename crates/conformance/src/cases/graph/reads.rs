@@ -3,13 +3,13 @@
 use kinfolk_core::graph::{Counts, Edge, EdgeAction, EdgeCommand, Side};
 use kinfolk_core::{GraphStore, Id};
 
-use super::subject::{Command, NO_LIMIT, Subject, follow, ids_of, unfollow};
+use crate::cases::subject::{Command, NO_LIMIT, Subject, follow, ids_of, unfollow};
 use crate::model::Model;
 use crate::random::Random;
 use crate::random::compare::compare;
 use crate::threads::block_on;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     many_edges_are_answered_in_the_order_asked,
     many_users_are_counted_in_the_order_asked,
     many_followers_are_all_known,

@@ -6,12 +6,12 @@ use kinfolk_core::{Clock, EdgeKind, ErrorCode};
 
 use super::candidates::{candidates, dismiss, follow_all, ids_of, write};
 use super::everyone::{BEST_TEN, run};
-use super::operations::assert_code;
-use super::subject::{SUGGEST, Subject, follow, unfollow};
+use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::{SUGGEST, Subject, follow, unfollow};
 use crate::ports::SuggestionPorts;
 use crate::threads::block_on;
 
-super::list_cases![SuggestionPorts;
+crate::cases::list_cases![SuggestionPorts;
     without_stored_suggestions_there_is_a_walk,
     stored_suggestions_are_served_while_fresh,
     stored_suggestions_leave_out_who_is_known_since,

@@ -6,12 +6,12 @@ use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted};
 use kinfolk_core::{Clock, Error, Id, Timestamp};
 
-use super::subject::Subject;
 use super::words::{newest_first, payload};
+use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on, meanwhile};
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     posts_run_from_new_to_old,
     pages_of_posts_may_end_inside_one_millisecond,
     any_key_is_a_place_among_posts,
@@ -96,7 +96,7 @@ fn who_never_posted_has_no_posts<S: ContentPorts>(subject: &Subject<S>) {
 
 /// Whether a walk saw the posts that stayed exactly once and in order, and nothing twice.
 #[track_caller]
-pub(super) fn assert_saw_once(walked: &[Post], stayed: &[Post]) {
+pub(in crate::cases) fn assert_saw_once(walked: &[Post], stayed: &[Post]) {
     assert!(walked.is_sorted_by(|a, b| a.key() < b.key()), "out of order or twice: {walked:?}");
     let seen: Vec<&Post> = walked.iter().filter(|post| stayed.contains(post)).collect();
     assert_eq!(seen, stayed.iter().collect::<Vec<_>>(), "those that stayed");

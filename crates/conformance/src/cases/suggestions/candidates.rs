@@ -7,14 +7,14 @@ use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt};
 use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{EdgeKind, GraphStore, Id};
 
-use super::subject::{Command, NO_LIMIT, Subject, follow, unfollow};
+use crate::cases::subject::{Command, NO_LIMIT, Subject, follow, unfollow};
 use crate::model::Model;
 use crate::ports::SuggestionPorts;
 use crate::random::Random;
 use crate::random::compare::compare_candidates;
 use crate::threads::block_on;
 
-super::list_cases![SuggestionPorts;
+crate::cases::list_cases![SuggestionPorts;
     candidates_are_whom_followees_follow,
     nobody_is_suggested_to_themselves_or_again,
     whom_a_user_followed_long_ago_is_not_suggested,
@@ -36,7 +36,8 @@ super::list_cases![SuggestionPorts;
 ];
 
 /// All that there is, by count.
-pub(super) const ALL: WalkBounds = WalkBounds { per_node: None, results: 1_000, ranking: Ranking::Count };
+pub(in crate::cases) const ALL: WalkBounds =
+    WalkBounds { per_node: None, results: 1_000, ranking: Ranking::Count };
 
 fn recent(per_node: usize) -> WalkBounds {
     WalkBounds { per_node: Some(per_node), ..ALL }
@@ -44,7 +45,7 @@ fn recent(per_node: usize) -> WalkBounds {
 
 /// Writes follows and unfollows, whatever kind the case is run for. If that is another one, its edges lead the other
 /// way: they must not make any difference.
-pub(super) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -> Receipt {
+pub(in crate::cases) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -> Receipt {
     if subject.kind() != EdgeKind::Follow {
         let back: Vec<_> = commands.iter().map(|&(action, from, to)| (action, to, from)).collect();
         subject.write(&back);
@@ -53,7 +54,10 @@ pub(super) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -
 }
 
 /// Makes many edges in one millisecond.
-pub(super) fn follow_all<S: GraphStore>(subject: &Subject<S>, edges: impl IntoIterator<Item = (u64, u64)>) {
+pub(in crate::cases) fn follow_all<S: GraphStore>(
+    subject: &Subject<S>,
+    edges: impl IntoIterator<Item = (u64, u64)>,
+) {
     let commands: Vec<_> = edges.into_iter().map(|(from, to)| follow(from, to)).collect();
     for request in commands.chunks(250) {
         assert!(!write(subject, request).changed.contains(&false), "every edge is new");
@@ -72,13 +76,18 @@ fn follow_in_turn<S: SuggestionPorts>(
     }
 }
 
-pub(super) fn dismiss<S: SuggestionPorts>(subject: &Subject<S>, action: EdgeAction, from: u64, to: u64) {
+pub(in crate::cases) fn dismiss<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    action: EdgeAction,
+    from: u64,
+    to: u64,
+) {
     let commands = subject.commands(&[(action, from, to)]);
     let receipt = subject.try_write(EdgeKind::Dismissal, &commands, NO_LIMIT).expect("the write succeeds");
     assert_eq!(receipt.changed, [true]);
 }
 
-pub(super) fn candidates<S: SuggestionPorts>(
+pub(in crate::cases) fn candidates<S: SuggestionPorts>(
     subject: &Subject<S>,
     of: u64,
     bounds: WalkBounds,
@@ -99,11 +108,11 @@ fn assert_suggested<S: SuggestionPorts>(
 }
 
 /// The graph as the log tells it.
-pub(super) fn model_of<S: GraphStore>(subject: &Subject<S>) -> Model {
+pub(in crate::cases) fn model_of<S: GraphStore>(subject: &Subject<S>) -> Model {
     Model::replay(subject.changes())
 }
 
-pub(super) fn ids_of(items: &[Suggestion]) -> Vec<Id> {
+pub(in crate::cases) fn ids_of(items: &[Suggestion]) -> Vec<Id> {
     items.iter().map(|item| item.id).collect()
 }
 
@@ -402,7 +411,7 @@ fn candidates_of_one_who_follows_many<S: SuggestionPorts>(subject: &Subject<S>) 
 }
 
 /// Follows, unfollows and dismissals among `users` users, in no order, some in one millisecond.
-pub(super) fn random_graph<S: SuggestionPorts>(subject: &Subject<S>, users: u64, seed: u64) {
+pub(in crate::cases) fn random_graph<S: SuggestionPorts>(subject: &Subject<S>, users: u64, seed: u64) {
     let mut random = Random::new(seed);
     for round in 0..users {
         let mut commands = Vec::new();

@@ -4,12 +4,12 @@
 use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::{Frontier, GraphStore, PageRequest, Token};
 
-use super::subject::{Subject, ids_of, keys};
+use crate::cases::subject::{Subject, ids_of, keys};
 use crate::random::Random;
 use crate::seen::Seen;
 use crate::threads::block_on;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     tokens_of_several_followers_are_joined,
     a_position_says_nothing_about_other_followers,
     edges_that_come_and_go_leave_nothing_behind,

@@ -7,13 +7,13 @@ use kinfolk_core::Clock;
 use kinfolk_core::feed::Post;
 
 use super::authored::assert_saw_once;
-use super::candidates::write;
-use super::subject::{Subject, follow, unfollow};
 use super::words::newest_first;
+use crate::cases::subject::{Subject, follow, unfollow};
+use crate::cases::suggestions::candidates::write;
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, meanwhile};
 
-super::list_cases![ContentPorts;
+crate::cases::list_cases![ContentPorts;
     new_posts_do_not_disturb_a_walk,
     a_walk_meets_what_comes_into_its_way,
     a_walk_with_everything_between_pages,

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use kinfolk_core::graph::{ListEntry, ListKey, Side};
 use kinfolk_core::{Clock, GraphStore, Timestamp};
 
-use super::subject::{Subject, follow, ids_of};
+use crate::cases::subject::{Subject, follow, ids_of};
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     lists_run_from_new_to_old,
     one_millisecond_runs_from_high_ids_to_low,
     pages_of_every_size_make_the_list,
@@ -17,7 +17,7 @@ super::list_cases![GraphStore;
 ];
 
 /// User 0 follows, and is followed by, users 1 to 60: several in each millisecond, in no order of ids.
-pub(super) fn sixty_on_both_sides<S: GraphStore>(subject: &Subject<S>) {
+pub(in crate::cases) fn sixty_on_both_sides<S: GraphStore>(subject: &Subject<S>) {
     let numbers: Vec<u64> = (1..=60).map(|index| index * 37 % 61).collect();
     for group in numbers.chunks(7) {
         let edges = group.iter().flat_map(|&number| [(0, number), (number, 0)]);
@@ -27,7 +27,7 @@ pub(super) fn sixty_on_both_sides<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// What a list must be, from checks of single edges.
-pub(super) fn expected_list<S: GraphStore>(
+pub(in crate::cases) fn expected_list<S: GraphStore>(
     subject: &Subject<S>,
     side: Side,
     of: u64,

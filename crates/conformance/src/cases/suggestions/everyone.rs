@@ -12,12 +12,12 @@ use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, StoredSugg
 use kinfolk_core::{Clock, EdgeKind, Timestamp};
 
 use super::candidates::{ALL, candidates, dismiss, follow_all, model_of, random_graph, write};
-use super::subject::{Subject, follow, unfollow};
+use crate::cases::subject::{Subject, follow, unfollow};
 use crate::model::Model;
 use crate::ports::SuggestionPorts;
 use crate::threads::{block_on, meanwhile};
 
-super::list_cases![SuggestionPorts;
+crate::cases::list_cases![SuggestionPorts;
     everyone_gets_what_a_walk_finds,
     nothing_is_stored_before_a_run,
     nothing_is_stored_for_whom_there_is_nothing,
@@ -36,14 +36,17 @@ super::list_cases![SuggestionPorts;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What most cases ask for.
-pub(super) const BEST_TEN: EveryoneRequest = EveryoneRequest {
+pub(in crate::cases) const BEST_TEN: EveryoneRequest = EveryoneRequest {
     bounds: WalkBounds { per_node: None, results: 10, ranking: Ranking::Count },
     threads: 2,
     afresh: false,
 };
 
 /// A whole run.
-pub(super) fn run<S: SuggestionPorts>(subject: &Subject<S>, request: EveryoneRequest) -> EveryoneReport {
+pub(in crate::cases) fn run<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    request: EveryoneRequest,
+) -> EveryoneReport {
     let report = subject.store().suggest_for_everyone(request, &|_, _| true).unwrap();
     assert!(report.complete, "nobody stopped it: {report:?}");
     report

@@ -6,10 +6,10 @@ use kinfolk_core::GraphStore;
 use kinfolk_core::graph::{EdgeAction, ListEntry, Side};
 
 use super::lists::{expected_list, sixty_on_both_sides};
-use super::subject::{Command, Subject, follow, unfollow};
+use crate::cases::subject::{Command, Subject, follow, unfollow};
 use crate::threads::meanwhile;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![GraphStore;
     a_removed_edge_is_still_a_place,
     a_walk_with_changes_between_pages,
     a_walk_with_changes_at_the_same_time,
@@ -43,14 +43,14 @@ fn a_removed_edge_is_still_a_place<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// Whether a walk saw the entries that stayed exactly once and in order, and nothing twice.
-pub(super) fn assert_saw_once(walked: &[ListEntry], stayed: &[ListEntry]) {
+pub(in crate::cases) fn assert_saw_once(walked: &[ListEntry], stayed: &[ListEntry]) {
     assert!(walked.is_sorted_by(|a, b| a < b), "out of order or twice: {walked:?}");
     let seen: Vec<ListEntry> = walked.iter().copied().filter(|entry| stayed.contains(entry)).collect();
     assert_eq!(seen, stayed);
 }
 
 /// Numbers that divide by 3 come and go; the others stay.
-pub(super) fn stays(number: &u64) -> bool {
+pub(in crate::cases) fn stays(number: &u64) -> bool {
     !number.is_multiple_of(3)
 }
 
