@@ -6,12 +6,16 @@ use std::sync::Mutex;
 use kinfolk_core::graph::{Edge, EdgeAction, WriteRequest};
 use kinfolk_core::{EdgeKind, Id, Result};
 
-use super::{Fault, Planted, locked_model};
+use crate::faults::{Fault, Planted, locked_model};
 use crate::model::{Model, limit_reached};
 
 impl Planted {
     /// Checks the limit as the fault has it, and switches the right check off where the fault has none.
-    pub(super) fn distort_limit(&self, model: &Mutex<Model>, request: &mut WriteRequest) -> Result<()> {
+    pub(in crate::faults) fn distort_limit(
+        &self,
+        model: &Mutex<Model>,
+        request: &mut WriteRequest,
+    ) -> Result<()> {
         let before = locked_model(model).clone();
         match self.fault {
             Fault::LimitCheckedBefore => {

@@ -7,8 +7,8 @@ use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Posted, Removed};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
-use super::reads::Page;
-use super::{Fault, Planted, locked_model};
+use crate::faults::graph::reads::Page;
+use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
 use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, Wishes};
 use crate::model::suggestions::locked;
@@ -209,7 +209,7 @@ impl Planted {
     }
 
     /// The part of some posts that is asked for, sorted as the fault sees it.
-    pub(super) fn page_of_posts(
+    pub(in crate::faults) fn page_of_posts(
         &self,
         model: &Model,
         mut posts: Vec<Post>,

@@ -9,8 +9,8 @@ use kinfolk_core::feed::{Delivery, Post, PostKey};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id};
 
-use super::reads::Page;
-use super::{Fault, Planted};
+use crate::faults::graph::reads::Page;
+use crate::faults::{Fault, Planted};
 use crate::model::Model;
 use crate::{BACKFILL_POSTS, INBOX_ENTRIES};
 
@@ -19,7 +19,7 @@ const UNDELIVERED: usize = 2;
 
 /// What a store that restarts wrongly has done to inboxes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Restarted {
+pub(in crate::faults) struct Restarted {
     /// Posts that were not delivered at a restart.
     undelivered: BTreeSet<Id>,
     /// How many events there were at each restart.
@@ -27,7 +27,7 @@ pub(super) struct Restarted {
 }
 
 impl Restarted {
-    pub(super) fn restart(&mut self, model: &Model) {
+    pub(in crate::faults) fn restart(&mut self, model: &Model) {
         let posted = |change: &Change| match &change.body {
             ChangeBody::Posted { post, .. } => Some(post.id),
             _ => None,
@@ -39,7 +39,7 @@ impl Restarted {
 
 /// The pushed posts of those whom a user follows, in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Inbox {
+pub(in crate::faults) struct Inbox {
     pub entries: Vec<PostKey>,
     /// It has everything that is newer than this, and all there is without it.
     pub watermark: Option<PostKey>,
@@ -169,7 +169,13 @@ impl Planted {
     }
 
     /// Brings an inbox up to date, which has heard of everything in `past`.
-    pub(super) fn hear_all(&self, mut inbox: Inbox, mut past: Model, model: &Model, of: Id) -> Inbox {
+    pub(in crate::faults) fn hear_all(
+        &self,
+        mut inbox: Inbox,
+        mut past: Model,
+        model: &Model,
+        of: Id,
+    ) -> Inbox {
         let restarted = self.aside().restarted.clone();
         let heard = past.changes.len();
         for (index, change) in model.changes.iter().enumerate().skip(heard) {

@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use kinfolk_core::feed::{Inbox, PostKey};
 use kinfolk_core::{Frontier, Id, Position};
 
-use super::{Fault, Planted, feeds};
+use super::pages;
 use crate::INBOX_ENTRIES;
+use crate::faults::{Fault, Planted};
 use crate::model::Model;
 use crate::model::posts::higher;
 
@@ -36,8 +37,8 @@ impl Planted {
         self.fault != Fault::ForgottenInboxStays
     }
 
-    fn shown(&self, inbox: feeds::Inbox, as_of: Frontier) -> Inbox {
-        let feeds::Inbox { mut entries, watermark, .. } = inbox;
+    fn shown(&self, inbox: pages::Inbox, as_of: Frontier) -> Inbox {
+        let pages::Inbox { mut entries, watermark, .. } = inbox;
         entries.sort();
         let newer = |key: PostKey| PostKey { id: higher(key.id, 1), ..key };
         let complete_from = watermark.map(|watermark| entries.last().copied().unwrap_or(newer(watermark)));
@@ -51,8 +52,8 @@ impl Planted {
 }
 
 /// An inbox that is made of what there is.
-fn made(past: &Model, of: Id) -> feeds::Inbox {
+fn made(past: &Model, of: Id) -> pages::Inbox {
     let mut entries = past.pushed(of);
     let rest = entries.split_off(entries.len().min(INBOX_ENTRIES));
-    feeds::Inbox { entries, watermark: rest.first().copied(), followed: past.followees(of) }
+    pages::Inbox { entries, watermark: rest.first().copied(), followed: past.followees(of) }
 }

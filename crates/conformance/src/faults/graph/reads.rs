@@ -7,12 +7,12 @@ use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Counts, Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
 
-use super::{Fault, Planted, locked_model};
+use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
 use crate::users::at;
 
 /// Where a page begins, and how long it may be.
-pub(super) type Page = (Option<ListKey>, usize);
+pub(in crate::faults) type Page = (Option<ListKey>, usize);
 
 impl Planted {
     pub(crate) fn contains(&self, model: &Mutex<Model>, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
@@ -284,7 +284,7 @@ fn is_known(model: &Model, id: Id) -> bool {
     model.edges.keys().any(|(_, edge)| edge.follower == id || edge.followee == id)
 }
 
-pub(super) fn low_bits(id: Id) -> u32 {
+pub(in crate::faults) fn low_bits(id: Id) -> u32 {
     match id {
         Id::Integer(value) => value as u32,
         Id::Uuid(value) => value as u32,

@@ -12,8 +12,8 @@ use kinfolk_core::suggest::{
 };
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 
-use super::reads::low_bits;
 use super::{Fault, Planted};
+use crate::faults::graph::reads::low_bits;
 use crate::model::Model;
 use crate::model::suggestions::{Everyone, Kept, locked};
 

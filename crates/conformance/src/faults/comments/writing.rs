@@ -11,13 +11,13 @@ use kinfolk_core::thread::{
 };
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 
-use super::{Fault, Planted, locked_model};
+use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
 use crate::model::comments::Written;
 
 /// What a store that makes a mistake with comments keeps besides the truth.
 #[derive(Default)]
-pub(super) struct Beside {
+pub(in crate::faults) struct Beside {
     /// How far the counts of threads are off.
     pub drift: BTreeMap<Parent, i64>,
     /// Keys of wishes that were refused.
@@ -333,7 +333,7 @@ impl Planted {
     }
 
     /// What the fault does to comments when the store is started again.
-    pub(super) fn reopen_comments(&self, model: &mut Model) {
+    pub(in crate::faults) fn reopen_comments(&self, model: &mut Model) {
         let threads = &mut model.threads;
         match self.fault {
             Fault::RestartForgetsLocks => threads.locked.clear(),

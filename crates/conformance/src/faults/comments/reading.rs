@@ -10,7 +10,7 @@ use kinfolk_core::thread::{
     ThreadState,
 };
 
-use super::{Fault, Planted, locked_model};
+use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
 use crate::model::comments::{page, text_of};
 
@@ -19,7 +19,7 @@ type Page = (Option<CommentId>, usize);
 
 impl Planted {
     /// A comment as the fault shows it.
-    pub(super) fn distort_comment(&self, model: &Model, comment: &mut Comment) {
+    pub(in crate::faults) fn distort_comment(&self, model: &Model, comment: &mut Comment) {
         let written = &model.threads.comments[&comment.id];
         let is_active = comment.status == CommentStatus::Active;
         match self.fault {
@@ -223,7 +223,7 @@ impl Planted {
     }
 
     /// What the fault tells of an event besides.
-    pub(super) fn tell(&self, model: &Model, change: &mut Change) {
+    pub(in crate::faults) fn tell(&self, model: &Model, change: &mut Change) {
         let logged = model.changes.iter().find(|logged| logged.position == change.position);
         let Some(mut logged) = logged.cloned() else { return };
         match (self.fault, &mut change.body, &logged.body) {

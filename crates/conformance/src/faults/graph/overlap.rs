@@ -6,7 +6,7 @@ use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::graph::{Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
-use super::{Fault, Planted};
+use crate::faults::{Fault, Planted};
 use crate::model::Model;
 
 impl Planted {
