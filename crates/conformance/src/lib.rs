@@ -1,11 +1,21 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, [`histories`] (or
-//! [`graph_histories`] and [`graph_restores`] for the graph alone), [`feed_histories`], [`feed_restarts`], [`comment_histories`],
-//! [`comment_restarts`], [`concurrent_histories`], [`concurrent_histories_with_timeouts`], [`concurrent_feeds`] and [`concurrent_comments`] with a function that makes
-//! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that
-//! the suite notices every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with
-//! projections that lag, as the fleet's are, and with its own [`LagFault`]s.
+//! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, and these, with a function that
+//! makes an empty store: [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`feed_histories`],
+//! [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`],
+//! [`concurrent_histories_with_timeouts`], [`concurrent_feeds`] and [`concurrent_comments`].
+//!
+//! [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that the suite notices
+//! every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with projections that lag, as
+//! the fleet's do, and with [`LagFault`]s of its own.
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `cases` | the suite: named cases, by port |
+//! | `random` | histories of one client and of several, and how they are compared and audited |
+//! | `model` | the reference, and its store |
+//! | `faults` | the mistakes of the reference's store, by port |
+//! | `sharded` | the sharded, lagging store and its mistakes |
 //!
 //! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
 //! crash of the machine, what a full disk or a failed sync does, what retention trims, and that the bytes of purged texts are

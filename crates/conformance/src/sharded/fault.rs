@@ -3,6 +3,7 @@
 /// What must catch a fault besides a case of the suite.
 const GRAPH_HISTORIES: &str = "graph_histories";
 const GRAPH_RESTORES: &str = "graph_restores";
+const OWN_CHECKS: &str = "own_checks";
 
 /// One mistake of a sharded, lagging store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum LagFault {
     OldEpochApplied,
     /// A reader goes on asking the host that a shard has moved away from, and is answered.
     OldShardMap,
+    /// A check waits until the follower side shows what the follower itself has just done.
+    CheckWaitsForProjection,
 }
 
 impl LagFault {
@@ -45,5 +48,6 @@ impl LagFault {
         (Self::HostAhead, &["a_reached_position_is_visible", GRAPH_HISTORIES]),
         (Self::OldEpochApplied, &[GRAPH_RESTORES]),
         (Self::OldShardMap, &["edges_that_come_and_go_leave_nothing_behind", GRAPH_HISTORIES]),
+        (Self::CheckWaitsForProjection, &[OWN_CHECKS]),
     ];
 }

@@ -66,6 +66,9 @@ impl State {
 
     pub(super) fn contains(&mut self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
         let at_least = self.asked(at_least);
+        if self.has(LagFault::CheckWaitsForProjection) {
+            self.require_followers(self.shard_of(edge.followee), &at_least)?;
+        }
         if let Some(answer) = self.contains_now(kind, edge, &at_least) {
             return Ok(answer);
         }
