@@ -1,9 +1,21 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], [`histories`], [`feed_histories`], [`feed_restarts`], [`comment_histories`],
-//! [`comment_restarts`], [`concurrent_histories`], [`concurrent_feeds`] and [`concurrent_comments`] with a function that makes
-//! an empty store. [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that
-//! the suite notices every one of them.
+//! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, and these, with a function that
+//! makes an empty store: [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`feed_histories`],
+//! [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`],
+//! [`concurrent_histories_with_timeouts`], [`concurrent_feeds`] and [`concurrent_comments`].
+//!
+//! [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that the suite notices
+//! every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with projections that lag, as
+//! the fleet's do, and with [`LagFault`]s of its own.
+//!
+//! | folder | what is in it |
+//! |---|---|
+//! | `cases` | the suite: named cases, by port |
+//! | `random` | histories of one client and of several, and how they are compared and audited |
+//! | `model` | the reference, and its store |
+//! | `faults` | the mistakes of the reference's store, by port |
+//! | `sharded` | the sharded, lagging store and its mistakes |
 //!
 //! What the suite cannot see from the ports is the adapter's to test: that an acknowledged write survives a
 //! crash of the machine, what a full disk or a failed sync does, what retention trims, and that the bytes of purged texts are
@@ -18,34 +30,20 @@
 //! - The filter: its size, its rebuild and swap, the count of unfollowed edges in it (the kinds of mistake are
 //!   [`Fault::CheckLagsBehind`], [`Fault::CheckKeepsRemoved`] and [`Fault::RestartRebuildMissesTail`]).
 //! - PostgreSQL: one routing function, syntax that it refuses, a whole list in one row.
-//! - Kafka: the outbox, more partitions, redelivery across a consumer's restart.
+//! - Kafka: the outbox, more partitions.
 //! - The reconciler, which compares more than the first followers.
 //! - The size of inboxes, and how latencies are averaged.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no, and this crate is only for tests")]
 
-mod audit;
+pub mod cases;
 mod clock;
-mod comment_history;
-mod comment_store;
-mod comments;
-mod compare;
-mod compare_comments;
-mod concurrent;
-mod concurrent_comments;
-mod concurrent_feeds;
-mod feed_history;
-mod history;
-mod inboxes;
+mod faults;
 mod model;
-mod planted;
 mod ports;
-mod posts;
 mod random;
 mod seen;
-mod store;
-mod suggestions;
-pub mod suite;
+mod sharded;
 mod threads;
 mod users;
 mod writes;
@@ -54,18 +52,18 @@ use std::sync::Arc;
 
 use kinfolk_core::{Clock, IdKind};
 
+pub use cases as suite;
 pub use clock::SimulatedClock;
-pub use comment_history::{comment_histories, comment_restarts};
-pub use concurrent::concurrent_histories;
-pub use concurrent_comments::concurrent_comments;
-pub use concurrent_feeds::concurrent_feeds;
-pub use feed_history::{feed_histories, feed_restarts};
-pub use history::{Reopen, histories};
-pub use model::Model;
-pub use planted::Fault;
+pub use faults::Fault;
+pub use model::{FAN_OUT_THRESHOLD, Model, ModelStore};
 pub use ports::{AllPorts, ContentPorts, SuggestionPorts};
-pub use posts::FAN_OUT_THRESHOLD;
-pub use store::ModelStore;
+pub use random::{
+    Reopen, Restore, TimeoutFault, comment_histories, comment_restarts, concurrent_comments,
+    concurrent_feeds, concurrent_histories, concurrent_histories_with_fault,
+    concurrent_histories_with_timeouts, feed_histories, feed_restarts, graph_histories, graph_restores,
+    histories,
+};
+pub use sharded::{LagFault, ShardedStore, Sharding};
 pub use threads::block_on;
 pub use users::{edge, user};
 pub use writes::write_commands;

@@ -43,6 +43,10 @@ impl<S: CheckStore> Seen<'_, S> {
     pub(crate) async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
         self.store.contains_one(kind, edge, &self.frontier).await
     }
+
+    pub(crate) fn contains_now(&self, kind: EdgeKind, edge: Edge) -> Option<bool> {
+        self.store.contains_now(kind, edge, &self.frontier)
+    }
 }
 
 impl<S: EdgeStore> Seen<'_, S> {

@@ -2,6 +2,7 @@
 
 mod comment_faults;
 mod faults;
+mod sharded;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

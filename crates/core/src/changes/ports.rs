@@ -32,6 +32,8 @@ pub struct LogPage {
 ///   effect, and no change's `at` is earlier than that of the change before it.
 /// - A change is in it no later than the write that made it is visible.
 /// - It survives restarts; what retention trims is always the oldest part of a shard's log.
+/// - A restore begins a new epoch. The log of each shard is then the beginning of what it was, and everything else agrees with
+///   it: nothing of the old epoch arrives later.
 pub trait ChangeLog: Deployment {
     /// What part of the log is kept now.
     fn span(&self) -> impl Future<Output = Result<LogSpan>> + Send;

@@ -108,8 +108,9 @@ pub trait CheckStore: Deployment {
 ///   previous follow.
 /// - **Durable**: when a write succeeds, it survives a crash of the process or machine.
 /// - **Visible**: a read whose frontier covers a receipt's position sees the write.
-/// - **Failure**: the outcome of a failed write is unknown for the errors that [`Error::is_outcome_unknown`] names; any
-///   other error changed nothing.
+/// - **Failure**: the outcome of a failed write is unknown for the errors that [`Error::is_outcome_unknown`] names: it takes
+///   effect at most once and whole, at any time from its beginning on, also after the error was returned. Any other error
+///   changed nothing.
 pub trait EdgeStore: Deployment {
     /// Applies requests, each by itself, and returns once they are durable. One result for each, in order.
     fn write(&self, requests: Vec<WriteRequest>) -> impl Future<Output = Vec<Result<Receipt>>> + Send;

@@ -1,0 +1,359 @@
+//! A client of the operations, as protocols are: it carries tokens instead of frontiers, and its reads without a token show
+//! at least what it has written.
+
+use std::sync::{Arc, Mutex};
+
+use kinfolk_core::changes::{Change, Changes};
+use kinfolk_core::feed::{Feeds, NewPost, Post, PostPage, Removed};
+use kinfolk_core::graph::{
+    Counts, Edge, EdgeCommand, FollowerChanges, FollowerCommand, Graph, ListPage, Overlap, OverlapPage,
+    Relationship, UserSet,
+};
+use kinfolk_core::suggest::{SuggestionPage, Suggestions};
+use kinfolk_core::thread::{
+    Comment, CommentEdit, CommentId, CommentPage, CommentThreads, CommentTree, HistoryPage, Moderator,
+    NewComment, Parent, ThreadOrder, ThreadState, TreeShape, Viewer,
+};
+use kinfolk_core::{
+    ContentStore, Context, Deployment, EdgeKind, Frontier, GraphStore, Id, IdKind, PageRequest, Position,
+    Result,
+};
+
+use super::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, SETTINGS, SUGGEST, keys};
+use crate::SuggestionPorts;
+
+/// How fresh a read must be: at least as a token says, or as the client's own writes.
+pub(super) type Fresh<'a> = Option<&'a str>;
+
+/// What a write of edges did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Written {
+    pub token: String,
+    pub changed: Vec<bool>,
+}
+
+/// What registering a post did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WrittenPost {
+    pub token: String,
+    pub post: Post,
+    pub is_new: bool,
+}
+
+/// What writing or editing a comment did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WrittenComment {
+    pub token: String,
+    pub comment: Comment,
+    pub is_new: bool,
+}
+
+/// A page of the change log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ChangesPage {
+    pub items: Vec<Change>,
+    pub next: String,
+}
+
+/// A client of a store.
+pub(super) struct Client<S> {
+    graph: Graph<S>,
+    /// The positions of all its writes.
+    seen: Mutex<Frontier>,
+}
+
+impl<S> Client<S> {
+    pub(super) fn new(store: S) -> Self {
+        let context = Context::new(Arc::new(store), keys(), PAGE_LIMIT_MAX);
+        Self { graph: Graph::new(context, SETTINGS), seen: Mutex::default() }
+    }
+
+    pub(super) fn store(&self) -> &S {
+        self.graph.store()
+    }
+
+    pub(super) fn seen(&self) -> Frontier {
+        self.seen.lock().expect("nothing panics in between").clone()
+    }
+
+    /// Later reads must have seen this, too.
+    pub(super) fn saw(&self, position: Position) {
+        self.seen.lock().expect("nothing panics in between").advance(position);
+    }
+}
+
+impl<S: Deployment> Client<S> {
+    pub(super) fn id_kind(&self) -> IdKind {
+        self.graph.context.id_kind()
+    }
+
+    pub(super) fn token(&self, frontier: impl Into<Frontier>) -> String {
+        self.graph.context.token(frontier.into())
+    }
+
+    fn frontier(&self, fresh: Fresh<'_>) -> Result<Frontier> {
+        fresh.map_or_else(|| Ok(self.seen()), |token| self.graph.context.frontier(token))
+    }
+
+    /// The token of a write, joined with all that the client has seen.
+    fn wrote(&self, position: Position) -> String {
+        self.saw(position);
+        self.graph.context.token_after(&self.seen(), position)
+    }
+
+    fn removed(&self, Removed { position, changed }: Removed) -> (String, bool) {
+        (self.wrote(position), changed)
+    }
+}
+
+impl<S: GraphStore> Client<S> {
+    fn written(&self, written: kinfolk_core::graph::Written) -> Written {
+        Written { token: self.wrote(written.position), changed: written.changed }
+    }
+
+    pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+        self.graph.follow(kind, actor, target).await.map(|written| self.written(written))
+    }
+
+    pub(super) async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+        self.graph.unfollow(kind, actor, target).await.map(|written| self.written(written))
+    }
+
+    pub(super) async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Written> {
+        self.graph.remove_follower(kind, actor, follower).await.map(|written| self.written(written))
+    }
+
+    /// Applies each command by itself.
+    pub(super) async fn apply(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Vec<Result<Written>> {
+        let change = |EdgeCommand { action, edge }| FollowerChanges {
+            follower: edge.follower,
+            commands: vec![FollowerCommand { action, followee: edge.followee }],
+        };
+        let results = self.graph.apply(kind, commands.into_iter().map(change).collect()).await;
+        results.into_iter().map(|result| result.map(|written| self.written(written))).collect()
+    }
+
+    pub(super) async fn check(&self, kind: EdgeKind, edges: &[Edge], fresh: Fresh<'_>) -> Result<Vec<bool>> {
+        self.graph.check(kind, edges, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn relationships(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        others: &[Id],
+        fresh: Fresh<'_>,
+    ) -> Result<Vec<Relationship>> {
+        self.graph.relationships(kind, of, others, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn following(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<ListPage> {
+        self.graph.following(kind, of, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn followers(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<ListPage> {
+        self.graph.followers(kind, of, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<ListPage> {
+        self.graph.friends(kind, of, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn counts(&self, kind: EdgeKind, of: &[Id], fresh: Fresh<'_>) -> Result<Vec<Counts>> {
+        self.graph.counts(kind, of, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn common(
+        &self,
+        kind: EdgeKind,
+        of: &[Id],
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<OverlapPage> {
+        self.graph.common(kind, of, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn known_followers(
+        &self,
+        kind: EdgeKind,
+        viewer: Id,
+        of: Id,
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<OverlapPage> {
+        self.graph.known_followers(kind, viewer, of, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        range: (Option<Id>, usize),
+        fresh: Fresh<'_>,
+    ) -> Result<Overlap> {
+        self.graph.overlap(kind, sets, range, &self.frontier(fresh)?).await
+    }
+
+    /// Changes after a token, or from the oldest kept.
+    pub(super) async fn changes(&self, after: Fresh<'_>, limit: usize) -> Result<ChangesPage> {
+        let after = after.map_or_else(|| Ok(Frontier::default()), |token| self.frontier(Some(token)))?;
+        let log = Changes { context: self.graph.context.clone() };
+        let page = log.read(&after, limit).await?;
+        Ok(ChangesPage { items: page.items, next: self.token(page.next) })
+    }
+}
+
+impl<S: SuggestionPorts> Client<S> {
+    fn suggester(&self) -> Suggestions<S> {
+        Suggestions::new(self.graph.context.clone(), SUGGEST)
+    }
+
+    pub(super) async fn suggestions(&self, of: Id, limit: usize, fresh: Fresh<'_>) -> Result<SuggestionPage> {
+        self.suggester().read(of, limit, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn dismiss(&self, actor: Id, target: Id) -> Result<Written> {
+        self.suggester().dismiss(actor, target).await.map(|written| self.written(written))
+    }
+}
+
+impl<S: ContentStore> Client<S> {
+    fn feeds(&self) -> Feeds<S> {
+        Feeds::new(self.graph.context.clone(), FEED)
+    }
+
+    pub(super) async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+        let written = self.feeds().register_post(post).await?;
+        Ok(WrittenPost { token: self.wrote(written.position), post: written.post, is_new: written.is_new })
+    }
+
+    pub(super) async fn post(&self, id: Id, fresh: Fresh<'_>) -> Result<Post> {
+        self.feeds().post(id, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<(String, bool)> {
+        self.feeds().delete_post(actor, id).await.map(|removed| self.removed(removed))
+    }
+
+    pub(super) async fn posts_by(
+        &self,
+        author: Id,
+        page: PageRequest<'_>,
+        fresh: Fresh<'_>,
+    ) -> Result<PostPage> {
+        self.feeds().posts_by(author, page, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn feed(&self, of: Id, page: PageRequest<'_>, fresh: Fresh<'_>) -> Result<PostPage> {
+        self.feeds().feed(of, page, &self.frontier(fresh)?).await
+    }
+}
+
+impl<S: ContentStore> Client<S> {
+    fn comment_threads(&self) -> CommentThreads<S> {
+        CommentThreads::new(self.graph.context.clone(), COMMENTS)
+    }
+
+    fn commented(&self, written: kinfolk_core::thread::WrittenComment) -> WrittenComment {
+        let kinfolk_core::thread::WrittenComment { position, comment, is_new } = written;
+        WrittenComment { token: self.wrote(position), comment, is_new }
+    }
+
+    pub(super) async fn comment(&self, comment: NewComment) -> Result<WrittenComment> {
+        self.comment_threads().comment(comment).await.map(|written| self.commented(written))
+    }
+
+    pub(super) async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
+        self.comment_threads().edit_comment(actor, edit).await.map(|written| self.commented(written))
+    }
+
+    pub(super) async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<(String, bool)> {
+        self.comment_threads().delete_comment(actor, id).await.map(|removed| self.removed(removed))
+    }
+
+    pub(super) async fn remove_comment(
+        &self,
+        id: CommentId,
+        reason: Arc<str>,
+        by: Option<Moderator>,
+    ) -> Result<(String, bool)> {
+        self.comment_threads().remove_comment(id, reason, by).await.map(|removed| self.removed(removed))
+    }
+
+    pub(super) async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<(String, bool)> {
+        self.comment_threads().purge_comment(id, by).await.map(|removed| self.removed(removed))
+    }
+
+    pub(super) async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<(String, bool)> {
+        self.comment_threads().lock_thread(parent, locked).await.map(|removed| self.removed(removed))
+    }
+
+    pub(super) async fn read_comment(
+        &self,
+        id: CommentId,
+        viewer: Viewer,
+        fresh: Fresh<'_>,
+    ) -> Result<Comment> {
+        self.comment_threads().read_comment(id, viewer, &self.frontier(fresh)?).await
+    }
+
+    pub(super) async fn thread(
+        &self,
+        parent: Parent,
+        order: ThreadOrder,
+        page: PageRequest<'_>,
+        (viewer, fresh): (Viewer, Fresh<'_>),
+    ) -> Result<CommentPage> {
+        self.comment_threads().thread(parent, order, page, (viewer, &self.frontier(fresh)?)).await
+    }
+
+    pub(super) async fn comments_by(
+        &self,
+        author: Id,
+        page: PageRequest<'_>,
+        (viewer, fresh): (Viewer, Fresh<'_>),
+    ) -> Result<CommentPage> {
+        self.comment_threads().comments_by(author, page, (viewer, &self.frontier(fresh)?)).await
+    }
+
+    pub(super) async fn comment_tree(
+        &self,
+        parent: Parent,
+        shape: TreeShape,
+        page: PageRequest<'_>,
+        (viewer, fresh): (Viewer, Fresh<'_>),
+    ) -> Result<CommentTree> {
+        self.comment_threads().comment_tree(parent, shape, page, (viewer, &self.frontier(fresh)?)).await
+    }
+
+    pub(super) async fn comment_history(
+        &self,
+        id: CommentId,
+        page: PageRequest<'_>,
+        (viewer, fresh): (Viewer, Fresh<'_>),
+    ) -> Result<HistoryPage> {
+        self.comment_threads().comment_history(id, page, (viewer, &self.frontier(fresh)?)).await
+    }
+
+    pub(super) async fn thread_state(&self, parent: Parent, fresh: Fresh<'_>) -> Result<ThreadState> {
+        self.comment_threads().thread_state(parent, &self.frontier(fresh)?).await
+    }
+}

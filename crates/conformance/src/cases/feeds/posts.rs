@@ -1,0 +1,422 @@
+//! Cases of posts: registered once, kept as they were given, deleted for good. That keys are forgotten after a week
+//! or later cannot be seen from here.
+
+use kinfolk_core::changes::ChangeBody;
+use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Removed};
+use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Timestamp};
+
+use super::words::payload;
+use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::{NO_LIMIT, Subject, follow};
+use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
+use crate::ports::ContentPorts;
+use crate::threads::block_on;
+use crate::users::at;
+
+crate::cases::list_cases![ContentPorts;
+    a_post_is_kept_as_it_was_given,
+    a_post_without_a_time_is_made_at_its_event,
+    the_time_of_a_post_is_not_that_of_its_event,
+    a_post_of_the_future_is_refused,
+    the_same_id_again_changes_nothing,
+    the_same_id_with_another_content_conflicts,
+    the_same_key_again_changes_nothing,
+    the_same_key_with_another_content_conflicts,
+    a_key_belongs_to_its_author,
+    wishes_without_id_or_key_are_all_new,
+    ids_that_are_made_rise,
+    ids_that_are_made_pass_those_that_were_given,
+    delivery_is_decided_by_the_followers_then,
+    a_deleted_post_is_gone_for_good,
+    the_log_has_no_payload_of_a_deleted_post,
+    what_was_never_posted_cannot_be_deleted,
+    the_key_of_a_deleted_post_is_not_used_again,
+    many_posts_are_answered_in_the_order_asked,
+    a_payload_is_kept_byte_for_byte,
+    posts_of_extreme_ids,
+    posts_and_edges_are_in_one_log,
+];
+
+const HOUR_MS: u64 = 3_600_000;
+
+/// What the newest event says, and when it was.
+fn newest_event<S: ContentPorts>(subject: &Subject<S>) -> (ChangeBody, Timestamp) {
+    let change = subject.changes().pop().expect("there are events");
+    assert_eq!(change.position, subject.newest());
+    (change.body, change.at)
+}
+
+fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
+    let text = r#"{"text":"hello"}"#;
+    let created_at = subject.ago(1_234);
+    let wish = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
+    assert_eq!(subject.state(subject.id(50)), None);
+    let posted = subject.register(wish);
+    let post = Post { id: subject.id(50), author: subject.id(1), created_at, payload: payload(text) };
+    assert_eq!((posted.position, posted.is_new), (at(1), true));
+    assert_eq!(posted.post, post);
+    assert_eq!(subject.state(post.id), Some(PostState::Present(post.clone(), Delivery::Push)));
+    assert_eq!(subject.posts_by(1, 10), std::slice::from_ref(&post));
+    let body = ChangeBody::Posted { post, delivery: Delivery::Push };
+    assert_eq!(newest_event(subject), (body, subject.clock.now()));
+}
+
+fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
+    assert_eq!(subject.post(1).created_at, subject.clock.now());
+    subject.clock.advance(876);
+    let newest = subject.clock.now();
+    assert_eq!(subject.post(1).created_at, newest);
+    subject.clock.turn_back(HOUR_MS);
+    let post = subject.post(1);
+    assert_eq!(post.created_at, newest, "the time of events does not go back");
+    assert_eq!(newest_event(subject), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
+}
+
+fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subject<S>) {
+    let now = subject.clock.now();
+    let times = [Timestamp::MIN, subject.ago(1), now, now.plus_millis(1), now.plus_millis(AHEAD_MS_MAX)];
+    for created_at in times {
+        let posted = subject.register(NewPost { created_at: Some(created_at), ..subject.wish(1) });
+        assert_eq!(posted.post.created_at, created_at);
+        assert_eq!(newest_event(subject).1, now, "an event of a post made at {created_at}");
+    }
+    // A post that is ahead of the clock does not move the time of what comes after it.
+    assert_eq!(subject.post(1).created_at, now);
+    subject.subscribe(2, 3);
+    assert_eq!(newest_event(subject).1, now);
+}
+
+fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
+    subject.post(1);
+    for ahead in [1, HOUR_MS, 1 << 50] {
+        let given = subject.clock.now().plus_millis(AHEAD_MS_MAX + ahead);
+        let wish = NewPost { created_at: Some(given), ..subject.keyed(1, "key") };
+        for wish in [wish.clone(), NewPost { id: Some(subject.id(50)), ..wish }] {
+            match subject.try_register(wish) {
+                Err(Error::PostInFuture { given: told }) => assert_eq!(told, given),
+                other => panic!("a post of {given} must be refused, not {other:?}"),
+            }
+        }
+    }
+    assert_eq!(subject.newest(), at(1), "a refusal has no event");
+    assert_eq!(subject.state(subject.id(50)), None);
+    // Neither the id nor the key is used up.
+    assert!(subject.register(NewPost { id: Some(subject.id(50)), ..subject.keyed(1, "key") }).is_new);
+}
+
+fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+    let created_at = Some(subject.ago(5));
+    let wish = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
+    let first = subject.register(wish.clone());
+    let other = subject.register(subject.named(1, 51));
+    subject.clock.advance(9 * HOUR_MS);
+    let without_time = NewPost { created_at: None, ..wish.clone() };
+    let with_key = NewPost { idempotency_key: payload("key"), ..wish.clone() };
+    for again in [wish, without_time, with_key] {
+        let again = subject.register(again);
+        assert_eq!((again.post, again.is_new), (first.post.clone(), false));
+        assert_eq!(again.position, other.position, "the store's position then");
+    }
+    // One that named no time, with the time that it got.
+    let wish = NewPost { created_at: Some(other.post.created_at), ..subject.named(1, 51) };
+    assert!(!subject.register(wish).is_new);
+    // A repetition is one however the clock was turned: it is not made again.
+    subject.clock.turn_back(99 * HOUR_MS);
+    assert!(!subject.register(NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) }).is_new);
+    assert_eq!(subject.newest(), other.position);
+    assert_eq!(subject.posts_by(1, 10), [other.post, first.post]);
+}
+
+fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+    let created_at = subject.ago(5);
+    let wish = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
+    let first = subject.register(wish.clone()).post;
+    let others = [
+        NewPost { author: subject.id(2), ..wish.clone() },
+        NewPost { payload: payload("[2]"), ..wish.clone() },
+        NewPost { payload: payload("[1] "), ..wish.clone() },
+        NewPost { payload: None, ..wish.clone() },
+        NewPost { created_at: Some(created_at.plus_millis(1)), ..wish.clone() },
+        NewPost { created_at: Some(Timestamp::MIN), ..wish },
+    ];
+    for other in others {
+        match subject.try_register(other.clone()) {
+            Err(Error::PostConflict { id }) => assert_eq!(id, first.id.to_string()),
+            outcome => panic!("{other:?} must conflict with {first:?}, not {outcome:?}"),
+        }
+    }
+    assert_eq!(subject.newest(), at(1));
+    assert_eq!(subject.state(first.id), Some(PostState::Present(first, Delivery::Push)));
+}
+
+fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+    let longest = "k".repeat(255);
+    for key in ["key", "ключ", " key", "KEY", &longest] {
+        let wish = NewPost { payload: payload("{}"), ..subject.keyed(1, key) };
+        let first = subject.register(wish.clone());
+        assert!(first.is_new, "{key:?} is a key of its own");
+        subject.clock.advance(HOUR_MS);
+        let newest = subject.register(subject.wish(2)).position;
+        for created_at in [None, Some(first.post.created_at)] {
+            let again = subject.register(NewPost { created_at, ..wish.clone() });
+            assert_eq!((again.post, again.is_new), (first.post.clone(), false), "{key:?}");
+            assert_eq!(again.position, newest);
+        }
+        let named = subject.register(NewPost { id: Some(first.post.id), ..wish });
+        assert_eq!((named.post, named.is_new), (first.post, false), "with the id that it got");
+    }
+    assert_eq!(subject.posts_by(1, 3).len(), 5);
+}
+
+fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+    let created_at = subject.ago(5);
+    let wish = NewPost {
+        id: Some(subject.id(50)),
+        created_at: Some(created_at),
+        payload: payload("1"),
+        ..subject.keyed(1, "key")
+    };
+    let first = subject.register(wish.clone());
+    let again = subject.register(NewPost { id: None, ..wish.clone() });
+    assert_eq!((again.post, again.is_new), (first.post, false), "the key is enough");
+    let newest = subject.register(subject.named(1, 52)).position;
+    let others = [
+        NewPost { id: None, payload: None, ..wish.clone() },
+        NewPost { id: None, payload: payload("2"), ..wish.clone() },
+        NewPost { id: None, created_at: Some(created_at.plus_millis(1)), ..wish.clone() },
+        // Another post, be it there or not.
+        NewPost { id: Some(subject.id(51)), ..wish.clone() },
+        NewPost { idempotency_key: payload("key"), ..subject.named(1, 52) },
+    ];
+    for other in others {
+        assert_code(subject.try_register(other), ErrorCode::PostConflict);
+    }
+    assert_eq!(subject.newest(), newest);
+    assert_eq!(subject.state(subject.id(51)), None);
+}
+
+fn a_key_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
+    let of_one = subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") });
+    let of_two = subject.register(NewPost { payload: payload("2"), ..subject.keyed(2, "key") });
+    assert!(of_two.is_new && of_two.post.id != of_one.post.id);
+    let again = subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") });
+    assert_eq!((again.post, again.is_new), (of_one.post, false));
+    subject.delete(of_two.post.id);
+    assert!(!subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") }).is_new);
+}
+
+fn wishes_without_id_or_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
+    let posts: Vec<Post> = (0..5).map(|_| subject.post(1)).collect();
+    assert_eq!(subject.newest(), at(5));
+    let mut newest = posts.clone();
+    newest.reverse();
+    assert_eq!(subject.posts_by(1, 2), newest, "in one millisecond the highest id is the newest");
+}
+
+fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
+    let mut before: Option<Id> = None;
+    for number in 0..12 {
+        match number % 4 {
+            0 => subject.clock.turn_back(HOUR_MS),
+            1 => subject.clock.advance(3 * HOUR_MS),
+            _ => {}
+        }
+        // Whoever posts, and whenever it was made.
+        let created_at = (number % 3 == 0).then(|| subject.ago(number * HOUR_MS));
+        let id = subject.register(NewPost { created_at, ..subject.wish(number % 2) }).post.id;
+        assert_eq!(id.kind(), subject.setting.id_kind);
+        subject.setting.id_kind.require(id).expect("an id that may be asked for");
+        assert!(before < Some(id), "{id} after {before:?}");
+        before = Some(id);
+    }
+}
+
+fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subject<S>) {
+    // An id at the end of the range leaves room for those that are made.
+    let highest = *subject.extreme_ids().last().expect("there are some");
+    subject.register(NewPost { id: Some(highest), ..subject.wish(1) });
+    let mut made = subject.post(1).id;
+    for _ in 0..3 {
+        // Somebody takes the ids that come next.
+        for distance in 1..=3 {
+            let id = higher(made, distance);
+            assert!(subject.register(NewPost { id: Some(id), ..subject.wish(2) }).is_new);
+        }
+        let next = subject.post(1).id;
+        assert!(next > made && next < highest, "{next} after {made}");
+        made = next;
+    }
+    assert_eq!((subject.posts_by(1, 5).len(), subject.posts_by(2, 5).len()), (5, 9));
+}
+
+fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
+    let mut expected = Vec::new();
+    let mut post = |delivery| {
+        let post = subject.post(0);
+        let body = ChangeBody::Posted { post: post.clone(), delivery };
+        assert_eq!(newest_event(subject).0, body);
+        expected.push(PostState::Present(post, delivery));
+    };
+    post(Delivery::Push);
+    for follower in 1..=FAN_OUT_THRESHOLD + 1 {
+        subject.subscribe(follower, 0);
+        subject.subscribe(follower, 0);
+        post(if follower < FAN_OUT_THRESHOLD { Delivery::Push } else { Delivery::Pull });
+    }
+    for follower in 1..=FAN_OUT_THRESHOLD + 1 {
+        subject.unsubscribe(follower, 0);
+        subject.unsubscribe(follower, 0);
+        let left = FAN_OUT_THRESHOLD + 1 - follower;
+        post(if left < FAN_OUT_THRESHOLD { Delivery::Push } else { Delivery::Pull });
+    }
+    let likes = subject.commands(&[follow(1, 0), follow(2, 0), follow(3, 0)]);
+    subject.try_write(EdgeKind::Like, &likes, NO_LIMIT).expect("edges of another kind");
+    post(Delivery::Push);
+    for state in expected {
+        let PostState::Present(post, _) = &state else { unreachable!("none is deleted") };
+        assert_eq!(subject.state(post.id), Some(state.clone()), "it never changes");
+    }
+}
+
+fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
+    let created_at = subject.ago(HOUR_MS);
+    let wish = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
+    let id = subject.register(wish.clone()).post.id;
+    let other = subject.post(1);
+    assert_eq!(subject.delete(id), Removed { position: at(3), changed: true });
+    let body = ChangeBody::PostDeleted { id, author: subject.id(1), created_at };
+    assert_eq!(newest_event(subject), (body, subject.clock.now()));
+    let gone = Some(PostState::Deleted { author: subject.id(1) });
+    assert_eq!(subject.state(id), gone);
+    assert_eq!(subject.posts_by(1, 1), [other]);
+
+    assert_eq!(subject.delete(id), Removed { position: at(3), changed: false });
+    for again in [wish.clone(), NewPost { author: subject.id(2), payload: None, ..wish }] {
+        match subject.try_register(again) {
+            Err(Error::PostDeleted { id: told }) => assert_eq!(told, id.to_string()),
+            outcome => panic!("the id of a deleted post is not used again, but {outcome:?}"),
+        }
+    }
+    assert_eq!((subject.newest(), subject.state(id)), (at(3), gone));
+}
+
+fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S>) {
+    let text = |number: u64| payload(&format!("{{\"secret\":{number}}}"));
+    let posts: Vec<Post> = (50..53)
+        .map(|id| subject.register(NewPost { payload: text(id), ..subject.named(1, id) }).post)
+        .collect();
+    let told = || {
+        let posted = subject.changes().into_iter().filter_map(|change| match change.body {
+            ChangeBody::Posted { post, .. } => Some(post),
+            _ => None,
+        });
+        posted.collect::<Vec<_>>()
+    };
+    assert_eq!(told(), posts);
+    subject.delete(posts[1].id);
+    let without = Post { payload: None, ..posts[1].clone() };
+    assert_eq!(told(), [posts[0].clone(), without, posts[2].clone()], "its event stays, without the payload");
+    let dump = format!("{:?}", subject.changes());
+    assert!(!dump.contains("51}"), "{dump}");
+}
+
+fn what_was_never_posted_cannot_be_deleted<S: ContentPorts>(subject: &Subject<S>) {
+    subject.post(1);
+    for id in subject.extreme_ids().into_iter().chain([subject.id(1)]) {
+        assert_code(block_on(subject.store().delete_post(id)), ErrorCode::NotFound);
+    }
+    assert_eq!(subject.newest(), at(1));
+    assert!(subject.register(subject.named(1, 1)).is_new, "its id may still be used");
+}
+
+fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subject<S>) {
+    let post = subject.register(subject.keyed(1, "key")).post;
+    subject.delete(post.id);
+    let newest = subject.newest();
+    for wish in [subject.keyed(1, "key"), NewPost { payload: payload("2"), ..subject.keyed(1, "key") }] {
+        match subject.try_register(wish) {
+            Err(Error::PostDeleted { id }) => assert_eq!(id, post.id.to_string()),
+            outcome => panic!("the post of this key was deleted, but {outcome:?}"),
+        }
+    }
+    assert_eq!(subject.newest(), newest);
+    assert!(subject.register(subject.keyed(1, "other")).is_new);
+}
+
+fn many_posts_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
+    for id in [3, 1, 4, 2] {
+        subject.register(subject.named(id, id + 10));
+    }
+    subject.delete(subject.id(12));
+    let asked = [14, 12, 99, 11, 14, 13, 0];
+    let states = block_on(subject.store().posts(&subject.ids(asked))).unwrap();
+    assert_eq!(states.len(), asked.len());
+    for (number, state) in asked.into_iter().zip(states) {
+        match (number, state) {
+            (99 | 0, None) => {}
+            (12, Some(PostState::Deleted { author })) => assert_eq!(author, subject.id(2)),
+            (11 | 13 | 14, Some(PostState::Present(post, _))) => {
+                assert_eq!((post.id, post.author), (subject.id(number), subject.id(number - 10)));
+            }
+            (number, state) => panic!("post {number} is {state:?}"),
+        }
+    }
+    assert_eq!(block_on(subject.store().posts(&[])).unwrap(), []);
+}
+
+fn a_payload_is_kept_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
+    let long = format!("\"{}\"", "ä".repeat(2_047));
+    assert_eq!(long.len(), 4_096);
+    let texts =
+        [None, payload(""), payload(" {\"a\" : 1.0}\n"), payload("\"\\u0000\u{10ffff}\""), payload(&long)];
+    for (text, id) in texts.into_iter().zip(50..) {
+        let wish = NewPost { payload: text.clone(), ..subject.named(1, id) };
+        assert_eq!(subject.register(wish.clone()).post.payload, text);
+        assert!(!subject.register(wish).is_new);
+        assert_eq!(subject.posts_by(1, 1)[0].payload, text);
+        let Some(PostState::Present(post, _)) = subject.state(subject.id(id)) else {
+            panic!("post {id} is there")
+        };
+        assert_eq!(post.payload, text);
+    }
+}
+
+fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
+    let ids = subject.extreme_ids();
+    // Each is the id of a user and of another user's post.
+    for (index, &id) in ids.iter().enumerate() {
+        let author = ids[(index + 1) % ids.len()];
+        let wish = NewPost { id: Some(id), author, ..subject.wish(0) };
+        assert!(subject.register(wish).is_new);
+    }
+    for (index, &author) in ids.iter().enumerate() {
+        let id = ids[(index + ids.len() - 1) % ids.len()];
+        let found = block_on(subject.store().posts_by(author, None, 5)).unwrap();
+        assert_eq!(found.iter().map(|post| (post.id, post.author)).collect::<Vec<_>>(), [(id, author)]);
+    }
+    let lowest = match subject.setting.id_kind {
+        IdKind::Integer => Id::Integer(0),
+        IdKind::Uuid => Id::Uuid(0),
+    };
+    assert!(subject.delete(lowest).changed);
+}
+
+fn posts_and_edges_are_in_one_log<S: ContentPorts>(subject: &Subject<S>) {
+    let mut expected = Vec::new();
+    let followed = subject.follow(1, 2).position;
+    let post = subject.register(subject.named(2, 50));
+    let unfollowed = subject.unfollow(1, 2).position;
+    // After an unfollow no change is earlier than the removed edge plus 1 ms, posts like edges.
+    let later = subject.clock.now().plus_millis(1);
+    let second = subject.register(subject.named(2, 51));
+    assert_eq!(second.post.created_at, later);
+    let deleted = subject.delete(post.post.id).position;
+    expected.extend([followed, post.position, unfollowed, second.position, deleted]);
+    assert_eq!(expected, (1..=5).map(at).collect::<Vec<_>>());
+    let changes = subject.changes();
+    assert_eq!(changes.iter().map(|change| change.position).collect::<Vec<_>>(), expected);
+    assert!(changes.is_sorted_by_key(|change| change.at), "time in the log does not go back: {changes:?}");
+    subject.clock.turn_back(HOUR_MS);
+    subject.follow(1, 3);
+    assert_eq!(newest_event(subject).1, later, "nor does an edge's after a post");
+}

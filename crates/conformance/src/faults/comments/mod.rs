@@ -1,0 +1,4 @@
+//! Faults of comment threads.
+
+mod reading;
+pub(super) mod writing;

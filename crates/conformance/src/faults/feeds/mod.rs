@@ -1,0 +1,5 @@
+//! Faults of posts, feeds and inboxes.
+
+mod inboxes;
+pub(super) mod pages;
+mod posts;

@@ -1,0 +1,368 @@
+//! The reference model behind the ports: a store in memory, right by construction unless a fault is planted.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
+use kinfolk_core::feed::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+};
+use kinfolk_core::graph::{
+    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
+    WriteRequest,
+};
+use kinfolk_core::suggest::{
+    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+};
+use kinfolk_core::{
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Store,
+    Timestamp,
+};
+
+use crate::faults::{Fault, Planted};
+use crate::model::Model;
+use crate::model::posts::Wishes;
+use crate::model::suggestions::{Everyone, Kept, locked};
+use crate::users::START;
+
+/// How long a read waits here for what it must show. Real stores wait a second; the model's tests have no time for it.
+const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
+
+/// A [`Model`] as a store, which has posts pulled from [`crate::FAN_OUT_THRESHOLD`] followers on. Its calls block for a moment, which only tests may do.
+pub struct ModelStore {
+    id_kind: IdKind,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) model: Mutex<Model>,
+    wishes: Mutex<Wishes>,
+    kept: Mutex<Kept>,
+    /// Who has an inbox, and at which position it was made.
+    inboxes: Mutex<BTreeMap<Id, Position>>,
+    pub(crate) written: Condvar,
+    pub(crate) planted: Option<Planted>,
+}
+
+impl ModelStore {
+    /// An empty store without a fault.
+    pub fn new(id_kind: IdKind, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            id_kind,
+            clock,
+            model: Mutex::default(),
+            wishes: Mutex::default(),
+            kept: Mutex::default(),
+            inboxes: Mutex::default(),
+            written: Condvar::new(),
+            planted: None,
+        }
+    }
+
+    /// An empty store that makes one mistake.
+    pub fn with_fault(id_kind: IdKind, clock: Arc<dyn Clock>, fault: Fault) -> Self {
+        Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
+    }
+
+    /// The store after a restart: everything is rebuilt from the change log, but for what that does not tell: suggestions
+    /// that were stored, idempotency keys, which ids were made, and why comments were removed.
+    #[must_use]
+    pub fn reopen(self) -> Self {
+        let old = self.model.into_inner().expect("no call panicked inside the model");
+        let mut model = Model::replay(old.changes);
+        model.threads.unlogged = old.threads.unlogged;
+        let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
+        let mut wishes = self.wishes.into_inner().expect("no call panicked inside the model");
+        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept, &mut wishes));
+        Self {
+            model: Mutex::new(model),
+            wishes: Mutex::new(wishes),
+            kept: Mutex::new(kept),
+            inboxes: self.inboxes,
+            planted,
+            ..Self::new(self.id_kind, self.clock)
+        }
+    }
+
+    pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
+        locked(&self.model)
+    }
+
+    /// Waits until everything is visible that a reader has seen.
+    pub(crate) fn reach(&self, at_least: &Frontier) -> Result<()> {
+        let Some(asked) = at_least.iter().find(|asked| asked.shard != Shard::ONLY).or(at_least.iter().next())
+        else {
+            return Ok(());
+        };
+        if self.planted.as_ref().is_some_and(Planted::sees_the_future) {
+            return Ok(());
+        }
+        let is_early = |model: &mut Model| !model.frontier().covers(asked);
+        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
+        let (model, _) = waited.expect("no call panics inside the model");
+        if model.frontier().covers(asked) {
+            return Ok(());
+        }
+        Err(Error::NotYetVisible { asked, current: model.position() })
+    }
+}
+
+impl Deployment for ModelStore {
+    fn id_kind(&self) -> IdKind {
+        self.id_kind
+    }
+
+    fn epoch(&self) -> Epoch {
+        let changes = self.planted.as_ref().is_some_and(Planted::changes_epoch);
+        if changes { Epoch(self.model().position().sequence.0) } else { Epoch(1) }
+    }
+}
+
+impl Store for ModelStore {
+    type Suggestions = Self;
+    type Content = Self;
+
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
+    }
+
+    fn content(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
+    }
+}
+
+impl CheckStore for ModelStore {
+    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
+        self.reach(at_least)?;
+        if let Some(planted) = &self.planted {
+            return planted.contains(&self.model, kind, edges);
+        }
+        let model = self.model();
+        Ok(edges.iter().map(|&edge| model.contains(kind, edge)).collect())
+    }
+}
+
+impl EdgeStore for ModelStore {
+    async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
+        let results = match &self.planted {
+            None => self.model().write_all(&requests, self.clock.now()),
+            Some(planted) => {
+                let write = |request| planted.write(&self.model, request, &*self.clock);
+                requests.into_iter().map(write).collect()
+            }
+        };
+        self.written.notify_all();
+        results
+    }
+
+    async fn since(
+        &self,
+        kind: EdgeKind,
+        edges: &[Edge],
+        at_least: &Frontier,
+    ) -> Result<Vec<Option<Timestamp>>> {
+        self.reach(at_least)?;
+        if let Some(planted) = &self.planted {
+            return planted.since(&self.model(), kind, edges);
+        }
+        let model = self.model();
+        Ok(edges.iter().map(|&edge| model.since(kind, edge)).collect())
+    }
+
+    async fn list(
+        &self,
+        list: EdgeList,
+        after: Option<ListKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<ListEntry>> {
+        self.reach(at_least)?;
+        let EdgeList { kind, side, of } = list;
+        match &self.planted {
+            None => Ok(self.model().list(kind, side, of, after, limit)),
+            Some(planted) => planted.list(&self.model(), kind, side, of, (after, limit)),
+        }
+    }
+
+    async fn friends(
+        &self,
+        kind: EdgeKind,
+        of: Id,
+        after: Option<ListKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<ListEntry>> {
+        self.reach(at_least)?;
+        match &self.planted {
+            None => Ok(self.model().friends(kind, of, after, limit)),
+            Some(planted) => planted.friends(&self.model(), kind, of, (after, limit)),
+        }
+    }
+
+    async fn overlap(
+        &self,
+        kind: EdgeKind,
+        sets: &[UserSet],
+        after: Option<Id>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Overlap> {
+        self.reach(at_least)?;
+        match &self.planted {
+            None => Ok(self.model().overlap(kind, sets, after, limit)),
+            Some(planted) => planted.overlap(&self.model(), kind, sets, (after, limit)),
+        }
+    }
+
+    async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
+        self.reach(at_least)?;
+        if let Some(planted) = &self.planted {
+            return planted.counts(&self.model(), kind, of);
+        }
+        let model = self.model();
+        Ok(of.iter().map(|&id| model.counts(kind, id)).collect())
+    }
+}
+
+impl SuggestionStore for ModelStore {
+    async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
+        self.reach(at_least)?;
+        match &self.planted {
+            None => Ok(self.model().candidates(of, bounds)),
+            Some(planted) => Ok(planted.candidates(&self.model(), of, bounds)),
+        }
+    }
+
+    async fn stored_suggestions(
+        &self,
+        of: Id,
+        max_age: Duration,
+        at_least: &Frontier,
+    ) -> Result<Option<StoredSuggestions>> {
+        self.reach(at_least)?;
+        let (kept, now) = (locked(&self.kept), self.clock.now());
+        match &self.planted {
+            None => Ok(kept.stored(of, max_age, now)),
+            Some(planted) => Ok(planted.stored(&kept, of, max_age, now)),
+        }
+    }
+
+    fn suggest_for_everyone(
+        &self,
+        request: EveryoneRequest,
+        watch: &(dyn Fn(u64, u64) -> bool + Sync),
+    ) -> Result<EveryoneReport> {
+        let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
+        match &self.planted {
+            None => Ok(everyone.run(request, watch)),
+            Some(planted) => Ok(planted.everyone(&everyone, request, watch)),
+        }
+    }
+}
+
+impl PostStore for ModelStore {
+    async fn register(&self, wish: NewPost) -> Result<Posted> {
+        let result = match &self.planted {
+            None => {
+                let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
+                let made = wishes.make_id(&model, self.id_kind, now);
+                model.register(&mut wishes, &wish, made, now)
+            }
+            Some(planted) => planted.register((&self.model, &self.wishes), &wish, self.id_kind, &*self.clock),
+        };
+        self.written.notify_all();
+        result
+    }
+
+    async fn delete_post(&self, id: Id) -> Result<Removed> {
+        let result = match &self.planted {
+            None => self.model().delete_post(id, self.clock.now()),
+            Some(planted) => planted.delete_post(&mut self.model(), id, self.clock.now()),
+        };
+        self.written.notify_all();
+        result
+    }
+
+    async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
+        self.reach(at_least)?;
+        let model = self.model();
+        match &self.planted {
+            None => Ok(ids.iter().map(|&id| model.post(id)).collect()),
+            Some(planted) => Ok(planted.posts(&model, ids)),
+        }
+    }
+
+    async fn posts_by(
+        &self,
+        author: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.reach(at_least)?;
+        match &self.planted {
+            None => Ok(self.model().posts_by(author, after, limit)),
+            Some(planted) => Ok(planted.posts_by(&self.model(), author, (after, limit))),
+        }
+    }
+}
+
+impl FeedStore for ModelStore {
+    async fn feed(
+        &self,
+        of: Id,
+        after: Option<PostKey>,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<Vec<Post>> {
+        self.reach(at_least)?;
+        let model = self.model();
+        if model.counts(EdgeKind::Follow, of).following > 0 {
+            locked(&self.inboxes).entry(of).or_insert(model.position());
+        }
+        match &self.planted {
+            None => Ok(model.feed(of, after, limit)),
+            Some(planted) => Ok(planted.feed(&model, of, (after, limit))),
+        }
+    }
+}
+
+impl InboxStore for ModelStore {
+    async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
+        self.reach(at_least)?;
+        let (model, made_at) = (self.model(), locked(&self.inboxes).get(&of).copied());
+        match &self.planted {
+            None => Ok(made_at.map(|_| model.inbox(of))),
+            Some(planted) => Ok(planted.inbox_of(&model, of, made_at)),
+        }
+    }
+
+    async fn forget_inbox(&self, of: Id) -> Result<()> {
+        if self.planted.as_ref().is_none_or(|planted| planted.forgets(of)) {
+            locked(&self.inboxes).remove(&of);
+        }
+        Ok(())
+    }
+}
+
+impl ChangeLog for ModelStore {
+    async fn span(&self) -> Result<LogSpan> {
+        Ok(LogSpan { epoch: self.epoch(), trimmed: START.into(), newest: self.model().frontier() })
+    }
+
+    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
+        self.reach(after)?;
+        let after = after.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY);
+        let changes = match &self.planted {
+            None => self.model().changes(after, limit),
+            Some(planted) => planted.changes(&self.model(), after, limit),
+        };
+        let next = changes.last().map_or(after, |change| change.position).into();
+        Ok(LogPage { changes, next })
+    }
+
+    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
+        let is_early = |model: &mut Model| after.covers_all(&model.frontier());
+        let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
+        let (model, _) = waited.expect("no call panics inside the model");
+        Ok(!after.covers_all(&model.frontier()))
+    }
+}

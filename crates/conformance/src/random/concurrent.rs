@@ -1,0 +1,234 @@
+//! Random histories of several clients at once. Nobody knows beforehand what the order will be; afterwards the
+//! positions tell it, and everything must agree with it.
+
+use std::sync::{Arc, Mutex};
+
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side};
+use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Sequence};
+
+use crate::Make;
+use crate::clock::SimulatedClock;
+use crate::random::Random;
+use crate::random::audit::{Outcome, Record, audit};
+use crate::random::compare::{KINDS, walk};
+use crate::random::pairs::{Event, Timeline};
+use crate::random::unsettled::{TimeoutFault, Unsettled};
+use crate::seen::Seen;
+use crate::threads::{at_once, block_on, meanwhile};
+use crate::users::{by_shard, edge, user};
+use crate::writes::write_with_positions;
+
+const SHARED_USERS: u64 = 4;
+const WRITERS: u64 = 3;
+const STEPS: u64 = 25;
+const FOLLOWING_LIMIT: u32 = 2;
+
+/// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
+/// in the end receipts, change log and final state must tell one story, and one order must explain what was answered about
+/// each pair. Panics if they do not. Writes may fail with an unknown outcome.
+pub fn concurrent_histories<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
+    for round in 0..u64::from(rounds) {
+        History::new(make, (seed, round)).run(|store| store);
+    }
+}
+
+/// As [`concurrent_histories`], with connections in front of the store that get lost: some writes time out, whether they were
+/// applied, were not, or are applied later.
+pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
+    timeouts(make, None, (rounds, seed));
+}
+
+/// As [`concurrent_histories_with_timeouts`], with a mistake in front of the store.
+pub fn concurrent_histories_with_fault<S: GraphStore>(
+    make: Make<'_, S>,
+    fault: TimeoutFault,
+    rounds: u32,
+    seed: u64,
+) {
+    timeouts(make, Some(fault), (rounds, seed));
+}
+
+fn timeouts<S: GraphStore>(make: Make<'_, S>, fault: Option<TimeoutFault>, (rounds, seed): (u32, u64)) {
+    for round in 0..u64::from(rounds) {
+        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
+        History::new(&unsettled, (seed, round)).run(Unsettled::into_inner);
+    }
+}
+
+/// A user that only one writer's edges start from.
+fn own_user(writer: u64) -> u64 {
+    100 + writer
+}
+
+struct History<S> {
+    store: S,
+    clock: Arc<SimulatedClock>,
+    id_kind: IdKind,
+    run: (u64, u64),
+    /// What was acknowledged to any client.
+    seen: Mutex<Frontier>,
+    timeline: Timeline,
+    /// The newest positions that a reader has seen.
+    newest_read: Mutex<Frontier>,
+}
+
+impl<S: GraphStore> History<S> {
+    fn new(make: Make<'_, S>, (seed, round): (u64, u64)) -> Self {
+        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
+        let clock = Arc::new(SimulatedClock::default());
+        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
+        Self {
+            store,
+            clock,
+            id_kind,
+            run: (seed, round),
+            seen: Mutex::default(),
+            timeline: Timeline::default(),
+            newest_read: Mutex::default(),
+        }
+    }
+
+    /// Runs the history and audits the store, once `settled` has made sure that nothing happens to it any more.
+    fn run<T: GraphStore>(self, settled: impl FnOnce(S) -> T) {
+        let (seed, round) = self.run;
+        let writers = || {
+            at_once(WRITERS as usize, |writer| {
+                let writer = writer as u64;
+                self.write(writer, Random::new((seed ^ round) << 8 | writer))
+            })
+        };
+        let threads = meanwhile(|| self.read(), writers);
+        let numbers = (0..SHARED_USERS).chain((0..WRITERS).map(own_user));
+        let users: Vec<Id> = numbers.map(|number| user(self.id_kind, number)).collect();
+        let explained = self.timeline.check();
+        audit(&settled(self.store), &threads, u64::from(FOLLOWING_LIMIT), &users)
+            .and(explained)
+            .unwrap_or_else(|wrong| {
+                let ids = self.id_kind.name();
+                panic!("concurrent histories (seed {seed}, round {round}, {ids} ids): {wrong}")
+            });
+    }
+
+    fn write(&self, writer: u64, mut random: Random) -> Vec<Record> {
+        let mut records = Vec::new();
+        let mut own_is_certain = true;
+        for _ in 0..STEPS {
+            match random.below(10) {
+                0 => self.clock.advance(random.below(1_000)),
+                1 => self.clock.turn_back(random.below(1_000)),
+                2..4 => {
+                    let record = self.write_own(writer, own_is_certain, &mut random);
+                    own_is_certain &=
+                        !matches!(record, Some(Record { outcome: Outcome::Unknown { .. }, .. }));
+                    records.extend(record);
+                }
+                _ => {
+                    let from = random.below(SHARED_USERS);
+                    let commands =
+                        (0..=random.below(2)).map(|_| self.shared_command(from, &mut random)).collect();
+                    records.extend(self.try_write(KINDS[random.below(2) as usize], commands));
+                }
+            }
+        }
+        records
+    }
+
+    fn shared_command(&self, from: u64, random: &mut Random) -> EdgeCommand {
+        let to = (from + 1 + random.below(SHARED_USERS - 1)) % SHARED_USERS;
+        EdgeCommand { action: any_action(random), edge: edge(self.id_kind, from, to) }
+    }
+
+    /// Writes an edge that nobody else writes, and reads it back: a writer sees its own last write, unless one before it has
+    /// an unknown outcome.
+    fn write_own(&self, writer: u64, is_certain: bool, random: &mut Random) -> Option<Record> {
+        let kind = EdgeKind::Follow;
+        let edge = edge(self.id_kind, own_user(writer), random.below(2));
+        let action = any_action(random);
+        let record = self.try_write(kind, vec![EdgeCommand { action, edge }])?;
+        if let (Outcome::Acknowledged(receipt), true) = (&record.outcome, is_certain) {
+            let seen = Seen::new(&self.store, receipt.position);
+            let found = block_on(seen.contains(kind, &[edge])).unwrap();
+            assert_eq!(found, [action == EdgeAction::Follow], "{edge:?} after its only writer's {record:?}");
+        }
+        Some(record)
+    }
+
+    fn try_write(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Option<Record> {
+        let (began, after) = (self.timeline.now(), self.seen());
+        let result = write_with_positions(&self.store, kind, &commands, FOLLOWING_LIMIT);
+        let outcome = match result {
+            Ok((receipt, positions)) => {
+                let mut seen = self.seen.lock().expect("nothing panics in between");
+                positions.into_iter().for_each(|position| seen.advance(position));
+                Outcome::Acknowledged(receipt)
+            }
+            Err(Error::FollowingLimit { .. }) => return None,
+            Err(error) if error.is_outcome_unknown() => Outcome::Unknown { after },
+            Err(error) => panic!("{commands:?} failed: {error}"),
+        };
+        for (place, &EdgeCommand { action, edge }) in commands.iter().enumerate() {
+            let event = match &outcome {
+                Outcome::Acknowledged(receipt) => Event::Written { action, changed: receipt.changed[place] },
+                Outcome::Unknown { .. } => Event::Unknown { action },
+            };
+            self.timeline.record((kind, edge), event, began);
+        }
+        Some(Record { kind, commands, outcome })
+    }
+
+    fn seen(&self) -> Frontier {
+        self.seen.lock().expect("nothing panics in between").clone()
+    }
+
+    /// What must hold at every moment, whatever is going on.
+    fn read(&self) {
+        self.check_pairs();
+        let store = Seen::new(&self.store, Frontier::default());
+        for number in 0..SHARED_USERS {
+            let of = user(self.id_kind, number);
+            for kind in KINDS {
+                let counts = block_on(store.counts(kind, &[of])).unwrap()[0];
+                assert!(counts.following <= u64::from(FOLLOWING_LIMIT), "{of} has {counts:?}");
+                assert!(counts.followers < SHARED_USERS + WRITERS, "{of} has {counts:?}");
+                for side in [Side::Following, Side::Followers] {
+                    let read = |after| Ok(block_on(store.list(kind, side, of, after, 2)).unwrap());
+                    let entries = walk(2, read).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    assert!(entries.is_sorted_by(|a, b| a < b), "{side:?} of {of}: {entries:?}");
+                }
+            }
+        }
+        self.read_log(&store);
+    }
+
+    /// Checks pairs as a client does that has seen everything that was acknowledged.
+    fn check_pairs(&self) {
+        for from in 0..SHARED_USERS {
+            for to in (0..SHARED_USERS).filter(|&to| to != from) {
+                let (kind, edge) = (KINDS[0], edge(self.id_kind, from, to));
+                let began = self.timeline.now();
+                let store = Seen::new(&self.store, self.seen());
+                let exists = block_on(store.contains(kind, &[edge])).unwrap()[0];
+                self.timeline.record((kind, edge), Event::Read { exists }, began);
+            }
+        }
+    }
+
+    fn read_log(&self, store: &Seen<'_, S>) {
+        let newest = block_on(store.span()).unwrap().newest;
+        let mut before = self.newest_read.lock().expect("one thread reads");
+        assert!(newest.covers_all(&before), "the log went back from {before} to {newest}");
+        before.join(&newest);
+        let changes = by_shard(block_on(store.whole_log()).unwrap());
+        for log in changes.chunk_by(|a, b| a.position.shard == b.position.shard) {
+            let gapless =
+                log.iter().zip(1..).all(|(change, next)| change.position.sequence == Sequence(next));
+            assert!(gapless, "the log to {newest}: {log:?}");
+        }
+        let read: Frontier = changes.iter().map(|change| change.position).collect();
+        assert!(read.covers_all(&newest), "the log to {newest} ends at {read}");
+    }
+}
+
+fn any_action(random: &mut Random) -> EdgeAction {
+    if random.below(5) < 3 { EdgeAction::Follow } else { EdgeAction::Unfollow }
+}
