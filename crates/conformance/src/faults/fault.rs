@@ -211,6 +211,14 @@ faults! {
     EveryoneMixesBounds,
     /// A run goes on with a stopped one however long ago that began.
     EveryoneGoesOnForever,
+    /// What was computed elsewhere for some users replaces what is stored for everyone.
+    ComputedReplacesAll,
+    /// What was computed elsewhere is added to what was stored.
+    ComputedIsAdded,
+    /// What was computed elsewhere gets another time.
+    ComputedIsNow,
+    /// What was stored stays where nothing was computed elsewhere.
+    ComputedEmptyIsSkipped,
 
     /// Every fifth event is lost between the commit and the log.
     LogLosesEvent,

@@ -40,6 +40,14 @@ pub trait SuggestionStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Option<StoredSuggestions>>> + Send;
 
+    /// Stores what a run elsewhere has computed for some users, each of whom is named once, replacing what was stored for them.
+    /// Where there are no items, nothing is stored for the user afterwards. What is stored for others stays, and so does a
+    /// stopped run. It survives restarts as what [`SuggestionStore::suggest_for_everyone`] stores does.
+    fn store_suggestions(
+        &self,
+        computed: Vec<(Id, StoredSuggestions)>,
+    ) -> impl Future<Output = Result<()>> + Send;
+
     /// Walks for every user that has ever followed anyone, and stores what it finds, replacing what was stored
     /// before. Blocks, and takes long.
     ///

@@ -3,6 +3,7 @@
 //! One tree, apart from the rows: user id, big-endian, to a record (see `record`). What is damaged here is never an
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
+mod computed;
 mod everyone;
 mod port;
 mod record;
@@ -19,6 +20,7 @@ use lsm_tree::config::CompressionPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, SequenceNumberCounter};
 use parking_lot::{Mutex, RwLock};
 
+pub use computed::store_computed;
 pub use everyone::compute;
 pub use run::Run;
 

@@ -33,6 +33,14 @@ impl SuggestionStore for Embedded {
         Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
     }
 
+    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        let store = Arc::clone(&self.store);
+        let about = computed.first().map_or(Id::Integer(0), |&(of, _)| of);
+        // It waits for the disk.
+        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store, &computed);
+        self.store.walkers.run(about, work).await
+    }
+
     fn suggest_for_everyone(
         &self,
         request: EveryoneRequest,

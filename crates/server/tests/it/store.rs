@@ -337,6 +337,10 @@ impl SuggestionStore for WatchedStore {
         self.model.stored_suggestions(of, max_age, at_least).await
     }
 
+    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
+        self.model.store_suggestions(computed).await
+    }
+
     fn suggest_for_everyone(
         &self,
         request: EveryoneRequest,
