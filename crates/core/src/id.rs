@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Error, Result};
+use crate::{Error, Result, Timestamp};
 
 /// The largest integer id: 63 bits, so that it fits a signed 64-bit column everywhere.
 const INTEGER_MAX: u64 = i64::MAX as u64;
@@ -126,6 +126,12 @@ fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
 fn excerpt(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(text.get(..40).unwrap_or(text)).escape_debug().to_string();
     if text.len() > 40 { format!("{shown}…") } else { shown }
+}
+
+/// Makes ids for what is written without one.
+pub trait IdGenerator {
+    /// An id that rises with each one, for something that is written at a time. It `is_free`; if that can't be known, none is made.
+    fn next_id(&mut self, at: Timestamp, is_free: &dyn Fn(Id) -> Result<bool>) -> Result<Id>;
 }
 
 impl fmt::Display for Id {

@@ -1,13 +1,13 @@
 //! What a batch of requests changes, decided one after another before anything is written. Nothing is written here.
 
+use kinfolk_core::feed::PlannedPosts;
 use kinfolk_core::graph::{Edge, EdgeEvent, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
+use kinfolk_core::thread::PlannedThreads;
 use kinfolk_core::{EdgeKind, Error, Position, Result, Sequence, Shard, Timestamp};
 
 use crate::log::{Event, EventBody};
 use crate::made::Made;
-use crate::posts::{FollowerSteps, PendingPosts};
 use crate::store::Store;
-use crate::threads::PendingThreads;
 
 /// The most commands that are submitted together: a frame must stay readable in one piece.
 const COMMANDS_MAX: usize = 100_000;
@@ -16,8 +16,8 @@ const COMMANDS_MAX: usize = 100_000;
 #[derive(Default)]
 pub struct Pending {
     edges: PlannedEdges,
-    pub posts: PendingPosts,
-    pub threads: PendingThreads,
+    pub posts: PlannedPosts,
+    pub threads: PlannedThreads,
 }
 
 impl Pending {
@@ -43,7 +43,6 @@ pub struct Batch<'a> {
     pub pending: Pending,
     /// Makes ids for posts and comments.
     pub made: &'a mut Made,
-    pub follower_steps: FollowerSteps,
     /// What the clock shows.
     pub now: Timestamp,
     /// The time of the next event.
@@ -79,7 +78,6 @@ impl<'a> Batch<'a> {
             earlier,
             pending,
             made,
-            follower_steps: FollowerSteps::default(),
             now,
             floor: earliest.max(now),
             first,
@@ -131,12 +129,93 @@ impl<'a> Batch<'a> {
     }
 
     /// The sequence of the next event.
-    pub fn next(&self) -> Sequence {
+    fn next(&self) -> Sequence {
         Sequence(self.first.0 + self.events.len() as u64)
     }
 
-    /// Adds an event.
-    pub fn push(&mut self, kind: EdgeKind, body: EventBody) {
-        self.events.push(Event { position: self.next(), at: self.floor, kind, body });
+    /// Adds an event that is about no edge, if there is one.
+    pub fn extend(&mut self, body: Option<EventBody>) {
+        let (position, at, kind) = (self.next(), self.floor, EdgeKind::Follow);
+        self.events.extend(body.map(|body| Event { position, at, kind, body }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use kinfolk_core::feed::{Delivery, NewPost};
+    use kinfolk_core::graph::{EdgeAction, FollowerCommand};
+    use kinfolk_core::thread::{NewComment, Parent};
+    use kinfolk_core::{Id, IdKind};
+
+    use super::*;
+    use crate::{Embedded, Settings};
+
+    const AUTHOR: Id = Id::Integer(1);
+    const NOW: Timestamp = Timestamp::MIN;
+
+    fn post(key: &str) -> NewPost {
+        let idempotency_key = Some(Arc::from(key));
+        NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key }
+    }
+
+    fn comment(id: Id) -> NewComment {
+        let (parent, body) = (Parent::post(id), Arc::from("hi"));
+        let (reply_to, idempotency_key) = (None, Some(Arc::from("k")));
+        NewComment { parent, author: AUTHOR, body, reply_to, idempotency_key, depth_max: 9 }
+    }
+
+    fn change(batch: &mut Batch<'_>, action: EdgeAction, follower: u64) {
+        let (follower, commands) =
+            (Id::Integer(follower), vec![FollowerCommand { action, followee: AUTHOR }]);
+        batch
+            .decide(&WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 })
+            .unwrap();
+    }
+
+    fn delivery(batch: &mut Batch<'_>, key: &str) -> Delivery {
+        assert!(batch.register(post(key)).unwrap().is_new);
+        match batch.events.last().map(|event| &event.body) {
+            Some(EventBody::Posted(registration)) => registration.delivery,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A batch is decided before the one ahead of it is visible: it must know of it, and of its own beginning.
+    #[test]
+    fn what_is_not_visible_yet_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings { fan_out_threshold: 2, ..Settings::default() };
+        let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
+        let mut made = Made::new(IdKind::Integer, None, None);
+        let store = &**store.shared();
+        let mut first = Batch::new(store, None, (Pending::default(), &mut made), Sequence(1), (NOW, NOW));
+        change(&mut first, EdgeAction::Follow, 2);
+        assert_eq!(delivery(&mut first, "a"), Delivery::Push);
+        change(&mut first, EdgeAction::Follow, 3);
+        assert_eq!(delivery(&mut first, "b"), Delivery::Pull);
+        let a = first.register(post("a")).unwrap();
+        assert!(!a.is_new);
+        let b = first.register(post("b")).unwrap().post.id;
+        assert!(b > a.post.id && first.delete_post(b).unwrap().changed);
+        assert!(matches!(first.register(post("b")), Err(Error::PostDeleted { .. })));
+        let (earlier, _): (Decided, _) = first.finish();
+
+        let mut second =
+            Batch::new(store, Some(&earlier), (Pending::default(), &mut made), Sequence(6), (NOW, NOW));
+        assert_eq!(second.register(post("a")).unwrap().post, a.post);
+        assert!(!second.delete_post(b).unwrap().changed);
+        assert!(matches!(second.register(post("b")), Err(Error::PostDeleted { .. })));
+        assert_eq!(delivery(&mut second, "c"), Delivery::Pull);
+        change(&mut second, EdgeAction::Unfollow, 2);
+        assert_eq!(delivery(&mut second, "d"), Delivery::Push);
+        assert!(matches!(second.comment(comment(b)), Err(Error::NotFound { .. })));
+        let written = second.comment(comment(a.post.id)).unwrap();
+        assert_eq!(second.comment(comment(a.post.id)).unwrap().comment, written.comment);
+        assert!(second.lock_thread(written.comment.parent, true).unwrap().changed);
+        let positions: Vec<_> = second.events.iter().map(|event| event.position.0).collect();
+        assert_eq!(positions, [6, 7, 8, 9, 10]);
+        assert_eq!(second.position(), Sequence(10).on(Shard::ONLY));
     }
 }

@@ -3,7 +3,7 @@
 //! Integers are milliseconds and 20 bits to count in, which reaches to the year 2248; UUIDs are of version 7. Where the
 //! clock goes back, or more come than a millisecond has room for, counting goes on from the newest one.
 
-use kinfolk_core::{Error, Id, IdKind, Result, Timestamp};
+use kinfolk_core::{Error, Id, IdGenerator, IdKind, Result, Timestamp};
 
 use crate::format;
 
@@ -68,6 +68,12 @@ impl MadeIds {
                 Id::Uuid(to_uuid(u128::from(now.millis()) << 74 | random))
             }
         })
+    }
+}
+
+impl IdGenerator for MadeIds {
+    fn next_id(&mut self, at: Timestamp, is_free: &dyn Fn(Id) -> Result<bool>) -> Result<Id> {
+        self.next(at, is_free)
     }
 }
 

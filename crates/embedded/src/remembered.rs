@@ -1,4 +1,4 @@
-//! Idempotency keys: what stands for one, and how long they are remembered. Older ones count for nothing, and go when the
+//! Idempotency keys: how long they are remembered. Older ones count for nothing, and go when the
 //! files that hold them are merged.
 
 use std::fmt;
@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::{Id, Timestamp};
+use kinfolk_core::{Id, KeyHash, Timestamp};
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
 
-use crate::log::KeyHash;
 use crate::rows::keys::decode_since;
 
 /// The keys of a tree: rows that begin with a tag, and whose values end with the time when the key was used, in 48 bits.
@@ -99,12 +98,6 @@ impl RememberedKeys {
         };
         (!is_right && !self.is_over(logged.at, now)).then_some(Some(logged))
     }
-}
-
-/// What stands for an idempotency key.
-pub fn key_hash(key: &str) -> KeyHash {
-    let hash = blake3::hash(key.as_bytes());
-    std::array::from_fn(|at| hash.as_bytes()[at])
 }
 
 impl Factory for RememberedKeys {

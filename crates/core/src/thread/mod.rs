@@ -6,6 +6,7 @@
 mod cursor;
 mod model;
 mod operations;
+mod plan;
 mod ports;
 mod text;
 mod tree;
@@ -15,5 +16,6 @@ pub use model::{
     Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
 };
 pub use operations::{CommentPage, CommentThreads, HistoryPage, ThreadSettings, Viewer, WrittenComment};
+pub use plan::{CommentEvent, PlannedThreads, ThreadPlanner, ThreadView};
 pub use ports::ThreadStore;
 pub use tree::{CommentNode, CommentTree, TreeShape};

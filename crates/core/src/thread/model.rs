@@ -161,6 +161,21 @@ pub struct Comment {
     pub reply_count: u64,
 }
 
+impl Comment {
+    /// Whether it is active.
+    pub fn is_active(&self) -> bool {
+        self.status == CommentStatus::Active
+    }
+
+    /// The tombstone that a withdrawal leaves. What is known of an earlier one stays where the later one says nothing.
+    #[must_use]
+    pub fn withdrawn(self, status: CommentStatus, reason: Option<&Arc<str>>, by: Option<&Moderator>) -> Self {
+        let body = self.body.filter(|_| status != CommentStatus::Purged);
+        let (reason, removed_by) = (reason.cloned().or(self.reason), by.cloned().or(self.removed_by));
+        Self { status, body, reason, removed_by, ..self }
+    }
+}
+
 /// A wish to write a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComment {

@@ -19,8 +19,8 @@
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post};
-use kinfolk_core::graph::Edge;
+use kinfolk_core::feed::{Delivery, Post, Registration};
+use kinfolk_core::graph::{Edge, EdgeEvent};
 use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
 use super::threads::ThreadEvent;
@@ -79,23 +79,17 @@ pub enum EventBody {
     Thread(Arc<ThreadEvent>),
 }
 
-/// Stands for an author's idempotency key.
-pub type KeyHash = [u8; 16];
-
-/// A post and how it came about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registration {
-    /// The post.
-    pub post: Post,
-    /// How it reaches those who follow its author.
-    pub delivery: Delivery,
-    /// The key that it was registered under.
-    pub key: Option<KeyHash>,
-    /// Whether the store made its id.
-    pub made_id: bool,
-}
-
 impl Event {
+    /// The change of an edge that it says, if it says one.
+    pub fn edge_event(&self) -> Option<EdgeEvent> {
+        let (edge, removed_since) = match self.body {
+            EventBody::Followed(edge) => (edge, None),
+            EventBody::Unfollowed(edge, since) => (edge, Some(since)),
+            _ => return None,
+        };
+        Some(EdgeEvent { kind: self.kind, edge, at: self.at, removed_since })
+    }
+
     /// What consumers are told. They see the body of a comment, or the payload of a post, only if that is said to be current.
     pub fn into_change(self, is_current: bool) -> Change {
         let Self { position, at, kind, body } = self;
@@ -335,6 +329,8 @@ fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> 
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::KeyHash;
+
     use super::*;
 
     fn posted(

@@ -15,7 +15,7 @@ mod threads;
 mod writer;
 
 pub use erase::{ERASING_FILE, blank};
-pub use frame::{Event, EventBody, FrameBuilder, KeyHash, Registration};
+pub use frame::{Event, EventBody, FrameBuilder};
 pub use reader::LogReader;
 pub use recovery::recover;
 pub use retention::Retention;

@@ -15,9 +15,8 @@
 use std::sync::Arc;
 
 use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ParentKind, ThreadChange};
-use kinfolk_core::{Id, IdKind};
+use kinfolk_core::{Id, IdKind, KeyHash};
 
-use super::KeyHash;
 use crate::raw;
 
 const REPLY: u8 = 1;

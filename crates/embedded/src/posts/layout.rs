@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
-use kinfolk_core::{Id, IdKind, Timestamp};
+use kinfolk_core::{Id, IdKind, KeyHash, Timestamp};
 
-use crate::log::KeyHash;
 use crate::raw;
 use crate::rows::keys::{decode_since, push_list_key, read_list_key, since_value};
 

@@ -14,8 +14,8 @@
 //! there, and out of it before the record says that it is gone. Posts are rare beside edges, so that the tree's own memory
 //! takes new rows.
 
-mod deciding;
 mod layout;
+mod planning;
 mod port;
 mod verify;
 
@@ -23,15 +23,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
-use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::feed::{Delivery, Post, PostKey, PostState, Registration};
+use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
-pub use deciding::{FollowerSteps, PendingPosts};
 pub use layout::Record;
+pub use planning::VisiblePosts;
 
-use crate::log::{Event, EventBody, KeyHash, Registration};
+use crate::log::{Event, EventBody};
 use crate::projection::Projection;
 use crate::raw;
 use crate::remembered::RememberedKeys;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use kinfolk_core::thread::{
     Comment, CommentId, CommentStatus, CommentVersion, Moderator, Parent, ThreadState,
 };
-use kinfolk_core::{Id, IdKind, Sequence, Timestamp};
+use kinfolk_core::{Id, IdKind, KeyHash, Sequence, Timestamp};
 
-use crate::log::{KeyHash, Reader, push_moderator, push_parent, status_from, status_number};
+use crate::log::{Reader, push_moderator, push_parent, status_from, status_number};
 use crate::raw;
 use crate::rows::keys::{decode_since, since_value};
 
@@ -75,11 +75,23 @@ impl Record {
         }
     }
 
-    /// The tombstone that a withdrawal leaves. What is known of an earlier one stays where the later one says nothing.
-    pub fn withdrawn(self, status: CommentStatus, reason: Option<&Arc<str>>, by: Option<&Moderator>) -> Self {
-        let text = self.text.filter(|_| status != CommentStatus::Purged);
-        let (reason, removed_by) = (reason.cloned().or(self.reason), by.cloned().or(self.removed_by));
-        Self { status, text, reason, removed_by, ..self }
+    /// A comment whose newest text is at a position in the log.
+    pub fn new(comment: Comment, position: Sequence) -> Self {
+        let Comment { author, reply_to, depth, created_at, version, edited_at, status, reason, .. } = comment;
+        let (removed_by, text) = (comment.removed_by, comment.body);
+        Self {
+            author,
+            reply_to,
+            depth,
+            created_at,
+            version,
+            edited_at,
+            status,
+            reason,
+            removed_by,
+            text,
+            position,
+        }
     }
 
     /// The newest text, as a version.
@@ -424,31 +436,6 @@ mod tests {
         ] {
             assert_eq!(record.encode(), value.concat());
             assert_eq!(Record::decode(IdKind::Integer, &value.concat()), Some(record));
-        }
-    }
-
-    #[test]
-    fn a_later_moderator_counts_if_it_is_known() {
-        let (first, second) = (Moderator::User(Id::Integer(8)), Moderator::Service("key".into()));
-        let record = Record {
-            author: Id::Integer(3),
-            reply_to: None,
-            depth: 0,
-            created_at: Timestamp::MIN,
-            version: 1,
-            edited_at: None,
-            status: CommentStatus::Active,
-            reason: None,
-            removed_by: None,
-            text: Some("hi".into()),
-            position: Sequence(1),
-        };
-        let removed = record.withdrawn(CommentStatus::Removed, Some(&"no".into()), Some(&first));
-        assert_eq!((removed.text.as_deref(), removed.removed_by.as_ref()), (Some("hi"), Some(&first)));
-        for (by, expected) in [(None, &first), (Some(&second), &second)] {
-            let purged = removed.clone().withdrawn(CommentStatus::Purged, None, by);
-            assert_eq!((purged.text.as_deref(), purged.reason.as_deref()), (None, Some("no")));
-            assert_eq!((purged.status, purged.removed_by.as_ref()), (CommentStatus::Purged, Some(expected)));
         }
     }
 

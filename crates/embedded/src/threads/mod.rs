@@ -1,4 +1,4 @@
-//! Comment threads on disk: one LSM tree with a projection of the log's comments. What a wish changes is decided elsewhere.
+//! Comment threads on disk: one LSM tree with a projection of the log's comments. What a request changes is planned elsewhere.
 //!
 //! ```text
 //! 0u8                             -> position u64                  up to where the log is applied
@@ -20,9 +20,9 @@
 //! The records are the truth: a comment is in other rows after its record is there. Counts are of what is applied, which a
 //! flushed tree knows exactly, so that a replay counts nothing twice.
 
-mod deciding;
 mod erase;
 mod layout;
+mod planning;
 mod ports;
 mod verify;
 
@@ -32,15 +32,14 @@ use std::time::Duration;
 use kinfolk_core::thread::{
     Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ThreadOrder, ThreadState,
 };
-use kinfolk_core::{Error, Id, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
-pub use deciding::PendingThreads;
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
 pub use verify::{Place, Tally, Tallying};
 
-use crate::log::{CommentPlace, Event, EventBody, KeyHash, LoggedText, ThreadEvent};
+use crate::log::{CommentPlace, Event, EventBody, LoggedText, ThreadEvent};
 use crate::projection::Projection;
 use crate::remembered::RememberedKeys;
 use crate::rows::Shared;
@@ -263,7 +262,10 @@ impl Threads {
                         None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
                     })?;
                 }
-                let record = record.withdrawn(*status, reason.as_ref(), by.as_ref());
+                let position = record.position;
+                let comment = record.into_comment((place.parent, place.id), 0);
+                let tombstone = comment.withdrawn(*status, reason.as_ref(), by.as_ref());
+                let record = Record::new(tombstone, position);
                 if *status == CommentStatus::Purged {
                     return self.purge(*place, &record, event.at);
                 }

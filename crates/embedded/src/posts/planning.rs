@@ -1,0 +1,88 @@
+//! Writes of posts in a batch: what the planner of `core` reads, and its events as the log keeps them.
+
+use std::sync::Arc;
+
+use kinfolk_core::feed::{NewPost, PostEvent, PostPlanner, PostState, PostView, Posted, Removed};
+use kinfolk_core::graph::EdgeEvent;
+use kinfolk_core::{EdgeKind, Id, KeyHash, Result, Timestamp};
+
+use crate::batch::{Batch, Decided};
+use crate::log::{Event, EventBody};
+use crate::store::Store;
+
+/// What is visible of posts and follower counts, and the events that are not visible yet.
+pub struct VisiblePosts<'a> {
+    pub store: &'a Store,
+    /// Of the batch before.
+    earlier: &'a [Event],
+    /// Of this batch.
+    events: &'a [Event],
+}
+
+impl<'a> VisiblePosts<'a> {
+    /// A batch is planned on these, with its own events so far.
+    pub fn new(store: &'a Store, earlier: Option<&'a Decided>, events: &'a [Event]) -> Self {
+        Self { store, earlier: earlier.map_or(&[], |earlier| &earlier.events), events }
+    }
+}
+
+impl PostView for VisiblePosts<'_> {
+    fn state(&self, id: Id) -> Result<Option<PostState>> {
+        self.store.posts.state(id)
+    }
+
+    fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
+        self.store.posts.keyed(author, key, now)
+    }
+
+    fn followers(&self, author: Id) -> u64 {
+        self.store.index.counts(EdgeKind::Follow, author).followers
+    }
+
+    fn unseen_len(&self) -> usize {
+        self.earlier.len() + self.events.len()
+    }
+
+    fn unseen_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent> {
+        self.earlier.iter().chain(self.events).skip(skip).filter_map(Event::edge_event)
+    }
+}
+
+impl Batch<'_> {
+    /// Plans to register a post.
+    pub fn register(&mut self, request: NewPost) -> Result<Posted> {
+        let (posted, event) = self.post_planner().register(request)?;
+        self.push_post(event);
+        Ok(posted)
+    }
+
+    /// Plans to delete a post.
+    pub fn delete_post(&mut self, id: Id) -> Result<Removed> {
+        let (removed, event) = self.post_planner().delete(id)?;
+        self.push_post(event);
+        Ok(removed)
+    }
+
+    fn post_planner(&mut self) -> PostPlanner<'_, VisiblePosts<'_>> {
+        PostPlanner {
+            last: self.position(),
+            view: VisiblePosts::new(self.store, self.earlier, &self.events),
+            earlier: self.earlier.map(|earlier| &earlier.pending.posts),
+            planned: &mut self.pending.posts,
+            ids: &mut self.made.posts,
+            fan_out_threshold: self.store.settings.fan_out_threshold,
+            now: self.now,
+            floor: self.floor,
+        }
+    }
+
+    fn push_post(&mut self, event: Option<PostEvent>) {
+        let body = event.map(|event| match event {
+            PostEvent::Registered(registration) => EventBody::Posted(Arc::new(registration)),
+            PostEvent::Deleted { id, author, created_at } => {
+                EventBody::PostDeleted { id, author, created_at }
+            }
+        });
+        self.extend(body);
+    }
+}
