@@ -249,7 +249,7 @@ impl SuggestionStore for ModelStore {
         let mut kept = locked(&self.kept);
         match &self.planted {
             None => {
-                computed.into_iter().for_each(|(of, found)| kept.replace(of, found.computed_at, found.items))
+                computed.into_iter().for_each(|(of, found)| kept.replace(of, found.computed_at, found.items));
             }
             Some(planted) => planted.store_suggestions(&mut kept, computed),
         }
