@@ -97,7 +97,7 @@ fn read(store: &Embedded, mut page: impl FnMut() -> Page) -> Result<Histogram> {
     for _ in 0..PAGES {
         let Page { side, of, after } = page();
         let started = Instant::now();
-        let entries = black_box(store.list_page(EdgeList { kind: KIND, side: side, of: of }, after, PAGE)?);
+        let entries = black_box(store.list_page(EdgeList { kind: KIND, side, of }, after, PAGE)?);
         histogram.record(started.elapsed());
         if entries.len() < PAGE {
             bail!("a page has {} entries, not {PAGE}", entries.len());
@@ -117,7 +117,7 @@ fn walk(store: &Embedded, of: Id) -> Result<Walk> {
     let mut after = None;
     loop {
         let entries =
-            store.list_page(EdgeList { kind: KIND, side: Side::Followers, of: of }, after, WALK_PAGE)?;
+            store.list_page(EdgeList { kind: KIND, side: Side::Followers, of }, after, WALK_PAGE)?;
         walk.ids += entries.len() as u64;
         let Some(&last) = entries.last().filter(|_| entries.len() == WALK_PAGE) else { break };
         // A place in the middle of this page: at least half a page follows it.

@@ -31,9 +31,9 @@ const AHEAD_MAX: Duration = Duration::from_secs(60 * 60);
 /// How long it waits at most for a backup or an export that still reads the files: each try merges all comments.
 const IN_USE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// How long readers of a few rows, such as other background work, may take to let the old files go, and how often to look.
+/// How long readers of a few rows, such as other background work, may take to let the old files go, and how soon to look again.
 const LET_GO_MAX: Duration = Duration::from_secs(5);
-const LET_GO_LOOK_EVERY: Duration = Duration::from_millis(5);
+const LET_GO_PAUSE: Duration = Duration::from_millis(5);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
 type Unerased = (CommentId, Timestamp, Vec<Sequence>);
@@ -122,17 +122,20 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
     let tree = &store.threads.tree;
     let before = tree.files()?;
     tree.compact_fully()?;
-    ask(commands, |writer| {
-        writer.store.require_whole()?;
-        writer.store.threads.tree.let_go(writer.store.position())
-    })?;
     let let_go_by = Instant::now() + LET_GO_MAX;
-    while !before.is_disjoint(&tree.files()?) {
+    let mut pause = LET_GO_PAUSE;
+    loop {
+        // More than once: a flush of others at the same moment goes by an older one, and lets go of less.
+        ask(commands, let_go)?;
+        if before.is_disjoint(&tree.files()?) {
+            break;
+        }
         if Instant::now() >= let_go_by {
             let detail = "purged texts are in files that an export or a backup still reads: try again when it has ended";
             return Err(Error::InUse { detail: detail.into() });
         }
-        std::thread::sleep(LET_GO_LOOK_EVERY);
+        std::thread::sleep(pause);
+        pause *= 2;
     }
     let ids: Vec<CommentId> = unerased.into_iter().map(|(id, ..)| id).collect();
     let erased = ids.len() as u64;
@@ -144,6 +147,12 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
         writer.store.flush_now()
     })?;
     Ok(erased)
+}
+
+/// Has the tree drop files that were merged. Runs on the writer's thread.
+fn let_go(writer: &mut Writer) -> Result<()> {
+    writer.store.require_whole()?;
+    writer.store.threads.tree.let_go(writer.store.position())
 }
 
 /// A segment, and the positions in it whose texts go.
