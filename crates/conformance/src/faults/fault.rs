@@ -1,21 +1,5 @@
 //! The mistakes that can be planted. Each says what a store does that makes it; the files beside this one plant them.
 
-/// Defines the enum and the list of all its variants in one place, so that no fault can be left untested.
-macro_rules! faults {
-    ($($(#[doc = $says:literal])+ $name:ident,)+) => {
-        /// A mistake that [`crate::ModelStore`] makes when asked to.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Fault {
-            $($(#[doc = $says])+ $name,)+
-        }
-
-        impl Fault {
-            /// All faults.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
-        }
-    };
-}
-
 faults! {
     /// A repeated follow appends a second row: the lists show it twice and the counts say 2.
     RepeatAppendsRow,

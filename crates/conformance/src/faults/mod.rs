@@ -4,6 +4,22 @@
 //! What a fault keeps and what it does to a restart is here, the rest in a folder for each port. Every function falls through to the [`Model`] for the faults
 //! that it does not know, so that a store makes exactly one mistake.
 
+/// Defines the enum of faults and the list of all its variants in one place, so that no fault can be left untested.
+macro_rules! faults {
+    ($($(#[doc = $says:literal])+ $name:ident,)+) => {
+        /// A mistake that [`crate::ModelStore`] makes when asked to.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Fault {
+            $($(#[doc = $says])+ $name,)+
+        }
+
+        impl Fault {
+            /// All faults.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+        }
+    };
+}
+
 mod comments;
 mod fault;
 mod feeds;
