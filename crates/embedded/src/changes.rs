@@ -14,8 +14,15 @@ impl ChangeLog for Embedded {
 
     async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
         self.reach(after).await?;
-        let start = after.get(Shard::ONLY).unwrap_or_else(|| self.store.log.trimmed());
-        let events = self.store.log.read(start, self.store.position(), limit)?;
+        let named = after.get(Shard::ONLY);
+        let (start, events) = loop {
+            let start = named.unwrap_or_else(|| self.store.log.trimmed());
+            match self.store.log.read(start, self.store.position(), limit) {
+                // The oldest kept was trimmed meanwhile, and another is the oldest now.
+                Err(Error::PositionExpired { .. }) if named.is_none() => {}
+                read => break (start, read?),
+            }
+        };
         let end = events.last().map_or(start, |event| event.position);
         let changes = events.into_iter().map(|event| {
             let is_current = match &event.body {

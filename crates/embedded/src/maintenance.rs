@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::{Clock, EdgeKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Error, Result, Sequence, Timestamp};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::mpsc;
 
@@ -98,7 +98,7 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
         if let Some(flushed) = flush_room.work(&store.folder, || flush(store)) {
             store.flushes.beat(flushed.is_ok());
             *store.stalled.lock() = flushed.err().inspect(|error| {
-                tracing::error!(%error, "rows could not be flushed; it is tried again");
+                note_failure(store, error, "rows could not be flushed; it is tried again");
             });
         }
         let stored = snapshot_room.work(&store.folder, || {
@@ -113,6 +113,15 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
         if is_due && store.health.refusal().is_none() && tend(commands) {
             tended = position;
         }
+    }
+}
+
+/// Reports that background work on row files failed. If it is not tried again, writes are refused from now on, and that is the last
+/// that is said of it.
+pub fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
+    match (store.rows.shared().storing.failure(), error) {
+        (Some(reason), _) => store.health.refuse_writes(reason),
+        (None, error) => tracing::error!(%error, "{tried_again}"),
     }
 }
 

@@ -36,7 +36,7 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
         let Some(merged) = room.work(&store.folder, || merge(store, busy)) else { continue };
         store.merges.beat(merged.is_ok());
         *store.unmerged.lock() = merged.err().inspect(|error| {
-            tracing::error!(%error, "row files could not be merged; it is tried again");
+            maintenance::note_failure(store, error, "row files could not be merged; it is tried again");
         });
         // Once a second at most, and not while writers may be waiting for files to be merged.
         if reconciled.elapsed() < TICK || store.rows.backlog().1 > usize::from(RUNS_BUSY) {

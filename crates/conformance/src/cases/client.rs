@@ -250,7 +250,7 @@ impl<S: ContentStore> Client<S> {
     }
 
     pub(super) async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<(String, bool)> {
-        self.feeds().delete_post(actor, id).await.map(|removed| self.removed(removed))
+        self.feeds().delete_post(actor, id, Frontier::EMPTY).await.map(|removed| self.removed(removed))
     }
 
     pub(super) async fn posts_by(
@@ -282,11 +282,17 @@ impl<S: ContentStore> Client<S> {
     }
 
     pub(super) async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
-        self.comment_threads().edit_comment(actor, edit).await.map(|written| self.commented(written))
+        self.comment_threads()
+            .edit_comment(actor, edit, Frontier::EMPTY)
+            .await
+            .map(|written| self.commented(written))
     }
 
     pub(super) async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<(String, bool)> {
-        self.comment_threads().delete_comment(actor, id).await.map(|removed| self.removed(removed))
+        self.comment_threads()
+            .delete_comment(actor, id, Frontier::EMPTY)
+            .await
+            .map(|removed| self.removed(removed))
     }
 
     pub(super) async fn remove_comment(

@@ -86,18 +86,12 @@ impl<S: PostStore> Feeds<S> {
         }
     }
 
-    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Returns the
-    /// position at which the post is gone, and whether it was there.
-    pub async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<Removed> {
+    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Whose it is, is
+    /// read with everything that the caller has seen. Returns the position at which the post is gone, and whether it was there.
+    pub async fn delete_post(&self, actor: Option<Id>, id: Id, at_least: &Frontier) -> Result<Removed> {
         self.context.require_ids(&[id])?;
-        let state = self
-            .store()
-            .posts(&[id], Frontier::EMPTY)
-            .await?
-            .into_iter()
-            .next()
-            .flatten()
-            .ok_or_else(|| no_post(id))?;
+        let found = self.store().posts(&[id], at_least).await?;
+        let state = found.into_iter().next().flatten().ok_or_else(|| no_post(id))?;
         let author = match state {
             PostState::Present(post, _) => post.author,
             PostState::Deleted { author } => author,

@@ -118,9 +118,14 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
     }
 
     /// Edits a comment whose current version the editor has seen. With an actor, only its author may.
-    pub async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
+    pub async fn edit_comment(
+        &self,
+        actor: Option<Id>,
+        edit: CommentEdit,
+        at_least: &Frontier,
+    ) -> Result<WrittenComment> {
         let edit = CommentEdit { body: self.accept_body(edit.body)?, ..edit };
-        let comment = self.require_author(actor, edit.id, "edit").await?;
+        let comment = self.require_author(actor, edit.id, "edit", at_least).await?;
         if comment.version == edit.version && edit.version >= VERSIONS_MAX {
             let (given, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
             return Err(Error::TooMany { what: "versions of a comment", given, max });
@@ -131,8 +136,13 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
 
     /// Deletes a comment. With an actor, only its author may. Returns the position at which it is gone, and whether that
     /// is new.
-    pub async fn delete_comment(&self, actor: Option<Id>, id: CommentId) -> Result<Removed> {
-        self.require_author(actor, id, "delete").await?;
+    pub async fn delete_comment(
+        &self,
+        actor: Option<Id>,
+        id: CommentId,
+        at_least: &Frontier,
+    ) -> Result<Removed> {
+        self.require_author(actor, id, "delete", at_least).await?;
         self.withdraw(id, Withdrawal::Delete, None).await
     }
 
@@ -249,8 +259,14 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
     }
 
     /// A comment of the actor's.
-    async fn require_author(&self, actor: Option<Id>, id: CommentId, what: &str) -> Result<Comment> {
-        let comment = self.one_comment(id, Frontier::EMPTY).await?;
+    async fn require_author(
+        &self,
+        actor: Option<Id>,
+        id: CommentId,
+        what: &str,
+        at_least: &Frontier,
+    ) -> Result<Comment> {
+        let comment = self.one_comment(id, at_least).await?;
         if actor.is_none_or(|actor| actor == comment.author) {
             return Ok(comment);
         }

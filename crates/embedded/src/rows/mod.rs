@@ -11,6 +11,7 @@
 //! here: the change log is one already. Rows that were not flushed before a crash are replayed from the position that
 //! each tree says. Applying an event twice is harmless.
 
+mod error;
 pub mod keys;
 mod part;
 mod storing;
@@ -29,6 +30,7 @@ use lsm_tree::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
+pub use self::error::tree_error;
 use self::keys::{
     decode_row, decode_since, increment, key_len, push_list_key, read_list_key, row_key, since_value,
 };
@@ -119,27 +121,6 @@ impl Tree {
 pub fn open_tree(config: Config) -> Result<AnyTree> {
     tables::require_intact(&config.path)?;
     config.open().map_err(tree_error)
-}
-
-/// Turns an error of the trees into ours.
-pub fn tree_error(error: lsm_tree::Error) -> Error {
-    match error {
-        lsm_tree::Error::Io(io) if io.kind() == std::io::ErrorKind::StorageFull => {
-            Error::StorageFull { detail: io.to_string() }
-        }
-        // A file that ends too early or is gone is damage, not a passing failure.
-        lsm_tree::Error::Io(io)
-            if matches!(io.kind(), std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::NotFound) =>
-        {
-            Error::Corrupt {
-                detail: format!("a row file is cut short or missing ({io}); restore from a backup"),
-            }
-        }
-        lsm_tree::Error::Io(io) => Error::Storage { detail: io.to_string() },
-        other => {
-            Error::Corrupt { detail: format!("a row file is damaged ({other:?}); restore from a backup") }
-        }
-    }
 }
 
 impl Rows {

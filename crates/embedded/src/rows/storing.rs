@@ -12,6 +12,11 @@ pub struct Storing {
 }
 
 impl Storing {
+    /// Why no more is stored, if a change has failed.
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
     /// Changes files, unless a change has failed before. A disk that is full has changed nothing, and may be tried again.
     pub fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Some(reason) = self.failure.get() {
@@ -42,6 +47,7 @@ mod tests {
         assert_eq!(storing.change(|| Ok(7)).unwrap(), 7);
         let failed = || Err::<(), _>(Error::Storage { detail: "the disk is gone".into() });
         assert!(matches!(storing.change(failed), Err(Error::Storage { .. })));
+        assert!(other.failure().is_some_and(|reason| reason.contains("gone")));
         let again = || -> Result<()> { panic!("it is tried again") };
         assert!(matches!(other.change(again), Err(Error::ReadOnly { reason }) if reason.contains("gone")));
     }

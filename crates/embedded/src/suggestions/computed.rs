@@ -5,10 +5,15 @@ use std::collections::BTreeMap;
 use kinfolk_core::suggest::{StoredSuggestions, Suggestion};
 use kinfolk_core::{Error, Id, IdKind, Result};
 
+use lsm_tree::AbstractTree;
+
 use super::record;
 use crate::raw;
 use crate::rows::tree_error;
 use crate::store::Store;
+
+/// How many batches are stored before all of it is merged.
+const RUNS_MAX: usize = 16;
 
 /// Replaces what is stored for these users, durably.
 pub fn store_computed(store: &Store, computed: &[(Id, StoredSuggestions)]) -> Result<()> {
@@ -41,7 +46,8 @@ pub fn store_computed(store: &Store, computed: &[(Id, StoredSuggestions)]) -> Re
         written.map_err(tree_error)?;
     }
     part.finish().map_err(tree_error)?;
-    Ok(())
+    // Each batch is a run: many of them make reads slow, and keep what was replaced.
+    if tree.l0_run_count() >= RUNS_MAX { suggested.merge(&tree) } else { Ok(()) }
 }
 
 /// Refuses what no walk finds: a record could not hold it.

@@ -205,7 +205,7 @@ impl<P: Profile> Target for OpenGraph<P> {
     }
 
     fn delete_post(&self, author: Id, id: Id) -> Result<WriteDone> {
-        Ok(self.removed(self.run(self.feeds()?.delete_post(Some(author), id))?))
+        Ok(self.removed(self.run(self.feeds()?.delete_post(Some(author), id, Frontier::EMPTY))?))
     }
 
     fn posts(&self, list: PostList, of: Id, request: PageRequest<'_>) -> Result<PostPage> {

@@ -532,7 +532,7 @@ async fn read<S: Store>(
     let service = &*session.shared.service;
     let budget = session.caller.as_ref().map(|caller| &*caller.budget);
     let result = commands::read(verb, Request { service, arguments, at_least, budget }, out).await;
-    if let Err(Error::NotYetVisible { .. } | Error::Unavailable { .. }) = result {
+    if result.as_ref().is_err_and(|error| error.code().resp_prefix() == "TRYAGAIN") {
         // The client will try again, and means the same by it.
         session.after = after;
     }
@@ -551,7 +551,7 @@ async fn write<S: Store>(
     let service = &session.shared.service;
     let position = match verb {
         Single::Dismiss => change::dismiss(actor, service, arguments).await?,
-        Single::DeletePost => posts::delete(actor, service, arguments).await?,
+        Single::DeletePost => posts::delete(actor, service, arguments, &session.all_seen()).await?,
     };
     session.written.advance(position);
     out.bulk(session.token());

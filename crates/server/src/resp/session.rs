@@ -54,6 +54,8 @@ pub(super) struct Session<S: Store> {
     pub after: Option<Box<Result<Frontier>>>,
     /// What this connection has written, which all of its reads show.
     pub written: Frontier,
+    /// What it has asked to see so far: with what it has written, the tokens that it gets cover it.
+    pub seen: Frontier,
     pub transaction: Option<Box<Queue>>,
     /// The memory that this connection holds while it waits.
     pub memory: Held,
@@ -97,6 +99,7 @@ impl<S: Store> Session<S> {
             version: Version::Two,
             after: None,
             written: Frontier::default(),
+            seen: Frontier::default(),
             transaction: None,
             closing: false,
         }
@@ -148,19 +151,27 @@ impl<S: Store> Session<S> {
     /// Makes the next read show what a token covers, besides what was asked for before.
     pub fn require_after(&mut self, token: &str) {
         let asked = self.shared.service.frontier(token);
+        if let Ok(asked) = &asked {
+            self.seen.join(asked);
+        }
         match (self.after.as_deref_mut(), asked) {
             (Some(Ok(after)), Ok(asked)) => after.join(&asked),
+            // A refusal stays until a read has answered it.
+            (Some(Err(_)), _) => {}
             (_, asked) => self.after = Some(Box::new(asked)),
         }
     }
 
-    /// The token of all that this connection has written, and of what it has asked to see.
-    pub fn token(&self) -> String {
+    /// All that this connection has written, and what it has asked to see.
+    pub fn all_seen(&self) -> Frontier {
         let mut seen = self.written.clone();
-        if let Some(Ok(after)) = self.after.as_deref() {
-            seen.join(after);
-        }
-        self.shared.service.token(seen)
+        seen.join(&self.seen);
+        seen
+    }
+
+    /// The token of all that it has seen.
+    pub fn token(&self) -> String {
+        self.shared.service.token(self.all_seen())
     }
 
     pub fn limits(&self) -> &FrameLimits {

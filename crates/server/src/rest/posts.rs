@@ -37,6 +37,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ErrorCode::UnsupportedMediaType,
     ];
     let not_found = &[ErrorCode::NotFound];
+    let delete_refuses = &[ErrorCode::NotFound, ErrorCode::NotYetVisible];
     let lists_refuse = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
     let write = |operation| Endpoint::write(operation).needing(Capability::Feeds);
     let read = |operation| Endpoint::read(operation).needing(Capability::Feeds);
@@ -44,7 +45,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(write(Operation::Post).refusing(register_refuses), routes!(register))
         .add(read(Operation::Posts).refusing(not_found), routes!(post))
-        .add(write(Operation::DeletePost).refusing(not_found), routes!(delete))
+        .add(write(Operation::DeletePost).refusing(delete_refuses), routes!(delete))
         .add(read(Operation::Posts).abandonable().refusing(lists_refuse), routes!(posts))
         .add(feeds.abandonable().refusing(lists_refuse), routes!(feed))
 }
@@ -190,7 +191,7 @@ async fn delete<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let removed = call.service.feeds()?.delete_post(Some(actor), id).await?;
+    let removed = call.service.feeds()?.delete_post(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 

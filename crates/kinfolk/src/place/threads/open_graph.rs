@@ -30,7 +30,7 @@ impl<P: Profile> Threads for OpenGraph<P> {
     }
 
     fn edit_comment(&self, author: Id, edit: CommentEdit) -> Result<CommentDone> {
-        Ok(self.commented(self.run(self.comments()?.edit_comment(Some(author), edit))?))
+        Ok(self.commented(self.run(self.comments()?.edit_comment(Some(author), edit, Frontier::EMPTY))?))
     }
 
     fn withdraw_comment(
@@ -42,7 +42,7 @@ impl<P: Profile> Threads for OpenGraph<P> {
         let (comments, by) = (self.comments()?, actor.map(Moderator::User));
         let removed = self.run(async {
             match withdrawal {
-                Withdrawal::Delete => comments.delete_comment(actor, id).await,
+                Withdrawal::Delete => comments.delete_comment(actor, id, Frontier::EMPTY).await,
                 Withdrawal::Remove(reason) => comments.remove_comment(id, reason, by).await,
                 Withdrawal::Purge => comments.purge_comment(id, by).await,
             }

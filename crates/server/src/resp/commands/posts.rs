@@ -2,7 +2,7 @@
 //! here; they are registered together with their neighbours, see [`super::super::writes`].
 
 use kinfolk_core::feed::NewPost;
-use kinfolk_core::{Id, Position, Result, Store, Timestamp};
+use kinfolk_core::{Frontier, Id, Position, Result, Store, Timestamp};
 
 use super::super::batch::Arguments;
 use super::super::reply::Output;
@@ -36,11 +36,12 @@ pub async fn delete<S: Store>(
     actor: Option<Id>,
     service: &Service<S>,
     arguments: Arguments<'_>,
+    at_least: &Frontier,
 ) -> Result<Position> {
     let author = actor.ok_or_else(syntax_error)?;
     let id = service.id_kind().parse_bytes(arguments.get(2).ok_or_else(syntax_error)?)?;
     service.limits.take_change(author)?;
-    Ok(service.feeds()?.delete_post(Some(author), id).await?.position)
+    Ok(service.feeds()?.delete_post(Some(author), id, at_least).await?.position)
 }
 
 /// `FEED user [LIMIT n] [CURSOR c]` and `POSTS author …`: an array of posts, each an id, its author, milliseconds since

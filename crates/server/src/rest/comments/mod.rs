@@ -46,13 +46,14 @@ fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
     ];
     let edit_refuses = &[
         ErrorCode::NotFound,
+        ErrorCode::NotYetVisible,
         ErrorCode::VersionConflict,
         ErrorCode::VersionRequired,
         ErrorCode::CommentDeleted,
         ErrorCode::InvalidBody,
         ErrorCode::UnsupportedMediaType,
     ];
-    let delete_refuses = &[ErrorCode::NotFound];
+    let delete_refuses = &[ErrorCode::NotFound, ErrorCode::NotYetVisible];
     let write = |operation| Endpoint::write(operation).needing(Capability::Comments);
     routes
         .add(write(Operation::Comment).refusing(create_refuses), routes!(writes::write_comment))

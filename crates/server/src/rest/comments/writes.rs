@@ -87,7 +87,7 @@ pub async fn edit_comment<S: Store>(
     let body: Arc<str> = given::text(&body, &["body"])?.into();
     call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
-    let written = call.service.comments()?.edit_comment(Some(actor), edit).await?;
+    let written = call.service.comments()?.edit_comment(Some(actor), edit, &fresh.0).await?;
     Ok(answer(&call, &fresh, written))
 }
 
@@ -106,7 +106,7 @@ pub async fn delete_comment<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let removed = call.service.comments()?.delete_comment(Some(actor), id).await?;
+    let removed = call.service.comments()?.delete_comment(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
