@@ -229,7 +229,7 @@ impl<P: Profile> Target for OpenGraph<P> {
     fn import(
         self: Box<Self>,
         sources: &[Source],
-        wish: &ImportWish,
+        given: &ImportWish,
         reporter: &Reporter,
     ) -> Result<Imported> {
         let ids = self.store.id_kind();
@@ -240,13 +240,13 @@ impl<P: Profile> Target for OpenGraph<P> {
             return Err(error.into());
         }
         let limit = self.profile.service_settings().graph.following_limit;
-        let following_limit = (!wish.no_limit).then(|| wish.limit.unwrap_or(limit));
-        let sort_memory = wish.memory.map(|mebibytes| mebibytes as usize * (1 << 20));
+        let following_limit = (!given.no_limit).then(|| given.limit.unwrap_or(limit));
+        let sort_memory = given.memory.map(|mebibytes| mebibytes as usize * (1 << 20));
         let choices = ImportChoices {
-            skip_invalid: wish.skip_invalid,
+            skip_invalid: given.skip_invalid,
             following_limit,
             sort_memory: sort_memory.unwrap_or_else(|| self.profile.sort_memory()),
-            fingerprint: fingerprint(sources, wish.skip_invalid, following_limit),
+            fingerprint: fingerprint(sources, given.skip_invalid, following_limit),
             bytes_total: sources.iter().map(Source::length).sum(),
         };
         let report = |progress| reporter.report(progress);
@@ -283,8 +283,8 @@ impl<P: Profile> Target for OpenGraph<P> {
         Ok(self.store.verify(repair, &|progress| reporter.report(progress))?)
     }
 
-    fn suggest(&self, wish: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
-        let request = wish.request(self.profile.everyone());
+    fn suggest(&self, given: &SuggestWish, reporter: &Reporter) -> Result<SuggestDone> {
+        let request = given.request(self.profile.everyone());
         let store = self
             .graph
             .context
