@@ -5,7 +5,7 @@
 
 mod access;
 mod administration;
-mod inner;
+mod internal_error;
 mod limits;
 mod metrics;
 pub mod payload;
@@ -14,7 +14,7 @@ pub mod rest;
 mod service;
 mod socket;
 mod tls;
-mod watched;
+mod watched_file;
 
 pub use access::{
     Access, AccessSettings, Caller, Identity, KeyEntry, KeyFile, NewKey, Scope, Scopes, TokenSettings,

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::metrics::Protocol;
-use crate::watched::WatchedFile;
+use crate::watched_file::WatchedFile;
 
 /// Where the certificate is.
 #[derive(Clone, Debug, PartialEq, Eq)]

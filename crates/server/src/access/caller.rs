@@ -82,43 +82,6 @@ impl Caller {
         self.scopes.contains(scope) && self.standing.scopes().contains(scope)
     }
 
-    /// Who acts: an end user is itself; a service names whom it acts for.
-    pub fn actor(&self, named: Option<Id>) -> Result<Id> {
-        match (&self.identity, named) {
-            (Identity::User(user), None) => Ok(*user),
-            (Identity::User(user), Some(named)) if *user == named => Ok(named),
-            (Identity::User(_), Some(_)) => {
-                Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
-            }
-            (_, Some(named)) => Ok(named),
-            (_, None) => Err(Error::ActorRequired),
-        }
-    }
-
-    /// Refuses an end user who asks for what only another one may see.
-    pub fn require_viewer(&self, viewer: Id) -> Result<()> {
-        match self.identity {
-            Identity::User(user) if user != viewer => {
-                Err(Error::Forbidden { detail: "a user sees only its own".to_owned() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Who views: an end user is itself; a service names for whom it asks.
-    pub fn viewer(&self, named: Option<Id>) -> Result<Id> {
-        match (&self.identity, named) {
-            (_, Some(named)) => self.require_viewer(named).map(|()| named),
-            (Identity::User(user), None) => Ok(*user),
-            (_, None) => Err(Error::InvalidRequest {
-                detail:
-                    "the answer depends on who views: name the viewer in the parameter viewer or the header \
-                         Kinfolk-Actor, or use a user's token"
-                        .to_owned(),
-            }),
-        }
-    }
-
     /// Refuses end users.
     pub fn require_service(&self) -> Result<()> {
         match self.identity {
@@ -203,28 +166,6 @@ mod tests {
 
     fn caller(identity: Identity) -> Caller {
         Caller::new(identity, Scopes::all(), Arc::new(Budget::unlimited()))
-    }
-
-    #[test]
-    fn an_end_user_is_only_itself() {
-        let (one, two) = (Id::Integer(1), Id::Integer(2));
-        let user = caller(Identity::User(one));
-        assert_eq!(user.actor(None).unwrap(), one);
-        assert_eq!(user.actor(Some(one)).unwrap(), one);
-        assert_eq!(user.actor(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
-        assert!(user.require_viewer(one).is_ok() && user.require_viewer(two).is_err());
-        assert_eq!([user.viewer(None).unwrap(), user.viewer(Some(one)).unwrap()], [one; 2]);
-        assert_eq!(user.viewer(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
-        assert!(user.require_service().is_err());
-
-        for identity in [Identity::Anyone, Identity::Service("feed".into())] {
-            let service = caller(identity);
-            assert_eq!(service.actor(Some(two)).unwrap(), two);
-            assert_eq!(service.actor(None).unwrap_err().code(), ErrorCode::ActorRequired);
-            assert!(service.require_viewer(two).is_ok() && service.require_service().is_ok());
-            assert_eq!(service.viewer(Some(two)).unwrap(), two);
-            assert_eq!(service.viewer(None).unwrap_err().code(), ErrorCode::InvalidRequest);
-        }
     }
 
     #[test]

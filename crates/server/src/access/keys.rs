@@ -12,7 +12,7 @@ use super::caller::{Caller, Identity, Standing};
 use super::key_file::{self, KeyFile};
 use super::scope::Scopes;
 use crate::limits::{Budget, Rate};
-use crate::watched::WatchedFile;
+use crate::watched_file::WatchedFile;
 
 /// Every refusal says the same, so that nobody learns which ids exist.
 const REFUSED: Error = Error::Unauthenticated { detail: "the API key is not valid" };

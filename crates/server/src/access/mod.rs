@@ -6,11 +6,12 @@
 
 mod binding;
 mod caller;
+mod file_lock;
 mod key_file;
 mod keys;
+mod permit;
 mod scope;
 mod token;
-mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use caller::{Caller, Identity};
 pub use key_file::{KeyEntry, KeyFile, NewKey};
 use keys::Keys;
 use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock};
+pub(crate) use permit::{Actor, Permit, Viewer};
 pub use scope::{Scope, Scopes};
 pub use token::TokenSettings;
 use token::Tokens;

@@ -10,7 +10,7 @@ mod budget;
 mod budgets;
 mod comments;
 mod rate;
-mod toll;
+mod row_cost;
 
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
@@ -18,7 +18,7 @@ pub use comments::Taken;
 use kinfolk_core::thread::Parent;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
-pub(crate) use toll::Toll;
+pub(crate) use row_cost::RowCost;
 
 /// How much is allowed. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,7 +53,7 @@ pub async fn run<S: Store>(
         settings,
         connections: AtomicUsize::new(0),
         accepted: AtomicU64::new(0),
-        seats: Arc::default(),
+        quotas: Arc::default(),
     });
     let tls = tls.map(TlsAcceptor::from);
     // A token of these threads: if one of them fails, the others are stopped.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use kinfolk_core::{Error, Id};
 
-use crate::inner::Shown;
+use crate::internal_error::Shown;
 
 /// The version of the protocol that a client has asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

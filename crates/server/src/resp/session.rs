@@ -8,10 +8,10 @@ use std::time::Instant;
 use kinfolk_core::{Error, Frontier, Result, Store};
 
 use super::batch::{Arguments, Batch};
+use super::connection_quota::{ConnectionQuotas, ConnectionSlot, Quota};
 use super::frame::FrameLimits;
 use super::memory::{Held, Pools, Purpose};
 use super::reply::Version;
-use super::seats::{Allowance, Seat, Seats};
 use super::settings::RespSettings;
 use super::trace::Sampling;
 use crate::access::{Caller, Identity};
@@ -29,7 +29,7 @@ pub(super) struct Shared<S: Store> {
     /// How many there have been.
     pub accepted: AtomicU64,
     /// How many each caller has.
-    pub seats: Arc<Seats>,
+    pub quotas: Arc<ConnectionQuotas>,
     /// What they hold.
     pub pools: Arc<Pools>,
     pub sampling: Sampling,
@@ -48,7 +48,7 @@ pub(super) struct Session<S: Store> {
     /// When the caller's credential ends, as far as is known.
     pub credential_until: Option<Instant>,
     /// The caller's right to this connection; none while everybody is the same caller.
-    seat: Option<Seat>,
+    slot: Option<ConnectionSlot>,
     pub version: Version,
     /// What the next read must show besides, by `AFTER`; or why its token is refused, which the next read answers.
     pub after: Option<Box<Result<Frontier>>>,
@@ -95,7 +95,7 @@ impl<S: Store> Session<S> {
             caller,
             caller_changed: false,
             credential_until: None,
-            seat: None,
+            slot: None,
             version: Version::Two,
             after: None,
             written: Frontier::default(),
@@ -113,12 +113,11 @@ impl<S: Store> Session<S> {
 
     /// Somebody else calls from here on. Refused if it has too many connections, or they hold too much memory.
     pub fn set_caller(&mut self, caller: Caller) -> Result<()> {
-        if !self.seat.as_ref().is_some_and(|seat| seat.is_of(&caller.identity)) {
-            let allowance = self.allowance(&caller.identity);
-            let seat =
-                allowance.map(|allowance| self.shared.seats.take(&caller.identity, allowance)).transpose()?;
-            self.memory.move_to(seat.as_ref().map(|seat| Arc::clone(&seat.memory)))?;
-            self.seat = seat;
+        if !self.slot.as_ref().is_some_and(|slot| slot.is_of(&caller.identity)) {
+            let quota = self.quota(&caller.identity);
+            let slot = quota.map(|quota| self.shared.quotas.take(&caller.identity, quota)).transpose()?;
+            self.memory.move_to(slot.as_ref().map(|slot| Arc::clone(&slot.memory)))?;
+            self.slot = slot;
         }
         self.caller = Some(caller);
         self.caller_changed = true;
@@ -127,25 +126,20 @@ impl<S: Store> Session<S> {
     }
 
     /// What a caller may have; none if everybody is the same.
-    fn allowance(&self, identity: &Identity) -> Option<Allowance> {
+    fn quota(&self, identity: &Identity) -> Option<Quota> {
         let settings = &self.shared.settings;
         let (connections_max, memory_bytes_max) = match identity {
             Identity::Anyone => return None,
             Identity::Service(_) => (settings.service_connections_max, settings.service_memory_bytes_max),
             Identity::User(_) => (settings.user_connections_max, settings.user_memory_bytes_max),
         };
-        Some(Allowance { connections_max, memory_bytes_max })
+        Some(Quota { connections_max, memory_bytes_max })
     }
 
     /// Looks when the caller's credential ends; that changes with keys and clocks.
     pub fn update_credential_end(&mut self) {
         let remaining = self.caller.as_ref().and_then(Caller::remaining);
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
-    }
-
-    /// Whether a read has to show no more than what this connection has written.
-    pub fn sees_enough(&self) -> bool {
-        self.after.is_none()
     }
 
     /// Makes the next read show what a token covers, besides what was asked for before.

@@ -46,7 +46,7 @@ pub struct Follows {
         ("target" = UserId, Path, description = "Whom")),
     responses((status = 200, description = "Whether, and since when", body = Follows)))]
 async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.relationships(EdgeKind::Follow, of, &[target], &fresh.0).await?;
     let since = found.first().and_then(|relationship| relationship.since);
     Ok(Json(Follows { following: since.is_some(), since }).into_response())
@@ -66,7 +66,7 @@ pub struct Checked {
     responses((status = 200, description = "The answers, in the order asked", body = Checked)))]
 async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> Answered {
     let edges = pairs::parse(&body, call.id_kind())?;
-    let results = call.service.graph.check(EdgeKind::Follow, &edges, &fresh.0).await?;
+    let results = call.graph().check(EdgeKind::Follow, &edges, &fresh.0).await?;
     Ok(json::written(checked(&results).freeze()))
 }
 
@@ -129,10 +129,10 @@ async fn relationships<S: Store>(
     fresh: Fresh,
     mut query: Query,
 ) -> Answered {
-    call.caller.require_viewer(of)?;
+    call.caller.viewer(Some(of))?;
     let others = query.ids(call.id_kind())?;
     query.end()?;
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.relationships(EdgeKind::Follow, of, &others, &fresh.0).await?;
     Ok(Json(Standings { items: found.into_iter().map(Standing::from).collect() }).into_response())
 }

@@ -23,8 +23,8 @@ use tokio_rustls::rustls::ServerConfig;
 use super::answer::{self, answer};
 use super::exchange::Exchange;
 use super::malformed::{self, HEADERS_BYTES_MAX};
-use super::stall::Impatient;
 use super::wire::Wire;
+use super::write_timeout::Impatient;
 use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 

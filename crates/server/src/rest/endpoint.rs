@@ -244,9 +244,9 @@ fn admit<S: Store>(
 ) -> Result<Call<S>> {
     caller.admit(1)?;
     refuse_other_actor(service, &caller, request.headers())?;
-    if let Some(scope) = endpoint.admission.scope() {
-        caller.require(scope)?;
-    }
+    let scope =
+        endpoint.admission.scope().ok_or(Error::Unauthenticated { detail: "this route has no caller" })?;
+    let permit = caller.permit(scope)?;
     if let Admission::Services(_) = endpoint.admission {
         caller.require_service()?;
     }
@@ -258,7 +258,7 @@ fn admit<S: Store>(
     }
     let request_id = request.extensions().get::<RequestId>().cloned();
     let request_id = request_id.unwrap_or_else(|| shared.request_ids.of(request.headers()));
-    Ok(Call { service: Arc::clone(service), caller, request_id })
+    Ok(Call { service: Arc::clone(service), caller, permit, request_id })
 }
 
 /// Who calls, by the header `Authorization`.

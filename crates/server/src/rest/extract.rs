@@ -10,14 +10,18 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kinfolk_core::thread::{CommentId, Moderator, Viewer};
+use kinfolk_core::changes::Changes;
+use kinfolk_core::feed::Feeds;
+use kinfolk_core::graph::Graph;
+use kinfolk_core::suggest::{SuggestionPage, Suggestions};
+use kinfolk_core::thread::{CommentId, CommentThreads, Moderator, Viewer};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
-use crate::access::{Caller, Identity, Scope};
-use crate::service::Service;
+use crate::access::{self, Caller, Identity, Permit, Scope};
+use crate::service::{Reading, Service};
 
 /// The header that carries consistency tokens, both ways.
 pub const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
@@ -35,6 +39,7 @@ pub struct Call<S: Store> {
     pub service: Arc<Service<S>>,
     /// Who calls.
     pub caller: Caller,
+    pub(super) permit: Permit,
     /// What the request is called.
     pub request_id: RequestId,
 }
@@ -44,12 +49,53 @@ impl<S: Store> Clone for Call<S> {
         Self {
             service: Arc::clone(&self.service),
             caller: self.caller.clone(),
+            permit: self.permit,
             request_id: self.request_id.clone(),
         }
     }
 }
 
 impl<S: Store> Call<S> {
+    /// The rules of edges.
+    pub fn graph(&self) -> &Graph<S> {
+        self.service.graph(self.permit)
+    }
+
+    /// The change log.
+    pub fn changes(&self) -> &Changes<S> {
+        self.service.changes(self.permit)
+    }
+
+    /// Suggestions, unless the profile lacks them.
+    pub fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
+        self.service.suggestions(self.permit)
+    }
+
+    /// Users that a viewer may know.
+    pub async fn suggest(
+        &self,
+        viewer: access::Viewer,
+        limit: usize,
+        fresh: &Fresh,
+    ) -> Result<SuggestionPage> {
+        self.service.suggest(self.permit, viewer, limit, &fresh.0).await
+    }
+
+    /// Posts and feeds, unless the profile lacks them.
+    pub fn feeds(&self) -> Result<&Feeds<S::Content>> {
+        self.service.feeds(self.permit)
+    }
+
+    /// Comments, unless the profile lacks them.
+    pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
+        self.service.comments(self.permit)
+    }
+
+    /// For a read that is charged by rows.
+    pub fn reading<'a>(&'a self, fresh: &'a Fresh) -> Reading<'a> {
+        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &fresh.0 }
+    }
+
     /// The kind of ids that this deployment uses.
     pub fn id_kind(&self) -> IdKind {
         self.service.id_kind()
@@ -130,7 +176,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Actor {
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
-        Ok(Self(call::<S>(parts)?.caller.actor(named)?))
+        Ok(Self(call::<S>(parts)?.caller.actor(named)?.id()))
     }
 }
 
@@ -158,7 +204,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
         let caller = &call::<S>(parts)?.caller;
         let user = match caller.actor(named) {
             Err(Error::ActorRequired) => None,
-            actor => Some(actor?),
+            actor => Some(actor?.id()),
         };
         // A service that asks for somebody must not show what that user may not see.
         let in_own_right = named.is_none() || matches!(caller.identity, Identity::User(_));
@@ -176,7 +222,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
         let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
         let caller = &call::<S>(parts)?.caller;
         Ok(Self(match (caller.actor(named), &caller.identity) {
-            (Ok(user), _) => Some(Moderator::User(user)),
+            (Ok(user), _) => Some(Moderator::User(user.id())),
             (Err(Error::ActorRequired), Identity::Service(key)) => Some(Moderator::Service(Arc::clone(key))),
             (Err(Error::ActorRequired), _) => None,
             (Err(error), _) => return Err(Failure(error)),

@@ -67,7 +67,7 @@ async fn following<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.following(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
@@ -84,7 +84,7 @@ async fn followers<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.followers(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
@@ -95,8 +95,7 @@ async fn followers<S: Store>(
     responses((status = 200, description = "A page of the list", body = Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let budget = Some(&*call.caller.budget);
-    let found = call.service.friends(budget, of, page.request(), &fresh.0).await?;
+    let found = call.service.friends(call.reading(&fresh), of, page.request()).await?;
     Ok(answer(found, &page, &uri))
 }
 

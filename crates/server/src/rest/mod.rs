@@ -29,13 +29,13 @@ mod problem;
 mod query;
 mod request_id;
 mod routes;
-mod stall;
 mod stream;
 mod suggestions;
 mod system;
 mod tail;
 mod trace_context;
 mod wire;
+mod write_timeout;
 mod writes;
 
 use std::sync::Arc;

@@ -100,16 +100,15 @@ async fn known_followers_of<S: Store>(
     let page = Page::take(&mut query)?;
     query.end()?;
     if let Some(actor) = actor {
-        call.caller.require_viewer(actor)?;
+        call.caller.viewer(Some(actor))?;
     }
     let viewer = call.caller.viewer(named.or(actor))?;
-    let budget = Some(&*call.caller.budget);
-    let found = call.service.known_followers(budget, (viewer, of), page.request(), &fresh.0).await?;
-    Ok(answer(found, &page, &uri, &[("viewer", viewer.to_string())]))
+    let found = call.service.known_followers(call.reading(&fresh), viewer, of, page.request()).await?;
+    Ok(answer(found, &page, &uri, &[("viewer", viewer.id().to_string())]))
 }
 
 async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
-    call.service.common(Some(&call.caller.budget), of, page.request(), &fresh.0).await
+    call.service.common(call.reading(fresh), of, page.request()).await
 }
 
 fn answer(found: OverlapPage, page: &Page, uri: &Uri, of: &[(&str, String)]) -> Response {

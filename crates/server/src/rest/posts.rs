@@ -121,13 +121,13 @@ async fn register<S: Store>(
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
-    let feeds = call.service.feeds()?;
+    let feeds = call.feeds()?;
     let given = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     if named.is_some() {
         // A user who is named must be itself, also where the body names an author.
         call.caller.actor(named)?;
     }
-    let author = call.caller.actor(given.author.or(named))?;
+    let author = call.caller.actor(given.author.or(named))?.id();
     call.service.limits.take_change(author)?;
     let new_post::GivenPost { id, created_at, payload, .. } = given;
     let post = NewPost { id, author, created_at, payload, idempotency_key };
@@ -170,8 +170,8 @@ impl IntoResponses for Registered {
     params(("id" = UserId, Path, description = "Which post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let post = call.service.feeds()?.post(id, &fresh.0).await?.into();
-    let comments = call.service.comments()?;
+    let post = call.feeds()?.post(id, &fresh.0).await?.into();
+    let comments = call.comments()?;
     let ThreadState { count, locked } = comments.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments { post, comment_count: count, comments_locked: locked }).into_response())
 }
@@ -191,7 +191,7 @@ async fn delete<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let removed = call.service.feeds()?.delete_post(Some(actor), id, &fresh.0).await?;
+    let removed = call.feeds()?.delete_post(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -201,7 +201,7 @@ async fn delete<S: Store>(
     responses((status = 200, description = "A page of the posts", body = Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let found = call.service.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
+    let found = call.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 
@@ -211,8 +211,8 @@ async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fr
     responses((status = 200, description = "A page of the feed", body = Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    call.caller.require_viewer(of)?;
-    let found = call.service.feeds()?.feed(of, page.request(), &fresh.0).await?;
+    call.caller.viewer(Some(of))?;
+    let found = call.feeds()?.feed(of, page.request(), &fresh.0).await?;
     Ok(answer(found, &page, &uri))
 }
 

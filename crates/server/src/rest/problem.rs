@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::request_id::RequestId;
-use crate::inner::{self, Shown};
+use crate::internal_error::{self, Shown};
 
 /// The media type of problem documents.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -66,7 +66,7 @@ impl<'a> Problem<'a> {
     /// Describes an error.
     pub fn new(error: &Error, request_id: &'a RequestId) -> Self {
         let code = error.code();
-        inner::log(error, request_id);
+        internal_error::log(error, request_id);
         Self {
             r#type: format!("urn:kinfolk:problem:{}", code.name()),
             title: code.name().replace('_', " "),

@@ -71,7 +71,7 @@ async fn changes_stream<S: Store>(
     tail.mark_unchanged();
     // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
     let after = frontier(&call, after.as_deref())?;
-    let ChangesPage { items: page, next: after } = call.service.changes.read(&after, PAGE_LEN).await?;
+    let ChangesPage { items: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
     let reader = Reader { shared, call, tail, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
@@ -131,7 +131,7 @@ impl<S: Store> Reader<S> {
                 return Some(held.unwrap_or_else(|error| self.end(&error)));
             }
             self.tail.mark_unchanged();
-            match self.call.service.changes.read(&self.after, PAGE_LEN).await {
+            match self.call.changes().read(&self.after, PAGE_LEN).await {
                 Ok(page) => (self.page, self.after) = (page.items, page.next),
                 Err(error) => return Some(self.end(&error)),
             }

@@ -87,11 +87,11 @@ fn as_texts<S: Serializer>(ids: &[Id], serializer: S) -> Result<S::Ok, S::Error>
 async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query, fresh: Fresh) -> Answered {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
-    call.caller.require_viewer(of)?;
+    let viewer = call.caller.viewer(Some(of))?;
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Failure(Error::LimitOutOfRange { given: limit, max: LIMIT_MAX }));
     }
-    let found = call.service.suggest(of, limit, &fresh.0).await?;
+    let found = call.suggest(viewer, limit, &fresh).await?;
     let items = found.items.into_iter().map(SuggestedUser::from).collect();
     Ok(Json(SuggestedUsers { items, computed_at: found.computed_at }).into_response())
 }
@@ -117,6 +117,6 @@ async fn dismiss<S: Store>(
         return Err(Failure(Error::Forbidden { detail }));
     }
     call.service.limits.take_change(actor)?;
-    let written = call.service.suggestions()?.dismiss(actor, target).await?;
+    let written = call.suggestions()?.dismiss(actor, target).await?;
     Ok(done(&call, &fresh, &written))
 }

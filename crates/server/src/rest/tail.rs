@@ -77,12 +77,8 @@ async fn watch<S: Store>(shared: Shared<S>) {
 /// Where the log ends, once that is further than it was.
 async fn grown<S: Store>(shared: &Shared<S>, newest: Option<&Frontier>) -> Result<Frontier> {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    let store = service.graph.store();
-    if let Some(newest) = newest {
-        // It waits for a second before it says no. Others get their turn even if a store does not.
-        while !store.wait_for_changes(newest).await? {
-            tokio::task::yield_now().await;
-        }
+    match newest {
+        None => service.log_end().await,
+        Some(newest) => service.log_end_after(newest).await,
     }
-    Ok(store.span().await?.newest)
 }

@@ -43,7 +43,7 @@ async fn follow<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let written = call.service.graph.follow(EdgeKind::Follow, actor, target).await?;
+    let written = call.graph().follow(EdgeKind::Follow, actor, target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
@@ -62,7 +62,7 @@ async fn unfollow<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let written = call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?;
+    let written = call.graph().unfollow(EdgeKind::Follow, actor, target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
@@ -84,7 +84,7 @@ async fn remove_follower<S: Store>(
         return Err(Failure(Error::Forbidden { detail: "a user drops only its own followers".to_owned() }));
     }
     call.service.limits.take_change(actor)?;
-    let written = call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?;
+    let written = call.graph().remove_follower(EdgeKind::Follow, actor, follower).await?;
     Ok(done(&call, &fresh, &written))
 }
 

@@ -1,7 +1,5 @@
 //! Suggestions for everyone, computed through a running server. Which are the best is the store's business.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use kinfolk_core::Result;
 use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
@@ -55,16 +53,16 @@ pub async fn suggest<S: Store>(
     let request = request(&mut query, call.service.administration.everyone())?;
     query.end()?;
     let permit = permit(&shared)?;
-    let service = Arc::clone(&call.service);
+    let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Suggest, permit };
     Ok(lines.answer(move |teller, last| {
         let watch = |done, total| {
             teller.tell(Progress { stage: "suggesting", done, total: Some(total) });
             !teller.is_alone()
         };
-        let computed = service
-            .suggestions()
-            .and_then(|suggestions| suggestions.store().suggest_for_everyone(request, &watch));
+        let suggestions = asked.suggestions();
+        let computed =
+            suggestions.and_then(|suggestions| suggestions.store().suggest_for_everyone(request, &watch));
         last(computed.map(Computed::from));
     }))
 }

@@ -31,7 +31,7 @@ pub async fn remove_comment<S: Store>(
     JsonBody(body): JsonBody,
 ) -> Answered {
     let reason = given::text(&body, &["reason"])?;
-    let removed = call.service.comments()?.remove_comment(id, reason.into(), by).await?;
+    let removed = call.comments()?.remove_comment(id, reason.into(), by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -54,7 +54,7 @@ pub async fn purge_comment<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.purge_comment(id, by).await?;
+    let removed = call.comments()?.purge_comment(id, by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -70,7 +70,7 @@ pub async fn lock_comments<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_thread(Parent::post(id), true).await?;
+    let removed = call.comments()?.lock_thread(Parent::post(id), true).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -86,6 +86,6 @@ pub async fn unlock_comments<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_thread(Parent::post(id), false).await?;
+    let removed = call.comments()?.lock_thread(Parent::post(id), false).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }

@@ -101,7 +101,7 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
+    let (threads, parent, reading) = (call.comments()?, Parent::post(id), (viewer, &fresh.0));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
         View::List(order) => at.comments(threads.thread(parent, order, page.request(), reading).await?),
@@ -126,7 +126,7 @@ pub async fn comments_by<S: Store>(
     uri: Uri,
 ) -> Answered {
     let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comments_by(author, page.request(), reading).await?;
+    let found = call.comments()?.comments_by(author, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
 }
 
@@ -146,7 +146,7 @@ pub async fn comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
 ) -> Answered {
-    let found = call.service.comments()?.read_comment(id, viewer, &fresh.0).await?;
+    let found = call.comments()?.read_comment(id, viewer, &fresh.0).await?;
     Ok(([entity_tag(found.version)], Json(CommentItem::from(found))).into_response())
 }
 
@@ -167,6 +167,6 @@ pub async fn comment_history<S: Store>(
     uri: Uri,
 ) -> Answered {
     let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comment_history(id, page.request(), reading).await?;
+    let found = call.comments()?.comment_history(id, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
 }

@@ -53,7 +53,7 @@ pub async fn write_comment<S: Store>(
     let reply_to = reply_to.as_deref().map(CommentId::parse).transpose()?;
     let parent = Parent::post(post);
     let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
-    let threads = call.service.comments()?;
+    let threads = call.comments()?;
     let taken = call.service.limits.take_comment(author, parent)?;
     let written = threads.comment(new).await;
     if written.as_ref().map_or(true, |written| !written.is_new) {
@@ -87,7 +87,7 @@ pub async fn edit_comment<S: Store>(
     let body: Arc<str> = given::text(&body, &["body"])?.into();
     call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
-    let written = call.service.comments()?.edit_comment(Some(actor), edit, &fresh.0).await?;
+    let written = call.comments()?.edit_comment(Some(actor), edit, &fresh.0).await?;
     Ok(answer(&call, &fresh, written))
 }
 
@@ -106,7 +106,7 @@ pub async fn delete_comment<S: Store>(
     _: NoBody,
 ) -> Answered {
     call.service.limits.take_change(actor)?;
-    let removed = call.service.comments()?.delete_comment(Some(actor), id, &fresh.0).await?;
+    let removed = call.comments()?.delete_comment(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 

@@ -22,7 +22,7 @@ pub(super) enum End {
 
 /// The deadlines of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(super) struct Timeouts {
     /// A stranger has one deadline, whatever it sends until then.
     stranger_until: Option<Instant>,
     idle_until: Option<Instant>,
@@ -30,7 +30,7 @@ pub(super) struct Patience {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patience {
+impl Timeouts {
     /// The client has just been served, or has just come.
     pub fn renew<S: Store>(&mut self, session: &Session<S>) {
         let settings = &session.shared.settings;

@@ -1,4 +1,5 @@
-//! `SSCAN`: a walk over a set of any size, without anything kept on the server between its steps.
+//! `SSCAN key cursor [MATCH pattern] [COUNT count]`: a walk over a set of any size. The server keeps nothing between its
+//! steps.
 //!
 //! Clients want cursors that are integers of 64 bits; a place in a list, a time and an id, has more. So a step ends
 //! only where the place of what follows can be said shortly, and may answer a few members less or more than asked:
@@ -15,12 +16,11 @@
 use std::io::Write;
 
 use kinfolk_core::graph::{EdgeList, ListEntry, ListKey};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Store, Timestamp};
+use kinfolk_core::{IdKind, Timestamp};
 
 use super::super::glob::Pattern;
-use super::super::reply::Output;
-use super::{Request, invalid, is, number, syntax_error};
-use crate::limits::Toll;
+use super::prelude::*;
+use crate::limits::RowCost;
 
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
@@ -29,30 +29,41 @@ const STEP_MAX: usize = 10_000;
 /// How many ids are matched before others have their turn.
 const MATCH_PART: usize = 250;
 
-/// `SSCAN key cursor [MATCH pattern] [COUNT count]`.
-pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub(crate) const fn command<S: Store>() -> Command<S> {
+    Command {
+        name: "sscan",
+        summary: "walks a set of any size",
+        example: &["following:7", "0"],
+        arity: -3,
+        keys: Keys::ONE,
+        operation: Operation::Following,
+        cost: Cost::Rows,
+        ..Command::read(|request, out| Box::pin(run(request, out)))
+    }
+}
+
+async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = request.key(1)?;
     let cursor = number(request.argument(2)?).map_err(|_| Error::InvalidCursor)?;
-    let mut after = Place::decode(cursor)?.before(key.of.kind());
+    let mut after = ScanPosition::decode(cursor)?.before(key.of.kind());
     let mut count = COUNT_DEFAULT;
     let mut pattern = None;
     for option in request.options(3) {
         match option? {
-            (name, value) if is(name, "COUNT") => count = number::<usize>(value)?.clamp(1, COUNT_MAX),
-            (name, value) if is(name, "MATCH") => pattern = Some(Pattern::new(value)?),
+            option if option.is("COUNT") => count = number::<usize>(option.value)?.clamp(1, COUNT_MAX),
+            option if option.is("MATCH") => pattern = Some(Pattern::new(option.value)?),
             _ => return Err(syntax_error()),
         }
     }
-    let graph = &request.service.graph;
     let list = EdgeList { kind: EdgeKind::Follow, side: key.side, of: key.of };
     let mut members = Vec::new();
-    let mut toll = Toll::default();
+    let mut cost = RowCost::new(request.reading().budget);
     let next = loop {
         // One more than asked: its place is where the next step starts.
         let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
-        let page = graph.walk(list, after, wanted, request.at_least).await?;
+        let page = request.graph().walk(list, after, wanted, request.at_least).await?;
         after = page.last().copied();
-        toll.pay(request.budget, page.len())?;
+        cost.charge(page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
         if ended {
@@ -95,15 +106,16 @@ async fn matching(members: &[ListEntry], pattern: Pattern<'_>) -> Vec<ListEntry>
 }
 
 /// The last place where a step can end: before which entry, and how the next step finds it.
-fn cut(entries: &[ListEntry]) -> Option<(usize, Place)> {
+fn cut(entries: &[ListEntry]) -> Option<(usize, ScanPosition)> {
     let borders = || entries.iter().zip(entries.iter().skip(1)).enumerate().rev();
     let time = borders().find(|(_, (entry, next))| entry.since != next.since);
     if let Some((at, (_, next))) = time {
-        return Some((at + 1, Place::Since(next.since)));
+        return Some((at + 1, ScanPosition::Since(next.since)));
     }
     let differ = |entry: &ListEntry, next: &ListEntry| Leading::of(entry.id) != Leading::of(next.id);
     let (at, (_, next)) = borders().find(|(_, (entry, next))| differ(entry, next))?;
-    (next.since.millis() < 1 << SINCE_BITS).then(|| (at + 1, Place::Within(next.since, Leading::of(next.id))))
+    (next.since.millis() < 1 << SINCE_BITS)
+        .then(|| (at + 1, ScanPosition::Within(next.since, Leading::of(next.id))))
 }
 
 const SINCE_BITS: u32 = 43;
@@ -113,7 +125,7 @@ const WITHIN: u64 = 1 << (SINCE_BITS + SHIFT_BITS + LEADING_BITS);
 
 /// Where a step starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ScanPosition {
     Start,
     /// With the first entry that is so old or older.
     Since(Timestamp),
@@ -149,7 +161,7 @@ impl Leading {
     }
 }
 
-impl Place {
+impl ScanPosition {
     fn encode(self) -> u64 {
         match self {
             Self::Start => 0,
@@ -234,7 +246,7 @@ mod tests {
             prop_assert!(at > 0 && at < entries.len());
             let cursor = place.encode();
             prop_assert!(cursor > 0 && cursor <= i64::MAX as u64);
-            prop_assert_eq!(Place::decode(cursor).unwrap(), place);
+            prop_assert_eq!(ScanPosition::decode(cursor).unwrap(), place);
             let after = place.before(kind);
             let rest: Vec<_> = entries.iter().copied().filter(|&entry| after.is_none_or(|after| entry > after)).collect();
             prop_assert_eq!(&rest[..], &entries[at..]);
@@ -243,7 +255,7 @@ mod tests {
         /// A made-up cursor is a place or an error, never a panic.
         #[test]
         fn any_number_is_a_place_or_refused(cursor in any::<u64>()) {
-            if let Ok(place) = Place::decode(cursor) {
+            if let Ok(place) = ScanPosition::decode(cursor) {
                 place.before(IdKind::Integer);
                 place.before(IdKind::Uuid);
             }
@@ -252,12 +264,12 @@ mod tests {
 
     #[test]
     fn the_ends_of_all_ranges() {
-        assert_eq!(Place::decode(0).unwrap(), Place::Start);
-        assert_eq!(Place::Since(Timestamp::MAX).before(IdKind::Integer), None);
-        assert!(Place::decode(Timestamp::MAX.millis() + 2).is_err());
+        assert_eq!(ScanPosition::decode(0).unwrap(), ScanPosition::Start);
+        assert_eq!(ScanPosition::Since(Timestamp::MAX).before(IdKind::Integer), None);
+        assert!(ScanPosition::decode(Timestamp::MAX.millis() + 2).is_err());
         for id in [Id::Integer(0), Id::Integer(i64::MAX as u64), Id::Uuid(0), Id::Uuid(u128::MAX)] {
-            let place = Place::Within(Timestamp::from_millis(5), Leading::of(id));
-            assert_eq!(Place::decode(place.encode()).unwrap(), place);
+            let place = ScanPosition::Within(Timestamp::from_millis(5), Leading::of(id));
+            assert_eq!(ScanPosition::decode(place.encode()).unwrap(), place);
             let before = place.before(id.kind()).unwrap();
             assert!(before < ListKey { since: Timestamp::from_millis(5), id }, "{id}");
         }

@@ -15,12 +15,12 @@ const LOCK_LOOK_EVERY: Duration = Duration::from_millis(5);
 ///
 /// It is a lock of the file itself: its folder may be that of a store, which a server locks, and a file beside it would stay
 /// behind. The lock goes with the file when that is replaced, so who has waited looks again.
-pub struct Turn {
+pub struct FileLock {
     file: File,
     is_created: bool,
 }
 
-impl Turn {
+impl FileLock {
     /// Waits for the turn. A file that is not there is created, empty.
     pub fn take(path: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::InvalidInput {
