@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use kinfolk_core::feed::Feeds;
+use kinfolk_core::feeds::Feeds;
 use kinfolk_core::graph::{Graph, UserSet};
-use kinfolk_core::suggest::{SuggestionPage, Suggestions};
+use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{Error, Frontier, Id, PageRequest, Result, Store};
 
 use super::batch::Arguments;

@@ -11,10 +11,10 @@ use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kinfolk_core::changes::Changes;
-use kinfolk_core::feed::Feeds;
+use kinfolk_core::comments::{CommentId, CommentThreads, Moderator, Viewer};
+use kinfolk_core::feeds::Feeds;
 use kinfolk_core::graph::Graph;
-use kinfolk_core::suggest::{SuggestionPage, Suggestions};
-use kinfolk_core::thread::{CommentId, CommentThreads, Moderator, Viewer};
+use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::problem::{Answered, Failure};

@@ -23,7 +23,7 @@ fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut O
     }
     let patterns = arguments.skip(2);
     if patterns.len() > PATTERNS_MAX {
-        return Err(Error::TooMany { what: "patterns", given: patterns.len(), max: PATTERNS_MAX });
+        return Err(Error::TooMany { what: "patterns", count: patterns.len(), max: PATTERNS_MAX });
     }
     let patterns: Vec<_> = patterns.iter().map(<[u8]>::to_ascii_lowercase).collect();
     let patterns = patterns.iter().map(|pattern| Pattern::new(pattern)).collect::<Result<Vec<_>>>()?;

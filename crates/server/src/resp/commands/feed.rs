@@ -1,6 +1,6 @@
 //! `FEED user [LIMIT n] [CURSOR c]`: a page of the posts of a user's followees. Also how pages of posts are replied.
 
-use kinfolk_core::feed::PostPage;
+use kinfolk_core::feeds::PostPage;
 
 use super::prelude::*;
 

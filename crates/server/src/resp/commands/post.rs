@@ -2,7 +2,7 @@
 //! consistency token.
 
 use kinfolk_core::Timestamp;
-use kinfolk_core::feed::NewPost;
+use kinfolk_core::feeds::NewPost;
 
 use super::super::writes::Change;
 use super::prelude::*;
