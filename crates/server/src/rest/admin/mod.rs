@@ -23,7 +23,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
-use super::extract::{Call, NoBody};
+use super::extract::{Call, Fresh, NoBody};
 use super::problem::Answered;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
@@ -44,7 +44,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
     let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes
-        .add(Endpoint::admin(Operation::Import).refusing(job), routes!(import))
+        .add(Endpoint::admin(Operation::Import).joining_token().refusing(job), routes!(import))
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
@@ -98,6 +98,7 @@ impl From<VerifyOutcome> for Verified {
 async fn import<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
+    Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
 ) -> Answered {
@@ -115,7 +116,10 @@ async fn import<S: Store>(
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |teller, last| {
         let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
-        last(imported.map(|outcome| Imported::new(&outcome, service.token(outcome.frontier.clone()))));
+        last(imported.map(|outcome| {
+            seen.join(&outcome.frontier);
+            Imported::new(&outcome, service.token(seen))
+        }));
         discard(&mut file);
     }))
 }
