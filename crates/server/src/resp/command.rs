@@ -93,8 +93,8 @@ pub(super) enum ActorIn {
 /// A handler. It gets what its guard has checked.
 #[derive(Debug)]
 pub(super) enum Run<S: Store> {
-    /// With three arguments a check of one edge, which is answered without a future where the store can; otherwise a read.
-    Check(ParseEdge<S>, Read<S>),
+    /// With three arguments a check of one edge, which is answered without a future where the store can. With more, a read.
+    Check(ParseEdge<S>, Option<Read<S>>),
     Read(Read<S>),
     /// A read for a viewer.
     View(for<'a> fn(Viewer, &'a Request<'a, S>, &'a mut Output) -> BoxFuture<'a, Result<()>>),
@@ -159,8 +159,8 @@ impl<S: Store> Command<S> {
         Self { group: "transactions", is_queued: false, ..Self::new(run) }
     }
 
-    pub(super) const fn check(edge: ParseEdge<S>, read: Read<S>) -> Self {
-        Self { flags: FAST_READ, operation: Operation::Check, ..Self::reading(Run::Check(edge, read)) }
+    pub(super) const fn check(edge: ParseEdge<S>, many: Option<Read<S>>) -> Self {
+        Self { flags: FAST_READ, operation: Operation::Check, ..Self::reading(Run::Check(edge, many)) }
     }
 
     pub(super) const fn read(run: Read<S>) -> Self {

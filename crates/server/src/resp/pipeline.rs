@@ -109,7 +109,6 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         if let Run::Check(edge, _) = command.run
             && arguments.len() == 3
-            && self.session.after.is_none()
             && let Ok(permit) = admitted.permit()
         {
             self.check(command.operation, edge, permit, arguments, work);
@@ -173,10 +172,11 @@ impl<T: Socket, S: Store> Connection<T, S> {
         arguments: Arguments<'_>,
         work: &mut Work<'_>,
     ) {
-        let Session { shared, written: at_least, .. } = &self.session;
+        let refused = self.session.refused_token.take();
+        let Session { shared, seen: at_least, .. } = &self.session;
         let request = Request { service: &shared.service, permit, arguments, at_least, row_budget: None };
         let ask = |edge: Edge| Ok((edge, request.graph().check_now(EdgeKind::Follow, edge, at_least)?));
-        match parse(&request).and_then(ask) {
+        match refused.map_or_else(|| parse(&request).and_then(ask), |refused| Err(*refused)) {
             Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
             Ok((_, Some(exists))) => work.checks.add_known(operation, exists),
             Ok((edge, None)) => work.checks.ask(operation, permit, edge),
@@ -186,9 +186,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
 
     pub(super) async fn answer_checks(&mut self, work: &mut Work<'_>) {
         if !work.checks.is_empty() {
-            let Session { shared, written, .. } = &self.session;
+            let Session { shared, seen, .. } = &self.session;
             // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
-            Box::pin(work.checks.answer(&shared.service, written, work.out)).await;
+            Box::pin(work.checks.answer(&shared.service, seen, work.out)).await;
         }
     }
 
@@ -264,7 +264,7 @@ fn parse_write<S: Store>(
     let Run::Write(_, parse) = admitted.command.run else { return Err(Error::Closed) };
     let (permit, service) = (admitted.permit()?, &*session.shared.service);
     let actor = guard::actor(session, admitted.command, arguments)?;
-    let request = Request { service, permit, arguments, at_least: &session.written, row_budget: None };
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
     let change = parse(actor, &request)?;
     guard::charge(service, admitted.command, actor, change.count())?;
     Ok(PermittedChange { permit, change })
@@ -278,31 +278,19 @@ async fn read<S: Store>(
     out: &mut Output,
 ) -> Result<()> {
     let (command, permit) = (admitted.command, admitted.permit()?);
-    let viewer = match command.run {
-        Run::View(run) => Some((guard::viewer(session, arguments)?, run)),
-        _ => None,
-    };
-    let after = session.after.take();
-    let mut seen = None;
-    if let Some(after) = after.as_deref() {
-        let seen = seen.insert(after.clone()?);
-        seen.join(&session.written);
+    let viewer = if let Run::View(_) = command.run { Some(guard::viewer(session, arguments)?) } else { None };
+    if let Some(refused) = session.refused_token.take() {
+        return Err(*refused);
     }
-    let at_least = seen.as_ref().unwrap_or(&session.written);
     let service = &*session.shared.service;
     let budget = session.caller.as_ref().map(|caller| &*caller.budget);
     let row_budget = budget.filter(|_| command.cost == Cost::Rows);
-    let request = Request { service, permit, arguments, at_least, row_budget };
-    let result = match (viewer, &command.run) {
-        (Some((viewer, run)), _) => run(viewer, &request, out).await,
-        (None, Run::Check(_, run) | Run::Read(run)) => run(&request, out).await,
-        (None, _) => Ok(()),
-    };
-    if result.as_ref().is_err_and(|error| error.code().resp_prefix() == "TRYAGAIN") {
-        // The client will try again, and means the same by it.
-        session.after = after;
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget };
+    match (&command.run, viewer) {
+        (Run::View(run), Some(viewer)) => run(viewer, &request, out).await,
+        (Run::Check(_, Some(run)) | Run::Read(run), _) => run(&request, out).await,
+        _ => Ok(()),
     }
-    result
 }
 
 /// Runs a write that is a commit of its own, and replies the token.
@@ -315,12 +303,11 @@ async fn commit_one<S: Store>(
     let Run::Commit(run) = admitted.command.run else { return Ok(()) };
     let (permit, service) = (admitted.permit()?, &*session.shared.service);
     let actor = guard::actor(session, admitted.command, arguments)?;
-    let at_least = &session.all_seen();
-    let request = Request { service, permit, arguments, at_least, row_budget: None };
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
     let target = request.id(2)?;
     guard::charge(service, admitted.command, actor, 1)?;
     let position = run(actor, target, &request).await?;
-    session.written.advance(position);
+    session.seen.advance(position);
     out.bulk(session.token());
     Ok(())
 }

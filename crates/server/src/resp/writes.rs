@@ -213,7 +213,7 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     // A task that has done much is made to pause in between, which would change the order.
     let registered: Vec<_> = tokio::task::unconstrained(registering.collect()).await;
     let positions = registered.iter().flatten().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let token = session.token();
     for (entry, registered) in entries.iter().zip(registered) {
         match (&entry.plan, registered) {
@@ -252,7 +252,7 @@ async fn apply<S: Store>(
     };
     log_failures(&results);
     let positions = results.iter().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let wants_token = |apply: &Apply| matches!(apply.reply, EdgeReply::Token);
     let token = entries.iter().filter_map(Entry::apply).any(wants_token).then(|| session.token());
     let service = &session.shared.service;

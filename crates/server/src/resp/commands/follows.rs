@@ -3,7 +3,7 @@
 use kinfolk_core::graph::Edge;
 
 use super::prelude::*;
-use super::{sismember, smismember};
+use super::smismember;
 
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
@@ -11,7 +11,7 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
         summary: "whether a user follows others",
         example: &["7", "8"],
         arity: -3,
-        ..Command::check(edge, |request, out| Box::pin(run(request, out)))
+        ..Command::check(edge, Some(|request, out| Box::pin(run(request, out))))
     }
 }
 
@@ -19,10 +19,8 @@ fn edge<S: Store>(request: &Request<'_, S>) -> Result<Edge> {
     Ok(Edge { follower: request.id(1)?, followee: request.id(2)? })
 }
 
+/// For more than one followee.
 async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
-    if request.arguments.len() == 3 {
-        return sismember::check(edge, request, out).await;
-    }
     let follower = request.id(1)?;
     let edge = |followee: Result<_>| Ok(Edge { follower, followee: followee? });
     let edges = request.ids(2).map(edge).collect::<Result<Vec<_>>>()?;

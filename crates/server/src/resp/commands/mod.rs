@@ -48,9 +48,7 @@ mod prelude {
     pub(super) use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Store};
 
     pub(super) use super::super::batch::Arguments;
-    pub(super) use super::super::command::{
-        ActorIn, Command, Cost, FAST_READ, Keys, ParseEdge, Run, SESSION,
-    };
+    pub(super) use super::super::command::{ActorIn, Command, Cost, FAST_READ, Keys, Run, SESSION};
     pub(super) use super::super::reply::{Output, Version};
     pub(super) use super::super::request::{Request, invalid, is, number, syntax_error, text};
     pub(super) use super::super::session::{Queue, Session};

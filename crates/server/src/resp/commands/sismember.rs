@@ -11,21 +11,10 @@ pub(crate) const fn command<S: Store>() -> Command<S> {
         example: &["following:7", "8"],
         arity: 3,
         keys: Keys::ONE,
-        ..Command::check(edge, |request, out| Box::pin(check(edge, request, out)))
+        ..Command::check(edge, None)
     }
 }
 
 fn edge<S: Store>(request: &Request<'_, S>) -> Result<Edge> {
     Ok(request.key(1)?.edge(request.id(2)?))
-}
-
-/// A check that must wait: after `AFTER`.
-pub(super) async fn check<S: Store>(
-    edge: ParseEdge<S>,
-    request: &Request<'_, S>,
-    out: &mut Output,
-) -> Result<()> {
-    let edge = edge(request)?;
-    out.flag(request.graph().check_one(EdgeKind::Follow, edge, request.at_least).await?);
-    Ok(())
 }
