@@ -16,18 +16,18 @@ use kinfolk_core::bulk::{ImportOptions, ImportReport};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, IdKind, Result, Shard, Timestamp};
 
-use super::load::{self, Loaded, Target};
-use super::run::PairRecord;
-use super::sorter::{Merge, Sorter};
-use crate::files::{self, IoContext};
-use crate::index::{self, Index};
+use crate::background::maintenance;
+use crate::disk::files::{self, IoContext};
+use crate::disk::format;
+use crate::disk::id_encoding::IdEncoding;
+use crate::edges::Rows;
+use crate::edges::index::{self, Index};
+use crate::edges::load::{self, Loaded, Merge, PairRecord, Sorter, Target};
+use crate::engine::store::Store;
+use crate::engine::writer::Writer;
 use crate::log::{Event, EventBody};
-use crate::raw::RawId;
-use crate::rows::Rows;
 use crate::settings::Settings;
-use crate::store::Store;
-use crate::writer::Writer;
-use crate::{Embedded, Progress, format, maintenance};
+use crate::{Embedded, Progress};
 
 const MANIFEST: &str = "import";
 
@@ -126,7 +126,7 @@ struct Collector<K> {
     self_follows: u64,
 }
 
-impl<K: RawId> Collector<K> {
+impl<K: IdEncoding> Collector<K> {
     fn open(folder: PathBuf, manifest: Manifest, sort_memory: usize) -> Self {
         let runs = run_paths(&folder, manifest.runs);
         let sorter = Sorter::new(&folder, sort_memory).with_runs(runs);
@@ -152,7 +152,7 @@ impl<K: RawId> Collector<K> {
     }
 }
 
-impl<K: RawId> Spool for Collector<K> {
+impl<K: IdEncoding> Spool for Collector<K> {
     fn taken(&self) -> u64 {
         self.taken
     }
@@ -423,7 +423,7 @@ fn count(store: &Store, folder: &Path, manifest: &Manifest, progress: &dyn Fn(Pr
 }
 
 /// The edges of all runs in order; those that came without `since` get this one.
-fn merge<K: RawId>(
+fn merge<K: IdEncoding>(
     runs: &[PathBuf],
     at: Timestamp,
 ) -> Result<impl Iterator<Item = Result<PairRecord<K>>> + use<K>> {

@@ -9,8 +9,8 @@ use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
 use super::deliveries::{Delivery, Job};
 use super::inbox::{pack, unpack};
-use crate::maintenance;
-use crate::store::Store;
+use crate::engine::store::Store;
+use crate::runtime::signal;
 
 /// How often inboxes are looked through for those that nobody reads, and stored.
 const TIDY_EVERY: Duration = Duration::from_secs(60);
@@ -20,7 +20,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Works until it is told to stop.
 pub fn run(store: &Arc<Store>, clock: &Arc<dyn Clock>) {
-    maintenance::yield_to_others();
+    signal::lower_priority();
     let (mut tidied, mut saved) = (Instant::now(), Instant::now());
     let mut delivered_then = store.feeds.deliveries.delivered();
     while !store.feeds.deliveries.is_stopping() {

@@ -24,9 +24,9 @@ use parking_lot::Mutex;
 use self::deliveries::{Deliveries, Delivery, Job};
 use self::inbox::{Capacity, Key, pack};
 use self::inboxes::Inboxes;
+use crate::engine::store::Store;
 use crate::log::{Event, EventBody};
 use crate::settings::Settings;
-use crate::store::Store;
 
 pub use deliver::run;
 pub use page::{Wanted, page};
@@ -44,7 +44,7 @@ pub struct Feeds {
 
 /// The state of feeds at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct FeedFigures {
+pub struct FeedStats {
     pub lag_events: u64,
     pub lag: Duration,
     pub entries: u64,
@@ -108,16 +108,16 @@ impl Feeds {
                 self.inboxes.clear();
                 None
             }
-            EventBody::Thread(_) => None,
+            EventBody::Comment(_) => None,
         }
     }
 
     /// The state now.
-    pub fn figures(&self, now: Timestamp) -> FeedFigures {
+    pub fn stats(&self, now: Timestamp) -> FeedStats {
         let (lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
-        let (inboxes, inbox_bytes, entries) = self.inboxes.figures();
-        FeedFigures {
+        let (inboxes, inbox_bytes, entries) = self.inboxes.stats();
+        FeedStats {
             lag_events,
             lag: Duration::from_millis(lag_millis),
             entries,

@@ -11,7 +11,7 @@ use super::deliveries::Undelivered;
 use super::inbox::{Inbox, unpack};
 use super::merge::{Merge, Source};
 use super::newest_pushed;
-use crate::store::Store;
+use crate::engine::store::Store;
 
 /// Whose feed, from where on, and how much.
 #[derive(Clone, Copy, Debug)]

@@ -17,9 +17,9 @@ use std::path::Path;
 use kinfolk_core::{Epoch, Id, IdKind, Result, Sequence};
 
 use super::inbox::{Inbox, key_len};
-use crate::files::{self, IoContext, remove_file, sync_folder};
-use crate::raw;
-use crate::store::Store;
+use crate::disk::files::{self, IoContext, remove_file, sync_folder};
+use crate::disk::id_encoding;
+use crate::engine::store::Store;
 
 const MAGIC: &[u8; 8] = b"KINFOLKI";
 const VERSION: u32 = 1;
@@ -32,7 +32,7 @@ fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
     let mut header = [0; 32];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[12..16].copy_from_slice(&(raw::id_len(ids) as u32).to_le_bytes());
+    header[12..16].copy_from_slice(&(id_encoding::id_len(ids) as u32).to_le_bytes());
     header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
     header[24..].copy_from_slice(&position.0.to_le_bytes());
     header
@@ -78,7 +78,7 @@ pub fn save(store: &Store) -> Result<()> {
 
 fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
     record.push(1);
-    raw::push_id(record, of);
+    id_encoding::push_id(record, of);
     record.extend_from_slice(&inbox.seen_at.to_le_bytes());
     record.push(u8::from(inbox.complete_from().is_some()));
     record.extend_from_slice(inbox.complete_from().unwrap_or_default());
@@ -118,8 +118,8 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
     }
     let mut inboxes = Vec::new();
     while input.array()? == [1u8] {
-        let id = input.bytes(raw::id_len(ids))?;
-        let id = raw::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
+        let id = input.bytes(id_encoding::id_len(ids))?;
+        let id = id_encoding::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
         let seen_at = u64::from_le_bytes(input.array()?);
         let is_bounded = input.array()? == [1u8];
         let complete_from = if is_bounded { Some(input.bytes(key_len(ids))?) } else { None };

@@ -10,9 +10,9 @@ use kinfolk_core::{EdgeKind, Error, Id, Result};
 
 use super::inbox::{Inbox, pack, unpack};
 use super::snapshot::forget_stored;
+use crate::bulk::verify::{Difference, Suspects};
+use crate::engine::store::Store;
 use crate::posts::Record;
-use crate::store::Store;
-use crate::verify::{Difference, Suspects};
 
 /// How many posts that an inbox seems to lack are looked at again: one is enough to drop it.
 const LACKING_MAX: usize = 8;
@@ -156,9 +156,9 @@ mod tests {
     const AUTHOR: Id = Id::Integer(2);
 
     fn post(store: &Embedded) -> PostKey {
-        let wish =
+        let request =
             NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key: None };
-        block_on(store.register(wish)).unwrap().post.key()
+        block_on(store.register(request)).unwrap().post.key()
     }
 
     fn delivered(store: &Embedded) {

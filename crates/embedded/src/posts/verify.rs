@@ -6,8 +6,8 @@ use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
-use crate::remembered::{KeyUse, LoggedKey, StoredKey};
-use crate::verify::{Difference, Suspects};
+use crate::bulk::verify::{Difference, Suspects};
+use crate::lsm::{KeyUse, LoggedKey, StoredKey};
 
 /// A place in an author's list.
 pub type Place = (Id, PostKey);
@@ -139,8 +139,8 @@ mod tests {
         let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
         let author = Id::Integer(1);
-        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
-        let truth: Vec<_> = (0..9).map(|_| block_on(store.register(wish.clone())).unwrap().post).collect();
+        let request = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        let truth: Vec<_> = (0..9).map(|_| block_on(store.register(request.clone())).unwrap().post).collect();
         let listed = |store: &Embedded| block_on(store.posts_by(author, None, 99, Frontier::EMPTY)).unwrap();
         let before = listed(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
@@ -169,8 +169,8 @@ mod tests {
         let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let author = Id::Integer(1);
-        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
-        block_on(store.register(wish)).unwrap();
+        let request = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        block_on(store.register(request)).unwrap();
         let posts = &store.shared().posts;
         posts.tree.remove(layout::pulled_key(author));
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 1);

@@ -13,12 +13,12 @@ use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
-use super::{Run, Suggested, record};
-use crate::index::{Scratch, UsersById};
-use crate::maintenance;
-use crate::raw;
-use crate::rows::tree_error;
-use crate::store::Store;
+use super::{ComputedSuggestions, Run, record};
+use crate::disk::id_encoding;
+use crate::edges::index::{Scratch, UsersById};
+use crate::engine::store::Store;
+use crate::lsm::tree_error;
+use crate::runtime::signal;
 
 /// How many users a thread takes at a time.
 const GROUP_USERS: usize = 64;
@@ -41,7 +41,7 @@ pub fn compute(
     request: EveryoneRequest,
     watch: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<EveryoneReport> {
-    let suggested = &store.suggested;
+    let suggested = &store.suggestions;
     let Some(_alone) = suggested.running.try_lock() else {
         return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
     };
@@ -101,7 +101,7 @@ impl Work<'_> {
             drop(send);
             let total = run.users + self.users.len() as u64;
             let mut output =
-                Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0, users: 0 };
+                Output { suggested: &self.store.suggestions, tree, run, ingestion: None, bytes: 0, users: 0 };
             let ended = self.write_groups(&results, &mut output, total, watch);
             // A thread that waits to hand over what nobody takes any more would be waited for.
             drop(results);
@@ -124,7 +124,7 @@ impl Work<'_> {
 
     /// A thread: takes groups and walks for each user in them.
     fn walk_groups(&self, results: &SyncSender<(usize, Result<Vec<Record>>)>) {
-        maintenance::yield_to_others();
+        signal::lower_priority();
         // A thread that dies would be waited for.
         let ending = EndOnPanic(self);
         let mut scratch = Scratch::default();
@@ -204,7 +204,7 @@ impl Drop for EndOnPanic<'_, '_> {
 
 /// Where results go.
 struct Output<'a> {
-    suggested: &'a Suggested,
+    suggested: &'a ComputedSuggestions,
     tree: &'a AnyTree,
     run: Run,
     /// The part that is being written.
@@ -217,7 +217,7 @@ impl<'a> Output<'a> {
     fn push(&mut self, records: &[Record]) -> Result<()> {
         for (of, record) in records {
             let mut key = Vec::with_capacity(16);
-            raw::push_id(&mut key, *of);
+            id_encoding::push_id(&mut key, *of);
             match record {
                 Some(record) => {
                     self.bytes += key.len() + record.len();

@@ -9,7 +9,7 @@ use kinfolk_core::suggest::{
 use kinfolk_core::{Frontier, Id, Result, Timestamp};
 
 use crate::Embedded;
-use crate::index::Scratch;
+use crate::edges::index::Scratch;
 
 impl SuggestionStore for Embedded {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
@@ -18,7 +18,7 @@ impl SuggestionStore for Embedded {
         let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
             store.candidates(of, bounds, scratch, is_given_up)
         };
-        self.store.walkers.run(of, work).await
+        self.store.workers.run(of, work).await
     }
 
     async fn stored_suggestions(
@@ -30,7 +30,7 @@ impl SuggestionStore for Embedded {
         self.reach(at_least).await?;
         let age =
             |at: Timestamp| Duration::from_millis(self.clock.now().millis().saturating_sub(at.millis()));
-        Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
+        Ok(self.store.suggestions.get(of).filter(|stored| age(stored.computed_at) <= max_age))
     }
 
     async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
@@ -38,7 +38,7 @@ impl SuggestionStore for Embedded {
         let about = computed.first().map_or(Id::Integer(0), |&(of, _)| of);
         // It waits for the disk.
         let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store, &computed);
-        self.store.walkers.run(about, work).await
+        self.store.workers.run(about, work).await
     }
 
     fn suggest_for_everyone(

@@ -2,12 +2,12 @@
 
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
-use kinfolk_embedded::{Embedded, Figures, Layer};
+use kinfolk_embedded::{Embedded, Layer, Stats};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All figures of the store. Cheap: it reads counters.
 pub fn figures(store: &Embedded) -> Vec<Figure> {
-    let figures = store.figures();
+    let figures = store.stats();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
     all.extend(health(&figures));
@@ -21,7 +21,7 @@ pub fn layers(store: &Embedded) -> Vec<LayerTimes> {
     Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
 }
 
-fn gauges(figures: &Figures) -> Vec<Figure> {
+fn gauges(figures: &Stats) -> Vec<Figure> {
     let mean_batch = figures.requests as f64 / figures.batches.max(1) as f64;
     [
         ("kinfolk_edges", "Edges in the graph.", figures.edges as f64),
@@ -56,7 +56,7 @@ fn gauges(figures: &Figures) -> Vec<Figure> {
     .to_vec()
 }
 
-fn counters(figures: &Figures) -> Vec<Figure> {
+fn counters(figures: &Stats) -> Vec<Figure> {
     let sync_seconds = figures.sync_time.as_secs_f64();
     [
         ("kinfolk_writer_batches_total", "Batches made visible.", figures.batches as f64),
@@ -76,7 +76,7 @@ fn counters(figures: &Figures) -> Vec<Figure> {
     .to_vec()
 }
 
-fn health(figures: &Figures) -> Vec<Figure> {
+fn health(figures: &Stats) -> Vec<Figure> {
     use FigureKind::{Counter, Gauge};
     [
         (
@@ -126,7 +126,7 @@ fn health(figures: &Figures) -> Vec<Figure> {
     .to_vec()
 }
 
-fn feeds_and_comments(figures: &Figures) -> Vec<Figure> {
+fn feeds_and_comments(figures: &Stats) -> Vec<Figure> {
     use FigureKind::{Counter, Gauge};
     [
         (
@@ -155,7 +155,7 @@ fn feeds_and_comments(figures: &Figures) -> Vec<Figure> {
     .to_vec()
 }
 
-fn suggestions(figures: &Figures, run: Option<SuggestionRun>) -> Vec<Figure> {
+fn suggestions(figures: &Stats, run: Option<SuggestionRun>) -> Vec<Figure> {
     use FigureKind::{Counter, Gauge};
     let seconds = |at: Option<Timestamp>| at.map_or(0.0, |at| at.millis() as f64 / 1_000.0);
     let started = seconds(run.map(|run| run.started_at));

@@ -1,0 +1,85 @@
+//! Background work that nobody waits for unless it falls far behind: merging row files, and comparing projections with
+//! the truth. It runs at a low priority: what users ask for comes first.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kinfolk_core::{Result, Sequence};
+use tokio::sync::mpsc;
+
+use super::maintenance;
+use crate::background::reconcile::Reconciler;
+use crate::disk::free_space::FreeSpace;
+use crate::engine::store::Store;
+use crate::engine::writer::Command;
+use crate::runtime::signal;
+
+/// How often it looks around when nobody wakes it.
+const TICK: Duration = Duration::from_secs(1);
+/// So many changes a second make a store busy: then files are merged later, and more of them at once.
+const BUSY_CHANGES: f64 = 2_000.0;
+/// How many un-merged runs are worth merging in a calm store, and in a busy one.
+const RUNS_CALM: u8 = 4;
+const RUNS_BUSY: u8 = 16;
+
+/// Works until it is told to stop.
+pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
+    signal::lower_priority();
+    let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
+    let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
+    let (mut reconciled, mut room) = (Instant::now(), FreeSpace::default());
+    while store.merging.wait(TICK) {
+        let busy = pace.is_busy(store.position(), Instant::now());
+        if store.require_folder().is_err() {
+            store.merges.beat(false);
+            continue;
+        }
+        let Some(merged) = room.work(&store.folder, || merge(store, busy)) else { continue };
+        store.merges.beat(merged.is_ok());
+        *store.unmerged.lock() = merged.err().inspect(|error| {
+            maintenance::note_failure(store, error, "row files could not be merged; it is tried again");
+        });
+        // Once a second at most, and not while writers may be waiting for files to be merged.
+        if reconciled.elapsed() < TICK || store.rows.backlog().1 > usize::from(RUNS_BUSY) {
+            continue;
+        }
+        reconciled = Instant::now();
+        reconciler.step(reconciled, commands);
+    }
+}
+
+fn merge(store: &Store, busy: bool) -> Result<()> {
+    let runs = if busy { RUNS_BUSY } else { RUNS_CALM };
+    let should_stop = || store.merging.is_stopping();
+    // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
+    if store.rows.backlog().1 >= usize::from(runs) {
+        store.rows.compact(runs, &should_stop)?;
+    }
+    let mut grown = store.merged_projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
+    grown.try_for_each(|tree| tree.compact(runs, &should_stop))
+}
+
+/// Whether there are enough un-merged runs to be worth merging, at least in a calm store.
+pub fn is_waiting(store: &Store) -> bool {
+    let is_worth_it = |runs: usize| runs >= usize::from(RUNS_CALM);
+    is_worth_it(store.rows.backlog().1)
+        || store.merged_projections().any(|tree| is_worth_it(tree.backlog().1))
+}
+
+/// How fast the graph changes.
+struct Pace {
+    position: Sequence,
+    at: Instant,
+    busy: bool,
+}
+
+impl Pace {
+    fn is_busy(&mut self, position: Sequence, now: Instant) -> bool {
+        let seconds = now.duration_since(self.at).as_secs_f64();
+        if seconds >= TICK.as_secs_f64() / 2.0 {
+            self.busy = (position.0 - self.position.0) as f64 / seconds >= BUSY_CHANGES;
+            (self.position, self.at) = (position, now);
+        }
+        self.busy
+    }
+}
