@@ -13,6 +13,7 @@ mod feeds;
 mod log;
 mod lsm;
 mod posts;
+mod projection;
 mod runtime;
 mod settings;
 mod stats;

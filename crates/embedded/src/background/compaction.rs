@@ -12,6 +12,7 @@ use crate::background::reconcile::Reconciler;
 use crate::disk::free_space::FreeSpace;
 use crate::engine::store::Store;
 use crate::engine::writer::Command;
+use crate::lsm::RowStorage;
 use crate::runtime::signal;
 
 /// How often it looks around when nobody wakes it.
@@ -28,19 +29,19 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
     let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
     let (mut reconciled, mut room) = (Instant::now(), FreeSpace::default());
-    while store.merging.wait(TICK) {
+    while store.compacting.wait(TICK) {
         let busy = pace.is_busy(store.position(), Instant::now());
-        if store.require_folder().is_err() {
-            store.merges.beat(false);
+        if store.folder.require().is_err() {
+            store.compactions.beat(false);
             continue;
         }
-        let Some(merged) = room.work(&store.folder, || merge(store, busy)) else { continue };
-        store.merges.beat(merged.is_ok());
-        *store.unmerged.lock() = merged.err().inspect(|error| {
-            maintenance::note_failure(store, error, "row files could not be merged; it is tried again");
+        let Some(compacted) = room.work(store.folder.path(), || compact(store, busy)) else { continue };
+        store.compactions.beat(compacted.is_ok());
+        *store.compaction_failure.lock() = compacted.err().inspect(|error| {
+            maintenance::note_failure(store, error, "row files could not be compacted; it is tried again");
         });
         // Once a second at most, and not while writers may be waiting for files to be merged.
-        if reconciled.elapsed() < TICK || store.rows.backlog().1 > usize::from(RUNS_BUSY) {
+        if reconciled.elapsed() < TICK || store.edges.rows.backlog().runs > usize::from(RUNS_BUSY) {
             continue;
         }
         reconciled = Instant::now();
@@ -48,22 +49,17 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     }
 }
 
-fn merge(store: &Store, busy: bool) -> Result<()> {
+fn compact(store: &Store, busy: bool) -> Result<()> {
     let runs = if busy { RUNS_BUSY } else { RUNS_CALM };
-    let should_stop = || store.merging.is_stopping();
+    let should_stop = || store.compacting.is_stopping();
     // Also without a flush: runs that an earlier process left would otherwise keep writers waiting for ever.
-    if store.rows.backlog().1 >= usize::from(runs) {
-        store.rows.compact(runs, &should_stop)?;
-    }
-    let mut grown = store.merged_projections().filter(|tree| tree.backlog().1 >= usize::from(runs));
-    grown.try_for_each(|tree| tree.compact(runs, &should_stop))
+    let mut grown = store.compactable_rows().filter(|rows| rows.backlog().runs >= usize::from(runs));
+    grown.try_for_each(|rows| rows.compact(runs, &should_stop))
 }
 
-/// Whether there are enough un-merged runs to be worth merging, at least in a calm store.
+/// Whether there are enough runs to be worth compacting, at least in a calm store.
 pub fn is_waiting(store: &Store) -> bool {
-    let is_worth_it = |runs: usize| runs >= usize::from(RUNS_CALM);
-    is_worth_it(store.rows.backlog().1)
-        || store.merged_projections().any(|tree| is_worth_it(tree.backlog().1))
+    store.compactable_rows().any(|rows| rows.backlog().runs >= usize::from(RUNS_CALM))
 }
 
 /// How fast the graph changes.

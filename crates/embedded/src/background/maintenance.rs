@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 use kinfolk_core::{Clock, EdgeKind, Error, Result, Sequence, Timestamp};
 use tokio::sync::mpsc;
 
-use crate::disk::checkpoint::Checkpoint;
 use crate::disk::free_space::FreeSpace;
-use crate::edges::index;
 use crate::engine::store::Store;
 use crate::engine::writer::Command;
 use crate::log::Retention;
-use crate::lsm::LsmTree;
+use crate::lsm::RowStorage;
 use crate::runtime::signal;
 
 /// How often maintenance looks around when nobody wakes it.
@@ -39,20 +37,20 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
     let (mut flush_room, mut snapshot_room) = (FreeSpace::default(), FreeSpace::default());
     while store.signal.wait(store.visibility.next_expiry().unwrap_or(TICK).min(TICK)) {
         store.visibility.expire();
-        if store.require_folder().is_err() {
+        if store.folder.require().is_err() {
             store.flushes.beat(false);
             continue;
         }
         let now = clock.now();
         watch_clock(store, now, &mut clock_said);
         let retention = store.retention(now);
-        if let Some(flushed) = flush_room.work(&store.folder, || flush(store)) {
+        if let Some(flushed) = flush_room.work(store.folder.path(), || flush(store)) {
             store.flushes.beat(flushed.is_ok());
-            *store.stalled.lock() = flushed.err().inspect(|error| {
+            *store.flush_failure.lock() = flushed.err().inspect(|error| {
                 note_failure(store, error, "rows could not be flushed; it is tried again");
             });
         }
-        let stored = snapshot_room.work(&store.folder, || {
+        let stored = snapshot_room.work(store.folder.path(), || {
             snapshot_if_due(store)?;
             store_what_is_too_old(store, &retention, commands)
         });
@@ -70,7 +68,7 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
 /// Reports that background work on row files failed. If it is not tried again, writes are refused from now on, and that is the last
 /// that is said of it.
 pub fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
-    match (store.rows.shared().storing.failure(), error) {
+    match (store.shared.storing.failure(), error) {
         (Some(reason), _) => store.health.refuse_writes(reason),
         (None, error) => tracing::error!(%error, "{tried_again}"),
     }
@@ -118,10 +116,10 @@ fn store_what_is_too_old(
     {
         let _ = commands.try_send(Command::Run(Box::new(|writer| writer.store.seal())));
     }
-    if store.snapshotted.load(Ordering::Acquire) < needed.0
+    if store.projections.snapshotted() < needed
         && let Some(_open) = store.snapshot_gate.try_lock()
     {
-        snapshot(store)?;
+        store.snapshot()?;
     }
     Ok(())
 }
@@ -131,44 +129,21 @@ fn flush(store: &Store) -> Result<()> {
     let sealed = store.sealed.load(Ordering::Acquire);
     // A flush of the writer's that failed has left something sealed as well: writers would wait for it for ever.
     if sealed > store.flushed.load(Ordering::Acquire) || store.has_sealed() {
-        store.rows.flush()?;
-        store.projections().try_for_each(LsmTree::flush)?;
-        record_flushed(store, Sequence(sealed))?;
-        store.merging.wake();
+        store.rows().try_for_each(RowStorage::flush)?;
+        store.record_flushed(Sequence(sealed))?;
+        store.compacting.wake();
     }
-    Ok(())
-}
-
-/// Remembers that rows are stored up to a position.
-pub fn record_flushed(store: &Store, position: Sequence) -> Result<()> {
-    // The writer and maintenance may both have flushed: one at a time, and never back.
-    let _alone = store.checkpointing.lock();
-    let position = position.max(Sequence(store.flushed.load(Ordering::Acquire)));
-    let floor = Timestamp::from_millis(store.floor.load(Ordering::Acquire));
-    Checkpoint { rows: position, floor }.write(&store.folder)?;
-    store.flushed.fetch_max(position.0, Ordering::AcqRel);
     Ok(())
 }
 
 fn snapshot_if_due(store: &Store) -> Result<()> {
-    let behind = store.position().0 - store.snapshotted.load(Ordering::Acquire);
-    let repaired = store.index_repaired.load(Ordering::Acquire);
+    let behind = store.position().0 - store.projections.snapshotted().0;
+    let repaired = store.repaired.load(Ordering::Acquire);
     if (behind >= store.settings.snapshot_events || repaired)
         && let Some(_open) = store.snapshot_gate.try_lock()
     {
-        snapshot(store)?;
+        store.snapshot()?;
     }
-    Ok(())
-}
-
-/// Writes an index snapshot. The caller holds the gate.
-pub fn snapshot(store: &Store) -> Result<()> {
-    store.require_folder()?;
-    store.index_repaired.store(false, Ordering::Release);
-    // The position is read first: what the index gets meanwhile is replayed again, harmlessly.
-    let position = store.position();
-    index::save(&store.index, &store.folder, store.identity.epoch, position)?;
-    store.snapshotted.fetch_max(position.0, Ordering::AcqRel);
     Ok(())
 }
 
@@ -179,12 +154,12 @@ pub fn settle(store: &Store) -> Result<()> {
     if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {
         store.flush_now()?;
     }
-    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum();
+    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum();
     // Writing a snapshot costs about as much as replaying a twentieth of its edges.
-    let behind = position.0 - store.snapshotted.load(Ordering::Acquire);
+    let behind = position.0 - store.projections.snapshotted().0;
     if behind >= REPLAY_EVENTS.max(edges / 20) {
         let _open = store.snapshot_gate.lock();
-        snapshot(store)?;
+        store.snapshot()?;
     }
     Ok(())
 }
@@ -220,7 +195,7 @@ mod tests {
                 block_on(writing.register(post(id))).unwrap();
                 let seal = |writer: &mut crate::engine::writer::Writer| {
                     let store = &writer.store;
-                    store.projections().for_each(|tree| tree.seal(store.position()));
+                    store.rows().for_each(|rows| rows.seal(store.position()));
                     Ok(())
                 };
                 writing.ask_writer(seal).unwrap();

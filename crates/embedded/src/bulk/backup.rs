@@ -86,13 +86,13 @@ impl Snapshot {
     /// The store as it is now. Called by the writer, between two batches.
     pub fn take(store: &Store) -> Result<Self> {
         store.settle_rows()?;
-        let _paused = store.rows.pause();
-        let edges = |kind| (kind, Box::new(store.rows.scan(Tree::Pairs, kind)) as Edges);
+        let _paused = store.edges.rows.pause();
+        let edges = |kind| (kind, Box::new(store.edges.rows.scan(Tree::Pairs, kind)) as Edges);
         Ok(Self {
             position: store.position(),
             floor: store.floor.load(std::sync::atomic::Ordering::Acquire),
             edges: EdgeKind::ALL.map(edges).into(),
-            edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
+            edge_count: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
             posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
             comments: store.has(Content::Comments).then(|| store.comments.snapshot()),
             content: store.content(),

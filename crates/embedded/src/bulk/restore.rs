@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence, Timestamp};
 
 use super::backup::{Header, Reader};
 use crate::BackupReport;
@@ -19,6 +19,7 @@ use crate::disk::restore_marker::Marker;
 use crate::edges::Rows;
 use crate::edges::index::{self, Index};
 use crate::edges::load::{self, Block, PairRecord, Record, Target};
+use crate::lsm::Shared;
 use crate::posts::{self, Posts};
 use crate::{Progress, Settings};
 
@@ -95,7 +96,8 @@ fn restore_all<K: IdEncoding>(
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let rows = Rows::open(&folder.join("rows"), K::KIND, settings.cache_bytes)?;
+    let shared = Shared::new(settings.cache_bytes, Sequence::START);
+    let rows = Rows::open(&folder.join("rows"), K::KIND, shared.clone())?;
     let index = Index::new(K::KIND);
     let scratch = folder.join(SCRATCH);
     files::create_folder(&scratch)?;
@@ -114,12 +116,12 @@ fn restore_all<K: IdEncoding>(
         load::load(&target, edges, None, progress)?;
     }
     if content >= Content::Posts {
-        let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
+        let posts = Posts::open(&folder.join("posts"), K::KIND, &shared, settings.post_key_keep)?;
         posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
     }
     if content >= Content::Comments {
         let folder = folder.join("comments");
-        let comments = Comments::open(&folder, K::KIND, rows.shared(), settings.comment_key_keep)?;
+        let comments = Comments::open(&folder, K::KIND, &shared, settings.comment_key_keep)?;
         comments::restore(reader, (&comments, K::KIND), position, settings, progress)?;
     }
     reader.end(content)?;

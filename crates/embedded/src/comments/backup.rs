@@ -16,7 +16,7 @@ use super::{Comments, CommentsSnapshot, Record, StoredVersion, version_key};
 use crate::bulk::{Blocks, Reader as Backup, Totals};
 use crate::disk::id_encoding;
 use crate::log::{Reader, push_parent};
-use crate::lsm::{decode_since, since_value};
+use crate::lsm::{RowStorage, decode_since, since_value};
 use crate::{Progress, Settings};
 
 const COMMENTS: u32 = 259;

@@ -21,6 +21,7 @@ use crate::disk::files;
 use crate::engine::store::Store;
 use crate::engine::writer::{Command, Writer};
 use crate::log::{self, Segment};
+use crate::lsm::RowStorage;
 use crate::runtime::signal;
 
 /// How often it looks whether texts are due.
@@ -104,12 +105,12 @@ fn erase_if_due(
 }
 
 fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64> {
-    let _alone = store.erasing_gate.lock();
+    let _alone = store.comments.erasing.lock();
     let (unerased, segments) = ask(commands, begin)?;
     if unerased.is_empty() {
         return Ok(0);
     }
-    let temporary = store.folder.join(log::ERASING_FILE);
+    let temporary = store.folder.path().join(log::ERASING_FILE);
     for (segment, positions) in segments {
         // What is left of a failure holds other texts too.
         let blanked = log::blank(&segment, store.identity.ids, &positions, &temporary);

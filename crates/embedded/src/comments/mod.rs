@@ -28,6 +28,7 @@ mod port;
 mod verify;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::thread::{
@@ -35,19 +36,24 @@ use kinfolk_core::thread::{
 };
 use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
+use parking_lot::Mutex;
 
 pub use backup::{restore, write as write_backup};
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
 pub use verify::{Place, Tally, Tallying};
 
+use crate::disk::format::Content;
 use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
-use crate::lsm::{IdempotencyKeys, LsmTree, Shared};
+use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::projection::Projection;
 
 /// The comment threads of a store.
 pub struct Comments {
     ids: IdKind,
     pub tree: LsmTree,
+    /// Held while purged bodies are erased.
+    erasing: Mutex<()>,
     keys: IdempotencyKeys,
 }
 
@@ -67,7 +73,7 @@ impl Comments {
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
         let keys = IdempotencyKeys::new(layout::KEY, key_keep);
         let tree = LsmTree::open("comments", folder, shared, &keys)?;
-        Ok(Self { ids, tree, keys })
+        Ok(Self { ids, tree, erasing: Mutex::new(()), keys })
     }
 
     /// Where a comment is.
@@ -219,9 +225,9 @@ impl Comments {
         Ok(found == Some((CommentStatus::Active, version)))
     }
 
-    /// Applies the events after a position.
-    pub fn apply(&self, events: &[Event], after: Sequence) -> Result<()> {
-        for event in events.iter().filter(|event| event.position > after) {
+    /// Applies the events that the tree lacks.
+    fn apply_events(&self, events: &[Event]) -> Result<()> {
+        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
             if let EventBody::Comment(body) = &event.body {
                 self.apply_one(body, event)?;
             }
@@ -393,6 +399,29 @@ impl Comments {
             keys: Box::new(keys),
             locked: Box::new(locked),
         }
+    }
+}
+
+impl Projection for Arc<Comments> {
+    fn content(&self) -> Content {
+        Content::Comments
+    }
+
+    fn applied(&self) -> Result<Sequence> {
+        self.tree.applied()
+    }
+
+    fn apply(&self, events: &[Event]) -> Result<()> {
+        self.apply_events(events)
+    }
+
+    fn rows(&self) -> Option<&dyn RowStorage> {
+        Some(&self.tree)
+    }
+
+    fn may_be_compacted(&self) -> bool {
+        // Erasing purged bodies compacts all of them; others would have to wait for it.
+        !self.erasing.is_locked()
     }
 }
 

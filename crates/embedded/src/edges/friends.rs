@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 use kinfolk_core::graph::{Counts, Edge, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
-use crate::engine::store::Store;
+use super::Edges;
 
 /// How many rows of a list are read in the time of one point read.
 const ROWS_PER_ASK: u64 = 8;
@@ -49,39 +49,39 @@ struct Cost {
 
 impl Search {
     /// Nothing looked at yet.
-    pub fn new(store: &Store, (kind, of): (EdgeKind, Id), after: Option<ListKey>, limit: usize) -> Self {
-        let counts = store.index.counts(kind, of);
+    pub fn new(edges: &Edges, (kind, of): (EdgeKind, Id), after: Option<ListKey>, limit: usize) -> Self {
+        let counts = edges.index.counts(kind, of);
         let is_done = counts.followers == 0 || counts.following == 0 || limit == 0;
         let (found, friends, cost) = (Vec::new(), None, Cost::default());
         Self { kind, of, limit, counts, after, found, friends, is_done, cost }
     }
 
     /// Does what the caller's thread may do; returns whether that was all.
-    pub fn run_shortly(&mut self, store: &Store) -> Result<bool> {
+    pub fn run_shortly(&mut self, edges: &Edges) -> Result<bool> {
         const STAYS: &dyn Fn() -> bool = &|| false;
         if self.counts.following <= LOOKED_UP_SHORT && self.counts.followers > WALKED_SHORT {
-            let friends = self.friends(store).len();
+            let friends = self.friends(edges).len();
             if self.asking_is_cheaper(friends) {
                 if friends <= ASKED_SHORT {
-                    self.ask(store, STAYS)?;
+                    self.ask(edges, STAYS)?;
                 }
                 return Ok(self.is_done);
             }
         }
-        self.walk(store, WALKED_SHORT, STAYS)?;
+        self.walk(edges, WALKED_SHORT, STAYS)?;
         Ok(self.is_done)
     }
 
     /// Does all the rest.
-    pub fn run(&mut self, store: &Store, is_given_up: &dyn Fn() -> bool) -> Result<()> {
+    pub fn run(&mut self, edges: &Edges, is_given_up: &dyn Fn() -> bool) -> Result<()> {
         if self.is_done {
             return Ok(());
         }
-        let friends = self.friends(store).len();
+        let friends = self.friends(edges).len();
         if !self.asking_is_cheaper(friends) {
-            self.walk(store, friends as u64 * ROWS_PER_ASK, is_given_up)?;
+            self.walk(edges, friends as u64 * ROWS_PER_ASK, is_given_up)?;
         }
-        if self.is_done { Ok(()) } else { self.ask(store, is_given_up) }
+        if self.is_done { Ok(()) } else { self.ask(edges, is_given_up) }
     }
 
     /// The page.
@@ -90,12 +90,12 @@ impl Search {
     }
 
     /// All friends by the index, by id.
-    fn friends(&mut self, store: &Store) -> &[Id] {
+    fn friends(&mut self, edges: &Edges) -> &[Id] {
         let (kind, of) = (self.kind, self.of);
         self.friends.get_or_insert_with(|| {
-            let mut numbers = store.index.followee_numbers(kind, of);
-            store.index.retain_followers(kind, &mut numbers, of);
-            store.index.page(kind, &numbers, None, usize::MAX)
+            let mut numbers = edges.index.followee_numbers(kind, of);
+            edges.index.retain_followers(kind, &mut numbers, of);
+            edges.index.page(kind, &numbers, None, usize::MAX)
         })
     }
 
@@ -110,8 +110,8 @@ impl Search {
     }
 
     /// Walks the followers until the page is full, or so many rows are read.
-    fn walk(&mut self, store: &Store, rows_max: u64, is_given_up: &dyn Fn() -> bool) -> Result<()> {
-        let mut rows = store.rows.list_rows((self.kind, Side::Followers, self.of), self.after);
+    fn walk(&mut self, edges: &Edges, rows_max: u64, is_given_up: &dyn Fn() -> bool) -> Result<()> {
+        let mut rows = edges.rows.list_rows((self.kind, Side::Followers, self.of), self.after);
         let mut left = rows_max;
         while left > 0 {
             // Not many more than the page may need.
@@ -120,8 +120,8 @@ impl Search {
             self.cost.rows_walked += entries.len() as u64;
             left -= entries.len() as u64;
             let edge = |entry: &ListEntry| Edge { follower: self.of, followee: entry.id };
-            let edges: Vec<Edge> = entries.iter().map(edge).collect();
-            let is_friend = store.index.contains_all(self.kind, &edges);
+            let followed_back: Vec<Edge> = entries.iter().map(edge).collect();
+            let is_friend = edges.index.contains_all(self.kind, &followed_back);
             let friends = entries.iter().zip(is_friend).filter(|&(_, is_friend)| is_friend);
             self.found.extend(friends.map(|(&entry, _)| entry).take(self.limit - self.found.len()));
             self.after = entries.last().copied().or(self.after);
@@ -135,7 +135,7 @@ impl Search {
     }
 
     /// Asks all friends since when they follow, and takes the newest of those that are not looked at yet.
-    fn ask(&mut self, store: &Store, is_given_up: &dyn Fn() -> bool) -> Result<()> {
+    fn ask(&mut self, edges: &Edges, is_given_up: &dyn Fn() -> bool) -> Result<()> {
         let friends = std::mem::take(self.friends.get_or_insert_default());
         let missing = self.limit - self.found.len();
         // The last of those that are kept is on top.
@@ -145,7 +145,7 @@ impl Search {
             self.cost.friends_asked += some.len() as u64;
             for &id in some {
                 let back = Edge { follower: id, followee: self.of };
-                let Some(since) = store.rows.since(self.kind, back)? else { continue };
+                let Some(since) = edges.rows.since(self.kind, back)? else { continue };
                 let key = ListKey { since, id };
                 if self.after.is_none_or(|after| key > after) {
                     newest.push(key);
@@ -212,10 +212,10 @@ mod tests {
 
     /// A page after a place: what it has, what it cost, and whether the caller's thread was enough.
     fn page(store: &Embedded, after: Option<ListKey>) -> (Vec<ListEntry>, Cost, bool) {
-        let store = store.shared();
-        let mut search = Search::new(store, (FOLLOW, Id::Integer(OF)), after, LIMIT);
-        let is_short = search.run_shortly(store).unwrap();
-        search.run(store, &|| false).unwrap();
+        let edges = &store.shared().edges;
+        let mut search = Search::new(edges, (FOLLOW, Id::Integer(OF)), after, LIMIT);
+        let is_short = search.run_shortly(edges).unwrap();
+        search.run(edges, &|| false).unwrap();
         let cost = search.cost;
         (search.into_page(), cost, is_short)
     }
@@ -311,7 +311,7 @@ mod tests {
     fn work_that_nobody_waits_for_ends() {
         let crowd = Crowd { followers: (1..=30_000).collect(), followees: (1..=1_500).collect() };
         let (_folder, store) = crowd.store();
-        let mut search = Search::new(store.shared(), (FOLLOW, Id::Integer(OF)), None, LIMIT);
-        assert!(matches!(search.run(store.shared(), &|| true), Err(Error::Closed)));
+        let mut search = Search::new(&store.shared().edges, (FOLLOW, Id::Integer(OF)), None, LIMIT);
+        assert!(matches!(search.run(&store.shared().edges, &|| true), Err(Error::Closed)));
     }
 }

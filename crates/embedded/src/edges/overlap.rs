@@ -3,8 +3,8 @@
 use kinfolk_core::graph::{OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
+use super::Edges;
 use crate::edges::index;
-use crate::engine::store::Store;
 
 /// How much dearer a row is to read than a number of the index: a set of followers is walked only if it is so much smaller.
 const ROW_COST: u64 = 2;
@@ -24,11 +24,11 @@ pub struct Plan {
 
 impl Plan {
     /// How to compare sets; `None` where the answer is known to be empty.
-    pub fn new(store: &Store, kind: EdgeKind, sets: &[UserSet]) -> Option<Self> {
+    pub fn new(edges: &Edges, kind: EdgeKind, sets: &[UserSet]) -> Option<Self> {
         let mut sized: Vec<(UserSet, u64)> = Vec::with_capacity(sets.len());
         for &set in sets {
             if !sized.iter().any(|&(known, _)| known == set) {
-                sized.push((set, size(store, kind, set)));
+                sized.push((set, size(edges, kind, set)));
             }
         }
         let cost =
@@ -54,31 +54,31 @@ impl Plan {
     /// The answer: how many there are, and up to `limit` by id after a place.
     pub fn run(
         &self,
-        store: &Store,
+        edges: &Edges,
         (after, limit): (Option<Id>, usize),
         is_given_up: &dyn Fn() -> bool,
     ) -> Result<Overlap> {
-        let mut numbers = self.walk(store, is_given_up)?;
+        let mut numbers = self.walk(edges, is_given_up)?;
         for &other in &self.others {
             if is_given_up() {
                 return Err(Error::Closed);
             }
             match other.side {
                 Side::Following => {
-                    index::retain_common(&mut numbers, &store.index.followee_numbers(self.kind, other.of));
+                    index::retain_common(&mut numbers, &edges.index.followee_numbers(self.kind, other.of));
                 }
-                Side::Followers => store.index.retain_followers(self.kind, &mut numbers, other.of),
+                Side::Followers => edges.index.retain_followers(self.kind, &mut numbers, other.of),
             }
         }
-        let ids = store.index.page(self.kind, &numbers, after, limit);
+        let ids = edges.index.page(self.kind, &numbers, after, limit);
         Ok(Overlap { count: numbers.len() as u64, ids })
     }
 
-    fn walk(&self, store: &Store, is_given_up: &dyn Fn() -> bool) -> Result<Vec<u32>> {
+    fn walk(&self, edges: &Edges, is_given_up: &dyn Fn() -> bool) -> Result<Vec<u32>> {
         const ROWS_IN_A_TURN: usize = 1_000;
         let UserSet { side, of } = self.walked;
         if side == Side::Following {
-            return Ok(store.index.followee_numbers(self.kind, of));
+            return Ok(edges.index.followee_numbers(self.kind, of));
         }
         let given = usize::try_from(self.walked_len).unwrap_or(usize::MAX);
         if given > OVERLAP_WALK_MAX {
@@ -88,7 +88,7 @@ impl Plan {
                 max: OVERLAP_WALK_MAX,
             });
         }
-        let mut rows = store.rows.list_rows((self.kind, side, of), None);
+        let mut rows = edges.rows.list_rows((self.kind, side, of), None);
         let mut numbers = Vec::with_capacity(given);
         loop {
             let ids: Vec<Id> =
@@ -100,15 +100,15 @@ impl Plan {
                 return Err(Error::Closed);
             }
             // A follower that the index does not know yet is not visible yet.
-            numbers.extend(store.index.numbers(self.kind, &ids));
+            numbers.extend(edges.index.numbers(self.kind, &ids));
         }
         numbers.sort_unstable();
         Ok(numbers)
     }
 }
 
-fn size(store: &Store, kind: EdgeKind, set: UserSet) -> u64 {
-    let counts = store.index.counts(kind, set.of);
+fn size(edges: &Edges, kind: EdgeKind, set: UserSet) -> u64 {
+    let counts = edges.index.counts(kind, set.of);
     match set.side {
         Side::Following => counts.following,
         Side::Followers => counts.followers,

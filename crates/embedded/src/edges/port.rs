@@ -17,7 +17,7 @@ use crate::engine::writer::Request;
 impl CheckStore for Embedded {
     async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
         self.reach(at_least).await?;
-        Ok(self.store.layers.index(edges.len(), || self.store.index.contains_all(kind, edges)))
+        Ok(self.store.layers.index(edges.len(), || self.store.edges.index.contains_all(kind, edges)))
     }
 
     #[inline]
@@ -46,11 +46,11 @@ impl EdgeStore for Embedded {
         at_least: &Frontier,
     ) -> Result<Vec<Option<Timestamp>>> {
         self.reach(at_least).await?;
-        let exist = self.store.index.contains_all(kind, edges);
+        let exist = self.store.edges.index.contains_all(kind, edges);
         if !exist.contains(&true) {
             return Ok(vec![None; edges.len()]);
         }
-        let since = |(&edge, exists)| if exists { self.store.rows.since(kind, edge) } else { Ok(None) };
+        let since = |(&edge, exists)| if exists { self.store.edges.rows.since(kind, edge) } else { Ok(None) };
         self.store.layers.rows(|| edges.iter().zip(exist).map(since).collect())
     }
 
@@ -74,13 +74,13 @@ impl EdgeStore for Embedded {
         at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
         self.reach(at_least).await?;
-        let mut search = Search::new(&self.store, (kind, of), after, limit);
-        if self.store.layers.rows(|| search.run_shortly(&self.store))? {
+        let mut search = Search::new(&self.store.edges, (kind, of), after, limit);
+        if self.store.layers.rows(|| search.run_shortly(&self.store.edges))? {
             return Ok(search.into_page());
         }
-        let store = Arc::clone(&self.store);
+        let edges = Arc::clone(&self.store.edges);
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            search.run(&store, is_given_up)?;
+            search.run(&edges, is_given_up)?;
             Ok(search.into_page())
         };
         self.store.workers.run(of, work).await
@@ -95,13 +95,13 @@ impl EdgeStore for Embedded {
         at_least: &Frontier,
     ) -> Result<Overlap> {
         self.reach(at_least).await?;
-        let Some(plan) = Plan::new(&self.store, kind, sets) else { return Ok(Overlap::default()) };
+        let Some(plan) = Plan::new(&self.store.edges, kind, sets) else { return Ok(Overlap::default()) };
         if plan.is_short() {
-            return plan.run(&self.store, (after, limit), &|| false);
+            return plan.run(&self.store.edges, (after, limit), &|| false);
         }
-        let store = Arc::clone(&self.store);
+        let edges = Arc::clone(&self.store.edges);
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            plan.run(&store, (after, limit), is_given_up)
+            plan.run(&edges, (after, limit), is_given_up)
         };
         let about = sets.first().map_or(Id::Integer(0), |set| set.of);
         self.store.workers.run(about, work).await
@@ -109,6 +109,6 @@ impl EdgeStore for Embedded {
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.reach(at_least).await?;
-        Ok(of.iter().map(|&id| self.store.index.counts(kind, id)).collect())
+        Ok(of.iter().map(|&id| self.store.edges.index.counts(kind, id)).collect())
     }
 }

@@ -25,9 +25,10 @@ use super::row_keys::{decode_row, key_len, row_key};
 use crate::disk::{files, id_encoding};
 use crate::log::{Event, EventBody};
 use crate::lsm::{
-    POSITION_KEY, Part, Shared, compact, compact_fully, decode_since, increment, open_tree, push_list_key,
-    read_list_key, read_part, read_position, since_value, tree_error,
+    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, decode_since, increment,
+    open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
 };
+use crate::settings::Settings;
 
 /// The trees, and the rows that are not in them yet.
 pub struct Rows {
@@ -38,8 +39,10 @@ pub struct Rows {
     sequence: SequenceNumberCounter,
     shared: Shared,
     recent: Memtables,
-    /// Held while a layer goes into the trees, so that a scan sees all of them as of one position.
+    /// Held while a memtable goes into the trees, so that a scan sees all of them as of one position.
     flushing: Mutex<()>,
+    /// Up to where the log was applied in each tree when they were opened.
+    pub applied_at_open: [Sequence; 3],
 }
 
 /// A row that some tree has or should have.
@@ -71,10 +74,9 @@ impl Tree {
 
 impl Rows {
     /// Opens the trees below a folder, making them where they are missing.
-    pub fn open(folder: &Path, ids: IdKind, cache_bytes: u64) -> Result<Self> {
+    pub fn open(folder: &Path, ids: IdKind, shared: Shared) -> Result<Self> {
         let sequence = SequenceNumberCounter::default();
         let visible = SequenceNumberCounter::default();
-        let shared = Shared::new(cache_bytes);
         let open = |tree: Tree| {
             let config = shared
                 .tree(&folder.join(tree.name()), &sequence, &visible)
@@ -96,26 +98,19 @@ impl Rows {
         let next = highest.map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
-        Ok(Self {
-            ids,
-            pairs,
-            following,
-            followers,
-            sequence,
-            shared,
-            recent: Memtables::new(),
-            flushing: Mutex::new(()),
-        })
+        let applied = |tree: &AnyTree, name: Tree| shared.applied(tree, name.name());
+        let applied_at_open = [
+            applied(&pairs, Tree::Pairs)?,
+            applied(&following, Tree::Following)?,
+            applied(&followers, Tree::Followers)?,
+        ];
+        let (recent, flushing) = (Memtables::new(), Mutex::new(()));
+        Ok(Self { ids, pairs, following, followers, sequence, shared, recent, flushing, applied_at_open })
     }
 
     /// The kind of ids in the rows.
     pub fn ids(&self) -> IdKind {
         self.ids
-    }
-
-    /// What other trees of the store may share.
-    pub fn shared(&self) -> &Shared {
-        &self.shared
     }
 
     /// One of the trees.
@@ -127,14 +122,9 @@ impl Rows {
         }
     }
 
-    /// Up to where the log is applied in a tree.
-    pub fn applied(&self, tree: Tree) -> Result<Sequence> {
-        read_position(self.tree(tree), tree.name())
-    }
-
     /// Applies events, in each tree only those after the position that it has applied: an older event must never
     /// come above the rows of a newer one, not even for a moment, since the next crash may be in that moment.
-    pub fn apply(&self, events: &[Event], applied: [Sequence; 3]) {
+    pub fn apply(&self, events: &[Event]) {
         let layer = self.recent.active();
         for event in events {
             let (row, present) = match event.body {
@@ -145,7 +135,9 @@ impl Rows {
                 | EventBody::PostDeleted { .. }
                 | EventBody::Comment(_) => continue,
             };
-            for tree in Tree::ALL.into_iter().filter(|&tree| event.position > applied[tree as usize]) {
+            for tree in
+                Tree::ALL.into_iter().filter(|&tree| event.position > self.applied_at_open[tree as usize])
+            {
                 self.put_one(&layer, tree, row, present);
             }
         }
@@ -307,41 +299,20 @@ impl Rows {
         Ok((kind, edge, since))
     }
 
-    /// Closes the layer of recent rows that takes new ones. Only the writer calls it, between two batches: a flushed
-    /// layer then holds whole batches.
-    pub fn seal(&self) {
-        self.recent.seal();
-    }
-
     /// How many rows are recent and not sealed.
     pub fn unsealed(&self) -> u64 {
         self.recent.unsealed()
     }
 
-    /// How many sealed layers wait for flushing, and how many un-merged runs the worst tree has.
-    pub fn backlog(&self) -> (usize, usize) {
-        let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).l0_run_count()).max();
-        (self.recent.sealed(), runs.unwrap_or(0))
-    }
-
-    /// Writes sealed layers into the trees, durably, the oldest first.
-    pub fn flush(&self) -> Result<()> {
-        loop {
-            // The lock comes first: a layer must not be written twice, the second time above a newer one.
-            let _whole = self.flushing.lock();
-            let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
-            for tree in Tree::ALL {
-                self.shared.storing.change(|| self.flush_tree(tree, &layer))?;
-            }
-            self.recent.drop_sealed(&layer);
-        }
+    fn applied_in(&self, tree: Tree) -> Result<Sequence> {
+        self.shared.applied(self.tree(tree), tree.name())
     }
 
     fn flush_tree(&self, tree: Tree, layer: &Memtable) -> Result<()> {
         let len = key_len(tree, self.ids);
         let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         // A layer of repairs has no position of its own.
-        let position = layer.last().max(self.applied(tree)?);
+        let position = layer.last().max(self.applied_in(tree)?);
         ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
         for (key, value) in layer.rows(tree as usize) {
             let written = match value {
@@ -352,18 +323,6 @@ impl Rows {
             written.map_err(tree_error)?;
         }
         ingestion.finish().map_err(tree_error)
-    }
-
-    /// Merges row files of trees with at least so many un-merged runs, until it should stop.
-    pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        let compact = |&tree: &Tree| compact(self.tree(tree), &self.sequence, runs, should_stop);
-        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
-    }
-
-    /// Merges all row files into one sorted run.
-    pub fn compact_fully(&self) -> Result<()> {
-        let compact = |&tree: &Tree| compact_fully(self.tree(tree), &self.sequence);
-        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
@@ -377,6 +336,50 @@ impl Rows {
     pub fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
         let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         Ok(Load { ingestion, tree, kind })
+    }
+}
+
+impl RowStorage for Rows {
+    fn applied(&self) -> Result<Sequence> {
+        let [pairs, following, followers] = Tree::ALL.map(|tree| self.applied_in(tree));
+        Ok(pairs?.min(following?).min(followers?))
+    }
+
+    fn is_large(&self, settings: &Settings) -> bool {
+        self.unsealed() >= settings.flush_rows
+    }
+
+    /// A memtable knows the position that it reaches.
+    fn seal(&self, _: Sequence) {
+        self.recent.seal();
+    }
+
+    /// The oldest memtable first.
+    fn flush(&self) -> Result<()> {
+        loop {
+            // The lock comes first: a memtable must not be written twice, the second time above a newer one.
+            let _whole = self.flushing.lock();
+            let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
+            for tree in Tree::ALL {
+                self.shared.storing.change(|| self.flush_tree(tree, &layer))?;
+            }
+            self.recent.drop_sealed(&layer);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).l0_run_count()).max();
+        Backlog { sealed: self.recent.sealed(), runs: runs.unwrap_or(0) }
+    }
+
+    fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
+        let compact = |&tree: &Tree| compact(self.tree(tree), &self.sequence, runs, should_stop);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
+    }
+
+    fn compact_fully(&self) -> Result<()> {
+        let compact = |&tree: &Tree| compact_fully(self.tree(tree), &self.sequence);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
     }
 }
 

@@ -72,7 +72,7 @@ impl Bits {
 
 /// Compares all edges of a kind.
 pub fn compare(store: &Store, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
-    let users = store.index.user_count(kind) as usize;
+    let users = store.edges.index.user_count(kind) as usize;
     Pass { store, kind, suspects, follow: Bits::new(users), followed: Bits::new(users) }.run()
 }
 
@@ -89,7 +89,7 @@ struct Pass<'a, 'b> {
 
 impl Pass<'_, '_> {
     fn run(mut self) -> Result<()> {
-        let rows = &self.store.rows;
+        let rows = &self.store.edges.rows;
         let paused = rows.pause();
         let scan = |tree: Tree| rows.scan(tree, self.kind);
         let (pairs, following, followers) = (scan(Tree::Pairs), scan(Tree::Following), scan(Tree::Followers));
@@ -134,13 +134,13 @@ impl Pass<'_, '_> {
         self.compare_rows(Tree::Followers, &truth_by_followee.differing(&list_by_followee))?;
         self.compare_users()?;
         self.suspects.report.edges += edges;
-        self.suspects.report.users += self.store.index.user_count(self.kind);
+        self.suspects.report.users += self.store.edges.index.user_count(self.kind);
         Ok(())
     }
 
     fn compare_followees(&mut self, group: Option<(Id, Vec<Id>)>) -> Result<()> {
         let Some((follower, followees)) = group else { return Ok(()) };
-        let (index, kind) = (&self.store.index, self.kind);
+        let (index, kind) = (&self.store.edges.index, self.kind);
         if let Some(number) = index.number(kind, follower) {
             self.follow.set(number as usize);
         }
@@ -152,7 +152,7 @@ impl Pass<'_, '_> {
 
     fn compare_count(&mut self, group: Option<(Id, u64)>) -> Result<()> {
         let Some((id, is)) = group else { return Ok(()) };
-        let (index, kind) = (&self.store.index, self.kind);
+        let (index, kind) = (&self.store.edges.index, self.kind);
         if let Some(number) = index.number(kind, id) {
             self.followed.set(number as usize);
         }
@@ -169,7 +169,7 @@ impl Pass<'_, '_> {
         if buckets.is_empty() {
             return Ok(());
         }
-        let (rows, kind) = (&self.store.rows, self.kind);
+        let (rows, kind) = (&self.store.edges.rows, self.kind);
         let owner = |edge: Edge| if tree == Tree::Following { edge.follower } else { edge.followee };
         for (from, missing) in [(Tree::Pairs, true), (tree, false)] {
             let in_question = |row: &Result<(Edge, Timestamp)>| {
@@ -194,7 +194,7 @@ impl Pass<'_, '_> {
     /// Finds users that only the index knows: the passes over rows can't meet them. Those that it knows since the pass began
     /// were not to be met.
     fn compare_users(&mut self) -> Result<()> {
-        let (index, kind) = (&self.store.index, self.kind);
+        let (index, kind) = (&self.store.edges.index, self.kind);
         for first in (0..self.follow.len).step_by(USERS_TOGETHER) {
             let most = USERS_TOGETHER.min(self.follow.len - first);
             for (number, id) in (first..).zip(index.users_from(kind, first as u32, most)) {

@@ -55,11 +55,11 @@ pub struct Batch<'a> {
 
 impl EdgeView for Store {
     fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
-        self.index.examine(kind, edge)
+        self.edges.index.examine(kind, edge)
     }
 
     fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
-        self.stored_since(kind, edge)
+        self.edges.stored_since(kind, edge)
     }
 }
 

@@ -20,8 +20,9 @@ use super::store::Store;
 use super::writer::{Command, Queued, Reply, Request, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
-use crate::disk::format;
-use crate::edges::Tree;
+use crate::disk::format::{self, Content};
+use crate::edges::{Edges, Tree, imports};
+use crate::lsm::RowStorage;
 use crate::runtime::layers::{Layer, WriteTimes};
 use crate::settings::Settings;
 use crate::stats::Stats;
@@ -32,11 +33,24 @@ pub struct Embedded {
     // The order matters: the queue ends before the threads are waited for.
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) store: Arc<Store>,
+    /// The same as the store's: a check follows one pointer fewer.
+    edges: Arc<Edges>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(super) threads: Arc<StoreThreads>,
 }
 
 impl Embedded {
+    /// The handle of a store whose threads run.
+    pub(super) fn new(
+        commands: mpsc::Sender<Command>,
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        threads: Arc<StoreThreads>,
+    ) -> Self {
+        let edges = Arc::clone(&store.edges);
+        Self { commands, store, edges, clock, threads }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Store> {
         &self.store
     }
@@ -58,16 +72,16 @@ impl Embedded {
 
     /// Puts a new signing key in front; tokens and cursors of the last few keys stay valid.
     pub fn rotate_keys(&self) -> Result<()> {
-        self.store.require_folder()?;
+        self.store.folder.require()?;
         let mut keys = self.store.keys.write();
-        *keys = format::rotate_keys(&self.store.folder, &keys)?;
+        *keys = format::rotate_keys(self.store.folder.path(), &keys)?;
         Ok(())
     }
 
     /// Whether an edge exists. Never waits for a disk.
     #[inline]
     pub fn follows(&self, kind: EdgeKind, edge: Edge) -> bool {
-        self.store.index.contains(kind, edge)
+        self.edges.index.contains(kind, edge)
     }
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
@@ -77,7 +91,7 @@ impl Embedded {
         after: Option<ListKey>,
         limit: usize,
     ) -> Result<Vec<ListEntry>> {
-        self.store.layers.rows(|| self.store.rows.list((kind, side, of), after, limit))
+        self.store.layers.rows(|| self.store.edges.rows.list((kind, side, of), after, limit))
     }
 
     /// Waits until everything is visible that a frontier names, up to a second.
@@ -130,8 +144,8 @@ impl Embedded {
         kind: EdgeKind,
     ) -> Result<impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + 'static> {
         self.settle_rows()?;
-        let _paused = self.store.rows.pause();
-        Ok(self.store.rows.scan(Tree::Pairs, kind))
+        let _paused = self.store.edges.rows.pause();
+        Ok(self.store.edges.rows.scan(Tree::Pairs, kind))
     }
 
     /// Hands a request to the writer and waits until it is durable and visible, or refused.
@@ -172,13 +186,13 @@ impl Embedded {
 
     /// How many edges of a kind there are.
     pub fn edge_count(&self, kind: EdgeKind) -> u64 {
-        self.store.index.edge_count(kind)
+        self.store.edges.index.edge_count(kind)
     }
 
     /// The state of the store, for those who watch it.
     pub fn stats(&self) -> Stats {
         let store = &self.store;
-        let (sealed_layers, runs) = store.rows.backlog();
+        let backlog = store.edges.rows.backlog();
         let (trimmed, newest) = (store.log.trimmed(), store.position());
         let workers = store.workers.stats();
         let now = self.clock.now();
@@ -186,24 +200,24 @@ impl Embedded {
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
-            users: EdgeKind::ALL.iter().map(|&kind| store.index.user_count(kind)).sum(),
-            edges: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
-            index_bytes: store.index.memory(),
+            users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.user_count(kind)).sum(),
+            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
+            index_bytes: store.edges.index.memory(),
             cache_bytes_max: store.settings.cache_bytes,
-            recent_rows: store.rows.unsealed(),
-            sealed_layers: sealed_layers as u64,
-            runs: runs as u64,
+            recent_rows: store.edges.rows.unsealed(),
+            sealed_layers: backlog.sealed as u64,
+            runs: backlog.runs as u64,
             log_bytes: store.log.bytes(),
             newest,
             trimmed,
             flushed: position(&store.flushed),
-            snapshotted: position(&store.snapshotted),
+            snapshotted: store.projections.snapshotted(),
             read_only: store.health.refusal().is_some(),
             failed: store.health.death().is_some(),
             flush_stalled: store.flushes.stalled(store.is_flush_waiting()),
             flush_failures: store.flushes.failures(),
-            merge_stalled: store.merges.stalled(compaction::is_waiting(store)),
-            merge_failures: store.merges.failures(),
+            merge_stalled: store.compactions.stalled(compaction::is_waiting(store)),
+            merge_failures: store.compactions.failures(),
             clock_ahead: self.clock.ahead(),
             clock_behind: store.clock_behind(now),
             walks_running: workers.running,
@@ -245,7 +259,7 @@ impl Embedded {
 
     /// How many bytes a stopped import has left. Another import goes on with them or removes them.
     pub fn stopped_import_bytes(&self) -> u64 {
-        bulk::stopped_import_bytes(&self.store.folder)
+        imports::stopped_bytes(self.store.folder.path())
     }
 
     /// Writes a backup of the whole store, as of now, into a stream, as fast as that takes it. Reads and writes go on.
@@ -284,12 +298,13 @@ impl Embedded {
     /// many.
     pub fn compact(&self) -> Result<u64> {
         self.flush()?;
-        self.store.rows.compact_fully()?;
-        self.store.posts.tree.compact_fully()?;
-        // Erasing merges them too.
         let erased = self.erase()?;
-        if erased == 0 {
-            self.store.comments.tree.compact_fully()?;
+        for projection in self.store.projections.all() {
+            // Erasing has compacted the comments.
+            let is_done = erased > 0 && projection.content() == Content::Comments;
+            if let Some(rows) = projection.rows().filter(|_| !is_done) {
+                rows.compact_fully()?;
+            }
         }
         Ok(erased)
     }

@@ -9,12 +9,13 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use super::Embedded;
+use super::open::Opened;
+use super::store::Store;
+use super::writer::Writer;
 use crate::background::{compaction, maintenance};
 use crate::disk::files;
 use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::{self, Content, Identity};
-use crate::engine::store::{Opened, Store};
-use crate::engine::writer::Writer;
 use crate::runtime::clock::GuardedClock;
 use crate::settings::Settings;
 use crate::{comments, feeds};
@@ -39,7 +40,7 @@ impl StoreThreads {
         let store = &self.store;
         let writer = writer.join();
         store.signal.stop();
-        store.merging.stop();
+        store.compacting.stop();
         store.erasing.stop();
         store.workers.stop();
         store.feeds.deliveries.stop();
@@ -54,7 +55,9 @@ impl StoreThreads {
         }
         let instead = "not everything could be stored at the end; the next start replays more of the log";
         files::unless_full(maintenance::settle(store), instead)?;
-        files::unless_full(feeds::save(store), instead)?;
+        for projection in store.projections.all() {
+            files::unless_full(projection.close(), instead)?;
+        }
         writer.log.sync_mark()
     }
 }
@@ -128,12 +131,13 @@ impl Embedded {
         let erasing = health
             .spawn("kinfolk-erasing", move || comments::erase_when_due(&erased, &*erase_clock, &asked))?;
         let (delivered, deliver_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        let delivery = health.spawn("kinfolk-delivery", move || feeds::run(&delivered, &deliver_clock))?;
+        let delivery =
+            health.spawn("kinfolk-delivery", move || feeds::run(&delivered.feeds, &deliver_clock))?;
         let mut background = store.workers.start(health)?;
         background.extend([maintenance, merging, erasing, delivery]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = StoreThreads { store: Arc::clone(&store), running };
-        Ok(Self { commands, store, clock, threads: Arc::new(threads) })
+        Ok(Self::new(commands, store, clock, Arc::new(threads)))
     }
 
     /// Waits for the writes in flight, leaves little to replay, and releases the folder. Other clones must be gone.

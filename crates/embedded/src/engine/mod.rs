@@ -4,6 +4,7 @@ pub mod batch;
 mod handle;
 mod id_generator;
 mod lifecycle;
+mod open;
 mod replay;
 pub mod store;
 mod visibility;

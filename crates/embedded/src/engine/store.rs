@@ -1,32 +1,24 @@
-//! The open store: log, rows, posts, comments and index together, and how they are brought to one state at a start.
+//! What an open store shares between its writer, its background work and its readers, and how rows get from memory to disk.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::suggest::{Suggestion, WalkBounds};
-use kinfolk_core::{EdgeKind, Error, Id, Keyring, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Keyring, Result, Sequence, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
-use crate::background::maintenance;
+use super::visibility::Visibility;
+use super::worker_pool::WorkerPool;
 use crate::comments::Comments;
 use crate::disk::checkpoint::Checkpoint;
-use crate::disk::files;
-use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::{self, Content, Identity};
-use crate::edges::index::{self, Index, Scratch, Walk};
-use crate::edges::recent_followees::RecentFollowees;
-use crate::edges::{Rows, Tree};
-use crate::engine::id_generator::IdGenerators;
-use crate::engine::replay::{Replay, apply_to_index, flush, rebuild_index};
-use crate::engine::visibility::Visibility;
-use crate::engine::worker_pool::WorkerPool;
-use crate::feeds::{self, Feeds};
-use crate::log::{self, Event, EventBody, LogReader, LogWriter, Retention};
-use crate::lsm::LsmTree;
+use crate::edges::Edges;
+use crate::feeds::Feeds;
+use crate::log::{Event, LogReader, Retention};
+use crate::lsm::{RowStorage, Shared};
 use crate::posts::Posts;
+use crate::projection::{Projection, Projections};
+use crate::runtime::folder::StoreFolder;
 use crate::runtime::health::Health;
 use crate::runtime::layers::Layers;
 use crate::runtime::pulse::Pulse;
@@ -35,246 +27,74 @@ use crate::settings::Settings;
 use crate::stats::Counters;
 use crate::suggestions::ComputedSuggestions;
 
-/// What an open store shares between its writer, its maintenance and its readers.
+/// An open store.
 pub struct Store {
-    pub folder: PathBuf,
+    pub folder: StoreFolder,
     pub identity: Identity,
     pub settings: Settings,
-    pub index: Index,
-    pub rows: Rows,
-    pub posts: Posts,
-    pub comments: Comments,
     /// What the log may have.
-    content: AtomicU32,
+    pub(super) content: AtomicU32,
     pub log: LogReader,
     pub keys: RwLock<Keyring>,
+    /// What all row trees share.
+    pub shared: Shared,
+    /// All projections of the log. Those that reads go to are named below, too.
+    pub projections: Projections,
+    pub edges: Arc<Edges>,
+    pub posts: Arc<Posts>,
+    pub comments: Arc<Comments>,
+    pub feeds: Arc<Feeds>,
+    /// Suggestions computed for everyone. No projection: they follow from the graph when they are computed, not from events.
+    pub suggestions: ComputedSuggestions,
     /// The newest position that every read sees, and who waits for a later one.
     pub visibility: Visibility,
     /// Everything up to here is in flushed rows.
     pub flushed: AtomicU64,
-    /// Everything up to here is in the index snapshot.
-    pub snapshotted: AtomicU64,
     /// Everything up to here is in sealed or flushed rows.
     pub sealed: AtomicU64,
     /// The earliest `since` that may be given out, in milliseconds; the writer's, for the checkpoint.
     pub floor: AtomicU64,
-    /// Held while the index snapshot must not be taken: while an import is half applied.
+    /// Held while no snapshot may be taken: while an import is half applied.
     pub snapshot_gate: Mutex<()>,
-    /// Wakes the thread that erases purged texts.
-    pub erasing: Signal,
-    /// Held while purged texts are erased.
-    pub erasing_gate: Mutex<()>,
     /// Held while the checkpoint is written.
-    pub checkpointing: Mutex<()>,
+    pub(super) checkpointing: Mutex<()>,
+    /// A projection was repaired, which the log does not tell: a snapshot has to.
+    pub repaired: AtomicBool,
+    /// A batch could not be applied whole: rows in memory must not be stored.
+    pub(super) half_applied: AtomicBool,
+    /// Wakes the thread that flushes rows and takes snapshots.
     pub signal: Signal,
+    /// Wakes the thread that compacts row files and reconciles.
+    pub compacting: Signal,
+    /// Wakes the thread that erases purged bodies.
+    pub erasing: Signal,
     /// How flushing, snapshots and retention are doing.
     pub flushes: Pulse,
-    /// How merging is doing.
-    pub merges: Pulse,
-    opened: Instant,
-    /// Wakes the thread that merges row files and reconciles.
-    pub merging: Signal,
+    /// How compaction is doing.
+    pub compactions: Pulse,
     /// What keeps maintenance from writing rows to disk.
-    pub(crate) stalled: Mutex<Option<Error>>,
-    /// What keeps row files from being merged.
-    pub(crate) unmerged: Mutex<Option<Error>>,
-    /// The index was repaired, which the log does not tell: a snapshot has to.
-    pub index_repaired: AtomicBool,
-    /// A batch could not be applied whole: rows in memory must not be stored.
-    half_applied: AtomicBool,
+    pub flush_failure: Mutex<Option<Error>>,
+    /// What keeps row files from being compacted.
+    pub compaction_failure: Mutex<Option<Error>>,
+    pub(super) opened: Instant,
     pub counters: Counters,
     /// How long what takes.
     pub layers: Layers,
-    /// The newest followees of users who follow many.
-    pub newest: RecentFollowees,
-    /// Home feeds.
-    pub feeds: Feeds,
-    /// What was computed for everyone.
-    pub suggestions: ComputedSuggestions,
     /// Threads for long work in requests.
     pub workers: Arc<WorkerPool>,
     /// Why writes are refused, if they are, and whether a thread has died.
     pub health: Arc<Health>,
-    lock: Arc<FolderLock>,
-}
-
-/// What becomes of the index snapshot at a start.
-#[derive(Clone, Copy)]
-enum Snapshot {
-    Load,
-    /// It is of no use: the index is rebuilt from the pairs.
-    PassOver,
-}
-
-/// An open store and the writing end of its log.
-pub struct Opened {
-    pub store: Arc<Store>,
-    pub log: LogWriter,
-    pub floor: Timestamp,
-    pub ids: IdGenerators,
 }
 
 impl Store {
-    /// Opens the store in a folder: loads the snapshot, opens the rows, replays the log's tail into both. A full disk is no
-    /// obstacle: what has no room on it stays in memory, and is written when there is room again.
-    pub fn open(settings: Settings, lock: FolderLock) -> Result<Opened> {
-        let lock = Arc::new(lock);
-        if let Some(opened) = Self::try_open(settings.clone(), &lock, Snapshot::Load)? {
-            return Ok(opened);
-        }
-        let opened = Self::try_open(settings, &lock, Snapshot::PassOver)?;
-        Ok(opened.expect("an index that is rebuilt from the pairs lacks no import that these have"))
-    }
-
-    /// As [`Store::open`]; nothing if the snapshot is older than an import that can't be applied to it any more.
-    fn try_open(settings: Settings, lock: &Arc<FolderLock>, snapshot: Snapshot) -> Result<Option<Opened>> {
-        let folder = lock.path();
-        let identity = format::read_identity(folder)?;
-        // What a process has left that was stopped while it erased texts holds others.
-        files::remove_file(&folder.join(log::ERASING_FILE))?;
-        let keys = format::read_keys(folder)?;
-        let checkpoint = Checkpoint::read(folder);
-        let rows = Rows::open(&folder.join("rows"), identity.ids, settings.cache_bytes)?;
-        let mut applied = [Sequence::START; 3];
-        for tree in Tree::ALL {
-            applied[tree as usize] = rows.applied(tree)?.max(identity.base);
-        }
-        let posts = Posts::open(&folder.join("posts"), identity.ids, rows.shared(), settings.post_key_keep)?;
-        let comments =
-            Comments::open(&folder.join("comments"), identity.ids, rows.shared(), settings.comment_key_keep)?;
-        let mut flushed = applied.into_iter().min().unwrap_or_default();
-        // A log without posts says nothing to them, and so with comments.
-        let mut projected = [Sequence(u64::MAX); 2];
-        for (at, (content, tree)) in projected.iter_mut().zip(projections(&posts, &comments)) {
-            if identity.content >= content {
-                *at = tree.applied()?.max(identity.base);
-                flushed = flushed.min(*at);
-            }
-        }
-        if flushed < checkpoint.rows {
-            return Err(Error::Corrupt {
-                detail: format!(
-                    "the rows, posts or comments in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
-                    folder.display(),
-                    checkpoint.rows
-                ),
-            });
-        }
-        let loaded = match snapshot {
-            Snapshot::Load => index::load(folder, identity.ids, identity.epoch)?,
-            Snapshot::PassOver => None,
-        };
-        let snapshotted = loaded.as_ref().map(|&(_, position)| position);
-        let (index, indexed) = match loaded {
-            Some(loaded) => loaded,
-            None => (rebuild_index(&rows, identity)?, applied[Tree::Pairs as usize]),
-        };
-        let mut replay = Replay {
-            folder,
-            rows: &rows,
-            posts: &posts,
-            comments: &comments,
-            index: &index,
-            settings: &settings,
-            applied,
-            projected,
-            indexed,
-            rebuilt: snapshotted.is_none(),
-            imported: false,
-            lost: false,
-        };
-        let from = snapshotted.map_or(flushed, |snapshotted| snapshotted.min(flushed));
-        let health = Arc::new(Health::default());
-        let recovered = log::recover((lock, &health), identity, settings.log_sizes(), from, &mut |frame| {
-            replay.apply(&frame.events)
-        })?;
-        if replay.lost {
-            return Ok(None);
-        }
-        let newest = Sequence(recovered.writer.next().0 - 1);
-        let resnapshot = (replay.rebuilt || replay.imported) && newest > identity.base;
-        let floor = recovered.floor.max(checkpoint.floor);
-        let ids =
-            IdGenerators::new(identity.ids, posts.newest_generated_id()?, comments.newest_generated_id()?);
-        let store = Self {
-            folder: folder.to_path_buf(),
-            identity,
-            index,
-            rows,
-            posts,
-            comments,
-            content: (identity.content as u32).into(),
-            log: recovered.reader,
-            keys: RwLock::new(keys),
-            visibility: Visibility::new(newest),
-            flushed: flushed.0.into(),
-            snapshotted: snapshotted.unwrap_or(identity.base).0.into(),
-            sealed: flushed.0.into(),
-            floor: floor.millis().into(),
-            snapshot_gate: Mutex::new(()),
-            erasing: Signal::default(),
-            erasing_gate: Mutex::new(()),
-            checkpointing: Mutex::new(()),
-            signal: Signal::default(),
-            flushes: Pulse::default(),
-            merges: Pulse::default(),
-            opened: Instant::now(),
-            merging: Signal::default(),
-            stalled: Mutex::new(None),
-            unmerged: Mutex::new(None),
-            index_repaired: AtomicBool::new(false),
-            half_applied: AtomicBool::new(false),
-            counters: Counters::default(),
-            layers: Layers::default(),
-            newest: RecentFollowees::new(),
-            feeds: Feeds::new(identity.ids, &settings, newest),
-            suggestions: ComputedSuggestions::open(folder, identity.ids)?,
-            workers: WorkerPool::new(),
-            health,
-            settings,
-            lock: Arc::clone(lock),
-        };
-        if store.has_sealed() {
-            // A full disk has kept rows in memory: all of them wait for maintenance now, up to one position.
-            store.seal();
-        }
-        if resnapshot {
-            let instead = "the index can't be stored; if the process is killed, the next start takes longer";
-            files::unless_full(maintenance::snapshot(&store), instead)?;
-        }
-        feeds::restore(&store)?;
-        Ok(Some(Opened { store: Arc::new(store), log: recovered.writer, floor, ids }))
-    }
-
-    /// Makes durable events visible: rows first, so that a check never knows more than a list.
+    /// Makes durable events visible.
     pub fn publish(&self, events: &[Event]) -> Result<()> {
         let Some(last) = events.last() else { return Ok(()) };
-        self.rows.apply(events, [Sequence::START; 3]);
-        self.posts.apply(events, Sequence::START);
-        self.comments.apply(events, Sequence::START).inspect_err(|_| {
-            self.half_applied.store(true, Ordering::Release);
-        })?;
-        for event in events {
-            apply_to_index(&self.index, event);
-            self.forget_newest(event);
+        for projection in self.projections.all() {
+            projection.apply(events).inspect_err(|_| self.half_applied.store(true, Ordering::Release))?;
         }
-        // Last: whoever begins to read a feed later finds the index as it is now.
-        self.feeds.take_note(events);
         self.visibility.publish(last.position);
         Ok(())
-    }
-
-    /// What is kept of lists that an event changes is not true any more.
-    pub fn forget_newest(&self, event: &Event) {
-        match event.body {
-            EventBody::Followed(edge) | EventBody::Unfollowed(edge, _) => {
-                if event.kind == EdgeKind::Follow {
-                    self.newest.changed(edge.follower);
-                }
-            }
-            EventBody::Imported { .. } => self.newest.all_changed(),
-            EventBody::Posted(_) | EventBody::PostDeleted { .. } | EventBody::Comment(_) => {}
-        }
     }
 
     /// What may be in it.
@@ -289,35 +109,34 @@ impl Store {
 
     /// Makes the store ready for its first post, comment or moderator. Called by the writer.
     pub fn begin(&self, content: Content) -> Result<()> {
-        self.require_folder()?;
-        // Before the format says that there are posts, their rows say up to where the log has none; so with comments.
-        for (_, tree) in projections(&self.posts, &self.comments) {
+        self.folder.require()?;
+        // Before the format announces content, the rows of its projections say up to where the log has none of it.
+        let later = self.projections.all().filter(|projection| projection.content() > Content::Edges);
+        for rows in later.filter_map(Projection::rows) {
             // What could not be flushed before does not pile up.
-            tree.flush()?;
-            tree.seal(self.position());
-            tree.flush()?;
+            rows.flush()?;
+            rows.seal(self.position());
+            rows.flush()?;
         }
-        format::write_identity(&self.folder, Identity { content, ..self.identity })?;
+        format::write_identity(self.folder.path(), Identity { content, ..self.identity })?;
         self.content.store(content as u32, Ordering::Release);
         Ok(())
     }
 
-    /// The trees of posts and comments, as far as there may be any.
-    pub fn projections(&self) -> impl Iterator<Item = &LsmTree> {
-        let all = projections(&self.posts, &self.comments).into_iter();
-        all.filter(|&(content, _)| self.has(content)).map(|(_, tree)| tree)
+    /// The rows of all projections, as far as there may be any.
+    pub fn rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
+        self.projections.rows(self.content())
     }
 
-    /// Whether rows, posts or comments are handed over for flushing.
+    /// Those that may be compacted in the background now.
+    pub fn compactable_rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
+        let used = self.projections.used(self.content());
+        used.filter(|projection| projection.may_be_compacted()).filter_map(Projection::rows)
+    }
+
+    /// Whether rows are handed over for flushing.
     pub fn has_sealed(&self) -> bool {
-        self.rows.backlog().0 > 0 || self.projections().any(|tree| tree.backlog().0 > 0)
-    }
-
-    /// Those that are merged in the background. Not comments while purged texts are erased: that merges all of them, and others
-    /// would have to wait for it.
-    pub fn merged_projections(&self) -> impl Iterator<Item = &LsmTree> {
-        let erasing = self.erasing_gate.is_locked();
-        self.projections().filter(move |tree| !(erasing && std::ptr::eq(*tree, &self.comments.tree)))
+        self.rows().any(|rows| rows.backlog().sealed > 0)
     }
 
     /// The newest position that every read sees.
@@ -332,8 +151,7 @@ impl Store {
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
     pub fn seal_if_large(&self) {
-        let is_large = |tree: &LsmTree| tree.unsealed() >= self.settings.flush_post_bytes;
-        if self.rows.unsealed() >= self.settings.flush_rows || self.projections().any(is_large) {
+        if self.rows().any(|rows| rows.is_large(&self.settings)) {
             self.seal();
         }
     }
@@ -344,8 +162,7 @@ impl Store {
             return;
         }
         let position = self.position();
-        self.rows.seal();
-        self.projections().for_each(|tree| tree.seal(position));
+        self.rows().for_each(|rows| rows.seal(position));
         self.sealed.store(position.0, Ordering::Release);
         self.signal.wake();
     }
@@ -362,15 +179,40 @@ impl Store {
         }
     }
 
-    /// Brings all rows into the trees. Called by the writer, between batches.
+    /// Brings all rows into files. Called by the writer, between batches.
     pub fn flush_now(&self) -> Result<()> {
         self.require_whole()?;
-        self.require_folder()?;
+        self.folder.require()?;
         let position = self.position();
-        flush(&self.rows)?;
-        self.flush_projections(position)?;
+        self.flush_rows(position)?;
         self.sealed.fetch_max(position.0, Ordering::AcqRel);
-        maintenance::record_flushed(self, position)
+        self.record_flushed(position)
+    }
+
+    /// Brings all rows into files, with the position that everything is applied up to. Called by the writer, between batches.
+    pub fn flush_rows(&self, position: Sequence) -> Result<()> {
+        self.rows().try_for_each(|rows| {
+            rows.seal(position);
+            rows.flush()
+        })
+    }
+
+    /// Records that rows are stored up to a position.
+    pub fn record_flushed(&self, position: Sequence) -> Result<()> {
+        // The writer and maintenance may both have flushed: one at a time, and never back.
+        let _alone = self.checkpointing.lock();
+        let position = position.max(Sequence(self.flushed.load(Ordering::Acquire)));
+        Checkpoint { rows: position, floor: self.newest_time() }.write(self.folder.path())?;
+        self.flushed.fetch_max(position.0, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Takes snapshots of the projections in memory. The caller holds the gate.
+    pub fn snapshot(&self) -> Result<()> {
+        self.repaired.store(false, Ordering::Release);
+        // The position is read first: what projections get meanwhile is replayed again, harmlessly.
+        let position = self.position();
+        self.projections.all().try_for_each(|projection| projection.snapshot(position))
     }
 
     /// Refuses to store rows that have a part of a batch: their position would say that all of it is in. The log has the whole
@@ -382,19 +224,9 @@ impl Store {
         }
     }
 
-    /// Brings all posts and comments into files, with the position that everything is applied up to. Called by the writer,
-    /// between batches.
-    pub fn flush_projections(&self, position: Sequence) -> Result<()> {
-        self.projections().try_for_each(|tree| {
-            tree.seal(position);
-            tree.flush()
-        })
-    }
-
     /// A start needs the log only after this position.
     pub fn recoverable(&self) -> Sequence {
-        let flushed = self.flushed.load(Ordering::Acquire);
-        Sequence(flushed.min(self.snapshotted.load(Ordering::Acquire)))
+        Sequence(self.flushed.load(Ordering::Acquire)).min(self.projections.snapshotted())
     }
 
     /// What is kept of the log.
@@ -420,66 +252,17 @@ impl Store {
         self.sealed.load(Ordering::Acquire) > self.flushed.load(Ordering::Acquire)
     }
 
-    /// Refuses to write into a folder that is not this store's any more, now and from now on.
-    pub fn require_folder(&self) -> Result<()> {
-        self.lock.check().map_err(|reason| {
-            if self.health.refusal().is_none() {
-                tracing::error!(%reason, "writes are refused from now on");
-            }
-            self.health.refuse_writes(&reason);
-            Error::ReadOnly { reason }
-        })
-    }
-
     /// Why rows can't be written to disk, if that is so.
     pub fn maintenance_failure(&self) -> Option<Error> {
-        self.stalled.lock().clone().or_else(|| self.unmerged.lock().clone())
+        self.flush_failure.lock().clone().or_else(|| self.compaction_failure.lock().clone())
     }
-
-    /// Since when an edge exists that the index knows of.
-    pub fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
-        self.rows.since(kind, edge)?.ok_or_else(|| Error::Corrupt {
-            detail: format!(
-                "the index knows the edge {} to {} but the rows don't; run verify",
-                edge.follower, edge.followee
-            ),
-        })
-    }
-
-    /// Whom a user may know, by a walk of two steps.
-    pub fn candidates(
-        &self,
-        of: Id,
-        bounds: WalkBounds,
-        scratch: &mut Scratch,
-        is_given_up: &dyn Fn() -> bool,
-    ) -> Result<Vec<Suggestion>> {
-        let most = bounds.per_node.unwrap_or(usize::MAX);
-        let newest = |of: Id| self.newest.get(of, most, || self.read_newest(of, most));
-        let dismissed = self.index.followees(EdgeKind::Dismissal, of);
-        let walk = Walk { bounds, dismissed: &dismissed, newest: &newest, is_given_up };
-        self.index.walk(EdgeKind::Follow, of, &walk, scratch)
-    }
-
-    fn read_newest(&self, of: Id, most: usize) -> Result<Vec<u32>> {
-        let rows = self.rows.list_rows((EdgeKind::Follow, Side::Following, of), None);
-        let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
-        let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
-        numbers.sort_unstable();
-        Ok(numbers)
-    }
-}
-
-/// The trees of posts and comments, and from which content on they are used.
-pub fn projections<'a>(posts: &'a Posts, comments: &'a Comments) -> [(Content, &'a LsmTree); 2] {
-    [(Content::Posts, &posts.tree), (Content::Comments, &comments.tree)]
 }
 
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
     use kinfolk_core::feed::{NewPost, PostStore};
-    use kinfolk_core::{Frontier, IdKind};
+    use kinfolk_core::{Frontier, Id, IdKind};
 
     use super::*;
     use crate::Embedded;
@@ -516,7 +299,7 @@ mod tests {
             let tend = |store: &Embedded| {
                 store
                     .ask_writer(|writer| {
-                        maintenance::snapshot(&writer.store)?;
+                        writer.store.snapshot()?;
                         writer.tend_log()?;
                         Ok(writer.store.log.trimmed())
                     })

@@ -17,6 +17,7 @@ use crate::engine::batch::{Batch, Decided, Pending};
 use crate::engine::id_generator::IdGenerators;
 use crate::engine::store::Store;
 use crate::log::{Event, EventBody, FrameBuilder, LogWriter};
+use crate::lsm::Backlog;
 use crate::runtime::layers::{Layer, SyncTime, WriteTimes};
 
 /// The most requests that share a sync.
@@ -374,9 +375,10 @@ impl Writer {
 
     /// Whether rows come in faster than they can be written to disk.
     fn is_behind(&self) -> bool {
-        let is_behind = |(sealed, runs)| sealed >= SEALED_MAX || runs >= RUNS_MAX;
-        let mut projections = self.store.merged_projections();
-        is_behind(self.store.rows.backlog()) || projections.any(|tree| is_behind(tree.backlog()))
+        self.store.compactable_rows().any(|rows| {
+            let Backlog { sealed, runs } = rows.backlog();
+            sealed >= SEALED_MAX || runs >= RUNS_MAX
+        })
     }
 
     /// Lets maintenance catch up.
@@ -390,7 +392,7 @@ impl Writer {
                 return Err(Error::ReadOnly { reason: reason.to_owned() });
             }
             self.store.signal.wake();
-            self.store.merging.wake();
+            self.store.compacting.wake();
             std::thread::sleep(Duration::from_millis(1));
         }
         Ok(())

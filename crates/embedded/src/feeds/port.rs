@@ -20,9 +20,9 @@ impl FeedStore for Embedded {
         at_least: &Frontier,
     ) -> Result<Vec<Post>> {
         self.reach(at_least).await?;
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let (feeds, clock) = (Arc::clone(&self.store.feeds), Arc::clone(&self.clock));
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            super::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
+            super::page(&feeds, &clock, Wanted { of, after, limit }, is_given_up)
         };
         self.store.workers.run(of, work).await
     }

@@ -129,7 +129,7 @@ mod tests {
     use lsm_tree::SeqNo;
 
     use super::*;
-    use crate::lsm::{LsmTree, Shared, since_value};
+    use crate::lsm::{LsmTree, RowStorage, Shared, since_value};
 
     #[test]
     fn the_log_decides_what_a_key_stands_for() {
@@ -154,7 +154,9 @@ mod tests {
         const TAG: u8 = 3;
         let folder = tempfile::tempdir().unwrap();
         let keys = IdempotencyKeys::new(TAG, Duration::from_millis(10));
-        let tree = LsmTree::open("keys", &folder.path().join("keys"), &Shared::new(1 << 20), &keys).unwrap();
+        let tree =
+            LsmTree::open("keys", &folder.path().join("keys"), &Shared::new(1 << 20, Sequence::START), &keys)
+                .unwrap();
         for at in 0..20 {
             tree.insert([TAG, at], since_value(Timestamp::from_millis(at.into())));
             tree.insert([TAG + 1, at], since_value(Timestamp::from_millis(at.into())));

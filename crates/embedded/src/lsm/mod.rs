@@ -6,6 +6,7 @@ mod encoding;
 mod error;
 mod idempotency_keys;
 mod part;
+mod row_storage;
 mod storing;
 mod tables;
 mod tree;
@@ -26,6 +27,7 @@ pub use encoding::{
 pub use error::tree_error;
 pub use idempotency_keys::{IdempotencyKeys, KeyUse, LoggedKey, StoredKey};
 pub use part::{Part, first_key, read_part};
+pub use row_storage::{Backlog, RowStorage};
 pub use storing::Storing;
 pub use tree::LsmTree;
 
@@ -40,13 +42,21 @@ pub struct Shared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
     pub storing: Storing,
+    /// The log begins after this position.
+    base: Sequence,
 }
 
 impl Shared {
-    pub fn new(cache_bytes: u64) -> Self {
+    /// For a store whose log begins after a position.
+    pub fn new(cache_bytes: u64, base: Sequence) -> Self {
         let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
         let descriptors = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
-        Self { cache, descriptors, storing: Storing::default() }
+        Self { cache, descriptors, storing: Storing::default(), base }
+    }
+
+    /// Up to where the log is applied in a tree.
+    pub fn applied(&self, tree: &AnyTree, name: &str) -> Result<Sequence> {
+        Ok(read_position(tree, name)?.max(self.base))
     }
 
     /// A tree in a folder, before it is opened.
@@ -72,7 +82,7 @@ pub fn open_tree(config: Config) -> Result<AnyTree> {
 }
 
 /// Reads the position up to which the log is applied in a tree.
-pub fn read_position(tree: &AnyTree, name: &str) -> Result<Sequence> {
+fn read_position(tree: &AnyTree, name: &str) -> Result<Sequence> {
     let Some(value) = tree.get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)? else {
         return Ok(Sequence::START);
     };

@@ -12,10 +12,11 @@ use kinfolk_core::{Result, Sequence};
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 
 use super::{
-    IdempotencyKeys, POSITION_KEY, Part, Shared, Storing, compact, compact_fully, increment, open_tree,
-    read_part, read_position, tree_error,
+    Backlog, IdempotencyKeys, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, increment,
+    open_tree, read_part, tree_error,
 };
 use crate::disk::files::{self, IoContext};
+use crate::settings::Settings;
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct LsmTree {
@@ -24,9 +25,11 @@ pub struct LsmTree {
     tree: AnyTree,
     sequence: SequenceNumberCounter,
     visible: SequenceNumberCounter,
-    storing: Storing,
     /// The position of the newest seal.
     sealed: AtomicU64,
+    /// Up to where the log was applied when it was opened.
+    pub applied_at_open: Sequence,
+    shared: Shared,
 }
 
 impl LsmTree {
@@ -41,13 +44,9 @@ impl LsmTree {
         sequence.fetch_max(next);
         visible.fetch_max(next);
         let folder = folder.to_path_buf();
-        let storing = shared.storing.clone();
-        Ok(Self { name, folder, tree, sequence, visible, storing, sealed: AtomicU64::new(0) })
-    }
-
-    /// Up to where the log is applied.
-    pub fn applied(&self) -> Result<Sequence> {
-        read_position(&self.tree, self.name)
+        let applied_at_open = shared.applied(&tree, name)?;
+        let (sealed, shared) = (AtomicU64::new(0), shared.clone());
+        Ok(Self { name, folder, tree, sequence, visible, sealed, applied_at_open, shared })
     }
 
     /// The value of a row.
@@ -109,39 +108,6 @@ impl LsmTree {
         self.tree.active_memtable().size()
     }
 
-    /// Hands the rows in memory over for flushing, with the position that they bring the tree to. Only the writer calls
-    /// it, between two batches.
-    pub fn seal(&self, position: Sequence) {
-        let before = self.sealed.swap(position.0, Ordering::AcqRel);
-        if before == position.0 && self.tree.active_memtable().is_empty() {
-            return;
-        }
-        self.insert(POSITION_KEY, position.0.to_be_bytes());
-        self.tree.rotate_memtable();
-    }
-
-    /// Writes sealed rows to disk, durably.
-    pub fn flush(&self) -> Result<()> {
-        let lock = self.tree.get_flush_lock();
-        self.storing.change(|| self.tree.flush(&lock, self.sequence.get()).map_err(tree_error))?;
-        Ok(())
-    }
-
-    /// How many sealed parts wait for flushing, and how many un-merged runs there are.
-    pub fn backlog(&self) -> (usize, usize) {
-        (self.tree.sealed_memtable_count(), self.tree.l0_run_count())
-    }
-
-    /// Merges files if there are at least so many un-merged runs, until it should stop.
-    pub fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
-        self.storing.change(|| compact(&self.tree, &self.sequence, runs, should_stop))
-    }
-
-    /// Merges all files into one sorted run.
-    pub fn compact_fully(&self) -> Result<()> {
-        self.storing.change(|| compact_fully(&self.tree, &self.sequence))
-    }
-
     /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in
     /// one keeps it longer. Only the writer calls it, between two batches.
     pub fn let_go(&self, position: Sequence) -> Result<()> {
@@ -155,5 +121,42 @@ impl LsmTree {
         let folder = self.folder.join("tables");
         let entries = std::fs::read_dir(&folder).during("reading folder", &folder)?;
         entries.map(|entry| Ok(entry.during("reading folder", &folder)?.file_name())).collect()
+    }
+}
+
+impl RowStorage for LsmTree {
+    fn applied(&self) -> Result<Sequence> {
+        self.shared.applied(&self.tree, self.name)
+    }
+
+    fn is_large(&self, settings: &Settings) -> bool {
+        self.unsealed() >= settings.flush_post_bytes
+    }
+
+    fn seal(&self, position: Sequence) {
+        let before = self.sealed.swap(position.0, Ordering::AcqRel);
+        if before == position.0 && self.tree.active_memtable().is_empty() {
+            return;
+        }
+        self.insert(POSITION_KEY, position.0.to_be_bytes());
+        self.tree.rotate_memtable();
+    }
+
+    fn flush(&self) -> Result<()> {
+        let lock = self.tree.get_flush_lock();
+        self.shared.storing.change(|| self.tree.flush(&lock, self.sequence.get()).map_err(tree_error))?;
+        Ok(())
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { sealed: self.tree.sealed_memtable_count(), runs: self.tree.l0_run_count() }
+    }
+
+    fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
+        self.shared.storing.change(|| compact(&self.tree, &self.sequence, runs, should_stop))
+    }
+
+    fn compact_fully(&self) -> Result<()> {
+        self.shared.storing.change(|| compact_fully(&self.tree, &self.sequence))
     }
 }

@@ -15,7 +15,7 @@ use super::{KeyRow, Posts, PostsSnapshot, Record};
 use crate::bulk::{Blocks, Reader, Totals};
 use crate::disk::id_encoding;
 use crate::edges::load::Block;
-use crate::lsm::{decode_since, since_value};
+use crate::lsm::{RowStorage, decode_since, since_value};
 use crate::{Progress, Settings};
 
 const POSTS: u32 = 256;

@@ -33,9 +33,11 @@ pub use backup::{restore, write as write_backup};
 pub use layout::Record;
 pub use planning::VisiblePosts;
 
+use crate::disk::format::Content;
 use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
-use crate::lsm::{IdempotencyKeys, LsmTree, Shared};
+use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::projection::Projection;
 
 /// The posts of a store.
 pub struct Posts {
@@ -137,9 +139,9 @@ impl Posts {
         value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
-    /// Applies the events after a position.
-    pub fn apply(&self, events: &[Event], after: Sequence) {
-        for event in events.iter().filter(|event| event.position > after) {
+    /// Applies the events that the tree lacks.
+    fn apply_events(&self, events: &[Event]) {
+        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
             match &event.body {
                 EventBody::Posted(registration) => self.put(registration, event.at),
                 EventBody::PostDeleted { id, author, created_at } => {
@@ -227,6 +229,25 @@ impl Posts {
             keys: Box::new(keys),
             newest_generated_id: self.newest_generated_id()?,
         })
+    }
+}
+
+impl Projection for Arc<Posts> {
+    fn content(&self) -> Content {
+        Content::Posts
+    }
+
+    fn applied(&self) -> Result<Sequence> {
+        self.tree.applied()
+    }
+
+    fn apply(&self, events: &[Event]) -> Result<()> {
+        self.apply_events(events);
+        Ok(())
+    }
+
+    fn rows(&self) -> Option<&dyn RowStorage> {
+        Some(&self.tree)
     }
 }
 

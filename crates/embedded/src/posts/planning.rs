@@ -36,7 +36,7 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn followers(&self, author: Id) -> u64 {
-        self.store.index.counts(EdgeKind::Follow, author).followers
+        self.store.edges.index.counts(EdgeKind::Follow, author).followers
     }
 
     fn unseen_len(&self) -> usize {

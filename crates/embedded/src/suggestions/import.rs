@@ -7,20 +7,19 @@ use kinfolk_core::{Error, Id, IdKind, Result};
 
 use lsm_tree::AbstractTree;
 
-use super::record;
+use super::{ComputedSuggestions, record};
 use crate::disk::id_encoding;
-use crate::engine::store::Store;
 use crate::lsm::tree_error;
 
 /// How many batches are stored before all of it is merged.
 const RUNS_MAX: usize = 16;
 
 /// Replaces what is stored for these users, durably.
-pub fn store_computed(store: &Store, computed: &[(Id, StoredSuggestions)]) -> Result<()> {
+pub fn store_computed(suggestions: &ComputedSuggestions, computed: &[(Id, StoredSuggestions)]) -> Result<()> {
     let mut rows = BTreeMap::new();
     for (of, found) in computed {
-        found.items.iter().try_for_each(|item| require_valid(store.identity.ids, *of, item))?;
-        store.identity.ids.require(*of)?;
+        found.items.iter().try_for_each(|item| require_valid(suggestions.ids, *of, item))?;
+        suggestions.ids.require(*of)?;
         let mut key = Vec::with_capacity(16);
         id_encoding::push_id(&mut key, *of);
         let record = (!found.items.is_empty()).then(|| record::encode(found.computed_at, &found.items));
@@ -31,12 +30,11 @@ pub fn store_computed(store: &Store, computed: &[(Id, StoredSuggestions)]) -> Re
     if rows.is_empty() {
         return Ok(());
     }
-    let suggested = &store.suggestions;
-    let Some(_alone) = suggested.running.try_lock() else {
+    let Some(_alone) = suggestions.running.try_lock() else {
         return Err(Error::InUse { detail: "suggestions are being computed; wait for that".into() });
     };
-    store.require_folder()?;
-    let tree = suggested.open_tree()?;
+    suggestions.store_folder.require()?;
+    let tree = suggestions.open_tree()?;
     let mut part = tree.ingestion().map_err(tree_error)?;
     for (key, record) in rows {
         let written = match record {
@@ -47,7 +45,7 @@ pub fn store_computed(store: &Store, computed: &[(Id, StoredSuggestions)]) -> Re
     }
     part.finish().map_err(tree_error)?;
     // Each batch is a run: many of them make reads slow, and keep what was replaced.
-    if tree.l0_run_count() >= RUNS_MAX { suggested.merge(&tree) } else { Ok(()) }
+    if tree.l0_run_count() >= RUNS_MAX { suggestions.compact(&tree) } else { Ok(()) }
 }
 
 /// Refuses what no walk finds: a record could not hold it.

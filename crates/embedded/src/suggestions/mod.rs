@@ -10,7 +10,7 @@ mod record;
 mod run;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,13 +26,17 @@ pub use run::Run;
 
 use crate::disk::files::{self, IoContext};
 use crate::disk::id_encoding;
+use crate::edges::Edges;
 use crate::lsm::{compact_fully, open_tree, tree_error};
+use crate::runtime::folder::StoreFolder;
 
 const FOLDER: &str = "suggestions";
 const CACHE_BYTES: u64 = 8 << 20;
 
 /// What is stored, and the state of the run that stores more.
 pub struct ComputedSuggestions {
+    edges: Arc<Edges>,
+    store_folder: StoreFolder,
     folder: PathBuf,
     ids: IdKind,
     sequence: SequenceNumberCounter,
@@ -48,11 +52,13 @@ pub struct ComputedSuggestions {
 
 impl ComputedSuggestions {
     /// What is stored in a store's folder.
-    pub fn open(store_folder: &Path, ids: IdKind) -> Result<Self> {
-        let folder = store_folder.join(FOLDER);
+    pub fn open(store_folder: &StoreFolder, edges: &Arc<Edges>) -> Result<Self> {
+        let folder = store_folder.path().join(FOLDER);
         let suggested = Self {
+            edges: Arc::clone(edges),
+            store_folder: store_folder.clone(),
             newest: Mutex::new(Run::read(&folder)),
-            ids,
+            ids: edges.rows.ids(),
             sequence: SequenceNumberCounter::default(),
             tree: RwLock::default(),
             running: Mutex::new(()),
@@ -120,7 +126,7 @@ impl ComputedSuggestions {
     }
 
     /// Drops what was overwritten.
-    fn merge(&self, tree: &AnyTree) -> Result<()> {
+    fn compact(&self, tree: &AnyTree) -> Result<()> {
         compact_fully(tree, &self.sequence)
     }
 

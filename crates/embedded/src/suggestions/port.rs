@@ -14,9 +14,9 @@ use crate::edges::index::Scratch;
 impl SuggestionStore for Embedded {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
         self.reach(at_least).await?;
-        let store = Arc::clone(&self.store);
+        let edges = Arc::clone(&self.store.edges);
         let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            store.candidates(of, bounds, scratch, is_given_up)
+            edges.candidates(of, bounds, scratch, is_given_up)
         };
         self.store.workers.run(of, work).await
     }
@@ -37,7 +37,8 @@ impl SuggestionStore for Embedded {
         let store = Arc::clone(&self.store);
         let about = computed.first().map_or(Id::Integer(0), |&(of, _)| of);
         // It waits for the disk.
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store, &computed);
+        let work =
+            move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store.suggestions, &computed);
         self.store.workers.run(about, work).await
     }
 
@@ -46,6 +47,6 @@ impl SuggestionStore for Embedded {
         request: EveryoneRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
     ) -> Result<EveryoneReport> {
-        super::compute(&self.store, &*self.clock, request, watch)
+        super::compute(&self.store.suggestions, &*self.clock, request, watch)
     }
 }

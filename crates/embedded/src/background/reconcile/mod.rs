@@ -166,11 +166,11 @@ impl Reconciler {
 
     fn compare_rows(&mut self, tree: Tree, from: &[u8], now: Instant) -> Place {
         let store = Arc::clone(&self.store);
-        let mut part = store.rows.part(tree, from, self.rows_per_step);
+        let mut part = store.edges.rows.part(tree, from, self.rows_per_step);
         let is_broken = self.is_broken(&mut part);
         for row in &part.rows {
             let compared =
-                store.rows.decode(tree, row).and_then(|row| Ok((row, differences(&store, tree, row)?)));
+                store.edges.rows.decode(tree, row).and_then(|row| Ok((row, differences(&store, tree, row)?)));
             if let Some((row, differences)) = self.readable(compared) {
                 differences.into_iter().for_each(|suspected| self.suspect(suspected, now));
                 self.count(tree, row, now);
@@ -194,11 +194,11 @@ impl Reconciler {
     /// Finds users that only the index knows: no row leads to them.
     fn compare_users(&mut self, kind: EdgeKind, first: u32, now: Instant) -> Place {
         let store = Arc::clone(&self.store);
-        let users = store.index.users_from(kind, first, self.rows_per_step);
+        let users = store.edges.index.users_from(kind, first, self.rows_per_step);
         for &of in &users {
-            let counts = store.index.counts(kind, of);
+            let counts = store.edges.index.counts(kind, of);
             for (side, count) in [(Side::Following, counts.following), (Side::Followers, counts.followers)] {
-                let first = |side| store.rows.list_rows((kind, side, of), None).next().transpose();
+                let first = |side| store.edges.rows.list_rows((kind, side, of), None).next().transpose();
                 if count > 0 && self.readable(first(side)) == Some(None) {
                     match side {
                         Side::Following => self.compare_followees(kind, of, now),
@@ -277,16 +277,16 @@ impl Reconciler {
     /// A list whose rows on disk are not as many as the index has is looked at more closely, with those in memory.
     fn finish_count(&mut self, tree: Tree, now: Instant) {
         let Some((kind, of, rows)) = self.counting.take() else { return };
-        let counts = self.store.index.counts(kind, of);
+        let counts = self.store.edges.index.counts(kind, of);
         if tree == Tree::Following && counts.following != rows {
             self.compare_followees(kind, of, now);
         }
         if tree == Tree::Followers && counts.followers != rows {
-            let list = self.store.rows.list_rows((kind, Side::Followers, of), None);
+            let list = self.store.edges.rows.list_rows((kind, Side::Followers, of), None);
             let is_short = rows.max(counts.followers) <= COUNTED_AT_ONCE;
             let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
             let counted = counted.and_then(|counted| self.readable(counted));
-            if counted.is_none_or(|count| count != self.store.index.counts(kind, of).followers) {
+            if counted.is_none_or(|count| count != self.store.edges.index.counts(kind, of).followers) {
                 self.suspect(follower_count(kind, of), now);
             }
         }
@@ -362,7 +362,7 @@ fn follower_count(kind: EdgeKind, id: Id) -> Difference {
 
 /// Where projections say something else about a row than the truth: the row was found in `tree`.
 fn differences(store: &Store, found_in: Tree, (kind, edge, since): Row) -> Result<Vec<Difference>> {
-    let truth = store.rows.since(kind, edge)?;
+    let truth = store.edges.rows.since(kind, edge)?;
     if found_in == Tree::Pairs && truth != Some(since) {
         // It was removed, or made anew, since it was read.
         return Ok(Vec::new());
@@ -370,11 +370,11 @@ fn differences(store: &Store, found_in: Tree, (kind, edge, since): Row) -> Resul
     let expected = truth == Some(since);
     let mut differences = Vec::new();
     for tree in [Tree::Following, Tree::Followers] {
-        if store.rows.has(tree, (kind, edge, since))? != expected {
+        if store.edges.rows.has(tree, (kind, edge, since))? != expected {
             differences.push(Difference::Row { tree, kind, edge, since, missing: expected });
         }
     }
-    if store.index.contains(kind, edge) != truth.is_some() {
+    if store.edges.index.contains(kind, edge) != truth.is_some() {
         differences.push(Difference::Followees { kind, follower: edge.follower });
     }
     Ok(differences)

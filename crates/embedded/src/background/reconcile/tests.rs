@@ -62,7 +62,7 @@ fn what_agrees_is_left_alone() {
 #[test]
 fn a_difference_is_repaired_only_after_its_time() {
     let (_folder, store) = store();
-    let (rows, index) = (&store.shared().rows, &store.shared().index);
+    let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
     let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
     let since = truth[0].1;
     rows.repair(Tree::Followers, (FOLLOW, truth[7].0, since), false);
@@ -138,8 +138,8 @@ fn a_long_list_is_counted_while_it_changes() {
     };
     write(EdgeAction::Follow, 0..FOLLOWERS);
     store.compact().unwrap();
-    let count = || shared.index.counts(FOLLOW, celebrity).followers;
-    shared.index.set_follower_count(FOLLOW, celebrity, 17);
+    let count = || shared.edges.index.counts(FOLLOW, celebrity).followers;
+    shared.edges.index.set_follower_count(FOLLOW, celebrity, 17);
     let mut reconciler = Reconciler::new(Arc::clone(&shared), 40);
     let start = Instant::now();
     while !reconciler.suspects.keys().any(Difference::is_count) {
@@ -195,8 +195,8 @@ fn a_damaged_block_is_passed_over() {
     assert!(store.verify(false, &|_| {}).is_err(), "a whole pass says that there is damage");
     // Behind the damage: a stray follower, and an author who is not known to be pulled.
     let stray = (FOLLOW, edge(5, EDGES + 900), since);
-    shared.rows.repair(Tree::Followers, stray, true);
-    shared.rows.repair(Tree::Following, (FOLLOW, last, since), false);
+    shared.edges.rows.repair(Tree::Followers, stray, true);
+    shared.edges.rows.repair(Tree::Following, (FOLLOW, last, since), false);
     store.flush().unwrap();
     shared.posts.tree.remove([&[4][..], &1_999_u64.to_be_bytes()].concat());
 
@@ -216,8 +216,8 @@ fn a_damaged_block_is_passed_over() {
     let rows = 3 * EDGES + 3 * 2_000;
     assert!((rows - 2_000..rows + 10).contains(&figures.reconciled_rows), "{figures:?} of {rows}");
     assert_eq!(round(start + PATIENCE), 3);
-    assert!(!shared.rows.has(Tree::Followers, stray).unwrap());
-    assert!(shared.rows.has(Tree::Following, (FOLLOW, last, since)).unwrap());
+    assert!(!shared.edges.rows.has(Tree::Followers, stray).unwrap());
+    assert!(shared.edges.rows.has(Tree::Following, (FOLLOW, last, since)).unwrap());
     assert!(store.stats().unreadable > figures.unreadable, "it is counted in every round");
     assert_eq!(round(start + 2 * PATIENCE), 0);
 }

@@ -73,7 +73,7 @@ impl Difference {
     /// The difference as it is now, if there is one. Between two batches of the writer that is certain; elsewhere a write may
     /// come in between.
     pub fn look_again(&self, store: &Store) -> Result<Option<Self>> {
-        let (rows, posts, comments) = (&store.rows, &store.posts, &store.comments);
+        let (rows, posts, comments) = (&store.edges.rows, &store.posts, &store.comments);
         let now = store.newest_time();
         let differs = match self {
             &Self::Row { tree, kind, edge, since, .. } => {
@@ -83,13 +83,13 @@ impl Difference {
             }
             &Self::Followees { kind, follower } => {
                 let truth: Vec<Id> = rows.followees(kind, follower).collect::<Result<_>>()?;
-                store.index.followees(kind, follower) != truth
+                store.edges.index.followees(kind, follower) != truth
             }
             &Self::Post { author, at } => posts.difference((author, at))?.is_some(),
             Self::PostKey(key) => posts.key_difference(key, now)?.is_some(),
             Self::Comment(place) => comments.difference(*place)?.is_some(),
             Self::CommentKey(key) => comments.key_difference(key, now)?.is_some(),
-            Self::Inbox(place) => feeds::differs(store, *place)?,
+            Self::Inbox(place) => feeds::differs(&store.feeds, *place)?,
             Self::FollowerCount { .. } | Self::CommentCount(_) => false,
         };
         Ok(differs.then(|| self.clone()))
@@ -100,20 +100,20 @@ impl Difference {
         let now = store.newest_time();
         match self {
             &Self::Row { tree, kind, edge, since, missing } => {
-                store.rows.repair(tree, (kind, edge, since), missing);
-                store.newest.changed(edge.follower);
+                store.edges.rows.repair(tree, (kind, edge, since), missing);
+                store.edges.recent_followees.changed(edge.follower);
             }
             &Self::Followees { kind, follower } => {
-                let followees: Vec<Id> = store.rows.followees(kind, follower).collect::<Result<_>>()?;
-                store.index.replace_followees(kind, follower, &followees);
+                let followees: Vec<Id> = store.edges.rows.followees(kind, follower).collect::<Result<_>>()?;
+                store.edges.index.replace_followees(kind, follower, &followees);
                 // Those who have a number only now were left out of what is kept.
-                store.newest.changed(follower);
+                store.edges.recent_followees.changed(follower);
             }
             &Self::Post { author, at } => store.posts.mend((author, at))?,
             Self::PostKey(key) => store.posts.mend_key(key, now)?,
             Self::Comment(place) => store.comments.mend(*place)?,
             Self::CommentKey(key) => store.comments.mend_key(key, now)?,
-            Self::Inbox(place) => feeds::mend(store, *place)?,
+            Self::Inbox(place) => feeds::mend(&store.feeds, *place)?,
             // A recount does it.
             Self::FollowerCount { .. } | Self::CommentCount(_) => {}
         }

@@ -16,7 +16,6 @@ use kinfolk_core::{EdgeKind, Error, Result};
 pub use difference::Difference;
 pub use recount::{Counting, Recount, correct};
 
-use crate::background::maintenance;
 use crate::edges;
 use crate::engine::store::Store;
 use crate::{Embedded, Progress, feeds};
@@ -131,14 +130,14 @@ impl Embedded {
         store.posts.compare(store.newest_time(), &mut suspects)?;
         store.comments.compare(store.newest_time(), &mut suspects)?;
         keys::compare(store, &mut suspects)?;
-        feeds::compare(store, &mut suspects)?;
+        feeds::compare(&store.feeds, &mut suspects)?;
         let report = suspects.finish()?;
         if repair && report.difference_count > 0 {
             // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
             self.ask_writer(|writer| {
                 writer.store.flush_now()?;
                 let _open = writer.store.snapshot_gate.lock();
-                maintenance::snapshot(&writer.store)
+                writer.store.snapshot()
             })?;
         }
         Ok(report)
@@ -182,7 +181,7 @@ pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<S
         repaired(store, real.len());
         if real.iter().any(|difference| !matches!(difference, Difference::Inbox(_))) {
             // They were filled from what was wrong.
-            feeds::forget_all(store)?;
+            feeds::forget_all(&store.feeds)?;
         }
     }
     // What these count is repaired by now.
@@ -193,7 +192,7 @@ pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<S
 /// Notes that differences were repaired. The log does not tell of it: repairs last once they are in flushed rows and in a
 /// snapshot.
 fn repaired(store: &Store, differences: usize) {
-    store.index_repaired.store(true, Ordering::Release);
+    store.repaired.store(true, Ordering::Release);
     store.counters.repaired(differences);
 }
 
@@ -225,7 +224,7 @@ mod tests {
         let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
 
-        let (rows, index) = (&store.shared().rows, &store.shared().index);
+        let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
         let (present, since) = truth[7];
         rows.repair(Tree::Followers, (FOLLOW, present, since), false);
         rows.repair(Tree::Following, (FOLLOW, truth[8].0, truth[8].1), false);

@@ -33,9 +33,9 @@ impl Recount {
     pub fn begin(store: &Store, suspected: &Difference) -> Result<Option<Self>> {
         let (counted, stored, rows): (_, _, Counting) = match *suspected {
             Difference::FollowerCount { kind, id, .. } => {
-                let rows = store.rows.frozen_list((kind, Side::Followers, id));
+                let rows = store.edges.rows.frozen_list((kind, Side::Followers, id));
                 let rows = Box::new(rows.map(|row| row.map(|_| true)));
-                (Counted::Followers { kind, id }, store.index.counts(kind, id).followers, rows)
+                (Counted::Followers { kind, id }, store.edges.index.counts(kind, id).followers, rows)
             }
             Difference::CommentCount(tally) => {
                 let rows = store.comments.counted_rows(tally)?;
@@ -73,8 +73,8 @@ impl Recount {
         let step = self.found.wrapping_sub(self.stored).cast_signed();
         match self.counted {
             Counted::Followers { kind, id } => {
-                let count = store.index.counts(kind, id).followers.saturating_add_signed(step);
-                store.index.set_follower_count(kind, id, u32::try_from(count).unwrap_or(u32::MAX));
+                let count = store.edges.index.counts(kind, id).followers.saturating_add_signed(step);
+                store.edges.index.set_follower_count(kind, id, u32::try_from(count).unwrap_or(u32::MAX));
                 Ok(())
             }
             Counted::Comments(tally) => store.comments.correct_count(tally, step),
