@@ -41,12 +41,11 @@ use parking_lot::Mutex;
 pub use backup::{restore, write as write_backup};
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
-pub use verify::{Place, Tally, Tallying};
 
 use crate::disk::format::Content;
 use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
 use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
-use crate::projection::Projection;
+use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The comment threads of a store.
 pub struct Comments {
@@ -417,6 +416,18 @@ impl Projection for Arc<Comments> {
 
     fn rows(&self) -> Option<&dyn RowStorage> {
         Some(&self.tree)
+    }
+
+    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, now, suspects)
+    }
+
+    fn logged_key(&self, event: &Event) -> Option<Difference> {
+        verify::logged_key(self, event)
+    }
+
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        Some(Box::new(verify::CommentReconcile::new(self)))
     }
 
     fn may_be_compacted(&self) -> bool {

@@ -2,14 +2,16 @@
 //! counted is for a recount to say.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kinfolk_core::thread::{CommentId, CommentStatus, Parent};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
 use super::{Comments, Record, StoredVersion, damaged, layout};
-use crate::bulk::verify::{Counting, Difference, Suspects};
-use crate::lsm::{KeyUse, LoggedKey, StoredKey};
+use crate::log::{Event, EventBody, LoggedCommentEvent};
+use crate::lsm::{KeyUse, LoggedKey, StoredKey, first_key};
+use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects};
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,22 +90,134 @@ impl Tallying {
     }
 }
 
-/// What takes what seems to differ.
-type Found<'a> = &'a mut dyn FnMut(Difference) -> Result<()>;
+/// Something that differs from the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommentFault {
+    /// A row is not what the records say.
+    Row(Place),
+    /// An idempotency key names something else than the log and the records.
+    Key(LoggedKey<CommentId>),
+    /// Comments or replies are counted as more or fewer than there are.
+    Count(Tally),
+}
 
-impl Comments {
-    /// Compares all rows. Writes go on meanwhile: what seems to differ is looked at again.
-    pub fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
-        let mut tallying = Tallying::default();
-        for (number, row) in (1..).zip(self.tree.all_rows()) {
-            suspects.step("comparing comments", number);
-            self.examine(&row?, now, &mut tallying, &mut |suspected| suspects.add(suspected))?;
+impl fmt::Display for CommentFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Row(place) => place.fmt(out),
+            Self::Key(key) => key.describe(out, "comment"),
+            Self::Count(tally) => tally.fmt(out),
         }
-        self.finish_tally(&mut tallying, &mut |suspected| suspects.add(suspected))
+    }
+}
+
+impl Fault<Comments> for CommentFault {
+    fn recheck(&self, comments: &Comments, now: Timestamp) -> Result<Option<Self>> {
+        let differs = match self {
+            Self::Row(place) => comments.difference(*place)?.is_some(),
+            Self::Key(key) => comments.key_difference(key, now)?.is_some(),
+            Self::Count(_) => false,
+        };
+        Ok(differs.then_some(*self))
     }
 
+    fn repair(&self, comments: &Comments, now: Timestamp) -> Result<()> {
+        match self {
+            Self::Row(place) => comments.mend(*place),
+            Self::Key(key) => comments.mend_key(key, now),
+            // A recount does it.
+            Self::Count(_) => Ok(()),
+        }
+    }
+
+    fn is_count(&self) -> bool {
+        matches!(self, Self::Count(_))
+    }
+
+    fn stored_count(&self, comments: &Comments) -> Result<u64> {
+        if let Self::Count(tally) = self { comments.stored_count(*tally) } else { Ok(0) }
+    }
+
+    fn counted_rows(&self, comments: &Comments) -> Result<Counting> {
+        match self {
+            Self::Count(tally) => comments.counted_rows(*tally),
+            Self::Row(_) | Self::Key(_) => Ok(Box::new(std::iter::empty())),
+        }
+    }
+
+    fn correct_count(&self, comments: &Comments, step: i64) -> Result<()> {
+        if let Self::Count(tally) = self { comments.correct_count(*tally, step) } else { Ok(()) }
+    }
+}
+
+/// Compares all rows.
+pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+    let mut tallying = Tallying::default();
+    for (number, row) in (1..).zip(comments.tree.all_rows()) {
+        suspects.step("comparing comments", number);
+        let found = &mut |fault| suspects.add(Difference::new(comments, fault));
+        comments.examine(&row?, now, &mut tallying, found)?;
+    }
+    comments.finish_tally(&mut tallying, &mut |fault| suspects.add(Difference::new(comments, fault)))
+}
+
+/// The key that an event must have left.
+pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference> {
+    let EventBody::Comment(body) = &event.body else { return None };
+    let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
+    let logged = Some(KeyUse { id: place.id, at: event.at });
+    let key = LoggedKey { author: place.author, hash: *hash, logged };
+    Some(Difference::new(comments, CommentFault::Key(key)))
+}
+
+/// Goes through all rows of comments.
+pub struct CommentReconcile {
+    comments: Arc<Comments>,
+    from: Vec<u8>,
+    /// What is being counted.
+    tallying: Tallying,
+}
+
+impl CommentReconcile {
+    /// Begins with the first row.
+    pub fn new(comments: &Arc<Comments>) -> Self {
+        Self { comments: Arc::clone(comments), from: first_key(), tallying: Tallying::default() }
+    }
+}
+
+impl Reconcile for CommentReconcile {
+    fn step(&mut self, findings: &mut Findings) -> bool {
+        let Self { comments, from, tallying } = self;
+        let mut part = comments.tree.part(from, findings.rows_max);
+        let is_broken = findings.note_part(&mut part);
+        let mut suspected = Vec::new();
+        let mut found = |fault| {
+            suspected.push(Difference::new(comments, fault));
+            Ok(())
+        };
+        for row in &part.rows {
+            findings.readable(comments.examine(row, findings.now, tallying, &mut found));
+        }
+        if is_broken {
+            // Who knows how many rows were passed over.
+            *tallying = Tallying::default();
+        }
+        let is_complete = part.next.is_none();
+        if is_complete {
+            findings.readable(comments.finish_tally(tallying, &mut found));
+        }
+        findings.suspected.extend(suspected);
+        *from = part.next.unwrap_or_else(first_key);
+        is_complete
+    }
+}
+
+/// What takes what seems to differ.
+type Found<'a> = &'a mut dyn FnMut(CommentFault) -> Result<()>;
+
+impl Comments {
     /// Finds what seems to differ by a row. Rows come in the order of their keys, so that what is counted stands together.
-    pub fn examine(
+    fn examine(
         &self,
         row: &(UserKey, UserValue),
         now: Timestamp,
@@ -136,7 +250,7 @@ impl Comments {
                 let (author, hash) = layout::read_idempotency_key(ids, key).ok_or_else(damaged)?;
                 let key = LoggedKey { author, hash, logged: None };
                 match self.key_difference(&key, now)? {
-                    Some(_) => found(Difference::CommentKey(key)),
+                    Some(_) => found(CommentFault::Key(key)),
                     None => Ok(()),
                 }
             }
@@ -146,7 +260,7 @@ impl Comments {
                     layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
                 let state = layout::read_state(value).ok_or_else(damaged)?;
                 let is_stray = state.count > 0 && !self.has_rows(&layout::thread_prefix(parent))?;
-                if is_stray { found(Difference::CommentCount(Tally::Thread(parent))) } else { Ok(()) }
+                if is_stray { found(CommentFault::Count(Tally::Thread(parent))) } else { Ok(()) }
             }
             layout::REPLY_COUNT => {
                 let id = layout::read_tagged(key).ok_or_else(damaged)?;
@@ -155,24 +269,22 @@ impl Comments {
                     Some(parent) => !self.has_rows(&layout::branch_prefix(parent, Some(id)))?,
                     None => true,
                 };
-                if is_stray { found(Difference::CommentCount(Tally::Replies(id))) } else { Ok(()) }
+                if is_stray { found(CommentFault::Count(Tally::Replies(id))) } else { Ok(()) }
             }
             _ => Ok(()),
         }
     }
 
     /// Suspects a count that differs from what was counted, if something was.
-    pub fn finish_tally(&self, tallying: &mut Tallying, found: Found<'_>) -> Result<()> {
+    fn finish_tally(&self, tallying: &mut Tallying, found: Found<'_>) -> Result<()> {
         match tallying.0.take() {
-            Some((tally, count)) if self.stored_count(tally)? != count => {
-                found(Difference::CommentCount(tally))
-            }
+            Some((tally, count)) if self.stored_count(tally)? != count => found(CommentFault::Count(tally)),
             _ => Ok(()),
         }
     }
 
     fn look_at(&self, place: Place, found: Found<'_>) -> Result<()> {
-        if self.difference(place)?.is_some() { found(Difference::Comment(place)) } else { Ok(()) }
+        if self.difference(place)?.is_some() { found(CommentFault::Row(place)) } else { Ok(()) }
     }
 
     /// Whether the record of a comment leads to a place: then it is looked at there, and not where its row is.
@@ -185,7 +297,7 @@ impl Comments {
     }
 
     /// What a row says of a count.
-    pub fn stored_count(&self, tally: Tally) -> Result<u64> {
+    fn stored_count(&self, tally: Tally) -> Result<u64> {
         match tally {
             Tally::Thread(parent) => Ok(self.state(parent)?.count),
             Tally::Replies(id) => self.reply_count(id),
@@ -193,7 +305,7 @@ impl Comments {
     }
 
     /// The rows that a tally counts, as of now. Called by the writer, between batches.
-    pub fn counted_rows(&self, tally: Tally) -> Result<Counting> {
+    fn counted_rows(&self, tally: Tally) -> Result<Counting> {
         let ids = self.ids;
         let prefix = match tally {
             Tally::Thread(parent) => layout::thread_prefix(parent),
@@ -213,7 +325,7 @@ impl Comments {
     }
 
     /// Adds to a count, to repair it. Runs on the writer's thread.
-    pub fn correct_count(&self, tally: Tally, step: i64) -> Result<()> {
+    fn correct_count(&self, tally: Tally, step: i64) -> Result<()> {
         match tally {
             // Only the row itself knows whether the thread is locked.
             Tally::Thread(parent) => {
@@ -257,7 +369,7 @@ impl Comments {
     }
 
     /// The row of a place as it should be, if that is not what is there.
-    pub fn difference(&self, place: Place) -> Result<Option<Change>> {
+    fn difference(&self, place: Place) -> Result<Option<Change>> {
         let (key, expected) = self.expected(place)?;
         let found = self.tree.get(&key)?;
         // A row that says something else than the place is for another place to judge.
@@ -295,7 +407,7 @@ impl Comments {
     }
 
     /// Brings the row of a place back to what the records say. Runs on the writer's thread.
-    pub fn mend(&self, place: Place) -> Result<()> {
+    fn mend(&self, place: Place) -> Result<()> {
         match self.difference(place)? {
             None => {}
             Some((key, Some(value))) => self.tree.insert(key, value),
@@ -305,7 +417,7 @@ impl Comments {
     }
 
     /// What a key should stand for, if that is not what it does.
-    pub fn key_difference(
+    fn key_difference(
         &self,
         key: &LoggedKey<CommentId>,
         now: Timestamp,
@@ -327,7 +439,7 @@ impl Comments {
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    pub fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
+    fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
         match self.key_difference(key, now)? {
             None => {}
             Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),

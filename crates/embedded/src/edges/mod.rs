@@ -3,6 +3,7 @@
 //! Two projections: the rows, whose pairs are the truth of which edges exist, and the index, which follows them, so that a check never
 //! knows more than a list.
 
+pub mod faults;
 mod friends;
 pub mod imports;
 pub mod index;
@@ -12,9 +13,10 @@ mod overlap;
 mod port;
 mod projections;
 mod recent_followees;
+mod reconcile;
 mod row_keys;
 mod rows;
-pub mod verify;
+mod verify;
 
 use kinfolk_core::graph::{Edge, Side};
 use kinfolk_core::suggest::{Suggestion, WalkBounds};

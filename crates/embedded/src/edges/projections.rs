@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::{EdgeKind, Epoch, Result, Sequence};
+use kinfolk_core::{EdgeKind, Epoch, Result, Sequence, Timestamp};
 
 use super::index::{self, Index};
-use super::{Edges, Rows, Tree};
+use super::reconcile::EdgeReconcile;
+use super::{Edges, Rows, Tree, verify};
 use crate::disk::format::{Content, Identity};
 use crate::log::{Event, EventBody};
 use crate::lsm::RowStorage;
-use crate::projection::Projection;
+use crate::projection::{Projection, Reconcile, Suspects};
 use crate::runtime::folder::StoreFolder;
 
 /// The rows.
@@ -31,6 +32,15 @@ impl Projection for Arc<Edges> {
 
     fn rows(&self) -> Option<&dyn RowStorage> {
         Some(&self.rows)
+    }
+
+    /// The index is compared with the rows in the same pass.
+    fn compare(&self, _: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        EdgeKind::ALL.into_iter().try_for_each(|kind| verify::compare(self, kind, suspects))
+    }
+
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        Some(Box::new(EdgeReconcile::new(self)))
     }
 }
 

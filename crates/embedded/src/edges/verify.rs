@@ -4,14 +4,15 @@
 //! one by one. So a pass reads each tree once, in order, whatever its size.
 
 use std::hash::BuildHasher;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
-use super::Tree;
-use crate::bulk::verify::{Difference, Suspects};
-use crate::engine::store::Store;
+use super::faults::EdgeFault;
+use super::{Edges, Tree};
+use crate::projection::{Difference, Fault, Suspects};
 
 /// How many buckets users are hashed into.
 const BUCKETS: usize = 1 << 16;
@@ -71,14 +72,14 @@ impl Bits {
 }
 
 /// Compares all edges of a kind.
-pub fn compare(store: &Store, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
-    let users = store.edges.index.user_count(kind) as usize;
-    Pass { store, kind, suspects, follow: Bits::new(users), followed: Bits::new(users) }.run()
+pub fn compare(edges: &Arc<Edges>, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
+    let users = edges.index.user_count(kind) as usize;
+    Pass { edges, kind, suspects, follow: Bits::new(users), followed: Bits::new(users) }.run()
 }
 
 /// A pass over the edges of one kind.
 struct Pass<'a, 'b> {
-    store: &'a Store,
+    edges: &'a Arc<Edges>,
     kind: EdgeKind,
     suspects: &'a mut Suspects<'b>,
     /// Users of the index, by number, who have been met as followers.
@@ -89,7 +90,7 @@ struct Pass<'a, 'b> {
 
 impl Pass<'_, '_> {
     fn run(mut self) -> Result<()> {
-        let rows = &self.store.edges.rows;
+        let rows = &self.edges.rows;
         let paused = rows.pause();
         let scan = |tree: Tree| rows.scan(tree, self.kind);
         let (pairs, following, followers) = (scan(Tree::Pairs), scan(Tree::Following), scan(Tree::Followers));
@@ -134,25 +135,29 @@ impl Pass<'_, '_> {
         self.compare_rows(Tree::Followers, &truth_by_followee.differing(&list_by_followee))?;
         self.compare_users()?;
         self.suspects.report.edges += edges;
-        self.suspects.report.users += self.store.edges.index.user_count(self.kind);
+        self.suspects.report.users += self.edges.index.user_count(self.kind);
         Ok(())
+    }
+
+    fn suspect(&mut self, fault: EdgeFault) -> Result<()> {
+        self.suspects.add(Difference::new(self.edges, fault))
     }
 
     fn compare_followees(&mut self, group: Option<(Id, Vec<Id>)>) -> Result<()> {
         let Some((follower, followees)) = group else { return Ok(()) };
-        let (index, kind) = (&self.store.edges.index, self.kind);
+        let (index, kind) = (&self.edges.index, self.kind);
         if let Some(number) = index.number(kind, follower) {
             self.follow.set(number as usize);
         }
         if index.followees(kind, follower) == followees {
             return Ok(());
         }
-        self.suspects.add(Difference::Followees { kind, follower })
+        self.suspect(EdgeFault::Followees { kind, follower })
     }
 
     fn compare_count(&mut self, group: Option<(Id, u64)>) -> Result<()> {
         let Some((id, is)) = group else { return Ok(()) };
-        let (index, kind) = (&self.store.edges.index, self.kind);
+        let (index, kind) = (&self.edges.index, self.kind);
         if let Some(number) = index.number(kind, id) {
             self.followed.set(number as usize);
         }
@@ -160,7 +165,7 @@ impl Pass<'_, '_> {
         if counted == is {
             return Ok(());
         }
-        self.suspects.add(Difference::FollowerCount { kind, id, counted, is })
+        self.suspect(EdgeFault::FollowerCount { kind, id, counted, is })
     }
 
     /// Compares a list with the truth row by row, for the users in some buckets. Each row is looked up, so that nothing but the
@@ -169,7 +174,7 @@ impl Pass<'_, '_> {
         if buckets.is_empty() {
             return Ok(());
         }
-        let (rows, kind) = (&self.store.edges.rows, self.kind);
+        let (rows, kind) = (&self.edges.rows, self.kind);
         let owner = |edge: Edge| if tree == Tree::Following { edge.follower } else { edge.followee };
         for (from, missing) in [(Tree::Pairs, true), (tree, false)] {
             let in_question = |row: &Result<(Edge, Timestamp)>| {
@@ -181,10 +186,10 @@ impl Pass<'_, '_> {
             for (number, row) in (1..).zip(scanned.filter(in_question)) {
                 self.suspects.step("comparing rows", number);
                 let (edge, since) = row?;
-                let suspected = Difference::Row { tree, kind, edge, since, missing };
+                let fault = EdgeFault::Row { tree, kind, edge, since, missing };
                 // What is missing is met among the pairs, what is too much in the list.
-                if suspected.look_again(self.store)?.as_ref() == Some(&suspected) {
-                    self.suspects.add(suspected)?;
+                if fault.recheck(self.edges, Timestamp::MAX)? == Some(fault) {
+                    self.suspect(fault)?;
                 }
             }
         }
@@ -194,18 +199,18 @@ impl Pass<'_, '_> {
     /// Finds users that only the index knows: the passes over rows can't meet them. Those that it knows since the pass began
     /// were not to be met.
     fn compare_users(&mut self) -> Result<()> {
-        let (index, kind) = (&self.store.edges.index, self.kind);
+        let (index, kind) = (&self.edges.index, self.kind);
         for first in (0..self.follow.len).step_by(USERS_TOGETHER) {
             let most = USERS_TOGETHER.min(self.follow.len - first);
             for (number, id) in (first..).zip(index.users_from(kind, first as u32, most)) {
                 self.suspects.step("comparing users", number as u64 + 1);
                 let counts = index.counts(kind, id);
                 if counts.following > 0 && !self.follow.has(number) {
-                    self.suspects.add(Difference::Followees { kind, follower: id })?;
+                    self.suspect(EdgeFault::Followees { kind, follower: id })?;
                 }
                 if counts.followers > 0 && !self.followed.has(number) {
                     let counted = counts.followers;
-                    self.suspects.add(Difference::FollowerCount { kind, id, counted, is: 0 })?;
+                    self.suspect(EdgeFault::FollowerCount { kind, id, counted, is: 0 })?;
                 }
             }
         }

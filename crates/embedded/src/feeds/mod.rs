@@ -28,15 +28,13 @@ use crate::disk::format::{Content, Identity};
 use crate::edges::Edges;
 use crate::log::{Event, EventBody, LogReader};
 use crate::posts::Posts;
-use crate::projection::Projection;
+use crate::projection::{Projection, Suspects};
 use crate::runtime::folder::StoreFolder;
 use crate::settings::Settings;
 
 pub use deliver::run;
 pub use page::{Wanted, page};
-pub use snapshot::forget_all;
-use snapshot::{load, save};
-pub use verify::{InboxPlace, compare, differs, mend};
+use snapshot::{forget_all, load, save};
 
 /// The feeds of all users.
 pub struct Feeds {
@@ -184,6 +182,15 @@ impl Projection for Arc<Feeds> {
             }
         }
         Ok(())
+    }
+
+    fn compare(&self, _: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, suspects)
+    }
+
+    /// Inboxes were filled from what was wrong.
+    fn source_repaired(&self) -> Result<()> {
+        forget_all(self)
     }
 
     fn close(&self) -> Result<()> {

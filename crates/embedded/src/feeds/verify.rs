@@ -3,16 +3,17 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 
 use kinfolk_core::feed::{Delivery as Mode, PostKey};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, Id, Result};
+use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
 use super::Feeds;
 use super::inbox::{Inbox, pack, unpack};
 use super::snapshot::forget_stored;
-use crate::bulk::verify::{Difference, Suspects};
 use crate::posts::Record;
+use crate::projection::{Difference, Fault, Suspects};
 
 /// How many posts that an inbox seems to lack are looked at again: one is enough to drop it.
 const LACKING_MAX: usize = 8;
@@ -48,8 +49,24 @@ impl fmt::Display for InboxPlace {
     }
 }
 
+impl Fault<Feeds> for InboxPlace {
+    fn recheck(&self, feeds: &Feeds, _: Timestamp) -> Result<Option<Self>> {
+        Ok(differs(feeds, *self)?.then_some(*self))
+    }
+
+    /// Drops the inbox, also where it is stored.
+    fn repair(&self, feeds: &Feeds, _: Timestamp) -> Result<()> {
+        feeds.inboxes.forget(self.of);
+        forget_stored(feeds)
+    }
+
+    fn spreads(&self) -> bool {
+        false
+    }
+}
+
 /// Compares all inboxes. Deliveries and writes go on meanwhile: what seems to differ is looked at again.
-pub fn compare(feeds: &Feeds, suspects: &mut Suspects<'_>) -> Result<()> {
+pub fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result<()> {
     let users = RefCell::new(Vec::new());
     let mut done = 0;
     feeds.inboxes.visit(
@@ -59,7 +76,7 @@ pub fn compare(feeds: &Feeds, suspects: &mut Suspects<'_>) -> Result<()> {
                 done += 1;
                 suspects.step("comparing inboxes", done);
                 for fault in faults(feeds, of)? {
-                    suspects.add(Difference::Inbox(InboxPlace { of, fault }))?;
+                    suspects.add(Difference::new(feeds, InboxPlace { of, fault }))?;
                 }
             }
             Ok::<(), Error>(())
@@ -110,7 +127,7 @@ fn is_stray(feeds: &Feeds, key: PostKey) -> Result<bool> {
 }
 
 /// Whether something is still wrong with an inbox. Between two batches of the writer that is certain.
-pub fn differs(feeds: &Feeds, InboxPlace { of, fault }: InboxPlace) -> Result<bool> {
+fn differs(feeds: &Feeds, InboxPlace { of, fault }: InboxPlace) -> Result<bool> {
     let capacity = feeds.inboxes.capacity();
     // Before the inbox: what is delivered in between is then in both, and not in neither.
     let due = match fault {
@@ -136,18 +153,12 @@ fn is_due(feeds: &Feeds, of: Id, key: PostKey) -> Result<bool> {
         && !undelivered.authors.contains(&author))
 }
 
-/// Drops the inbox, also where it is stored.
-pub fn mend(feeds: &Feeds, place: InboxPlace) -> Result<()> {
-    feeds.inboxes.forget(place.of);
-    forget_stored(feeds)
-}
-
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
     use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
     use kinfolk_core::graph::{EdgeAction, EdgeCommand};
-    use kinfolk_core::{Frontier, IdKind, Timestamp};
+    use kinfolk_core::{Frontier, IdKind};
 
     use super::*;
     use crate::{Embedded, Settings};

@@ -37,7 +37,7 @@ use crate::disk::format::Content;
 use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
 use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
-use crate::projection::Projection;
+use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The posts of a store.
 pub struct Posts {
@@ -248,6 +248,18 @@ impl Projection for Arc<Posts> {
 
     fn rows(&self) -> Option<&dyn RowStorage> {
         Some(&self.tree)
+    }
+
+    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, now, suspects)
+    }
+
+    fn logged_key(&self, event: &Event) -> Option<Difference> {
+        verify::logged_key(self, event)
+    }
+
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        Some(Box::new(verify::PostReconcile::new(self)))
     }
 }
 

@@ -1,7 +1,17 @@
-//! What a projection of the change log is, and the one list of them that opening, replay, publishing, flushing, snapshots, compaction
-//! and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
+//! What a projection of the change log is, and the one list of them that opening, replay, publishing, flushing, snapshots, compaction,
+//! verification, reconciliation and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
 
-use kinfolk_core::{Result, Sequence};
+mod difference;
+mod reconcile;
+mod recount;
+mod suspects;
+
+use kinfolk_core::{Result, Sequence, Timestamp};
+
+pub use difference::{Counting, Difference, Fault};
+pub use reconcile::{Findings, Reconcile, Unreadable};
+pub use recount::Recount;
+pub use suspects::{Suspects, TOGETHER};
 
 use crate::disk::format::Content;
 use crate::log::{Event, LogReader};
@@ -48,6 +58,27 @@ pub trait Projection: Send + Sync {
 
     /// Replaces the snapshot by one that has the log at least up to a position.
     fn snapshot(&self, _position: Sequence) -> Result<()> {
+        Ok(())
+    }
+
+    /// Compares all of it with the truth. Writes go on meanwhile: what seems to differ is looked at again. `now` is not earlier than any
+    /// event.
+    fn compare(&self, _now: Timestamp, _suspects: &mut Suspects<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// The idempotency key that an event must have left in it, as something that may differ.
+    fn logged_key(&self, _event: &Event) -> Option<Difference> {
+        None
+    }
+
+    /// Compares it with the truth in the background, if that is more than dropping it.
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        None
+    }
+
+    /// A projection that it may be built from was repaired.
+    fn source_repaired(&self) -> Result<()> {
         Ok(())
     }
 

@@ -9,37 +9,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::graph::Side;
-use kinfolk_core::{EdgeKind, Error, Id, Result};
+use kinfolk_core::Result;
 use tokio::sync::mpsc;
 
-use crate::bulk::verify::{self, Difference, Recount, Settled};
-use crate::comments::Tallying;
-use crate::edges::{Row, Tree};
+use crate::bulk::verify::{self, Settled};
 use crate::engine::store::Store;
 use crate::engine::writer::Command;
-use crate::lsm::{Part, first_key};
+use crate::projection::{Difference, Findings, Projection, Reconcile, Recount, TOGETHER, Unreadable};
 
 /// How long something must differ before it is repaired.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How many differences are remembered at a time.
 const SUSPECTS_MAX: usize = 10_000;
-/// Lists up to this long are counted when they are met, together with rows that are not on disk yet.
-const COUNTED_AT_ONCE: u64 = 5_000;
 /// Counting is so much cheaper than comparing.
 const COUNTED_PER_COMPARED: usize = 16;
-
-/// Where it is in its round.
-enum Place {
-    /// In a tree of rows, at a key.
-    Rows(Tree, Vec<u8>),
-    /// At a user of the index, by number.
-    Users(EdgeKind, u32),
-    /// Among posts, at a key.
-    Posts(Vec<u8>),
-    /// Among comments, at a key.
-    Comments(Vec<u8>),
-}
 
 /// Counts that are counted again, as the writer has begun them.
 enum Recounting {
@@ -47,12 +30,6 @@ enum Recounting {
     Begun(std_mpsc::Receiver<Vec<Recount>>),
     /// All up to a place are counted to the end.
     Counting(Vec<Recount>, usize),
-}
-
-/// What could not be read in a step.
-struct Unreadable {
-    times: u64,
-    first: Error,
 }
 
 /// What the writer is to do.
@@ -64,30 +41,41 @@ struct Work {
     counted: Vec<Recount>,
 }
 
-/// Goes through everything, again and again.
+/// Something that has seemed to differ. Counts come last: what they count is then repaired.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SuspectKey {
+    is_count: bool,
+    description: String,
+}
+
+struct Suspect {
+    difference: Difference,
+    since: Instant,
+}
+
+/// Goes through all projections, again and again.
 pub struct Reconciler {
     store: Arc<Store>,
     rows_per_step: usize,
-    place: Place,
-    /// The owner whose rows are being counted, and how many there were so far.
-    counting: Option<(EdgeKind, Id, u64)>,
-    /// The comments that are being counted.
-    tallying: Tallying,
-    /// What has seemed to differ, since when.
-    suspects: BTreeMap<Difference, Instant>,
+    projections: Vec<Box<dyn Reconcile>>,
+    /// The one that it is at.
+    at: usize,
+    /// How often it has been through all of them.
+    rounds: u64,
+    suspects: BTreeMap<SuspectKey, Suspect>,
     recounting: Recounting,
     unreadable: Option<Unreadable>,
 }
 
 impl Reconciler {
-    /// Begins with the first pair.
+    /// Begins with the first row of the first projection.
     pub fn new(store: Arc<Store>, rows_per_step: usize) -> Self {
         Self {
+            projections: store.projections.all().filter_map(Projection::reconcile).collect(),
             store,
             rows_per_step,
-            place: Place::Rows(Tree::Pairs, first_key()),
-            counting: None,
-            tallying: Tallying::default(),
+            at: 0,
+            rounds: 0,
             suspects: BTreeMap::new(),
             recounting: Recounting::Idle,
             unreadable: None,
@@ -135,13 +123,21 @@ impl Reconciler {
     }
 
     fn compare_some(&mut self, now: Instant) {
-        let start = || Place::Rows(Tree::Pairs, first_key());
-        self.place = match std::mem::replace(&mut self.place, start()) {
-            Place::Rows(tree, from) => self.compare_rows(tree, &from, now),
-            Place::Users(kind, number) => self.compare_users(kind, number, now),
-            Place::Posts(from) => self.compare_posts(&from, now),
-            Place::Comments(from) => self.compare_comments(&from, now),
-        };
+        let mut findings = Findings::new(self.rows_per_step, self.store.newest_time());
+        if self.projections[self.at].step(&mut findings) {
+            self.at = (self.at + 1) % self.projections.len();
+            self.rounds += u64::from(self.at == 0);
+        }
+        self.store.counters.reconciled(findings.rows);
+        self.unreadable = findings.unreadable;
+        findings.suspected.into_iter().for_each(|difference| self.suspect(difference, now));
+    }
+
+    fn suspect(&mut self, difference: Difference, since: Instant) {
+        if self.suspects.len() < SUSPECTS_MAX {
+            let key = SuspectKey { is_count: difference.is_count(), description: difference.to_string() };
+            self.suspects.entry(key).or_insert(Suspect { difference, since });
+        }
     }
 
     /// The value, unless it could not be read: then that is noted.
@@ -155,167 +151,22 @@ impl Reconciler {
         }
     }
 
-    /// Takes note of what a part could not read; returns whether there was something.
-    fn is_broken(&mut self, part: &mut Part) -> bool {
-        self.store.counters.reconciled(part.rows.len());
-        match part.unreadable.take() {
-            Some(error) => self.readable::<()>(Err(error)).is_none(),
-            None => false,
-        }
-    }
-
-    fn compare_rows(&mut self, tree: Tree, from: &[u8], now: Instant) -> Place {
-        let store = Arc::clone(&self.store);
-        let mut part = store.edges.rows.part(tree, from, self.rows_per_step);
-        let is_broken = self.is_broken(&mut part);
-        for row in &part.rows {
-            let compared =
-                store.edges.rows.decode(tree, row).and_then(|row| Ok((row, differences(&store, tree, row)?)));
-            if let Some((row, differences)) = self.readable(compared) {
-                differences.into_iter().for_each(|suspected| self.suspect(suspected, now));
-                self.count(tree, row, now);
-            }
-        }
-        if is_broken {
-            // Who knows how many rows were passed over.
-            self.counting = None;
-        }
-        if let Some(next) = part.next {
-            return Place::Rows(tree, next);
-        }
-        self.finish_count(tree, now);
-        match tree {
-            Tree::Pairs => Place::Rows(Tree::Following, first_key()),
-            Tree::Following => Place::Rows(Tree::Followers, first_key()),
-            Tree::Followers => Place::Users(EdgeKind::ALL[0], 0),
-        }
-    }
-
-    /// Finds users that only the index knows: no row leads to them.
-    fn compare_users(&mut self, kind: EdgeKind, first: u32, now: Instant) -> Place {
-        let store = Arc::clone(&self.store);
-        let users = store.edges.index.users_from(kind, first, self.rows_per_step);
-        for &of in &users {
-            let counts = store.edges.index.counts(kind, of);
-            for (side, count) in [(Side::Following, counts.following), (Side::Followers, counts.followers)] {
-                let first = |side| store.edges.rows.list_rows((kind, side, of), None).next().transpose();
-                if count > 0 && self.readable(first(side)) == Some(None) {
-                    match side {
-                        Side::Following => self.compare_followees(kind, of, now),
-                        Side::Followers => self.suspect(follower_count(kind, of), now),
-                    }
-                }
-            }
-        }
-        let next_kind = EdgeKind::ALL.into_iter().find(|&other| other > kind);
-        match next_kind {
-            _ if users.len() == self.rows_per_step => Place::Users(kind, first + users.len() as u32),
-            Some(next) => Place::Users(next, 0),
-            None => Place::Posts(first_key()),
-        }
-    }
-
-    fn compare_posts(&mut self, from: &[u8], now: Instant) -> Place {
-        let store = Arc::clone(&self.store);
-        let mut part = store.posts.tree.part(from, self.rows_per_step);
-        self.is_broken(&mut part);
-        for row in &part.rows {
-            let suspected = self.readable(store.posts.examine(row, store.newest_time()));
-            suspected.flatten().into_iter().for_each(|suspected| self.suspect(suspected, now));
-        }
-        part.next.map_or_else(|| Place::Comments(first_key()), Place::Posts)
-    }
-
-    fn compare_comments(&mut self, from: &[u8], now: Instant) -> Place {
-        let store = Arc::clone(&self.store);
-        let mut part = store.comments.tree.part(from, self.rows_per_step);
-        let is_broken = self.is_broken(&mut part);
-        let mut tallying = std::mem::take(&mut self.tallying);
-        let mut suspected = Vec::new();
-        let mut found = |difference| {
-            suspected.push(difference);
-            Ok(())
-        };
-        for row in &part.rows {
-            let examined = store.comments.examine(row, store.newest_time(), &mut tallying, &mut found);
-            self.readable(examined);
-        }
-        if is_broken {
-            tallying = Tallying::default();
-        }
-        if part.next.is_none() {
-            let finished = store.comments.finish_tally(&mut tallying, &mut found);
-            self.readable(finished);
-        }
-        self.tallying = tallying;
-        suspected.into_iter().for_each(|suspected| self.suspect(suspected, now));
-        part.next.map_or_else(|| Place::Rows(Tree::Pairs, first_key()), Place::Comments)
-    }
-
-    fn suspect(&mut self, suspected: Difference, now: Instant) {
-        if self.suspects.len() < SUSPECTS_MAX {
-            self.suspects.entry(suspected).or_insert(now);
-        }
-    }
-
-    /// Counts the rows of each list, which come owner by owner.
-    fn count(&mut self, tree: Tree, (kind, edge, _): Row, now: Instant) {
-        let owner = match tree {
-            Tree::Pairs => return,
-            Tree::Following => edge.follower,
-            Tree::Followers => edge.followee,
-        };
-        match &mut self.counting {
-            Some((of_kind, of, rows)) if (*of_kind, *of) == (kind, owner) => *rows += 1,
-            _ => {
-                self.finish_count(tree, now);
-                self.counting = Some((kind, owner, 1));
-            }
-        }
-    }
-
-    /// A list whose rows on disk are not as many as the index has is looked at more closely, with those in memory.
-    fn finish_count(&mut self, tree: Tree, now: Instant) {
-        let Some((kind, of, rows)) = self.counting.take() else { return };
-        let counts = self.store.edges.index.counts(kind, of);
-        if tree == Tree::Following && counts.following != rows {
-            self.compare_followees(kind, of, now);
-        }
-        if tree == Tree::Followers && counts.followers != rows {
-            let list = self.store.edges.rows.list_rows((kind, Side::Followers, of), None);
-            let is_short = rows.max(counts.followers) <= COUNTED_AT_ONCE;
-            let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
-            let counted = counted.and_then(|counted| self.readable(counted));
-            if counted.is_none_or(|count| count != self.store.edges.index.counts(kind, of).followers) {
-                self.suspect(follower_count(kind, of), now);
-            }
-        }
-    }
-
-    fn compare_followees(&mut self, kind: EdgeKind, follower: Id, now: Instant) {
-        let looked = Difference::Followees { kind, follower }.look_again(&self.store);
-        if let Some(Some(suspected)) = self.readable(looked) {
-            self.suspect(suspected, now);
-        }
-    }
-
     /// What has differed for long enough and does so now. Counts come last, and only while no others are counted again: what they
     /// count is then repaired.
     fn overdue(&mut self, now: Instant) -> Vec<Difference> {
         let is_idle = matches!(self.recounting, Recounting::Idle);
-        let due = self.suspects.iter().filter(|&(suspected, &since)| {
-            now.duration_since(since) >= PATIENCE && (is_idle || !suspected.is_count())
+        let due = self.suspects.iter().filter(|(key, suspect)| {
+            now.duration_since(suspect.since) >= PATIENCE && (is_idle || !key.is_count)
         });
-        let due: Vec<Difference> =
-            due.map(|(suspected, _)| suspected.clone()).take(verify::TOGETHER).collect();
+        let due: Vec<SuspectKey> = due.map(|(key, _)| key.clone()).take(TOGETHER).collect();
         let mut overdue = Vec::new();
-        for suspected in due {
-            self.suspects.remove(&suspected);
-            if suspected.is_count() {
-                overdue.push(suspected);
+        for key in due {
+            let Some(Suspect { difference, .. }) = self.suspects.remove(&key) else { continue };
+            if key.is_count {
+                overdue.push(difference);
             } else {
-                let looked = suspected.look_again(&self.store);
-                overdue.extend(self.readable(looked).flatten());
+                let rechecked = difference.recheck(self.store.newest_time());
+                overdue.extend(self.readable(rechecked).flatten());
             }
         }
         overdue
@@ -354,30 +205,6 @@ impl Reconciler {
         recounts.retain(|recount| recount.difference().is_some());
         recounts
     }
-}
-
-fn follower_count(kind: EdgeKind, id: Id) -> Difference {
-    Difference::FollowerCount { kind, id, counted: 0, is: 0 }
-}
-
-/// Where projections say something else about a row than the truth: the row was found in `tree`.
-fn differences(store: &Store, found_in: Tree, (kind, edge, since): Row) -> Result<Vec<Difference>> {
-    let truth = store.edges.rows.since(kind, edge)?;
-    if found_in == Tree::Pairs && truth != Some(since) {
-        // It was removed, or made anew, since it was read.
-        return Ok(Vec::new());
-    }
-    let expected = truth == Some(since);
-    let mut differences = Vec::new();
-    for tree in [Tree::Following, Tree::Followers] {
-        if store.edges.rows.has(tree, (kind, edge, since))? != expected {
-            differences.push(Difference::Row { tree, kind, edge, since, missing: expected });
-        }
-    }
-    if store.edges.index.contains(kind, edge) != truth.is_some() {
-        differences.push(Difference::Followees { kind, follower: edge.follower });
-    }
-    Ok(differences)
 }
 
 /// Repairs what really differs, and begins to count what may be counted wrongly. Runs on the writer's thread, between two

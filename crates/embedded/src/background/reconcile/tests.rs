@@ -1,12 +1,14 @@
 //! What is found in the background, when it is repaired, and what is passed over.
 
 use kinfolk_conformance::{block_on, write_commands};
-use kinfolk_core::IdKind;
 use kinfolk_core::feed::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
+use kinfolk_core::{EdgeKind, Id, IdKind};
 
 use super::*;
+use crate::edges::Tree;
+use crate::edges::faults::EdgeFault;
 use crate::{Embedded, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -87,8 +89,8 @@ fn a_difference_that_goes_away_is_forgotten() {
     let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
     let start = Instant::now();
     let (edge, since) = truth[3];
-    let row = Difference::Row { tree: Tree::Followers, kind: FOLLOW, edge, since, missing: true };
-    reconciler.suspects.insert(row, start);
+    let row = EdgeFault::Row { tree: Tree::Followers, kind: FOLLOW, edge, since, missing: true };
+    reconciler.suspect(Difference::new(&store.shared().edges, row), start);
     assert!(reconciler.overdue(start + PATIENCE).is_empty() && reconciler.suspects.is_empty());
 }
 
@@ -142,7 +144,7 @@ fn a_long_list_is_counted_while_it_changes() {
     shared.edges.index.set_follower_count(FOLLOW, celebrity, 17);
     let mut reconciler = Reconciler::new(Arc::clone(&shared), 40);
     let start = Instant::now();
-    while !reconciler.suspects.keys().any(Difference::is_count) {
+    while !reconciler.suspects.keys().any(|key| key.is_count) {
         assert_eq!(step(&mut reconciler, start), 0);
     }
     let late = start + PATIENCE;
@@ -203,8 +205,8 @@ fn a_damaged_block_is_passed_over() {
     let mut reconciler = Reconciler::new(Arc::clone(&shared), 100);
     let start = Instant::now();
     let mut round = |now: Instant| {
-        let mut repaired = step(&mut reconciler, now);
-        while !matches!(&reconciler.place, Place::Rows(Tree::Pairs, from) if *from == first_key()) {
+        let (before, mut repaired) = (reconciler.rounds, step(&mut reconciler, now));
+        while reconciler.rounds == before {
             repaired += step(&mut reconciler, now);
         }
         repaired

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use kinfolk_core::{Error, Result, Sequence, Timestamp};
 
-use super::{Difference, Suspects};
 use crate::engine::store::Store;
-use crate::log::{Event, EventBody, LoggedCommentEvent};
-use crate::lsm::{KeyUse, LoggedKey};
+use crate::projection::Suspects;
 
 /// How many events are read together.
 const EVENTS_TOGETHER: usize = 4_096;
@@ -33,33 +31,14 @@ pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
         for event in &events {
             done += 1;
             suspects.step("comparing idempotency keys", done);
-            if let Some(suspected) = key_of(event)
-                && suspected.look_again(store)?.is_some()
-            {
-                suspects.add(suspected)?;
+            for key in store.projections.all().filter_map(|projection| projection.logged_key(event)) {
+                if key.recheck(now)?.is_some() {
+                    suspects.add(key)?;
+                }
             }
         }
     }
     Ok(())
-}
-
-/// What the key of an event should be, if it has one.
-fn key_of(event: &Event) -> Option<Difference> {
-    let at = event.at;
-    match &event.body {
-        EventBody::Posted(posted) => {
-            let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
-            Some(Difference::PostKey(LoggedKey { author, hash, logged: Some(KeyUse { id, at }) }))
-        }
-        EventBody::Comment(body) => match &**body {
-            LoggedCommentEvent::Written { place, key: Some(hash), .. } => {
-                let logged = Some(KeyUse { id: place.id, at });
-                Some(Difference::CommentKey(LoggedKey { author: place.author, hash: *hash, logged }))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// A position before the first event whose key may still be remembered. Events are in the order of time: it is searched for by

@@ -4,100 +4,19 @@
 //! Writes go on meanwhile, so that much only seems to differ. It is looked at again between two batches of the writer, some at
 //! a time as it is found: however long a pass takes and whatever is written, no more than that is held.
 
-mod difference;
 mod keys;
-mod recount;
 
 use std::sync::atomic::Ordering;
 
 use kinfolk_core::bulk::VerifyReport;
-use kinfolk_core::{EdgeKind, Error, Result};
+use kinfolk_core::{Error, Result};
 
-pub use difference::Difference;
-pub use recount::{Counting, Recount, correct};
-
-use crate::edges;
 use crate::engine::store::Store;
-use crate::{Embedded, Progress, feeds};
+use crate::projection::{Difference, Projection, Recount, Suspects};
+use crate::{Embedded, Progress};
 
-/// How many differences are looked at together. The writer does nothing else meanwhile.
-pub const TOGETHER: usize = 256;
-/// How many counts wait until the rows that they count are repaired.
-const COUNTS_MAX: usize = 16_384;
-/// How many differences a report spells out.
-const EXAMPLES_MAX: usize = 20;
 /// How many rows are counted before it is seen whether there are more.
 const COUNTED_TOGETHER: usize = 65_536;
-
-/// Takes what seems to differ, and has it looked at again.
-pub struct Suspects<'a> {
-    /// Looks again, and returns what really differs.
-    settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
-    progress: &'a dyn Fn(Progress),
-    held: Vec<Difference>,
-    /// Looked at last: a list that was repaired has another length.
-    counts: Vec<Difference>,
-    pub report: VerifyReport,
-}
-
-impl<'a> Suspects<'a> {
-    fn new(
-        settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
-        progress: &'a dyn Fn(Progress),
-    ) -> Self {
-        Self { settle, progress, held: Vec::new(), counts: Vec::new(), report: VerifyReport::default() }
-    }
-
-    /// Something seems to differ.
-    pub fn add(&mut self, suspected: Difference) -> Result<()> {
-        if suspected.is_count() {
-            self.counts.push(suspected);
-        } else {
-            self.held.push(suspected);
-        }
-        if self.counts.len() == COUNTS_MAX {
-            return self.settle_all();
-        }
-        if self.held.len() == TOGETHER {
-            let held = std::mem::take(&mut self.held);
-            return self.settle(held);
-        }
-        Ok(())
-    }
-
-    fn settle(&mut self, suspected: Vec<Difference>) -> Result<()> {
-        if suspected.is_empty() {
-            return Ok(());
-        }
-        let real = (self.settle)(suspected)?;
-        self.report.difference_count += real.len() as u64;
-        let examples = &mut self.report.differences;
-        examples.extend(real.iter().take(EXAMPLES_MAX - examples.len()).map(ToString::to_string));
-        Ok(())
-    }
-
-    fn settle_all(&mut self) -> Result<()> {
-        let (held, mut counts) = (std::mem::take(&mut self.held), std::mem::take(&mut self.counts));
-        self.settle(held)?;
-        while !counts.is_empty() {
-            let rest = counts.split_off(counts.len().min(TOGETHER));
-            self.settle(std::mem::replace(&mut counts, rest))?;
-        }
-        Ok(())
-    }
-
-    /// Says from time to time how far a stage has come.
-    pub fn step(&self, stage: &'static str, done: u64) {
-        if done.is_multiple_of(1 << 16) {
-            (self.progress)(Progress { stage, done, total: None });
-        }
-    }
-
-    fn finish(mut self) -> Result<VerifyReport> {
-        self.settle_all()?;
-        Ok(self.report)
-    }
-}
 
 impl Embedded {
     /// Compares all that is derived with the truth; repairs what differs if asked to. Writes go on; what seems to differ is
@@ -124,13 +43,10 @@ impl Embedded {
         let settle = |suspected| self.settle(suspected, repair);
         let mut suspects = Suspects::new(&settle, progress);
         let store = &**self.shared();
-        for kind in EdgeKind::ALL {
-            edges::verify::compare(store, kind, &mut suspects)?;
+        for projection in store.projections.all() {
+            projection.compare(store.newest_time(), &mut suspects)?;
         }
-        store.posts.compare(store.newest_time(), &mut suspects)?;
-        store.comments.compare(store.newest_time(), &mut suspects)?;
         keys::compare(store, &mut suspects)?;
-        feeds::compare(&store.feeds, &mut suspects)?;
         let report = suspects.finish()?;
         if repair && report.difference_count > 0 {
             // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
@@ -171,22 +87,37 @@ pub struct Settled {
 pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Settled> {
     let mut real = Vec::new();
     for difference in suspected {
-        let Some(difference) = difference.look_again(store)? else { continue };
+        let now = store.newest_time();
+        let Some(difference) = difference.recheck(now)? else { continue };
         if repair {
-            difference.mend(store)?;
+            difference.repair(now)?;
         }
         real.push(difference);
     }
     if repair && !real.is_empty() {
         repaired(store, real.len());
-        if real.iter().any(|difference| !matches!(difference, Difference::Inbox(_))) {
-            // They were filled from what was wrong.
-            feeds::forget_all(&store.feeds)?;
+        if real.iter().any(Difference::spreads) {
+            store.projections.all().try_for_each(Projection::source_repaired)?;
         }
     }
     // What these count is repaired by now.
-    let begun = suspected.iter().filter_map(|suspected| Recount::begin(store, suspected).transpose());
+    let repairs = store.counters.repairs();
+    let begun = suspected.iter().filter_map(|suspected| Recount::begin(suspected, repairs).transpose());
     Ok(Settled { real, recounts: begun.collect::<Result<_>>()? })
+}
+
+/// Corrects counts that were found wrong, all of them counted to the end; returns how many. What else was repaired since may
+/// have changed rows without their counts: then nothing is corrected, and the next pass counts again. Runs on the writer's
+/// thread.
+pub fn correct(store: &Store, recounts: &[Recount]) -> Result<usize> {
+    let wrong: Vec<&Recount> = recounts.iter().filter(|recount| recount.difference().is_some()).collect();
+    let is_current = |recount: &&Recount| recount.repairs == store.counters.repairs();
+    if wrong.is_empty() || !wrong.iter().all(is_current) {
+        return Ok(0);
+    }
+    wrong.iter().try_for_each(|recount| recount.correct())?;
+    repaired(store, wrong.len());
+    Ok(wrong.len())
 }
 
 /// Notes that differences were repaired. The log does not tell of it: repairs last once they are in flushed rows and in a
@@ -200,7 +131,7 @@ fn repaired(store: &Store, differences: usize) {
 mod tests {
     use kinfolk_conformance::write_commands;
     use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-    use kinfolk_core::{Id, IdKind};
+    use kinfolk_core::{EdgeKind, Id, IdKind};
 
     use super::*;
     use crate::Settings;
@@ -245,30 +176,5 @@ mod tests {
         let store = Embedded::open(folder.path(), Settings::default()).unwrap();
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         assert_eq!(store.edge_count(FOLLOW), 200);
-    }
-
-    /// However much seems to differ, no more is held than is looked at together; counts come after what they count.
-    #[test]
-    fn suspects_are_looked_at_some_at_a_time() {
-        let seen = std::cell::RefCell::new(Vec::new());
-        let settle = |suspected: Vec<Difference>| {
-            assert!(suspected.len() <= TOGETHER);
-            seen.borrow_mut().extend(suspected.iter().map(Difference::is_count));
-            Ok(suspected.into_iter().skip(1).collect())
-        };
-        let mut suspects = Suspects::new(&settle, &|_| {});
-        let id = Id::Integer(1);
-        for _ in 0..20_000 {
-            suspects.add(Difference::Followees { kind: FOLLOW, follower: id }).unwrap();
-            suspects.add(Difference::FollowerCount { kind: FOLLOW, id, counted: 0, is: 0 }).unwrap();
-            assert!(suspects.held.len() < TOGETHER && suspects.counts.len() < COUNTS_MAX);
-        }
-        let report = suspects.finish().unwrap();
-        let looked = seen.into_inner();
-        assert_eq!(looked.len(), 40_000);
-        assert!(looked.last() == Some(&true) && !looked[..10_000].contains(&true));
-        let chunks = looked.chunk_by(|one, next| one == next).map(|run| run.len().div_ceil(TOGETHER));
-        assert!(report.difference_count >= 40_000 - 2 * chunks.sum::<usize>() as u64);
-        assert_eq!(report.differences.len(), EXAMPLES_MAX);
     }
 }
