@@ -19,7 +19,7 @@ mod rows;
 mod verify;
 
 use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::suggest::{Suggestion, WalkBounds};
+use kinfolk_core::suggestions::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
 pub use projections::{EdgeIndex, LoadedIndex};

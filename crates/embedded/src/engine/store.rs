@@ -261,7 +261,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::{Frontier, Id, IdKind};
 
     use super::*;

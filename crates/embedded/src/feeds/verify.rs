@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::feeds::{Delivery as Mode, PostKey};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
@@ -156,7 +156,7 @@ fn is_due(feeds: &Feeds, of: Id, key: PostKey) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
-    use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
+    use kinfolk_core::feeds::{FeedStore, NewPost, PostStore};
     use kinfolk_core::graph::{EdgeAction, EdgeCommand};
     use kinfolk_core::{Frontier, IdKind};
 

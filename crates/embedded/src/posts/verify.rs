@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery, PostKey};
+use kinfolk_core::feeds::{Delivery, PostKey};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{UserKey, UserValue};
 
@@ -202,7 +202,7 @@ impl Posts {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::{Frontier, IdKind, Timestamp};
 
     use super::*;

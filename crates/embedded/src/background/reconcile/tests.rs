@@ -1,9 +1,9 @@
 //! What is found in the background, when it is repaired, and what is passed over.
 
 use kinfolk_conformance::{block_on, write_commands};
-use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
 use kinfolk_core::{EdgeKind, Id, IdKind};
 
 use super::*;

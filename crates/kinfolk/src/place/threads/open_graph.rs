@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, Moderator, NewComment, Parent,
-    ThreadOrder, TreeShape, Viewer, Withdrawal, WrittenComment,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentPage, CommentTree, CommentWritten, HistoryPage, Moderator,
+    NewComment, Parent, TreeShape, Viewer, Withdrawal,
 };
 use kinfolk_core::{Deployment, Frontier, Id, PageRequest};
 
@@ -19,7 +19,7 @@ use crate::progress::Reporter;
 const OPERATOR: Viewer = Viewer { user: None, is_moderator: true };
 
 impl<P: Profile> OpenGraph<P> {
-    fn commented(&self, WrittenComment { position, comment, is_new }: WrittenComment) -> CommentDone {
+    fn commented(&self, CommentWritten { position, comment, is_new }: CommentWritten) -> CommentDone {
         CommentDone { token: self.token(position), comment, is_new }
     }
 }
@@ -50,26 +50,36 @@ impl<P: Profile> Threads for OpenGraph<P> {
         Ok(self.removed(removed))
     }
 
-    fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
-        Ok(self.removed(self.run(self.comments()?.lock_thread(Parent::post(post), locked))?))
+    fn lock_comment_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
+        Ok(self.removed(self.run(self.comments()?.lock_comment_thread(Parent::post(post), locked))?))
     }
 
-    fn thread(&self, post: Id, order: ThreadOrder, request: PageRequest<'_>) -> Result<CommentPage> {
-        let reading = (OPERATOR, Frontier::EMPTY);
-        Ok(self.run(self.comments()?.thread(Parent::post(post), order, request, reading))?)
+    fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage> {
+        Ok(self.run(self.comments()?.comment_thread(
+            Parent::post(post),
+            order,
+            request,
+            OPERATOR,
+            Frontier::EMPTY,
+        ))?)
     }
 
     fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree> {
-        let reading = (OPERATOR, Frontier::EMPTY);
-        Ok(self.run(self.comments()?.comment_tree(Parent::post(post), shape, request, reading))?)
+        Ok(self.run(self.comments()?.comment_tree(
+            Parent::post(post),
+            shape,
+            request,
+            OPERATOR,
+            Frontier::EMPTY,
+        ))?)
     }
 
     fn comments_by(&self, author: Id, request: PageRequest<'_>) -> Result<CommentPage> {
-        Ok(self.run(self.comments()?.comments_by(author, request, (OPERATOR, Frontier::EMPTY)))?)
+        Ok(self.run(self.comments()?.comments_by(author, request, OPERATOR, Frontier::EMPTY))?)
     }
 
     fn comment_history(&self, id: CommentId, request: PageRequest<'_>) -> Result<HistoryPage> {
-        Ok(self.run(self.comments()?.comment_history(id, request, (OPERATOR, Frontier::EMPTY)))?)
+        Ok(self.run(self.comments()?.comment_history(id, request, OPERATOR, Frontier::EMPTY))?)
     }
 
     fn export_comments(&self, file: &Path, reporter: &Reporter) -> Result<u64> {
