@@ -55,31 +55,21 @@ impl<P: Profile> Threads for OpenGraph<P> {
     }
 
     fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage> {
-        Ok(self.run(self.comments()?.comment_thread(
-            Parent::post(post),
-            order,
-            request,
-            OPERATOR,
-            Frontier::EMPTY,
-        ))?)
+        let reading = (OPERATOR, Frontier::EMPTY);
+        Ok(self.run(self.comments()?.comment_thread(Parent::post(post), order, request, reading))?)
     }
 
     fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree> {
-        Ok(self.run(self.comments()?.comment_tree(
-            Parent::post(post),
-            shape,
-            request,
-            OPERATOR,
-            Frontier::EMPTY,
-        ))?)
+        let reading = (OPERATOR, Frontier::EMPTY);
+        Ok(self.run(self.comments()?.comment_tree(Parent::post(post), shape, request, reading))?)
     }
 
     fn comments_by(&self, author: Id, request: PageRequest<'_>) -> Result<CommentPage> {
-        Ok(self.run(self.comments()?.comments_by(author, request, OPERATOR, Frontier::EMPTY))?)
+        Ok(self.run(self.comments()?.comments_by(author, request, (OPERATOR, Frontier::EMPTY)))?)
     }
 
     fn comment_history(&self, id: CommentId, request: PageRequest<'_>) -> Result<HistoryPage> {
-        Ok(self.run(self.comments()?.comment_history(id, request, OPERATOR, Frontier::EMPTY))?)
+        Ok(self.run(self.comments()?.comment_history(id, request, (OPERATOR, Frontier::EMPTY)))?)
     }
 
     fn export_comments(&self, file: &Path, reporter: &Reporter) -> Result<u64> {
