@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::answer::harmless;
+use crate::print::harmless;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 /// Wrong usage that only shows after the arguments were read.
 #[derive(Debug)]
-pub struct UsageError(pub String);
+pub(crate) struct UsageError(pub(crate) String);
 
 impl std::fmt::Display for UsageError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -22,11 +22,11 @@ impl std::error::Error for UsageError {}
 
 /// What a server has refused or failed at, in its own words.
 #[derive(Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The class of the error, if this version knows it.
-    pub code: Option<kinfolk_core::ErrorCode>,
+    pub(crate) code: Option<kinfolk_core::ErrorCode>,
     /// What the server said.
-    pub message: String,
+    pub(crate) message: String,
 }
 
 impl std::fmt::Display for Refusal {
@@ -38,7 +38,7 @@ impl std::fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// Reports a failure and says how to exit.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // Whoever read our output has seen enough, as in `kinfolk export - | head`.
         return ExitCode::SUCCESS;
@@ -48,7 +48,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// Reports arguments that could not be read; help and version, which come the same way, are printed as they are.
-pub fn usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
         // Nothing can be done when even this can't be printed.

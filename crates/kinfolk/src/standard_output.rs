@@ -7,11 +7,11 @@ use std::io::{self, IsTerminal, Stdout, Write};
 const C1_LEAD: u8 = 0xc2;
 
 /// Standard output.
-pub struct StandardOutput(Escaping<Stdout>);
+pub(crate) struct StandardOutput(Escaping<Stdout>);
 
 impl StandardOutput {
     /// Escapes control characters if it is a terminal.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let out = io::stdout();
         let is_terminal = out.is_terminal();
         Self(Escaping { out, is_terminal, has_lead: false })

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use memchr::{memchr, memrchr};
 
 use super::line::{LINE_LEN_MAX, LineParser, overlong};
-use super::{Place, Rules, Sink, Stop};
+use super::{Location, Rules, Sink, Stop};
 
 /// How much is read at once.
 const BUFFER_LEN: usize = 1 << 20;
@@ -35,7 +35,7 @@ impl<'a, S: Sink> LineReader<'a, S> {
     pub fn read(
         mut self,
         mut input: impl Read,
-        unreadable: impl Fn(Place<'_>, io::Error) -> Stop,
+        unreadable: impl Fn(Location<'_>, io::Error) -> Stop,
     ) -> Result<(), Stop> {
         loop {
             match input.read(&mut self.buffer[self.filled..]) {
@@ -103,8 +103,8 @@ struct Lines<'a, S> {
 }
 
 impl<'a, S: Sink> Lines<'a, S> {
-    fn place(&self) -> Place<'a> {
-        Place { file: self.file, line: self.line }
+    fn place(&self) -> Location<'a> {
+        Location { file: self.file, line: self.line }
     }
 
     fn malformed(&mut self, reason: &str) -> Result<(), Stop> {
@@ -153,7 +153,7 @@ mod tests {
             Ok(())
         }
 
-        fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop> {
+        fn malformed(&mut self, place: Location<'_>, reason: &str) -> Result<(), Stop> {
             self.malformed.push(format!("{place}: {reason}"));
             Ok(())
         }

@@ -39,14 +39,14 @@ impl Rules {
 
 /// Where in the input: the line of a text file or the row of a Parquet file, counted from 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Location<'a> {
     /// The name of the file.
     pub file: &'a str,
     /// The line or row.
     pub line: u64,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}", self.file, self.line)
     }
@@ -58,7 +58,7 @@ pub trait Sink {
     fn edge(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<(), Stop>;
 
     /// Hears of a malformed line or row; `Ok` means to go on with the next one.
-    fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop>;
+    fn malformed(&mut self, place: Location<'_>, reason: &str) -> Result<(), Stop>;
 }
 
 /// Why reading ended before the end.
@@ -74,7 +74,7 @@ pub enum Stop {
 
 impl Stop {
     /// The input is wrong at a place.
-    pub fn malformed(place: Place<'_>, reason: &str) -> Self {
+    pub fn malformed(place: Location<'_>, reason: &str) -> Self {
         Self::Malformed(format!("{place}: {reason}"))
     }
 }

@@ -17,7 +17,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{Id, Timestamp};
 
 use super::line::{parse_since, require_not_ahead};
-use super::{Place, Rules, Sink, Stop};
+use super::{Location, Rules, Sink, Stop};
 
 /// How many rows are read at once.
 const BATCH_ROWS: usize = 8_192;
@@ -49,7 +49,7 @@ pub fn read(
     sink: &mut impl Sink,
 ) -> Result<(), Stop> {
     let damaged = |row: u64, error: &ParquetError| {
-        Stop::malformed(Place { file: name, line: row }, &format!("the Parquet file is damaged ({error})"))
+        Stop::malformed(Location { file: name, line: row }, &format!("the Parquet file is damaged ({error})"))
     };
     let reader = SerializedFileReader::new(file)
         .map_err(|error| Stop::Malformed(format!("{name}: not a Parquet file ({error})")))?;
@@ -69,7 +69,7 @@ pub fn read(
             for at in 0..count {
                 match rows.edge(at, rules) {
                     Ok((edge, since)) => sink.edge(edge, since)?,
-                    Err(reason) => sink.malformed(Place { file: name, line: row }, &reason)?,
+                    Err(reason) => sink.malformed(Location { file: name, line: row }, &reason)?,
                 }
                 row += 1;
             }

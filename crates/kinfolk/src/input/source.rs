@@ -10,19 +10,19 @@ use anyhow::{Context, Result, bail};
 use kinfolk_server::FileFormat;
 
 use super::lines::LineReader;
-use super::{Expected, Place, Rules, Sink, Stop, parquet};
+use super::{Expected, Location, Rules, Sink, Stop, parquet};
 
 /// A file to read, or standard input.
 #[derive(Debug)]
 pub struct Source {
     /// As it is called in messages.
     name: String,
-    place: SourcePlace,
+    place: SourceKind,
     format: FileFormat,
 }
 
 #[derive(Debug)]
-enum SourcePlace {
+enum SourceKind {
     StandardInput,
     /// A file; its identity if it can be read again from its beginning.
     File {
@@ -56,7 +56,7 @@ impl Source {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let name = "standard input".to_owned();
-            return Ok(Self { name, place: SourcePlace::StandardInput, format: FileFormat::Csv });
+            return Ok(Self { name, place: SourceKind::StandardInput, format: FileFormat::Csv });
         }
         let format = format_of(path);
         let could_not = || format!("could not read {name}");
@@ -77,7 +77,7 @@ impl Source {
         } else {
             None
         };
-        Ok(Self { name, place: SourcePlace::File { path: path.to_owned(), identity }, format })
+        Ok(Self { name, place: SourceKind::File { path: path.to_owned(), identity }, format })
     }
 
     /// How many bytes it has, if that is known.
@@ -94,7 +94,7 @@ impl Source {
     /// What it says about its edges before they are read. Only Parquet does.
     pub fn expected(&self) -> Option<Expected> {
         match &self.place {
-            SourcePlace::File { path, .. } if self.format == FileFormat::Parquet => {
+            SourceKind::File { path, .. } if self.format == FileFormat::Parquet => {
                 parquet::expect(File::open(path).ok()?)
             }
             _ => None,
@@ -103,8 +103,8 @@ impl Source {
 
     fn identity(&self) -> Option<&FileIdentity> {
         match &self.place {
-            SourcePlace::StandardInput => None,
-            SourcePlace::File { identity, .. } => identity.as_ref(),
+            SourceKind::StandardInput => None,
+            SourceKind::File { identity, .. } => identity.as_ref(),
         }
     }
 
@@ -121,8 +121,8 @@ impl Source {
     /// Opens it, as it is: not decompressed.
     pub fn open(&self) -> Result<Box<dyn Read>> {
         Ok(match &self.place {
-            SourcePlace::StandardInput => Box::new(io::stdin().lock()),
-            SourcePlace::File { path, .. } => {
+            SourceKind::StandardInput => Box::new(io::stdin().lock()),
+            SourceKind::File { path, .. } => {
                 Box::new(File::open(path).with_context(|| format!("could not read {}", self.name))?)
             }
         })
@@ -130,7 +130,7 @@ impl Source {
 
     /// Reads all of it into a sink; `bytes_read` grows with what is read of the file.
     pub fn read(&self, rules: Rules, bytes_read: &Cell<u64>, sink: &mut impl Sink) -> Result<(), Stop> {
-        if let (FileFormat::Parquet, SourcePlace::File { path, .. }) = (self.format, &self.place) {
+        if let (FileFormat::Parquet, SourceKind::File { path, .. }) = (self.format, &self.place) {
             let file = File::open(path).with_context(|| format!("could not read {}", self.name));
             return parquet::read(file.map_err(Stop::Unreadable)?, &self.name, rules, bytes_read, sink);
         }
@@ -168,7 +168,7 @@ impl Text<'_> {
     }
 
     /// What a failed read means: compressed data that can't be decompressed will not get better.
-    fn unreadable(&self, place: Place<'_>, error: io::Error) -> Stop {
+    fn unreadable(&self, place: Location<'_>, error: io::Error) -> Stop {
         match self.format {
             FileFormat::CsvGzip => {
                 Stop::malformed(place, &format!("the gzip data is damaged or cut short ({error})"))

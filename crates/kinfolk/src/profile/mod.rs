@@ -1,13 +1,12 @@
 //! Profiles: where a graph is kept, and what the rest of the program does with it. Commands, bulk work and the server know a
 //! profile by these traits; which one it is, is decided where the settings are read.
 
-pub mod embedded;
+pub(crate) mod embedded;
 
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggest::EveryoneRequest;
 use kinfolk_core::thread::Comment;
@@ -15,10 +14,10 @@ use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
 /// Takes away again what was just made, where nothing came of the work that it was made for.
-pub type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
+pub(crate) type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
 
 /// A place where a graph is kept, which may not hold one yet.
-pub trait Profile: Clone + Send + Sync + 'static {
+pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// Its store, once it is open.
     type Store: OpenStore;
 
@@ -44,14 +43,14 @@ pub trait Profile: Clone + Send + Sync + 'static {
     fn sort_memory(&self) -> usize;
 
     /// Refuses an import of edges that take so many bytes, if there is no room for them.
-    fn require_room(&self, bytes: u64) -> kinfolk_core::Result<()>;
+    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()>;
 
     /// What operators may ask of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
 }
 
 /// An open store, beyond its ports. Clones share it.
-pub trait OpenStore: Store + Clone {
+pub(crate) trait OpenStore: Store + Clone {
     /// Takes edges in.
     type Import: EdgeImport;
 
@@ -70,9 +69,6 @@ pub trait OpenStore: Store + Clone {
     /// Starts an import, or continues one with the same options that was stopped.
     fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Self::Import>;
 
-    /// How many bytes a stopped import has left that can be continued.
-    fn stopped_import_bytes(&self) -> u64;
-
     /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
     fn edges(&self, kind: EdgeKind)
     -> kinfolk_core::Result<impl Iterator<Item = DatedEdge> + Send + 'static>;
@@ -82,15 +78,6 @@ pub trait OpenStore: Store + Clone {
         &self,
     ) -> kinfolk_core::Result<impl Iterator<Item = kinfolk_core::Result<Comment>> + Send + 'static>;
 
-    /// Compares everything derived with the truth.
-    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<VerifyReport>;
-
-    /// Writes a backup of the whole store, as of now, into a stream.
-    fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<BackupReport>;
-
-    /// Merges files, and erases the texts of purged comments from them; returns of how many.
-    fn compact(&self) -> kinfolk_core::Result<u64>;
-
     /// The newest run that computed suggestions for everyone, if there ever was one.
     fn suggestion_run(&self) -> Option<SuggestionRun>;
 
@@ -99,10 +86,10 @@ pub trait OpenStore: Store + Clone {
 }
 
 /// An edge, and since when it exists.
-pub type DatedEdge = kinfolk_core::Result<(Edge, Timestamp)>;
+pub(crate) type DatedEdge = kinfolk_core::Result<(Edge, Timestamp)>;
 
 /// An import that takes edges in. Dropped before [`EdgeImport::finish`], it can be continued later.
-pub trait EdgeImport {
+pub(crate) trait EdgeImport {
     /// How many edges an earlier run has taken in durably: skip so many of the input.
     fn taken(&self) -> u64;
 

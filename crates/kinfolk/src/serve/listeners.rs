@@ -6,26 +6,26 @@ use anyhow::{Context, Result};
 
 /// Bound sockets.
 #[derive(Debug)]
-pub struct Listeners {
+pub(crate) struct Listeners {
     /// For REST.
-    pub http: TcpListener,
+    pub(crate) http: TcpListener,
     /// For the Redis protocol.
-    pub resp: TcpListener,
+    pub(crate) resp: TcpListener,
 }
 
 impl Listeners {
     /// Binds both addresses.
-    pub fn bind(http: SocketAddr, resp: SocketAddr) -> Result<Self> {
+    pub(crate) fn bind(http: SocketAddr, resp: SocketAddr) -> Result<Self> {
         Ok(Self { http: bind(http, "--http")?, resp: bind(resp, "--resp")? })
     }
 
     /// Where REST is.
-    pub fn http_address(&self) -> Result<SocketAddr> {
+    pub(crate) fn http_address(&self) -> Result<SocketAddr> {
         Ok(self.http.local_addr()?)
     }
 
     /// Where the Redis protocol is.
-    pub fn resp_address(&self) -> Result<SocketAddr> {
+    pub(crate) fn resp_address(&self) -> Result<SocketAddr> {
         Ok(self.resp.local_addr()?)
     }
 }

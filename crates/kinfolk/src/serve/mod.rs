@@ -19,11 +19,11 @@ use kinfolk_core::{Context as CoreContext, EdgeKind, Error};
 use kinfolk_server::{Access, Door, Metrics, Service, Tls};
 use tokio::time::MissedTickBehavior;
 
-pub use listeners::Listeners;
-pub use logging::Logging;
-pub use signals::{Signals, StopSignal, on_stop};
+pub(crate) use listeners::Listeners;
+pub(crate) use logging::Logging;
+pub(crate) use signals::{Signals, StopSignal, on_stop};
 
-use crate::answer::grouped;
+use crate::print::grouped;
 use crate::profile::{OpenStore, Profile};
 use crate::settings::{Configuration, Role};
 use protocols::Protocols;
@@ -38,7 +38,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 const LOADING_EVERY: Duration = Duration::from_secs(5);
 
 /// What a server is made of.
-pub struct Server<P> {
+pub(crate) struct Server<P> {
     configuration: Configuration,
     profile: P,
     listeners: Listeners,
@@ -47,17 +47,17 @@ pub struct Server<P> {
 
 /// What there is to say once a server is ready.
 #[derive(Clone, Debug)]
-pub struct Ready {
+pub(crate) struct Ready {
     /// Where REST is.
-    pub http: String,
+    pub(crate) http: String,
     /// Where the Redis protocol is.
-    pub redis: String,
+    pub(crate) redis: String,
     /// How many edges there are.
-    pub edges: u64,
+    pub(crate) edges: u64,
     /// How long the load took.
-    pub loaded_in: Duration,
+    pub(crate) loaded_in: Duration,
     /// Whether everybody may do everything.
-    pub is_open: bool,
+    pub(crate) is_open: bool,
 }
 
 impl std::fmt::Display for Ready {
@@ -74,7 +74,7 @@ impl std::fmt::Display for Ready {
 
 impl<P: Profile> Server<P> {
     /// Checks what can be checked at once and binds the sockets.
-    pub fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
+    pub(crate) fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
         let (http, resp) = (configuration.http.address, configuration.resp.address);
         if configuration.server.role != Role::All {
             let what = "a role other than all, which needs the fleet profile,";
@@ -85,7 +85,11 @@ impl<P: Profile> Server<P> {
     }
 
     /// As [`Server::bind`], on sockets that are bound already.
-    pub fn with_listeners(configuration: &Configuration, profile: &P, listeners: Listeners) -> Result<Self> {
+    pub(crate) fn with_listeners(
+        configuration: &Configuration,
+        profile: &P,
+        listeners: Listeners,
+    ) -> Result<Self> {
         let tls = protocols::tls(configuration)?;
         Ok(Self { configuration: configuration.clone(), profile: profile.clone(), listeners, tls })
     }
@@ -93,7 +97,7 @@ impl<P: Profile> Server<P> {
     /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
     /// that was told to end before has nothing to announce. If a part of it ends by itself, all of it does, with an
     /// error: what restarts it then gets a whole one.
-    pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
+    pub(crate) fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
             .thread_name("kinfolk-rest")

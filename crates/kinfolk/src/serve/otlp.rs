@@ -24,13 +24,13 @@ const SEND: Duration = Duration::from_secs(5);
 const PATH: &str = "/v1/traces";
 
 /// Traces on their way to a collector.
-pub struct Traces {
+pub(crate) struct Traces {
     provider: SdkTracerProvider,
 }
 
 impl Traces {
     /// Starts sending, if an endpoint is configured.
-    pub fn start(settings: &Tracing) -> Result<Option<Self>> {
+    pub(crate) fn start(settings: &Tracing) -> Result<Option<Self>> {
         let Some(endpoint) = &settings.otlp_endpoint else { return Ok(None) };
         let exporter = SpanExporter::builder()
             .with_http()
@@ -53,12 +53,12 @@ impl Traces {
     }
 
     /// Turns spans into traces.
-    pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
+    pub(crate) fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
         spans::layer(&self.provider.tracer("kinfolk"))
     }
 
     /// Sends what is left.
-    pub fn end(self) {
+    pub(crate) fn end(self) {
         if let Err(error) = self.provider.shutdown_with_timeout(SEND) {
             tracing::warn!(%error, "the last traces could not be sent");
         }

@@ -21,7 +21,7 @@ use crate::failure::UsageError;
 use crate::settings::{Configuration, TlsFiles};
 
 /// Refuses settings that can't work, before anything is done.
-pub fn check(configuration: &Configuration) -> Result<()> {
+pub(crate) fn check(configuration: &Configuration) -> Result<()> {
     // Of which kind the ids are only shows with the store; what the files hold shows now.
     let ids = configuration.data.ids.unwrap_or(IdKind::Integer);
     let is_open = new_access(configuration, ids)?.is_open();
@@ -36,7 +36,7 @@ pub fn check(configuration: &Configuration) -> Result<()> {
 }
 
 /// The certificate, if there shall be encryption.
-pub fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
+pub(crate) fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
     let TlsFiles { certificates, key } = &configuration.tls;
     match (certificates.clone(), key.clone()) {
         (None, None) => Ok(None),
@@ -49,7 +49,7 @@ pub fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
 }
 
 /// Who may do what.
-pub fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
+pub(crate) fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
     new_access(configuration, store.id_kind())
 }
 
@@ -83,7 +83,7 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
 }
 
 /// Where clients find both protocols.
-pub fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<(String, String)> {
+pub(crate) fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<(String, String)> {
     let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
     Ok((
         format!("{http}://{}", listeners.http_address()?),
@@ -107,7 +107,7 @@ fn adopt_trace(_: &Configuration) -> Option<rest::AdoptTrace> {
 }
 
 /// Both protocols while they are served.
-pub struct Protocols {
+pub(crate) struct Protocols {
     tls: Option<Arc<Tls>>,
     stop: CancellationToken,
     parts: Parts,
@@ -117,7 +117,7 @@ pub struct Protocols {
 
 impl Protocols {
     /// Starts REST, which says that it is not ready until the door is open.
-    pub fn start_rest<S: Store>(
+    pub(crate) fn start_rest<S: Store>(
         configuration: &Configuration,
         listener: std::net::TcpListener,
         tls: Option<Arc<Tls>>,
@@ -146,7 +146,7 @@ impl Protocols {
     }
 
     /// Starts the Redis protocol.
-    pub fn start_resp<S: Store>(
+    pub(crate) fn start_resp<S: Store>(
         &mut self,
         configuration: &Configuration,
         listener: std::net::TcpListener,
@@ -179,7 +179,7 @@ impl Protocols {
     }
 
     /// Reads keys and certificates again.
-    pub fn reload<S: Store>(&mut self, service: &Arc<Service<S>>) {
+    pub(crate) fn reload<S: Store>(&mut self, service: &Arc<Service<S>>) {
         if self.reads.len() >= READS_MAX {
             return;
         }
@@ -197,7 +197,7 @@ impl Protocols {
     }
 
     /// Reads keys and certificates again if they have changed.
-    pub fn look<S: Store>(&mut self, service: &Arc<Service<S>>) {
+    pub(crate) fn look<S: Store>(&mut self, service: &Arc<Service<S>>) {
         if !self.reads.is_empty() {
             return;
         }
@@ -211,7 +211,7 @@ impl Protocols {
     }
 
     /// Waits until something has ended that should run for as long as the server does; returns the reason.
-    pub async fn broken(&mut self) -> anyhow::Error {
+    pub(crate) async fn broken(&mut self) -> anyhow::Error {
         loop {
             tokio::select! {
                 broken = self.parts.broken() => return broken,
@@ -225,7 +225,7 @@ impl Protocols {
     }
 
     /// Takes no more requests and waits for those in flight.
-    pub async fn stop(self) -> Result<()> {
+    pub(crate) async fn stop(self) -> Result<()> {
         self.stop.cancel();
         self.parts.finish().await
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals on their way in.
-pub struct Signals {
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -14,7 +14,7 @@ pub struct Signals {
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalRequest {
+pub(crate) enum SignalRequest {
     /// To end.
     Stop(StopSignal),
     /// To read the files again.
@@ -23,7 +23,7 @@ pub enum SignalRequest {
 
 /// A signal that ends work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopSignal {
+pub(crate) enum StopSignal {
     HangUp = 1,
     Interrupt = 2,
     Terminate = 15,
@@ -31,12 +31,12 @@ pub enum StopSignal {
 
 impl StopSignal {
     /// The exit status of work that it has ended, as shells have it.
-    pub fn exit_status(self) -> u8 {
+    pub(crate) fn exit_status(self) -> u8 {
         128 + self as u8
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::HangUp => "SIGHUP",
             Self::Interrupt => "SIGINT",
@@ -47,7 +47,7 @@ impl StopSignal {
 
 impl Signals {
     /// Listens from now on.
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -56,7 +56,7 @@ impl Signals {
     }
 
     /// What the next signal asks of a server.
-    pub async fn next(&mut self) -> SignalRequest {
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop(StopSignal::Terminate),
             _ = self.interrupt.recv() => SignalRequest::Stop(StopSignal::Interrupt),
@@ -65,7 +65,7 @@ impl Signals {
     }
 
     /// The next signal, where there are no files to read again.
-    pub async fn next_stop(&mut self) -> StopSignal {
+    pub(crate) async fn next_stop(&mut self) -> StopSignal {
         match self.next().await {
             SignalRequest::Stop(signal) => signal,
             SignalRequest::Reload => StopSignal::HangUp,
@@ -73,7 +73,7 @@ impl Signals {
     }
 
     /// From now on another request to end is obeyed at once, whatever is still going on.
-    pub fn end_at_once_on_the_next() -> io::Result<()> {
+    pub(crate) fn end_at_once_on_the_next() -> io::Result<()> {
         on_stop(|_| {
             let message = "ended at once by a second signal; what was acknowledged is safe";
             // Nobody is left to tell where this can't be written.
@@ -83,7 +83,7 @@ impl Signals {
     }
 
     /// The next request to end.
-    pub async fn stop(&mut self) -> StopSignal {
+    pub(crate) async fn stop(&mut self) -> StopSignal {
         loop {
             if let SignalRequest::Stop(signal) = self.next().await {
                 return signal;
@@ -93,7 +93,7 @@ impl Signals {
 }
 
 /// Does something on SIGTERM or SIGINT. A thread of its own waits for them, as the rest of the process may be busy.
-pub fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
+pub(crate) fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut terminate, mut interrupt) = {
         let _entered = runtime.enter();

@@ -20,7 +20,9 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::profile::embedded::LAYER_TARGET;
 
 /// Turns spans, and what layers of the store report, into spans of a tracer.
-pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(tracer: &SdkTracer) -> impl Layer<S> + use<S> {
+pub(crate) fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(
+    tracer: &SdkTracer,
+) -> impl Layer<S> + use<S> {
     let requests = tracing_opentelemetry::layer()
         .with_tracer(tracer.clone())
         // A span begins when something needs it, so that its name may come after it was entered.
@@ -42,7 +44,7 @@ fn is_ours(metadata: &Metadata<'_>) -> bool {
 }
 
 /// Makes a span the child of its caller's. Whether the trace is recorded is then for the caller to say.
-pub fn adopt(span: &Span, parent: &TraceParent) {
+pub(crate) fn adopt(span: &Span, parent: &TraceParent) {
     let flags = if parent.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
     // A malformed state is dropped; the parent holds without it.
     let state = parent.state.as_deref().and_then(|state| state.parse::<TraceState>().ok());

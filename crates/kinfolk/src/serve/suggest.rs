@@ -19,14 +19,18 @@ const FIRST_AFTER: Duration = Duration::from_secs(10 * 60);
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// The running schedule.
-pub struct Schedule {
+pub(crate) struct Schedule {
     is_stopped: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
 impl Schedule {
     /// Starts the thread, unless suggestions are never to be computed: `every` is zero, or the profile has none.
-    pub fn start<S: OpenStore>(store: S, request: EveryoneRequest, every: Duration) -> Result<Option<Self>> {
+    pub(crate) fn start<S: OpenStore>(
+        store: S,
+        request: EveryoneRequest,
+        every: Duration,
+    ) -> Result<Option<Self>> {
         let Some(suggestions) = Arc::new(store.clone()).suggestions().filter(|_| !every.is_zero()) else {
             return Ok(None);
         };
@@ -38,12 +42,12 @@ impl Schedule {
     }
 
     /// Whether the thread has ended by itself: it has failed.
-    pub fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.thread.is_finished()
     }
 
     /// Stops what is being computed between two users, and waits for the thread to let the store go.
-    pub async fn stop(self) -> Result<()> {
+    pub(crate) async fn stop(self) -> Result<()> {
         self.is_stopped.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         let ended = tokio::task::spawn_blocking(move || self.thread.join()).await;

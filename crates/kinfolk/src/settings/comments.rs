@@ -11,7 +11,7 @@ const ENVELOPE_BYTES_MAX: usize = 4 << 10;
 
 impl Comments {
     /// The rules of the graph.
-    pub fn rules(&self) -> ThreadSettings {
+    pub(crate) fn rules(&self) -> ThreadSettings {
         ThreadSettings {
             body_chars_max: self.body_chars_max.0 as usize,
             // Bounded to far less where it is read.
@@ -21,7 +21,7 @@ impl Comments {
     }
 
     /// How many bytes a request with the longest comment has at most.
-    pub fn request_bytes_max(&self) -> usize {
+    pub(crate) fn request_bytes_max(&self) -> usize {
         self.body_chars_max.0 as usize * CHAR_BYTES_MAX + ENVELOPE_BYTES_MAX
     }
 }

@@ -14,10 +14,10 @@ use super::SETTINGS;
 use crate::failure::UsageError;
 
 /// The texts of a file by key, each with its place.
-pub type FileTexts = HashMap<String, (String, String)>;
+pub(crate) type FileTexts = HashMap<String, (String, String)>;
 
 /// Reads the file that was named, or the usual one if it is there.
-pub fn read(named: Option<&Path>, usual: &Path) -> Result<FileTexts> {
+pub(crate) fn read(named: Option<&Path>, usual: &Path) -> Result<FileTexts> {
     let path = named.unwrap_or(usual);
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-pub use print::{effective, reference};
-pub use suggest::bound;
-pub use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
-pub use value::{LogFormat, Role, Value};
+pub(crate) use print::{effective, reference};
+pub(crate) use suggest::bound;
+pub(crate) use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub(crate) use value::{LogFormat, Role, Value};
 
 use crate::failure::UsageError;
 
@@ -30,21 +30,21 @@ const FILE: &str = "kinfolk.toml";
 
 /// A setting as the table has it.
 #[derive(Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The section of the file.
-    pub section: &'static str,
+    pub(crate) section: &'static str,
     /// The key in the section.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The flag, without its dashes; the variable is made of it.
-    pub flag: &'static str,
+    pub(crate) flag: &'static str,
     /// What the flag's value is called.
-    pub value_name: &'static str,
+    pub(crate) value_name: &'static str,
     /// Where the flag can be given.
-    pub reach: Reach,
+    pub(crate) reach: Reach,
     /// The value where none is given; empty if it is left open.
-    pub default: &'static str,
+    pub(crate) default: &'static str,
     /// What it is for.
-    pub help: &'static str,
+    pub(crate) help: &'static str,
     quoted: bool,
     switch: bool,
     /// Checks a text and gives its canonical form.
@@ -53,7 +53,7 @@ pub struct Setting {
 
 /// Which commands have a setting's flag. Its variable and key hold for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// Every command.
     Everywhere,
     /// Only those that serve.
@@ -62,7 +62,7 @@ pub enum Reach {
 
 /// Where a value came from; a later one counts more.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Nobody has set it.
     Default,
     /// A file that lies in the working folder and that nobody has named, at a line. It may be anybody's.
@@ -88,12 +88,12 @@ impl fmt::Display for Origin {
 
 impl Setting {
     /// The key with its section.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
 
     /// The variable of the environment.
-    pub fn variable(&self) -> String {
+    pub(crate) fn variable(&self) -> String {
         format!("KINFOLK_{}", self.flag.to_ascii_uppercase().replace('-', "_"))
     }
 
@@ -124,11 +124,11 @@ impl Setting {
 
 /// The text of every setting, and where it came from.
 #[derive(Debug)]
-pub struct Texts(HashMap<String, (String, Origin)>);
+pub(crate) struct Texts(HashMap<String, (String, Origin)>);
 
 impl Texts {
     /// Reads all layers. `flags` are those that were typed.
-    pub fn read(
+    pub(crate) fn read(
         flags: &Flags,
         file: Option<&Path>,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -164,7 +164,7 @@ impl Texts {
     }
 
     /// Where a setting's value came from.
-    pub fn origin(&self, section: &str, name: &str) -> &Origin {
+    pub(crate) fn origin(&self, section: &str, name: &str) -> &Origin {
         &self.get(section, name).1
     }
 
@@ -175,7 +175,7 @@ impl Texts {
 
 /// The settings that were typed as flags.
 #[derive(Clone, Debug, Default)]
-pub struct Flags(HashMap<&'static str, String>);
+pub(crate) struct Flags(HashMap<&'static str, String>);
 
 impl Flags {
     fn of(matches: &ArgMatches, reach: Reach) -> Self {
@@ -186,7 +186,7 @@ impl Flags {
     }
 
     /// Both sets together.
-    pub fn and(mut self, others: Self) -> Self {
+    pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
@@ -197,7 +197,7 @@ macro_rules! flags {
     ($(#[$meta:meta])* $name:ident, $reach:expr) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default)]
-        pub struct $name(pub Flags);
+        pub(crate) struct $name(pub Flags);
 
         impl FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
@@ -235,10 +235,10 @@ flags! {
 
 /// Where the file is, if one was named.
 #[derive(Clone, Debug, Args)]
-pub struct FileArgument {
+pub(crate) struct FileArgument {
     /// The configuration file [default: ./kinfolk.toml, if there is one]
     #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn introduction(section: &str) -> &'static str {
 }
 
 /// The configuration as it holds now, each line with its origin.
-pub fn effective(texts: &Texts) -> String {
+pub(crate) fn effective(texts: &Texts) -> String {
     let mut out = String::new();
     for_each_section(|section, settings| {
         let gap = if out.is_empty() { "" } else { "\n" };
@@ -49,7 +49,7 @@ pub fn effective(texts: &Texts) -> String {
 }
 
 /// All settings with what they are for.
-pub fn reference() -> String {
+pub(crate) fn reference() -> String {
     let mut out = String::from(HEAD);
     for_each_section(|section, settings| {
         let _ = writeln!(out, "\n## {section}\n\n{}\n", introduction(section));

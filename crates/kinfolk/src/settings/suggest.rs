@@ -8,12 +8,12 @@ use super::Suggest;
 
 impl Suggest {
     /// The rules for requests.
-    pub fn in_requests(&self) -> SuggestSettings {
+    pub(crate) fn in_requests(&self) -> SuggestSettings {
         SuggestSettings { per_node: self.per_node.0, fresh_for: self.fresh.0, ..SuggestSettings::default() }
     }
 
     /// The computation for everyone, where nobody asks for another.
-    pub fn for_everyone(&self) -> EveryoneRequest {
+    pub(crate) fn for_everyone(&self) -> EveryoneRequest {
         let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
         EveryoneRequest {
             bounds: WalkBounds {
@@ -28,6 +28,6 @@ impl Suggest {
 }
 
 /// A bound as it is set: 0 for none.
-pub fn bound(number: u32) -> Option<usize> {
+pub(crate) fn bound(number: u32) -> Option<usize> {
     (number > 0).then_some(number as usize)
 }

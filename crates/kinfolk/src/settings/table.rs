@@ -24,21 +24,21 @@ macro_rules! settings {
     )+) => {
         /// The effective configuration.
         #[derive(Clone, Debug)]
-        pub struct Configuration {
-            $($(#[doc = $about])+ pub $section: $struct,)+
+        pub(crate) struct Configuration {
+            $($(#[doc = $about])+ pub(crate) $section: $struct,)+
         }
 
         $(
             $(#[doc = $about])+
             #[derive(Clone, Debug)]
-            pub struct $struct {
-                $(#[doc = $help] pub $name: $type,)+
+            pub(crate) struct $struct {
+                $(#[doc = $help] pub(crate) $name: $type,)+
             }
         )+
 
         impl Configuration {
             /// The configuration that the texts make up.
-            pub fn from_texts(texts: &Texts) -> Result<Self> {
+            pub(crate) fn from_texts(texts: &Texts) -> Result<Self> {
                 Ok(Self {
                     $($section: $struct {
                         $($name: value(texts, stringify!($section), stringify!($name))?,)+
@@ -48,7 +48,7 @@ macro_rules! settings {
         }
 
         /// All settings, section by section.
-        pub static SETTINGS: &[Setting] = &[$($(
+        pub(crate) static SETTINGS: &[Setting] = &[$($(
             Setting {
                 section: stringify!($section),
                 name: stringify!($name),

@@ -11,7 +11,7 @@ use kinfolk_server::Rate;
 use kinfolk_server::rest::Origin;
 
 /// A value that a setting can have.
-pub trait Value: Sized {
+pub(crate) trait Value: Sized {
     /// Whether it stands in quotes in a file.
     const QUOTED: bool = true;
     /// Whether its flag needs no value.
@@ -121,7 +121,7 @@ impl Value for u32 {
 
 /// How many there are of something: at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub usize);
+pub(crate) struct Count(pub(crate) usize);
 
 impl Value for Count {
     const QUOTED: bool = false;
@@ -140,7 +140,7 @@ impl Value for Count {
 
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
+pub(crate) struct Within<const MIN: u32, const MAX: u32>(pub(crate) u32);
 
 impl<const MIN: u32, const MAX: u32> Value for Within<MIN, MAX> {
     const QUOTED: bool = false;
@@ -157,7 +157,7 @@ impl<const MIN: u32, const MAX: u32> Value for Within<MIN, MAX> {
 
 /// A part of a whole, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fraction(pub f64);
+pub(crate) struct Fraction(pub(crate) f64);
 
 impl Value for Fraction {
     const QUOTED: bool = false;
@@ -174,7 +174,7 @@ impl Value for Fraction {
 
 /// A length of time; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub(crate) struct Span(pub(crate) Duration);
 
 const TIME_UNITS: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("ms", 1), ("s", 1_000)];
@@ -203,7 +203,7 @@ impl Value for Span {
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
+pub(crate) struct Bytes(pub(crate) u64);
 
 const BYTE_UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
@@ -225,7 +225,7 @@ impl Value for Bytes {
 
 /// A few words, with commas between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub(crate) struct Words(pub(crate) Vec<String>);
 
 impl Value for Words {
     fn parse(text: &str) -> Result<Self, String> {
@@ -240,7 +240,7 @@ impl Value for Words {
 
 /// The origins of web pages, with commas between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origins(pub Vec<Origin>);
+pub(crate) struct Origins(pub(crate) Vec<Origin>);
 
 impl Value for Origins {
     fn parse(text: &str) -> Result<Self, String> {
@@ -259,7 +259,7 @@ impl Value for Origins {
 
 /// How often something may be done, or as often as one likes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit(pub Option<Rate>);
+pub(crate) struct Limit(pub(crate) Option<Rate>);
 
 impl Value for Limit {
     fn parse(text: &str) -> Result<Self, String> {
@@ -280,7 +280,7 @@ macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$word_meta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
+        pub(crate) enum $name {
             $($(#[$word_meta])* $variant),+
         }
 

@@ -13,14 +13,14 @@ use kinfolk_server::{
     LayerTimes, Progress, VerifyOutcome,
 };
 
-use super::{Folder, figures};
+use super::{Folder, stats};
 use crate::bulk::{self, ImportChoices};
+use crate::free_space;
 use crate::input::{Stop, Text, expect_parquet, read_parquet};
-use crate::output::{Comments, Edges, Encoder};
-use crate::room;
+use crate::output::{Comments, EdgeRow, Edges, Encoder};
 
 /// What an imported file is called in messages: the server does not know its name.
-pub const IMPORTED_FILE: &str = "the file";
+pub(crate) const IMPORTED_FILE: &str = "the file";
 
 /// How many bytes of a file are copied between two looks at the room that is left.
 const ROOM_EVERY: u64 = 16 << 20;
@@ -29,7 +29,7 @@ const ROOM_EVERY: u64 = 16 << 20;
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
-pub struct EmbeddedAdministration {
+pub(crate) struct EmbeddedAdministration {
     store: Embedded,
     folder: PathBuf,
     following_limit: u32,
@@ -41,7 +41,7 @@ pub struct EmbeddedAdministration {
 
 impl EmbeddedAdministration {
     /// Administration of a store in a folder.
-    pub fn new(store: Embedded, folder: &Folder) -> Self {
+    pub(crate) fn new(store: Embedded, folder: &Folder) -> Self {
         Self {
             store,
             folder: folder.path.clone(),
@@ -53,7 +53,7 @@ impl EmbeddedAdministration {
     }
 
     /// Removes what an older version has left that was killed in the middle of a backup.
-    pub fn remove_leftovers(&self) {
+    pub(crate) fn remove_leftovers(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
                 && let Err(error) = std::fs::remove_dir_all(entry.path())
@@ -80,7 +80,7 @@ impl EmbeddedAdministration {
         length: Option<u64>,
     ) -> std::result::Result<std::fs::File, Stop> {
         let failed = |error: std::io::Error| Stop::Refused(self.temporary_failed(&error));
-        let require = |needed| room::require(&self.folder, needed).map_err(Stop::Refused);
+        let require = |needed| free_space::require(&self.folder, needed).map_err(Stop::Refused);
         require(length.unwrap_or(0).saturating_mul(2))?;
         let mut spooled = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         let mut buffer = vec![0; 256 << 10];
@@ -100,7 +100,7 @@ impl EmbeddedAdministration {
             }
         }
         let expected = expect_parquet(spooled.try_clone().map_err(failed)?);
-        require(expected.map_or(0, |expected| room::of_edges(expected, self.store.id_kind())))?;
+        require(expected.map_or(0, |expected| free_space::of_edges(expected, self.store.id_kind())))?;
         spooled.rewind().map_err(failed)?;
         Ok(spooled)
     }
@@ -108,11 +108,11 @@ impl EmbeddedAdministration {
 
 impl Administration for EmbeddedAdministration {
     fn figures(&self) -> Vec<Figure> {
-        figures::figures(&self.store)
+        stats::stats(&self.store)
     }
 
     fn layers(&self) -> Vec<LayerTimes> {
-        figures::layers(&self.store)
+        stats::layers(&self.store)
     }
 
     fn failure(&self) -> Option<String> {
@@ -166,8 +166,9 @@ impl Administration for EmbeddedAdministration {
             match request.content {
                 ExportContent::Edges => {
                     let mut encoder = Encoder::new(file, format, Edges { ids, since: true })?;
-                    let edges =
-                        bulk::export(&self.store, &|_| {}, |edge, since| encoder.write(&(edge, since)))?;
+                    let edges = bulk::export(&self.store, &|_| {}, |edge, since| {
+                        encoder.write(&EdgeRow { edge, since })
+                    })?;
                     encoder.finish()?.flush()?;
                     Ok(edges)
                 }

@@ -1,15 +1,15 @@
 //! The embedded profile: a folder, opened in this process. The only place that knows the embedded store.
 
 mod administration;
-mod figures;
+mod stats;
 mod wall_clock;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggest::EveryoneRequest;
 use kinfolk_core::thread::Comment;
@@ -17,39 +17,39 @@ use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Time
 use kinfolk_embedded::{Embedded, GuardedClock, Import};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub use administration::IMPORTED_FILE;
-pub use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
-pub use wall_clock::WallClock;
+pub(crate) use administration::IMPORTED_FILE;
+pub(crate) use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
+pub(crate) use wall_clock::WallClock;
 
 use self::administration::EmbeddedAdministration;
 use super::{DatedEdge, Discard, EdgeImport, OpenStore, Profile};
-use crate::room;
+use crate::free_space;
 
 /// A folder, which may not hold a store yet.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     /// Its path.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The kind of ids that were asked for, if any.
-    pub ids: Option<IdKind>,
+    pub(crate) ids: Option<IdKind>,
     /// What the store may use.
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// What the store goes by.
-    pub clock: WallClock,
+    pub(crate) clock: WallClock,
     /// The rules of its parts.
-    pub service: ServiceSettings,
+    pub(crate) service: ServiceSettings,
     /// How suggestions are computed for everyone.
-    pub everyone: EveryoneRequest,
+    pub(crate) everyone: EveryoneRequest,
 }
 
 impl Folder {
     /// The kind of ids that a store made here gets.
-    pub fn kind_when_created(&self) -> IdKind {
+    pub(crate) fn kind_when_created(&self) -> IdKind {
         self.ids.unwrap_or(IdKind::Integer)
     }
 
     /// Makes a store from a backup here; times that are later than now become now if they are to be clamped.
-    pub fn restore(
+    pub(crate) fn restore(
         &self,
         file: &Path,
         clamp_times: bool,
@@ -85,7 +85,7 @@ impl Folder {
 }
 
 /// What a file holds that backup has made; all of it is read.
-pub fn inspect_backup(file: &Path) -> kinfolk_core::Result<BackupReport> {
+pub(crate) fn inspect_backup(file: &Path) -> kinfolk_core::Result<BackupReport> {
     Embedded::inspect_backup(file)
 }
 
@@ -140,8 +140,8 @@ impl Profile for Folder {
         self.settings.sort_memory
     }
 
-    fn require_room(&self, bytes: u64) -> kinfolk_core::Result<()> {
-        room::require(&self.path, bytes)
+    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()> {
+        free_space::require(&self.path, bytes)
     }
 
     fn administration(&self, store: &Embedded) -> Arc<dyn Administration> {
@@ -212,10 +212,6 @@ impl OpenStore for Embedded {
         Self::import(self, options)
     }
 
-    fn stopped_import_bytes(&self) -> u64 {
-        Self::stopped_import_bytes(self)
-    }
-
     fn edges(
         &self,
         kind: EdgeKind,
@@ -227,18 +223,6 @@ impl OpenStore for Embedded {
         &self,
     ) -> kinfolk_core::Result<impl Iterator<Item = kinfolk_core::Result<Comment>> + Send + 'static> {
         Self::all_comments(self)
-    }
-
-    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<VerifyReport> {
-        Self::verify(self, repair, progress)
-    }
-
-    fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<BackupReport> {
-        Self::backup(self, out, progress)
-    }
-
-    fn compact(&self) -> kinfolk_core::Result<u64> {
-        Self::compact(self)
     }
 
     fn suggestion_run(&self) -> Option<SuggestionRun> {

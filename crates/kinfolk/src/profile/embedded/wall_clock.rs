@@ -7,9 +7,9 @@ use kinfolk_core::{Clock, SystemClock, Timestamp};
 
 /// The system's clock, and the file that says how far it is off: milliseconds, or `panic` and the name of a thread.
 #[derive(Clone, Debug, Default)]
-pub struct WallClock {
+pub(crate) struct WallClock {
     /// Only tests name one.
-    pub file: Option<PathBuf>,
+    pub(crate) file: Option<PathBuf>,
 }
 
 impl Clock for WallClock {

@@ -6,7 +6,7 @@ use kinfolk_embedded::{Embedded, Figures, Layer};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All figures of the store. Cheap: it reads counters.
-pub fn figures(store: &Embedded) -> Vec<Figure> {
+pub(crate) fn stats(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
     all.extend(counters(&figures));
@@ -17,7 +17,7 @@ pub fn figures(store: &Embedded) -> Vec<Figure> {
 }
 
 /// How long the layers of the store took.
-pub fn layers(store: &Embedded) -> Vec<LayerTimes> {
+pub(crate) fn layers(store: &Embedded) -> Vec<LayerTimes> {
     Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
 }
 
@@ -202,9 +202,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph");
         let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
-        let told = figures(&store);
+        let stats = stats(&store);
         for (name, kind) in STORE_FIGURES {
-            assert!(told.iter().any(|figure| figure.name == name && figure.kind == kind), "{name}");
+            assert!(stats.iter().any(|figure| figure.name == name && figure.kind == kind), "{name}");
         }
         store.close().unwrap();
     }

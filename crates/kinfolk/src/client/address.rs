@@ -23,13 +23,13 @@ const BYTES_MAX: u64 = 64 << 10;
 
 /// Where a server is and how to be let in.
 #[derive(Clone)]
-pub struct ServerAddress {
+pub(crate) struct ServerAddress {
     /// Its URL.
-    pub url: String,
+    pub(crate) url: String,
     /// The API key or token to show.
-    pub credential: Option<String>,
+    pub(crate) credential: Option<String>,
     /// The certificates to trust instead of the usual authorities.
-    pub ca_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
     /// Why the credential must not be sent there, if it must not.
     pub(super) objection: Option<String>,
 }
@@ -43,7 +43,7 @@ impl std::fmt::Debug for ServerAddress {
 
 impl ServerAddress {
     /// The address that the settings make up.
-    pub fn new(client: &Client, texts: &Texts) -> Result<Self> {
+    pub(crate) fn new(client: &Client, texts: &Texts) -> Result<Self> {
         let credential = Credential::read(client.api_key_file.as_deref())?;
         let objection = match &credential {
             Some(credential) if !is_this_machine(&client.url) => objection(credential, texts),
@@ -54,7 +54,7 @@ impl ServerAddress {
     }
 
     /// Refuses to show a credential to a server that only a file found in the working folder has named.
-    pub fn require_consent(&self) -> Result<()> {
+    pub(crate) fn require_consent(&self) -> Result<()> {
         match &self.objection {
             Some(objection) => Err(UsageError(objection.clone()).into()),
             None => Ok(()),
