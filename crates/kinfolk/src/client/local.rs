@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use kinfolk_core::changes::Changes;
-use kinfolk_core::feed::{Feeds, Removed};
+use kinfolk_core::comments::{CommentThreads, Viewer};
+use kinfolk_core::feeds::{Feeds, WriteOutcome};
 use kinfolk_core::graph::{Edge, EdgeAction, FollowerChanges, FollowerCommand, Graph};
-use kinfolk_core::suggest::Suggestions;
-use kinfolk_core::thread::{CommentThreads, Viewer};
+use kinfolk_core::suggestions::Suggestions;
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Id, Position, Store};
 
 use super::Written;
@@ -128,7 +128,7 @@ impl<P: Profile> LocalGraph<P> {
     }
 
     /// The result of a deletion, withdrawal or lock.
-    pub(crate) fn removed(&self, Removed { position, changed }: Removed) -> Written {
+    pub(crate) fn removed(&self, WriteOutcome { position, changed }: WriteOutcome) -> Written {
         self.written(position, changed)
     }
 

@@ -11,8 +11,8 @@ mod server_comments;
 use anyhow::Result;
 use kinfolk_core::Id;
 use kinfolk_core::changes::Change;
-use kinfolk_core::feed::Post;
-use kinfolk_core::thread::Comment;
+use kinfolk_core::comments::Comment;
+use kinfolk_core::feeds::Post;
 
 pub(crate) use address::ServerAddress;
 pub(crate) use comment_answers::moderator;

@@ -4,9 +4,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use kinfolk_core::feed::{NewPost, PostPage};
+use kinfolk_core::feeds::{NewPost, PostPage};
 use kinfolk_core::graph::{Counts, Edge, EdgeAction, ListEntry, ListPage, OverlapPage};
-use kinfolk_core::suggest::{Suggestion, SuggestionPage};
+use kinfolk_core::suggestions::{Suggestion, SuggestionPage};
 use kinfolk_core::{Id, PageRequest, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;

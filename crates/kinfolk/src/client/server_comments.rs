@@ -4,8 +4,8 @@ use std::io::Read;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentPage, CommentTree, HistoryPage, NewComment, TreeShape,
     Withdrawal,
 };
 use kinfolk_core::{Id, PageRequest};
@@ -92,7 +92,7 @@ impl Server {
     pub(crate) fn comments(
         &self,
         post: Id,
-        order: ThreadOrder,
+        order: CommentOrder,
         request: PageRequest<'_>,
     ) -> Result<CommentPage> {
         let (order, page) = (order.name(), page_query(request));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::CommentId;
+use kinfolk_core::comments::CommentId;
 use kinfolk_core::{Id, IdKind};
 
 /// Parses a user or post id. Whether it has the graph's kind of ids, only the store knows.

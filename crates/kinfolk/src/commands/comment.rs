@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::{CommentId, NewComment, Parent};
+use kinfolk_core::comments::{CommentId, NewComment, Parent};
 use serde::Serialize;
 
 use super::arguments::{parse_comment_id, parse_id, parse_key};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{CommentId, CommentVersion};
+use kinfolk_core::comments::{CommentId, CommentVersion};
 use kinfolk_core::{Frontier, Timestamp};
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{
-    Comment, CommentId, CommentNode, CommentStatus, Moderator, Parent, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    Comment, CommentId, CommentNode, CommentOrder, CommentStatus, Moderator, Parent, TreeShape,
 };
 use kinfolk_core::{Frontier, Id, Timestamp};
 use serde::Serialize;
@@ -38,7 +38,7 @@ pub(crate) struct Comments {
     by: Option<Id>,
     /// The order: oldest or newest first [default: oldest]
     #[arg(long, value_parser = parse_order, conflicts_with = "tree")]
-    order: Option<ThreadOrder>,
+    order: Option<CommentOrder>,
     /// Show replies below their parents
     #[arg(long)]
     tree: bool,
@@ -81,7 +81,7 @@ impl Comments {
             let page = match client {
                 Client::Local(graph) => {
                     let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.thread(Parent::post(post), order, page, reading))?
+                    graph.run(graph.comments()?.comment_thread(Parent::post(post), order, page, reading))?
                 }
                 Client::Remote(server) => server.comments(post, order, page)?,
             };
@@ -108,8 +108,8 @@ impl Comments {
     }
 }
 
-fn parse_order(text: &str) -> Result<ThreadOrder, String> {
-    ThreadOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
+fn parse_order(text: &str) -> Result<CommentOrder, String> {
+    CommentOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
 }
 
 /// A comment.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{CommentId, Withdrawal};
+use kinfolk_core::comments::{CommentId, Withdrawal};
 use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};

@@ -4,7 +4,7 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{CommentEdit, CommentId};
+use kinfolk_core::comments::{CommentEdit, CommentId};
 use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};

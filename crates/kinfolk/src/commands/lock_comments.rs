@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 
 use super::arguments::parse_id;
 use crate::client::Client;
@@ -25,7 +25,7 @@ impl LockComments {
         let post = self.post;
         let written = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.removed(graph.run(graph.comments()?.lock_thread(Parent::post(post), true))?))
+                Ok(graph.removed(graph.run(graph.comments()?.lock_comment_thread(Parent::post(post), true))?))
             }
             Client::Remote(server) => server.lock_comments(post, true),
         })?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::{CommentId, Moderator, Withdrawal};
+use kinfolk_core::comments::{CommentId, Moderator, Withdrawal};
 
 use super::arguments::{parse_comment_id, parse_id};
 use crate::client::Client;

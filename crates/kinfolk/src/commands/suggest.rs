@@ -8,7 +8,9 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{
+    Ranking, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use ureq::http::Method;
@@ -67,9 +69,9 @@ impl Suggest {
     }
 
     /// The options, and the graph's settings where there are none.
-    fn request(&self, settings: EveryoneRequest) -> EveryoneRequest {
-        let EveryoneRequest { bounds, threads, .. } = settings;
-        EveryoneRequest {
+    fn request(&self, settings: SuggestionRunRequest) -> SuggestionRunRequest {
+        let SuggestionRunRequest { bounds, threads, .. } = settings;
+        SuggestionRunRequest {
             bounds: WalkBounds {
                 per_node: self.per_node.map_or(bounds.per_node, bound),
                 results: self.keep.map_or(bounds.results, usize::from),
@@ -85,7 +87,7 @@ impl Suggest {
         let response: SuggestResponse =
             last_line(server.http.send(Call { is_bulk: true, ..call })?, reporter)?;
         let SuggestResponse { users, suggested, resumed, complete } = response;
-        Ok(Run { report: EveryoneReport { users, suggested, resumed, complete }, stopped_by: None })
+        Ok(Run { report: SuggestionRunReport { users, suggested, resumed, complete }, stopped_by: None })
     }
 
     fn query(&self) -> String {
@@ -111,7 +113,7 @@ struct SuggestResponse {
 
 /// A run over all users.
 struct Run {
-    report: EveryoneReport,
+    report: SuggestionRunReport,
     /// The signal that stopped it.
     stopped_by: Option<StopSignal>,
 }
@@ -119,7 +121,7 @@ struct Run {
 /// Computes on a thread of its own while this one waits for signals: the first stops it between two users.
 async fn compute<S: SuggestionStore>(
     store: Arc<S>,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     reporter: &Reporter,
 ) -> Result<Run> {
     let mut signals = Signals::new().context("could not listen for signals")?;
@@ -127,7 +129,7 @@ async fn compute<S: SuggestionStore>(
     let stop = Arc::new(AtomicBool::new(false));
     let is_stopped = Arc::clone(&stop);
     let mut work = tokio::task::spawn_blocking(move || {
-        store.suggest_for_everyone(request, &|done, total| {
+        store.compute_suggestions(request, &|done, total| {
             sender.send_replace(Some(Progress { stage: SUGGESTING, done, total: Some(total) }));
             !is_stopped.load(Ordering::Relaxed)
         })
@@ -164,8 +166,8 @@ struct SuggestStats {
 }
 
 impl SuggestStats {
-    fn new(report: EveryoneReport, seconds: f64) -> Self {
-        let EveryoneReport { users, suggested, resumed, complete } = report;
+    fn new(report: SuggestionRunReport, seconds: f64) -> Self {
+        let SuggestionRunReport { users, suggested, resumed, complete } = report;
         let users_per_second = (users as f64 / seconds.max(1e-9)) as u64;
         Self { users, suggested, resumed, complete, seconds, users_per_second }
     }
@@ -196,20 +198,21 @@ mod tests {
     fn missing_options_come_from_the_settings() {
         let none = Suggest { ranking: None, per_node: None, keep: None, threads: None, afresh: false };
         let bounds = WalkBounds { per_node: Some(5), results: 7, ranking: Ranking::Jaccard };
-        let settings = EveryoneRequest { bounds, threads: 3, afresh: false };
+        let settings = SuggestionRunRequest { bounds, threads: 3, afresh: false };
         assert_eq!(none.request(settings), settings);
         assert_eq!(none.query(), "");
 
         let ranking = Some(Ranking::AdamicAdar);
         let all = Suggest { ranking, per_node: Some(0), keep: Some(9), threads: Some(2), afresh: true };
         let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::AdamicAdar };
-        assert_eq!(all.request(settings), EveryoneRequest { bounds, threads: 2, afresh: true });
+        assert_eq!(all.request(settings), SuggestionRunRequest { bounds, threads: 2, afresh: true });
         assert_eq!(all.query(), "ranking=adamic-adar&per_node=0&keep=9&threads=2&afresh=true");
     }
 
     #[test]
     fn both_forms() {
-        let report = EveryoneReport { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
+        let report =
+            SuggestionRunReport { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
         let stats = SuggestStats::new(report, 2.0);
         let mut out = Vec::new();
         stats.write_text(&mut out).unwrap();

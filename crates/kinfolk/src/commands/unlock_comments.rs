@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 
 use super::arguments::parse_id;
 use crate::client::Client;
@@ -23,12 +23,12 @@ pub(crate) struct UnlockComments {
 impl UnlockComments {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let post = self.post;
-        let written = context.call(|client| match client {
-            Client::Local(graph) => {
-                Ok(graph.removed(graph.run(graph.comments()?.lock_thread(Parent::post(post), false))?))
-            }
-            Client::Remote(server) => server.lock_comments(post, false),
-        })?;
+        let written =
+            context.call(|client| match client {
+                Client::Local(graph) => Ok(graph
+                    .removed(graph.run(graph.comments()?.lock_comment_thread(Parent::post(post), false))?)),
+                Client::Remote(server) => server.lock_comments(post, false),
+            })?;
         let verb = if written.changed { "is" } else { "was already" };
         context.print_written(written, format!("the thread of post {post} {verb} open"))
     }
