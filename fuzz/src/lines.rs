@@ -63,8 +63,8 @@ impl Sink for Notes {
         Ok(())
     }
 
-    fn malformed(&mut self, place: Location<'_>, reason: &str) -> Result<(), Stop> {
-        self.malformed.push((place.line, reason.to_owned()));
+    fn malformed(&mut self, location: Location<'_>, reason: &str) -> Result<(), Stop> {
+        self.malformed.push((location.line, reason.to_owned()));
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use kinfolk_core::suggestions::Suggestions;
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Id, Position, Store};
 
 use super::Written;
-use crate::profile::{Discard, OpenStore, Profile};
+use crate::profile::{Discard, OpenStore, Opened, Profile};
 
 /// The edge kind that commands write.
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -42,7 +42,7 @@ impl<P: Profile> LocalGraph<P> {
 
     /// Opens the graph, or creates it.
     pub(crate) fn open_or_create(profile: &P) -> Result<Self> {
-        let (store, discard) = profile.open_or_create()?;
+        let Opened { store, discard } = profile.open_or_create()?;
         Self::new(profile, store, discard)
     }
 

@@ -1,4 +1,4 @@
-//! The two sockets, bound before anything else is done: a port that is taken is told at once.
+//! The two sockets, bound before anything else, so that a port in use is reported at once.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -19,27 +19,29 @@ impl Listeners {
         Ok(Self { http: bind(http, "--http")?, resp: bind(resp, "--resp")? })
     }
 
-    /// Where REST is.
+    /// The address of REST.
     pub(crate) fn http_address(&self) -> Result<SocketAddr> {
         Ok(self.http.local_addr()?)
     }
 
-    /// Where the Redis protocol is.
+    /// The address of the Redis protocol.
     pub(crate) fn resp_address(&self) -> Result<SocketAddr> {
         Ok(self.resp.local_addr()?)
     }
 }
 
 fn bind(address: SocketAddr, flag: &str) -> Result<TcpListener> {
-    // The standard library lets a port be used again right after a restart.
+    // The standard library sets SO_REUSEADDR: a port can be used again right after a restart.
     let listener = TcpListener::bind(address).map_err(|error| {
         let advice = if error.kind() == std::io::ErrorKind::AddrInUse {
-            format!("{address} is taken; stop what listens there or choose another port with {flag}")
+            format!(
+                "{address} is in use; stop the process that listens there or choose another port with {flag}"
+            )
         } else {
             format!("could not listen on {address}; choose another address with {flag}")
         };
         anyhow::Error::new(error).context(advice)
     })?;
-    listener.set_nonblocking(true).context("a socket could not be set up")?;
+    listener.set_nonblocking(true).context("could not configure a socket")?;
     Ok(listener)
 }

@@ -50,7 +50,7 @@ impl Logging {
         }
     }
 
-    /// Sends what is left.
+    /// Sends the remaining traces.
     pub(crate) fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {

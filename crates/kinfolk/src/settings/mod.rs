@@ -1,7 +1,8 @@
-//! Configuration: one table of settings, from which flags, variables, the file's keys and the reference derive.
+//! Configuration: one table of settings, from which flags, environment variables, keys of the file and the reference
+//! derive.
 //!
-//! A value comes from a flag, else from the environment, else from the file, else it is the default. All of them
-//! are read once, here, into [`Configuration`].
+//! A value comes from a flag, else from the environment, else from the file, else it is the default. [`Texts`] reads all
+//! of them once; [`Configuration`] has the parsed values.
 
 mod comments;
 mod file;
@@ -23,53 +24,54 @@ pub(crate) use suggest::bound;
 pub(crate) use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
 pub(crate) use value::{LogFormat, Role, Value};
 
+use self::file::FileText;
 use crate::failure::UsageError;
 
-/// The file that is read where it is present and no other is named.
+/// The default configuration file, read if it exists.
 const FILE: &str = "kinfolk.toml";
 
-/// A setting as the table has it.
+/// An entry of the table.
 #[derive(Debug)]
 pub(crate) struct Setting {
     /// The section of the file.
     pub(crate) section: &'static str,
     /// The key in the section.
     pub(crate) name: &'static str,
-    /// The flag, without its dashes; the variable is made of it.
+    /// The flag without dashes; the variable derives from it.
     pub(crate) flag: &'static str,
-    /// What the flag's value is called.
+    /// The name of the flag's value.
     pub(crate) value_name: &'static str,
-    /// Where the flag can be given.
+    /// The commands that have the flag.
     pub(crate) reach: Reach,
-    /// The value where none is given; empty if it is left open.
+    /// The default; empty for none.
     pub(crate) default: &'static str,
-    /// What it is for.
+    /// The description.
     pub(crate) help: &'static str,
     quoted: bool,
     switch: bool,
-    /// Checks a text and gives its canonical form.
+    /// Validates a text; returns its canonical form.
     canonical: fn(&str) -> Result<String, String>,
 }
 
-/// Which commands have a setting's flag. Its variable and key hold for all of them.
+/// The commands that have a setting's flag. Its variable and key apply to all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Every command.
     Everywhere,
-    /// Only those that serve.
+    /// Commands that run a server.
     Server,
 }
 
-/// Where a value came from; a later one counts more.
+/// The origin of a value, in ascending order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
-    /// Nobody has set it.
+    /// The default.
     Default,
-    /// A file that lies in the working folder and that nobody has named, at a line. It may be anybody's.
+    /// A line of the file in the working folder, which was not named. Anybody may have written it.
     FoundFile(String),
-    /// The file that was named, at a line.
+    /// A line of the named file.
     File(String),
-    /// A variable of the environment.
+    /// An environment variable.
     Environment(String),
     /// The command line.
     Flag(String),
@@ -79,7 +81,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => out.write_str("default"),
-            Self::FoundFile(place) | Self::File(place) => out.write_str(place),
+            Self::FoundFile(location) | Self::File(location) => out.write_str(location),
             Self::Environment(variable) => out.write_str(variable),
             Self::Flag(flag) => write!(out, "--{flag}"),
         }
@@ -92,7 +94,7 @@ impl Setting {
         format!("{}.{}", self.section, self.name)
     }
 
-    /// The variable of the environment.
+    /// The environment variable.
     pub(crate) fn variable(&self) -> String {
         format!("KINFOLK_{}", self.flag.to_ascii_uppercase().replace('-', "_"))
     }
@@ -122,12 +124,19 @@ impl Setting {
     }
 }
 
-/// The text of every setting, and where it came from.
+/// The text of a setting, and its origin.
 #[derive(Debug)]
-pub(crate) struct Texts(HashMap<String, (String, Origin)>);
+struct SettingText {
+    text: String,
+    origin: Origin,
+}
+
+/// The texts of all settings by key.
+#[derive(Debug)]
+pub(crate) struct Texts(HashMap<String, SettingText>);
 
 impl Texts {
-    /// Reads all layers. `flags` are those that were typed.
+    /// Reads all sources. `flags` are the ones on the command line.
     pub(crate) fn read(
         flags: &Flags,
         file: Option<&Path>,
@@ -138,21 +147,22 @@ impl Texts {
         for setting in SETTINGS {
             let key = setting.key();
             let found = if let Some(text) = flags.0.get(setting.flag) {
-                (text.clone(), Origin::Flag(setting.flag.to_owned()))
+                SettingText { text: text.clone(), origin: Origin::Flag(setting.flag.to_owned()) }
             } else if let Some(text) = variable(&setting.variable()) {
                 let name = setting.variable();
                 let text = text.into_string().map_err(|_| UsageError(format!("{name} is not UTF-8")))?;
                 let canonical = (setting.canonical)(&text)
                     .map_err(|reason| UsageError(format!("{name}: invalid value '{text}': {reason}")))?;
-                (canonical, Origin::Environment(name))
-            } else if let Some((text, place)) = from_file.get(&key) {
+                SettingText { text: canonical, origin: Origin::Environment(name) }
+            } else if let Some(FileText { text, location }) = from_file.get(&key) {
                 let canonical = (setting.canonical)(text)
-                    .map_err(|reason| UsageError(format!("{place}: {key} is invalid: {reason}")))?;
+                    .map_err(|reason| UsageError(format!("{location}: {key} is invalid: {reason}")))?;
                 let origin = if file.is_some() { Origin::File } else { Origin::FoundFile };
-                (canonical, origin(place.clone()))
+                SettingText { text: canonical, origin: origin(location.clone()) }
             } else {
                 let default = (setting.canonical)(setting.default);
-                (default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}")), Origin::Default)
+                let text = default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}"));
+                SettingText { text, origin: Origin::Default }
             };
             texts.insert(key, found);
         }
@@ -160,20 +170,20 @@ impl Texts {
     }
 
     fn text(&self, section: &str, name: &str) -> &str {
-        &self.get(section, name).0
+        &self.get(section, name).text
     }
 
-    /// Where a setting's value came from.
+    /// The origin of a setting's value.
     pub(crate) fn origin(&self, section: &str, name: &str) -> &Origin {
-        &self.get(section, name).1
+        &self.get(section, name).origin
     }
 
-    fn get(&self, section: &str, name: &str) -> &(String, Origin) {
-        self.0.get(&format!("{section}.{name}")).expect("every setting has been read")
+    fn get(&self, section: &str, name: &str) -> &SettingText {
+        self.0.get(&format!("{section}.{name}")).expect("all settings were read")
     }
 }
 
-/// The settings that were typed as flags.
+/// The settings on the command line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flags(HashMap<&'static str, String>);
 
@@ -185,14 +195,14 @@ impl Flags {
         Self(typed.collect())
     }
 
-    /// Both sets together.
+    /// The union of both.
     pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 }
 
-/// The flags of one reach, as clap wants them.
+/// Implements the flags of one reach for clap.
 macro_rules! flags {
     ($(#[$meta:meta])* $name:ident, $reach:expr) => {
         $(#[$meta])*
@@ -224,19 +234,19 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The flags that every command has.
+    /// The flags of all commands.
     CommonFlags, Reach::Everywhere
 }
 
 flags! {
-    /// The flags of commands that serve.
+    /// The flags of commands that run a server.
     ServerFlags, Reach::Server
 }
 
-/// Where the file is, if one was named.
+/// The option that names the file.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FileArgument {
-    /// The configuration file [default: ./kinfolk.toml, if there is one]
+    /// The configuration file [default: ./kinfolk.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
     pub(crate) config: Option<PathBuf>,
 }
@@ -283,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (file, part) in [
             ("[http]\nadress = \"127.0.0.1:3\"\n", "k.toml:2: http.adress is unknown"),
             ("[http]\naddress = \"here\"\n", "k.toml:2: http.address is invalid: expected an address"),
             ("\n[web]\nport = 1\n", "k.toml:2: the section web is unknown"),
-            ("port = 1\n", "k.toml:1: port stands outside of a section"),
+            ("port = 1\n", "k.toml:1: port is outside of a section"),
             ("[http]\naddress = [1]\n", "k.toml:2: http.address is invalid"),
             ("[http\n", "k.toml:1: "),
             ("[fleet]\nshards = 1\n", "not available"),

@@ -1,4 +1,4 @@
-//! What operators ask of the embedded store through a server: bulk work on streams, and figures for metrics.
+//! The administration of an embedded store through a server: bulk work on streams, and statistics for metrics.
 
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ use crate::free_space;
 use crate::input::{Stop, Text, expect_parquet, read_parquet};
 use crate::output::{Comments, EdgeRow, Edges, Encoder};
 
-/// What an imported file is called in messages: the server does not know its name.
+/// The name of an imported file in messages: the server does not know it.
 pub(crate) const IMPORTED_FILE: &str = "the file";
 
-/// How many bytes of a file are copied between two looks at the room that is left.
-const ROOM_EVERY: u64 = 16 << 20;
+/// The bytes copied between two checks of free disk space.
+const CHECK_EVERY_BYTES: u64 = 16 << 20;
 
-/// Begins the names of folders for backups on their way out, which older versions made.
+/// The prefix of folders in which older versions wrote backups.
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
@@ -35,12 +35,12 @@ pub(crate) struct EmbeddedAdministration {
     following_limit: u32,
     sort_memory: usize,
     everyone: SuggestionRunRequest,
-    /// A store takes in one import at a time; a second one waits.
+    /// A store runs one import at a time; a second one waits.
     importing: std::sync::Mutex<()>,
 }
 
 impl EmbeddedAdministration {
-    /// Administration of a store in a folder.
+    /// The administration of a store in a folder.
     pub(crate) fn new(store: Embedded, folder: &Folder) -> Self {
         Self {
             store,
@@ -52,19 +52,19 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Removes what an older version has left that was killed in the middle of a backup.
+    /// Removes the files of an older version that was killed during a backup.
     pub(crate) fn remove_leftovers(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
                 && let Err(error) = std::fs::remove_dir_all(entry.path())
             {
-                tracing::warn!(path = %entry.path().display(), %error, "an unfinished backup could not be removed");
+                tracing::warn!(path = %entry.path().display(), %error, "could not remove an unfinished backup");
             }
         }
     }
 
     fn temporary_failed(&self, error: &std::io::Error) -> Error {
-        let detail = format!("no temporary file could be used in {}: {error}", self.folder.display());
+        let detail = format!("could not use a temporary file in {}: {error}", self.folder.display());
         if error.kind() == std::io::ErrorKind::StorageFull {
             Error::StorageFull { detail }
         } else {
@@ -72,8 +72,8 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Parquet is read from its end, so the whole file is needed first. Its edges will take at least as much room again; how much
-    /// shows when it is there.
+    /// Copies a Parquet file to disk, because it is read from its end. Its edges need at least as much space again; the exact
+    /// number is known once the file is complete.
     fn spool(
         &self,
         file: &mut (dyn Read + Send),
@@ -94,7 +94,7 @@ impl EmbeddedAdministration {
             };
             spooled.write_all(buffer.get(..count).unwrap_or_default()).map_err(failed)?;
             copied += count as u64;
-            if copied - checked >= ROOM_EVERY {
+            if copied - checked >= CHECK_EVERY_BYTES {
                 require(copied)?;
                 checked = copied;
             }
@@ -208,7 +208,7 @@ fn converted(StoreProgress { stage, done, total }: StoreProgress) -> Progress {
     Progress { stage, done, total }
 }
 
-/// The error that the store gave; anything else is a stream that could not be written on.
+/// The error of the store; any other error is a failed write to the stream.
 fn known(error: anyhow::Error) -> Error {
     error.downcast::<Error>().unwrap_or_else(|error| Error::Storage { detail: format!("{error:#}") })
 }

@@ -1,11 +1,11 @@
-//! The state of the embedded store as figures for Prometheus. What the server itself counts is not here.
+//! The statistics of the embedded store for Prometheus. The server adds its own.
 
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
 use kinfolk_embedded::{Embedded, Figures, Layer};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
-/// All figures of the store. Cheap: it reads counters.
+/// All statistics of the store. Cheap: it reads counters.
 pub(crate) fn stats(store: &Embedded) -> Vec<Figure> {
     let figures = store.figures();
     let mut all = gauges(&figures);
@@ -16,7 +16,7 @@ pub(crate) fn stats(store: &Embedded) -> Vec<Figure> {
     all
 }
 
-/// How long the layers of the store took.
+/// The latencies of the layers of the store.
 pub(crate) fn layers(store: &Embedded) -> Vec<LayerTimes> {
     Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
 }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_the_dashboard_shows_is_told() {
+    fn all_metrics_of_the_dashboard_exist() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph");
         let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
