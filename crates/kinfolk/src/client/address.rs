@@ -1,8 +1,8 @@
-//! Where a server is, and the credential that it is shown. Nothing is sent here.
+//! The address of a server, and the credential for it.
 //!
-//! A `kinfolk.toml` in the working folder is read without being named, and that folder may belong to anybody: a clone, an
-//! archive, a shared disk. Such a file must not choose the server that gets a credential from elsewhere, nor the
-//! certificates that are trusted for it. Naming the file, or the server, is consent.
+//! `kinfolk.toml` in the working folder is read by default, and that folder may come from anywhere: a clone, an archive, a
+//! shared disk. Such a file must not choose the server that receives a credential from elsewhere, nor the certificates to
+//! trust for it. Naming the file or the server is consent.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,21 +16,21 @@ use ureq::http::Uri;
 use crate::failure::UsageError;
 use crate::settings::{Client, Origin, Texts};
 
-/// The variable with the credential for a server.
+/// The environment variable with the credential.
 const VARIABLE: &str = "KINFOLK_API_KEY";
-/// A key or a token is far smaller.
+/// Far larger than a key or a token.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// Where a server is and how to be let in.
+/// The address of a server and the credential for it.
 #[derive(Clone)]
-pub struct ServerAddress {
+pub(crate) struct ServerAddress {
     /// Its URL.
-    pub url: String,
-    /// The API key or token to show.
-    pub credential: Option<String>,
-    /// The certificates to trust instead of the usual authorities.
-    pub ca_file: Option<PathBuf>,
-    /// Why the credential must not be sent there, if it must not.
+    pub(crate) url: String,
+    /// The API key or token.
+    pub(crate) credential: Option<String>,
+    /// The certificates to trust instead of the default authorities.
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Why the credential must not be sent to this server.
     pub(super) objection: Option<String>,
 }
 
@@ -42,8 +42,8 @@ impl std::fmt::Debug for ServerAddress {
 }
 
 impl ServerAddress {
-    /// The address that the settings make up.
-    pub fn new(client: &Client, texts: &Texts) -> Result<Self> {
+    /// Reads the settings and the credential.
+    pub(crate) fn new(client: &Client, texts: &Texts) -> Result<Self> {
         let credential = Credential::read(client.api_key_file.as_deref())?;
         let objection = match &credential {
             Some(credential) if !is_this_machine(&client.url) => objection(credential, texts),
@@ -53,8 +53,8 @@ impl ServerAddress {
         Ok(Self { url: client.url.clone(), credential, ca_file: client.ca_file.clone(), objection })
     }
 
-    /// Refuses to show a credential to a server that only a file found in the working folder has named.
-    pub fn require_consent(&self) -> Result<()> {
+    /// Returns an error if only a file found in the working folder names the server for the credential.
+    pub(crate) fn require_consent(&self) -> Result<()> {
         match &self.objection {
             Some(objection) => Err(UsageError(objection.clone()).into()),
             None => Ok(()),
@@ -62,12 +62,12 @@ impl ServerAddress {
     }
 }
 
-/// A credential, and where it was read.
+/// A credential and its origin.
 struct Credential {
     text: String,
     source: String,
-    /// Whether it was read from a file of the working folder itself.
-    is_here: bool,
+    /// Whether its file is in the working folder.
+    is_in_working_folder: bool,
 }
 
 impl Credential {
@@ -80,7 +80,7 @@ impl Credential {
             None => std::env::var(VARIABLE).ok().map(|text| Self {
                 text,
                 source: VARIABLE.to_owned(),
-                is_here: false,
+                is_in_working_folder: false,
             }),
         };
         let trimmed = read.map(|read| Self { text: read.text.trim().to_owned(), ..read });
@@ -94,19 +94,23 @@ impl Credential {
         if text.len() as u64 > BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the file is larger than 64 KiB"));
         }
-        Ok(Self { text, source: path.display().to_string(), is_here: is_entry_here(path, &file)? })
+        Ok(Self {
+            text,
+            source: path.display().to_string(),
+            is_in_working_folder: is_entry_of_working_folder(path, &file)?,
+        })
     }
 }
 
-/// Whether an open file is an entry of the working folder under the name in its path. Compares the files themselves: a
-/// link to another file is none, even if it is replaced while this looks.
-fn is_entry_here(path: &Path, file: &File) -> io::Result<bool> {
+/// Whether an open file is an entry of the working folder, under the name in its path. Compares inodes, so that a link to
+/// another file does not count, even if it is replaced meanwhile.
+fn is_entry_of_working_folder(path: &Path, file: &File) -> io::Result<bool> {
     let opened = file.metadata()?;
     let entry = path.file_name().and_then(|name| fs::symlink_metadata(name).ok());
     Ok(entry.is_some_and(|entry| (entry.dev(), entry.ino()) == (opened.dev(), opened.ino())))
 }
 
-/// Whether a URL leads to this machine: what is sent there does not leave it.
+/// Whether a URL names this machine.
 fn is_this_machine(url: &str) -> bool {
     let Ok(uri) = url.parse::<Uri>() else { return false };
     let Some(host) = uri.host() else { return false };
@@ -115,12 +119,12 @@ fn is_this_machine(url: &str) -> bool {
         || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-/// Why the credential must not be sent to the server, if settings of a found file mix with others.
+/// Why the credential must not be sent: settings of a found file are mixed with others.
 fn objection(credential: &Credential, texts: &Texts) -> Option<String> {
     let [url, key, ca] = ["url", "api_key_file", "ca_file"].map(|name| texts.origin("client", name));
     let is_found = |origin: &Origin| matches!(origin, Origin::FoundFile(_));
-    // A found file may name any file that the user can read; only one in the same folder belongs to it.
-    let is_own = is_found(key) && credential.is_here;
+    // A found file may name any file that the user can read; it owns only files in its own folder.
+    let is_own = is_found(key) && credential.is_in_working_folder;
     let source = &credential.source;
     let trust = "--config kinfolk.toml to trust that file";
     if is_found(url) && !is_own {
@@ -149,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_this_machine_are() {
+    fn loopback_urls_are_recognised() {
         for url in [
             "http://127.0.0.1:7400",
             "https://localhost",

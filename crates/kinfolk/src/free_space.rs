@@ -1,14 +1,14 @@
-//! The room on disk that an import needs, looked at before it starts. What edges take depends on their ids and times, so it is an
-//! estimate; a disk that is full in the middle is another matter, and leaves nothing behind either.
+//! Checks before an import that the disk has enough free space, by an estimate. An import that fills the disk anyway
+//! fails and leaves nothing behind.
 
 use std::path::Path;
 
 use kinfolk::input::Expected;
 use kinfolk_core::{Error, IdKind, Result};
 
-/// How many bytes an import of such edges needs: in sorted runs, in three rows each, and in the index. Measured on graphs of some
-/// million edges with ids all over their range, within a tenth.
-pub fn of_edges(expected: Expected, ids: IdKind) -> u64 {
+/// Estimates the bytes that an import of these edges needs: sorted runs, three rows per edge, and the index. Within a tenth
+/// of measurements on graphs of some million edges with ids over the whole range.
+pub(crate) fn of_edges(expected: Expected, ids: IdKind) -> u64 {
     let id_bytes = match ids {
         IdKind::Integer => 8,
         IdKind::Uuid => 16,
@@ -17,16 +17,16 @@ pub fn of_edges(expected: Expected, ids: IdKind) -> u64 {
     expected.edges.saturating_mul(15 + 5 * id_bytes + since_bytes)
 }
 
-/// Requires that about so many bytes are free on the disk of a folder.
-pub fn require(folder: &Path, needed: u64) -> Result<()> {
-    // Where the system does not say, the work shows.
+/// Returns an error unless the disk of a folder has this many bytes free.
+pub(crate) fn require(folder: &Path, needed: u64) -> Result<()> {
+    // Unknown free space: try the import.
     let Ok(disk) = rustix::fs::statvfs(folder) else { return Ok(()) };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     if needed <= free {
         return Ok(());
     }
     let detail = format!(
-        "the import needs about {} of disk by estimate, and {} are free; free some space and try again",
+        "the import needs about {} of disk space, and {} are free; free some space and try again",
         size(needed),
         size(free)
     );
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_room_is_told_with_its_size() {
+    fn the_error_has_both_sizes() {
         let folder = tempfile::tempdir().unwrap();
         require(folder.path(), 1).unwrap();
         let refused = require(folder.path(), 5 << 60).unwrap_err();

@@ -28,33 +28,33 @@ const CALL: Duration = Duration::from_secs(60);
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
 /// A client of one server.
-pub struct HttpClient {
+pub(crate) struct HttpClient {
     agent: Agent,
     base: String,
     credential: Option<String>,
 }
 
 /// What to send.
-pub struct Call<'a> {
-    pub method: Method,
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
     /// The path with its query.
-    pub path: String,
+    pub(crate) path: String,
     /// Who acts, for writes.
-    pub actor: Option<String>,
+    pub(crate) actor: Option<String>,
     /// Names a write, so that it can be repeated.
-    pub idempotency_key: Option<Arc<str>>,
+    pub(crate) idempotency_key: Option<Arc<str>>,
     /// The version that a write is about.
-    pub if_match: Option<String>,
-    pub body: Option<(&'static str, &'a mut dyn Read)>,
+    pub(crate) if_match: Option<String>,
+    pub(crate) body: Option<(&'static str, &'a mut dyn Read)>,
     /// How many bytes the body has, if that is known.
-    pub body_length: Option<u64>,
+    pub(crate) body_length: Option<u64>,
     /// Whether it may take as long as it takes.
-    pub is_bulk: bool,
+    pub(crate) is_bulk: bool,
 }
 
 impl Call<'_> {
     /// A call without a body.
-    pub fn new(method: Method, path: String) -> Self {
+    pub(crate) fn new(method: Method, path: String) -> Self {
         Self {
             method,
             path,
@@ -70,7 +70,7 @@ impl Call<'_> {
 
 impl HttpClient {
     /// A client; nothing is sent yet.
-    pub fn new(address: &ServerAddress) -> Result<Self> {
+    pub(crate) fn new(address: &ServerAddress) -> Result<Self> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -86,7 +86,7 @@ impl HttpClient {
     }
 
     /// Sends; an answer that is not a success is an error.
-    pub fn send(&self, call: Call<'_>) -> Result<Response<Body>> {
+    pub(crate) fn send(&self, call: Call<'_>) -> Result<Response<Body>> {
         let mut request = Request::builder().method(call.method).uri(format!("{}{}", self.base, call.path));
         if let Some(credential) = &self.credential {
             request = request.header("Authorization", format!("Bearer {credential}"));
@@ -127,7 +127,7 @@ impl HttpClient {
     }
 
     /// Asks for a small JSON document.
-    pub fn get<T: DeserializeOwned>(&self, path: String) -> Result<T> {
+    pub(crate) fn get<T: DeserializeOwned>(&self, path: String) -> Result<T> {
         json(self.send(Call::new(Method::GET, path))?)
     }
 
@@ -150,7 +150,7 @@ impl HttpClient {
 }
 
 /// Reads a small JSON document.
-pub fn json<T: DeserializeOwned>(answer: Response<Body>) -> Result<T> {
+pub(crate) fn json<T: DeserializeOwned>(answer: Response<Body>) -> Result<T> {
     let text = answer.into_body().into_with_config().limit(ANSWER_BYTES_MAX).read_to_string();
     let text = text.context("the server's answer could not be read")?;
     serde_json::from_str(&text).context("the server's answer is not what this version expects")
@@ -166,7 +166,7 @@ enum Line<T> {
 }
 
 /// Reads the lines of long work to their end, telling its progress.
-pub fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporter) -> Result<T> {
+pub(crate) fn last_line<T: DeserializeOwned>(answer: Response<Body>, reporter: &Reporter) -> Result<T> {
     let lines = answer.into_body().into_with_config().limit(u64::MAX).reader();
     for line in BufReader::new(lines).lines() {
         let line = line.context("the server's answer could not be read to its end")?;
@@ -197,7 +197,7 @@ fn known_stage(stage: &str) -> &'static str {
 }
 
 /// A header of an answer.
-pub fn header(answer: &Response<Body>, name: &str) -> Option<String> {
+pub(crate) fn header(answer: &Response<Body>, name: &str) -> Option<String> {
     answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 

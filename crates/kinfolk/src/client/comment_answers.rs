@@ -7,12 +7,12 @@ use kinfolk_core::comments::{
 };
 use serde::{Deserialize, Deserializer};
 
-use super::super::answers::{AnsweredId, AnsweredTime, Page};
-use crate::arguments::parse_id;
+use super::answers::{AnsweredId, AnsweredTime, Page};
+use crate::commands::parse_id;
 
 /// The id of a comment in an answer.
 #[derive(Clone, Copy)]
-pub struct AnsweredComment(pub CommentId);
+pub(crate) struct AnsweredComment(pub(crate) CommentId);
 
 impl<'de> Deserialize<'de> for AnsweredComment {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -22,7 +22,7 @@ impl<'de> Deserialize<'de> for AnsweredComment {
 }
 
 /// What a comment was written to, by the one field that is there.
-pub fn parent(
+pub(crate) fn parent(
     post: Option<AnsweredId>,
     item: Option<AnsweredId>,
     conversation: Option<AnsweredId>,
@@ -33,7 +33,7 @@ pub fn parent(
 }
 
 /// Who removed or purged a comment, as answers and exports say it.
-pub fn moderator(text: &str) -> Option<Moderator> {
+pub(crate) fn moderator(text: &str) -> Option<Moderator> {
     match text.split_once(':')? {
         ("user", id) => parse_id(id).ok().map(Moderator::User),
         ("key", name) => Some(Moderator::Service(name.into())),
@@ -42,7 +42,7 @@ pub fn moderator(text: &str) -> Option<Moderator> {
 }
 
 #[derive(Deserialize)]
-pub struct CommentItem {
+pub(crate) struct CommentItem {
     id: AnsweredComment,
     post: Option<AnsweredId>,
     item: Option<AnsweredId>,
@@ -61,7 +61,7 @@ pub struct CommentItem {
 }
 
 impl CommentItem {
-    pub fn into_comment(self) -> Result<Comment> {
+    pub(crate) fn into_comment(self) -> Result<Comment> {
         let Self { id, author, body, version, created_at, edited_at, status, depth, reply_to, .. } = self;
         let unknown = || anyhow!("this version does not know comments that are {status}");
         let nowhere = || anyhow!("the server did not say what a comment was written to");
@@ -94,7 +94,7 @@ impl TryFrom<Page<CommentItem>> for CommentPage {
 
 /// A comment with some of its replies.
 #[derive(Deserialize)]
-pub struct NodeItem {
+pub(crate) struct NodeItem {
     #[serde(flatten)]
     comment: CommentItem,
     #[serde(default)]
@@ -119,7 +119,7 @@ impl TryFrom<Page<NodeItem>> for CommentTree {
 }
 
 #[derive(Deserialize)]
-pub struct VersionItem {
+pub(crate) struct VersionItem {
     version: u32,
     at: AnsweredTime,
     body: String,
@@ -131,9 +131,4 @@ impl From<Page<VersionItem>> for HistoryPage {
             |VersionItem { version, at, body }| CommentVersion { version, at: at.0, body: body.into() };
         Self { items: items.into_iter().map(version).collect(), next }
     }
-}
-
-#[derive(Deserialize)]
-pub struct CompactAnswer {
-    pub erased: u64,
 }

@@ -11,12 +11,12 @@ use kinfolk_core::{EdgeKind, Id, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::threads::{AnsweredComment, moderator, parent};
-use super::{Suggested, SuggestedUser};
-use crate::arguments::parse_id;
+use super::comment_answers::{AnsweredComment, moderator, parent};
+use super::{SuggestedUser, Suggestions};
+use crate::commands::parse_id;
 
 /// An id in an answer; its form tells its kind.
-pub struct AnsweredId(pub Id);
+pub(crate) struct AnsweredId(pub(crate) Id);
 
 impl<'de> Deserialize<'de> for AnsweredId {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for AnsweredId {
 }
 
 /// A time in an answer.
-pub struct AnsweredTime(pub Timestamp);
+pub(crate) struct AnsweredTime(pub(crate) Timestamp);
 
 impl<'de> Deserialize<'de> for AnsweredTime {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -37,57 +37,57 @@ impl<'de> Deserialize<'de> for AnsweredTime {
 }
 
 #[derive(Deserialize)]
-pub struct Following {
-    pub following: bool,
-    pub since: Option<AnsweredTime>,
+pub(crate) struct Following {
+    pub(crate) following: bool,
+    pub(crate) since: Option<AnsweredTime>,
 }
 
 #[derive(Deserialize)]
-pub struct Page<T> {
-    pub items: Vec<T>,
-    pub next: Option<String>,
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) next: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub struct Entry {
-    pub id: AnsweredId,
-    pub since: AnsweredTime,
+pub(crate) struct Entry {
+    pub(crate) id: AnsweredId,
+    pub(crate) since: AnsweredTime,
 }
 
 #[derive(Deserialize)]
-pub struct CountsItem {
-    pub following: u64,
-    pub followers: u64,
+pub(crate) struct CountsItem {
+    pub(crate) following: u64,
+    pub(crate) followers: u64,
 }
 
 #[derive(Deserialize)]
-pub struct OverlapAnswer {
-    pub count: u64,
-    pub items: Vec<OverlapItem>,
-    pub next: Option<String>,
+pub(crate) struct OverlapAnswer {
+    pub(crate) count: u64,
+    pub(crate) items: Vec<OverlapItem>,
+    pub(crate) next: Option<String>,
 }
 
 #[derive(Deserialize)]
-pub struct OverlapItem {
-    pub id: AnsweredId,
+pub(crate) struct OverlapItem {
+    pub(crate) id: AnsweredId,
 }
 
 #[derive(Deserialize)]
-pub struct SuggestionsAnswer {
-    pub items: Vec<SuggestionItem>,
-    pub computed_at: Option<AnsweredTime>,
+pub(crate) struct SuggestionsAnswer {
+    pub(crate) items: Vec<SuggestionItem>,
+    pub(crate) computed_at: Option<AnsweredTime>,
 }
 
 #[derive(Deserialize)]
-pub struct SuggestionItem {
-    pub id: AnsweredId,
-    pub mutual_count: u32,
-    pub score: f64,
-    pub jaccard: f64,
-    pub via: Vec<AnsweredId>,
+pub(crate) struct SuggestionItem {
+    pub(crate) id: AnsweredId,
+    pub(crate) mutual_count: u32,
+    pub(crate) score: f64,
+    pub(crate) jaccard: f64,
+    pub(crate) via: Vec<AnsweredId>,
 }
 
-impl From<SuggestionsAnswer> for Suggested {
+impl From<SuggestionsAnswer> for Suggestions {
     fn from(SuggestionsAnswer { items, computed_at }: SuggestionsAnswer) -> Self {
         let item = |SuggestionItem { id, mutual_count, score, jaccard, via }| SuggestedUser {
             id: id.0,
@@ -101,34 +101,7 @@ impl From<SuggestionsAnswer> for Suggested {
 }
 
 #[derive(Deserialize)]
-pub struct SuggestAnswer {
-    pub users: u64,
-    pub suggested: u64,
-    pub resumed: u64,
-    pub complete: bool,
-}
-
-#[derive(Deserialize)]
-pub struct ImportAnswer {
-    pub added: u64,
-    pub duplicates: u64,
-    pub self_follows: u64,
-    pub over_limit: u64,
-    pub invalid: u64,
-    pub token: String,
-}
-
-#[derive(Deserialize)]
-pub struct VerifyAnswer {
-    pub edges: u64,
-    pub users: u64,
-    pub differences: u64,
-    pub examples: Vec<String>,
-    pub repaired: bool,
-}
-
-#[derive(Deserialize)]
-pub struct PostItem {
+pub(crate) struct PostItem {
     id: AnsweredId,
     author: AnsweredId,
     created_at: AnsweredTime,
@@ -153,7 +126,7 @@ fn text(json: &RawValue) -> Arc<str> {
 
 /// A change. Which of the fields are there depends on its type.
 #[derive(Deserialize)]
-pub struct ChangeItem {
+pub(crate) struct ChangeItem {
     position: String,
     r#type: String,
     at: AnsweredTime,
@@ -177,7 +150,7 @@ pub struct ChangeItem {
 }
 
 impl ChangeItem {
-    pub fn into_change(self) -> Result<Change> {
+    pub(crate) fn into_change(self) -> Result<Change> {
         let position = self.position.parse();
         let position = position.map_err(|_| anyhow!("the server sent {:?} for a position", self.position))?;
         let (at, r#type) = (self.at.0, self.r#type.clone());

@@ -1,4 +1,4 @@
-//! Comments as a server exports them: CSV with texts in quotes, read one by one. Files of edges are read in `input`.
+//! Comments as a server exports them: CSV with quoted bodies, read one by one.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -7,41 +7,41 @@ use kinfolk_core::bulk::Progress;
 use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent, ParentKind};
 use kinfolk_core::{IdKind, Timestamp};
 
-use super::answers::moderator;
-use crate::arguments::parse_id;
+use crate::client::moderator;
+use crate::commands::arguments::parse_id;
 use crate::output::{COMMENTS_HEADER, Comments};
 
-/// How many columns there are.
+/// The number of columns.
 const COLUMNS: usize = 13;
-/// Longer than any line of a server's.
+/// Longer than any line of an export.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Reads comments from lines.
-pub struct CommentReader<R> {
+pub(crate) struct CommentReader<R> {
     input: BufReader<R>,
     first: Option<Comment>,
     done: u64,
 }
 
 impl<R: Read> CommentReader<R> {
-    /// Reads the header, and one comment ahead.
-    pub fn new(input: R) -> Result<Self> {
+    /// Reads the header and the first comment.
+    pub(crate) fn new(input: R) -> Result<Self> {
         let mut reader = Self { input: BufReader::with_capacity(64 << 10, input), first: None, done: 0 };
         let header = reader.fields()?.map(|fields| fields.join(","));
         if header.as_deref() != Some(COMMENTS_HEADER) {
-            bail!("the server's answer does not have the columns that this version expects");
+            bail!("the server's response does not have the expected columns");
         }
         reader.first = reader.read()?;
         Ok(reader)
     }
 
-    /// The table that they make up: the first one tells the kind of ids.
-    pub fn table(&self) -> Comments {
+    /// The table of the comments: the first one has the kind of ids.
+    pub(crate) fn table(&self) -> Comments {
         Comments { ids: self.first.as_ref().map_or(IdKind::Integer, |first| first.author.kind()) }
     }
 
     /// The next comment.
-    pub fn next(&mut self) -> Result<Option<Comment>> {
+    pub(crate) fn next(&mut self) -> Result<Option<Comment>> {
         let next = match self.first.take() {
             None if self.done > 0 => self.read()?,
             first => first,
@@ -50,26 +50,26 @@ impl<R: Read> CommentReader<R> {
         Ok(next)
     }
 
-    /// How many were read.
-    pub fn progress(&self) -> Progress {
+    /// The number of comments read.
+    pub(crate) fn progress(&self) -> Progress {
         Progress { stage: "exporting", done: self.done, total: None }
     }
 
     fn read(&mut self) -> Result<Option<Comment>> {
         let Some(fields) = self.fields()? else { return Ok(None) };
         let parsed = <[String; COLUMNS]>::try_from(fields).ok().and_then(parse);
-        let place = self.done + 1;
-        parsed.map(Some).ok_or_else(|| anyhow!("comment {place} of the server's answer is malformed"))
+        let number = self.done + 1;
+        parsed.map(Some).ok_or_else(|| anyhow!("comment {number} of the server's response is malformed"))
     }
 
-    /// The fields of the next line, which goes on while quotes are open. None at the end.
+    /// The fields of the next line, which continues while quotes are open. None at the end.
     fn fields(&mut self) -> Result<Option<Vec<String>>> {
         let (mut fields, mut quoted, mut before) = (vec![Vec::new()], false, 0);
         let mut length = 0;
         loop {
-            let available = self.input.fill_buf().context("the server's answer could not be read")?;
+            let available = self.input.fill_buf().context("could not read the server's response")?;
             let Some(&byte) = available.first() else {
-                return if length == 0 { Ok(None) } else { bail!("the server's answer was cut short") };
+                return if length == 0 { Ok(None) } else { bail!("the server's response was truncated") };
             };
             self.input.consume(1);
             length += 1;
@@ -77,7 +77,7 @@ impl<R: Read> CommentReader<R> {
                 b',' if !quoted => fields.push(Vec::new()),
                 b'\n' if !quoted => break,
                 b'"' => {
-                    // One that follows its like was no end, but stands for itself.
+                    // A doubled quote stands for one quote.
                     if let (false, b'"', Some(field)) = (quoted, before, fields.last_mut()) {
                         field.push(b'"');
                     }
@@ -87,11 +87,11 @@ impl<R: Read> CommentReader<R> {
             }
             before = byte;
             if length > LINE_BYTES_MAX {
-                bail!("a line of the server's answer does not end");
+                bail!("a line of the server's response is too long");
             }
         }
         let texts = fields.into_iter().map(String::from_utf8).collect::<Result<_, _>>();
-        Ok(Some(texts.context("the server's answer is not text")?))
+        Ok(Some(texts.context("the server's response is not UTF-8")?))
     }
 }
 
@@ -111,23 +111,23 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
         reason,
         removed_by,
     ] = fields;
-    let given = |text: String| Some(text).filter(|text| !text.is_empty());
-    let reply_to = given(reply_to).map(|text| CommentId::parse(&text).ok());
-    let edited_at = given(edited_at).map(|text| Timestamp::parse(&text));
-    let removed_by = given(removed_by).map(|text| moderator(&text));
+    let present = |text: String| Some(text).filter(|text| !text.is_empty());
+    let reply_to = present(reply_to).map(|text| CommentId::parse(&text).ok());
+    let edited_at = present(edited_at).map(|text| Timestamp::parse(&text));
+    let removed_by = present(removed_by).map(|text| moderator(&text));
     Some(Comment {
         id: CommentId::parse(&id).ok()?,
         parent: Parent { kind: ParentKind::from_name(&parent_kind)?, id: parse_id(&parent).ok()? },
         author: parse_id(&author).ok()?,
-        // Missing is fine, malformed is not.
+        // It may be missing, but not malformed.
         reply_to: reply_to.map_or(Some(None), |id| id.map(Some))?,
         depth: depth.parse().ok()?,
         created_at: Timestamp::parse(&created_at)?,
         version: version.parse().ok()?,
         edited_at: edited_at.map_or(Some(None), |time| time.map(Some))?,
         status: CommentStatus::from_name(&status)?,
-        body: given(body).map(Into::into),
-        reason: given(reason).map(Into::into),
+        body: present(body).map(Into::into),
+        reason: present(reason).map(Into::into),
         removed_by: removed_by.map_or(Some(None), |by| by.map(Some))?,
         reply_count: 0,
     })
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_comments_are_read_back() {
         insta::assert_snapshot!(String::from_utf8(lines(&comments())).unwrap(), @r#"
         id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by
         00000000-0000-0000-0000-000000000001,post,70,1,,0,1970-01-01T00:00:00.005Z,1,,active,plain,,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_texts_survive() {
+    fn unusual_bodies_survive() {
         let odd = [
             "a\nb\n",
             "\u{7f}",
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_whole_is_refused() {
+    fn truncated_exports_are_refused() {
         let whole = lines(&comments());
         let line_ends: Vec<usize> = (0..whole.len()).filter(|&at| read(&whole[..at]).is_ok()).collect();
         // Only where a line ends, which the transfer itself guards.
