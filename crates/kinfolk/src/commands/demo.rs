@@ -14,9 +14,9 @@ use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{Edge, ListEntry};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
 
-use crate::answer::{Outcome, grouped};
+use crate::client::LocalGraph;
 use crate::context::Context;
-use crate::place::OpenGraph;
+use crate::print::{Outcome, grouped};
 use crate::profile::embedded::Folder;
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
@@ -36,11 +36,11 @@ const SHOWN: usize = 3;
 /// Edges are spread over this time before now, so that lists have something to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
-/// What `demo` is given.
+/// Generate a graph in a temporary folder, show some results and serve it
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk demo\n\n\
     Everything is in a temporary folder, which is removed at the end. Ctrl-C ends it.")]
-pub struct Arguments {
+pub(crate) struct Demo {
     /// How many follows to make up
     #[arg(long, value_name = "N", default_value_t = EDGES, value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     edges: u64,
@@ -48,11 +48,11 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    pub flags: ServerFlags,
+    pub(crate) flags: ServerFlags,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Demo {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let temporary = tempfile::Builder::new()
             .prefix("kinfolk-demo-")
             .tempdir()
@@ -84,7 +84,7 @@ fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
     let mut out = io::stdout();
     let (users, edges) = (grouped(graph.users), grouped(graph.edges));
     writeln!(out, "Making up {users} users with {edges} follows in {}", folder.path.display())?;
-    let open = OpenGraph::open_or_create(folder)?;
+    let open = LocalGraph::open_or_create(folder)?;
     let began = Instant::now();
     load(&open, graph, context)?;
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
@@ -150,7 +150,7 @@ fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan, post }: Cast) -
     out.flush()
 }
 
-fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
+fn load(open: &LocalGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
@@ -176,7 +176,7 @@ fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<
 }
 
 /// Shows a few answers about a user with many followers and one of these.
-fn show(out: &mut impl Write, open: &OpenGraph<Folder>, star: Id) -> Result<Cast> {
+fn show(out: &mut impl Write, open: &LocalGraph<Folder>, star: Id) -> Result<Cast> {
     let (graph, request) = (open.graph(), PageRequest { limit: LOOKED_AT, cursor: None });
     let newest: Vec<ListEntry> = open.run(graph.followers(KIND, star, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
@@ -194,14 +194,14 @@ fn show(out: &mut impl Write, open: &OpenGraph<Folder>, star: Id) -> Result<Cast
         writeln!(out, "  {} since {}", entry.id, entry.since)?;
     }
     writeln!(out, "whom user {fan} may know:")?;
-    for found in open.run(open.suggestion_part()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
+    for found in open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
         writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
     }
     Ok(Cast { star, fan, post: None })
 }
 
 /// Has some of those whom a user follows post something, and shows the user's feed. Gives its newest post.
-fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<Option<Post>> {
+fn show_feed(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id) -> Result<Option<Post>> {
     let (graph, feeds) = (open.graph(), open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
@@ -226,7 +226,7 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<
 }
 
 /// Has a user comment on a post and its author answer, and shows what was said.
-fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
+fn show_thread(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
     let comments = open.comments()?;
     let say = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
@@ -249,7 +249,7 @@ fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &P
 }
 
 /// Checks random pairs; gives the mean nanoseconds of one.
-fn time_checks(open: &OpenGraph<Folder>, graph: PowerLaw) -> u128 {
+fn time_checks(open: &LocalGraph<Folder>, graph: PowerLaw) -> u128 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {
