@@ -105,11 +105,9 @@ pub async fn thread<S: Store>(
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
         View::List(order) => {
-            at.comments(threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?)
+            at.comments(threads.comment_thread(parent, order, page.request(), reading).await?)
         }
-        View::Tree(shape) => {
-            at.tree(threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?)
-        }
+        View::Tree(shape) => at.tree(threads.comment_tree(parent, shape, page.request(), reading).await?),
     })
 }
 
@@ -129,7 +127,8 @@ pub async fn comments_by<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let found = call.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
+    let reading = (viewer, &fresh.0);
+    let found = call.comments()?.comments_by(author, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
 }
 
@@ -169,6 +168,7 @@ pub async fn comment_history<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let found = call.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
+    let reading = (viewer, &fresh.0);
+    let found = call.comments()?.comment_history(id, page.request(), reading).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
 }
