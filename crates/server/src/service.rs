@@ -248,7 +248,7 @@ impl<S: Store> Service<S> {
         limit: usize,
     ) -> Result<Overlap> {
         self.charge_overlap(reading, sets).await?;
-        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), reading.at_least).await
+        self.graph.overlap(EdgeKind::Follow, sets, None, limit, reading.at_least).await
     }
 
     /// Charges for an overlap before it is computed. For a caller without a limit, its cost is not even estimated.
