@@ -285,7 +285,7 @@ pub enum Error {
     #[error("this version of HTTP is not supported; use HTTP/1.1")]
     UnsupportedVersion,
     /// The request timed out, or a connection was lost during its commit; whether it took effect is unknown.
-    #[error("the request timed out and may have taken effect; try again")]
+    #[error("the request timed out and may have taken effect; repeat it if that is safe")]
     TimedOut,
     /// A RESP key of an unknown family.
     #[error("a key must be following:ID or followers:ID")]
@@ -406,7 +406,7 @@ const PRESENTATIONS: [Presentation; 48] = {
         row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
         row(ErrorCode::Internal, "internal", 500, "ERR", 1),
         row(ErrorCode::Loading, "loading", 503, "LOADING", 1),
-        row(ErrorCode::Closed, "closed", 503, "TRYAGAIN", 1),
+        row(ErrorCode::Closed, "closed", 503, "ERR", 1),
         row(ErrorCode::InvalidRequest, "invalid_request", 400, "ERR", 2),
         row(ErrorCode::Unauthenticated, "unauthenticated", 401, "NOAUTH", 1),
         row(ErrorCode::Forbidden, "forbidden", 403, "NOPERM", 1),
@@ -420,7 +420,7 @@ const PRESENTATIONS: [Presentation; 48] = {
         row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
         row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
         row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
-        row(ErrorCode::TimedOut, "timed_out", 504, "TRYAGAIN", 1),
+        row(ErrorCode::TimedOut, "timed_out", 504, "ERR", 1),
         row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
         row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
         row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),

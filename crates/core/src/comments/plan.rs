@@ -163,9 +163,9 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         if before.version != version {
             return Err(Error::VersionConflict { current: before.version });
         }
-        let version = version
-            .checked_add(1)
-            .ok_or_else(|| Error::InvalidRequest { detail: "the comment has reached the maximum number of edits".into() })?;
+        let version = version.checked_add(1).ok_or_else(|| Error::InvalidRequest {
+            detail: "the comment has reached the maximum number of edits".into(),
+        })?;
         let reply_count = self.reply_count(id)?;
         let comment =
             Comment { version, edited_at: Some(self.floor), body: Some(body), reply_count, ..before };
@@ -549,7 +549,8 @@ mod tests {
         for (by, expected) in [(None, &first), (Some(&second), &second)] {
             scene.planned.clear();
             assert!(scene.withdraw(id, Withdrawal::Purge, by).unwrap());
-            let Some(CommentEvent::Withdrawn { tombstone, reason, by: recorded }) = scene.events.last() else {
+            let Some(CommentEvent::Withdrawn { tombstone, reason, by: recorded }) = scene.events.last()
+            else {
                 panic!("it is purged")
             };
             assert_eq!((reason, recorded.as_ref()), (&None, by), "what this withdrawal says");

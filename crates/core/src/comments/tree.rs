@@ -110,12 +110,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
     }
 
     /// The comments of the top branch.
-    async fn top_page(
-        &self,
-        top: Branch,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<PageBuilder<Comment>> {
+    async fn top_page(&self, top: Branch, limit: usize, at_least: &Frontier) -> Result<PageBuilder<Comment>> {
         let mut comments = PageBuilder::new(limit, self.settings.page_bytes_max);
         while let Some(wanted) = comments.wanted() {
             let after = comments.items.last().map(|last: &Comment| last.id).or(top.after);

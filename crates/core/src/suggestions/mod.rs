@@ -6,8 +6,8 @@ mod ports;
 mod score;
 
 pub use model::{
-    RankKey, Ranking, StoredSuggestions, Suggestion, SuggestionPage, SuggestionRunReport, SuggestionRunRequest,
-    SuggestionSettings, WalkBounds,
+    RankKey, Ranking, StoredSuggestions, Suggestion, SuggestionPage, SuggestionRunReport,
+    SuggestionRunRequest, SuggestionSettings, WalkBounds,
 };
 pub use operations::Suggestions;
 pub use ports::SuggestionStore;

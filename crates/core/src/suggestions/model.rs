@@ -81,7 +81,7 @@ impl Ranking {
     }
 
     /// As [`Ranking::compare`], for the keys of two candidates.
-    pub fn compare_keys<I: Ord>(self, one: RankKey<I>, other: RankKey<I>) -> Ordering {
+    pub fn compare_keys<I: Ord + Copy>(self, one: RankKey<I>, other: RankKey<I>) -> Ordering {
         let count = other.mutual_count.cmp(&one.mutual_count);
         let score = other.score.cmp(&one.score);
         let by_measure = match self {

@@ -237,7 +237,7 @@ fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &P
     say(post.author, "There will be.", Some(question))?;
     let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
     let tree =
-        comments.comment_tree(Parent::post(post.id), shape, request, (Viewer::default(), Frontier::EMPTY));
+        comments.comment_tree(Parent::post(post.id), shape, request, Viewer::default(), Frontier::EMPTY);
     writeln!(out, "what was said about the first of them:")?;
     for CommentNode { comment, replies, .. } in open.run(tree)?.items {
         writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
