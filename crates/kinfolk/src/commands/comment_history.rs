@@ -32,8 +32,7 @@ impl CommentHistory {
         self.pages.print(context, |client, page| {
             let page = match client {
                 Client::Local(graph) => {
-                    let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.comment_history(self.id, page, reading))?
+                    graph.run(graph.comments()?.comment_history(self.id, page, OPERATOR, Frontier::EMPTY))?
                 }
                 Client::Remote(server) => server.comment_history(self.id, page)?,
             };

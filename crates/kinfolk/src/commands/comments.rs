@@ -66,8 +66,7 @@ impl Comments {
         self.pages.print(context, |client, page| {
             let page = match client {
                 Client::Local(graph) => {
-                    let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.comments_by(author, page, reading))?
+                    graph.run(graph.comments()?.comments_by(author, page, OPERATOR, Frontier::EMPTY))?
                 }
                 Client::Remote(server) => server.comments_by(author, page)?,
             };
@@ -79,10 +78,13 @@ impl Comments {
         let order = self.order.unwrap_or_default();
         self.pages.print(context, |client, page| {
             let page = match client {
-                Client::Local(graph) => {
-                    let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.comment_thread(Parent::post(post), order, page, reading))?
-                }
+                Client::Local(graph) => graph.run(graph.comments()?.comment_thread(
+                    Parent::post(post),
+                    order,
+                    page,
+                    OPERATOR,
+                    Frontier::EMPTY,
+                ))?,
                 Client::Remote(server) => server.comments(post, order, page)?,
             };
             Ok(Page::<Item>::uncounted(page.items, page.next))
@@ -97,10 +99,13 @@ impl Comments {
         };
         self.pages.print(context, |client, page| {
             let page = match client {
-                Client::Local(graph) => {
-                    let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.comment_tree(Parent::post(post), shape, page, reading))?
-                }
+                Client::Local(graph) => graph.run(graph.comments()?.comment_tree(
+                    Parent::post(post),
+                    shape,
+                    page,
+                    OPERATOR,
+                    Frontier::EMPTY,
+                ))?,
                 Client::Remote(server) => server.comment_tree(post, shape, page)?,
             };
             Ok(Page::<Node>::uncounted(page.items, page.next))

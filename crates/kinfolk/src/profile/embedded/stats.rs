@@ -2,7 +2,7 @@
 
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
-use kinfolk_embedded::{Embedded, Stats, Layer};
+use kinfolk_embedded::{Embedded, Layer, Stats};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All statistics of the store. Cheap: it reads counters.

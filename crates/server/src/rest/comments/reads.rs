@@ -101,7 +101,7 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent, reading) = (call.comments()?, Parent::post(id), (viewer, &fresh.0));
+    let (threads, parent) = (call.comments()?, Parent::post(id));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
         View::List(order) => {
