@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 
 use kinfolk_core::Position;
 use kinfolk_core::bulk::{self, BackupReport, ImportReport, VerifyReport};
-use kinfolk_core::suggest::EveryoneReport;
+use kinfolk_core::suggestions::SuggestionRunReport;
 use serde::{Deserialize, Serialize};
 
 use crate::Problem;
@@ -225,8 +225,8 @@ pub struct SuggestOutcome {
     pub complete: bool,
 }
 
-impl From<EveryoneReport> for SuggestOutcome {
-    fn from(EveryoneReport { users, suggested, resumed, complete }: EveryoneReport) -> Self {
+impl From<SuggestionRunReport> for SuggestOutcome {
+    fn from(SuggestionRunReport { users, suggested, resumed, complete }: SuggestionRunReport) -> Self {
         Self { users, suggested, resumed, complete }
     }
 }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use kinfolk_core::changes::{self, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post};
+use kinfolk_core::comments::{self, CommentChange, CommentStatus, Moderator, Parent};
+use kinfolk_core::feeds::{Delivery, Post};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::thread::{self, CommentStatus, Moderator, Parent, ThreadChange};
 use kinfolk_core::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -165,17 +165,17 @@ impl Change {
         Self { comment: Some(id.into()), author: Some(author.into()), ..self.with_parent(parent) }
     }
 
-    fn with_comment_change(self, change: ThreadChange) -> Self {
+    fn with_comment_change(self, change: CommentChange) -> Self {
         match change {
-            ThreadChange::Written { id, parent, author, reply_to, depth, body } => {
+            CommentChange::Written { id, parent, author, reply_to, depth, body } => {
                 let change = self.with_type("comment").with_comment(id, parent, author);
                 Self { reply_to: reply_to.map(CommentId), depth: Some(depth), body, ..change }
             }
-            ThreadChange::Edited { id, parent, author, version, body } => {
+            CommentChange::Edited { id, parent, author, version, body } => {
                 let change = self.with_type("comment_edited").with_comment(id, parent, author);
                 Self { version: Some(version), body, ..change }
             }
-            ThreadChange::Withdrawn { id, parent, author, status, by } => {
+            CommentChange::Withdrawn { id, parent, author, status, by } => {
                 let name = match status {
                     CommentStatus::Removed => "comment_removed",
                     CommentStatus::Purged => "comment_purged",
@@ -184,7 +184,7 @@ impl Change {
                 };
                 Self { removed_by: by, ..self.with_type(name).with_comment(id, parent, author) }
             }
-            ThreadChange::Locked { parent, locked } => {
+            CommentChange::Locked { parent, locked } => {
                 let name = if locked { "comments_locked" } else { "comments_unlocked" };
                 self.with_type(name).with_parent(parent)
             }
@@ -210,7 +210,7 @@ impl From<changes::Change> for Change {
             ChangeBody::PostDeleted { id, author, created_at } => {
                 change.with_type("post_deleted").with_post(id, author, created_at)
             }
-            ChangeBody::Thread(comment_change) => change.with_comment_change(comment_change),
+            ChangeBody::Comment(comment_change) => change.with_comment_change(comment_change),
         }
     }
 }

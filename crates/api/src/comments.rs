@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::{self, CommentStatus, Moderator, Parent, ParentKind};
+use kinfolk_core::comments::{self, CommentStatus, Moderator, Parent, ParentKind};
 use serde::{Deserialize, Serialize};
 
 use crate::scalar::{optional_shared_text, shared_text};
@@ -232,7 +232,7 @@ impl From<thread::HistoryPage> for CommentHistory {
 mod status {
     use std::borrow::Cow;
 
-    use kinfolk_core::thread::CommentStatus;
+    use kinfolk_core::comments::CommentStatus;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -251,7 +251,7 @@ mod status {
 pub(crate) mod optional_moderator {
     use std::borrow::Cow;
 
-    use kinfolk_core::thread::Moderator;
+    use kinfolk_core::comments::Moderator;
     use serde::{Deserialize, Deserializer, Serializer};
 
     use crate::Id;

@@ -1,7 +1,7 @@
 //! Posts.
 
-use kinfolk_core::feed;
-use kinfolk_core::thread::ThreadState;
+use kinfolk_core::comments::CommentThreadState;
+use kinfolk_core::feeds;
 use serde::{Deserialize, Serialize};
 
 use crate::{Id, Page, Payload, Time};
@@ -87,7 +87,7 @@ pub struct PostWithComments {
 
 impl PostWithComments {
     /// A post with the state of its comments.
-    pub fn new(post: feed::Post, ThreadState { count, locked }: ThreadState) -> Self {
+    pub fn new(post: feed::Post, CommentThreadState { count, locked }: CommentThreadState) -> Self {
         let Post { id, author, created_at, payload } = post.into();
         Self { id, author, created_at, payload, comment_count: count, comments_locked: locked }
     }

@@ -73,7 +73,7 @@ text_type! {
 
 text_type! {
     /// The id of a comment: a UUID of version 7, whichever kind of ids users have.
-    CommentId(kinfolk_core::thread::CommentId), "the id of a comment"
+    CommentId(kinfolk_core::comments::CommentId), "the id of a comment"
 }
 
 text_type! {
@@ -102,7 +102,7 @@ impl FromStr for CommentId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        kinfolk_core::thread::CommentId::parse(text).map(Self)
+        kinfolk_core::comments::CommentId::parse(text).map(Self)
     }
 }
 

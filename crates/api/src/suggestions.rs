@@ -1,6 +1,6 @@
 //! Suggestions of users to follow.
 
-use kinfolk_core::suggest;
+use kinfolk_core::suggestions;
 use serde::{Deserialize, Serialize};
 
 use crate::{Id, Time};

@@ -207,7 +207,7 @@ impl<S: Store> Session<S> {
         queue.steps += steps;
         if queue.steps > TRANSACTION_STEPS_MAX {
             let what = "commands and edges in one transaction";
-            return Err(Error::TooMany { what, given: queue.steps, max: TRANSACTION_STEPS_MAX });
+            return Err(Error::TooMany { what, count: queue.steps, max: TRANSACTION_STEPS_MAX });
         }
         if queue.input.len() + queue.batch.capacity_bytes() + arguments.bytes() > max {
             return Err(Error::TooLarge { max });

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use kinfolk_core::feed::{NewPost, WrittenPost};
-use kinfolk_core::graph::{FollowerChanges, Written};
+use kinfolk_core::feeds::{NewPost, PostWritten};
+use kinfolk_core::graph::{FollowerChanges, Receipt};
 use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::reply::Output;
@@ -196,7 +196,7 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     let token = session.token();
     for (entry, registered) in entries.iter().zip(registered) {
         match (&entry.plan, registered) {
-            (_, Some(Ok(WrittenPost { post, .. }))) => {
+            (_, Some(Ok(PostWritten { post, .. }))) => {
                 out.array(2);
                 out.id(post.id);
                 out.bulk(&token);
@@ -252,7 +252,7 @@ async fn apply<S: Store>(
 }
 
 /// Logs what failed on the server's side, once for all that failed alike.
-fn log_failures(results: &[Result<Written>]) {
+fn log_failures(results: &[Result<Receipt>]) {
     let mut logged = None;
     for error in results.iter().filter_map(|result| result.as_ref().err()) {
         if logged.replace(error.code()) != Some(error.code()) {

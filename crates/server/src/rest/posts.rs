@@ -7,8 +7,8 @@ use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kinfolk_api::{self as api, PostWithComments};
 use kinfolk_core::ErrorCode;
-use kinfolk_core::feed::{NewPost, WrittenPost};
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
+use kinfolk_core::feeds::{NewPost, PostWritten};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
 use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::routes;
@@ -83,7 +83,7 @@ async fn register<S: Store>(
     Ok(registered(written, &token))
 }
 
-fn registered(written: WrittenPost, token: &str) -> Response {
+fn registered(written: PostWritten, token: &str) -> Response {
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
     let location = location.expect("an id is plain text");

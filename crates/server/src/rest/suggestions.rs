@@ -47,7 +47,7 @@ async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Quer
     query.end()?;
     call.caller.require_viewer(of)?;
     if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Failure(Error::LimitOutOfRange { given: limit, max: LIMIT_MAX }));
+        return Err(Failure(Error::LimitOutOfRange { limit, max: LIMIT_MAX }));
     }
     let found = call.service.suggest(of, limit, &fresh.0).await?;
     Ok(Json(Suggestions::from(found)).into_response())

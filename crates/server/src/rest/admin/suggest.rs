@@ -6,7 +6,7 @@ use axum::extract::State;
 use kinfolk_api::SuggestOutcome;
 use kinfolk_core::Result;
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::suggest::{EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
 use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
@@ -50,14 +50,14 @@ pub async fn suggest<S: Store>(
         };
         let computed = service
             .suggestions()
-            .and_then(|suggestions| suggestions.store().suggest_for_everyone(request, &watch));
+            .and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
         last(computed.map(SuggestOutcome::from));
     }))
 }
 
 /// The request that a query makes up with the server's settings.
-fn request(query: &mut Query, settings: EveryoneRequest) -> Result<EveryoneRequest> {
-    let EveryoneRequest { bounds, threads, .. } = settings;
+fn request(query: &mut Query, settings: SuggestionRunRequest) -> Result<SuggestionRunRequest> {
+    let SuggestionRunRequest { bounds, threads, .. } = settings;
     let ranking = match query.one("ranking")? {
         None => bounds.ranking,
         Some(name) => Ranking::from_name(&name).ok_or_else(|| {
@@ -72,5 +72,5 @@ fn request(query: &mut Query, settings: EveryoneRequest) -> Result<EveryoneReque
         ranking,
     };
     let threads = query.number_in("threads", 1..=THREADS_MAX)?.unwrap_or(threads);
-    Ok(EveryoneRequest { bounds, threads, afresh: query.flag("afresh")? })
+    Ok(SuggestionRunRequest { bounds, threads, afresh: query.flag("afresh")? })
 }

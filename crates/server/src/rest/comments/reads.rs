@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use kinfolk_api::schema::CommentsView;
 use kinfolk_api::{self as api, Comment, CommentNode, CommentVersion};
 use kinfolk_core::Result;
-use kinfolk_core::thread::{Parent, ThreadOrder, TreeShape};
+use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
@@ -35,7 +35,7 @@ pub struct ThreadParameters {
 
 /// How a thread is read.
 enum View {
-    List(ThreadOrder),
+    List(CommentOrder),
     Tree(TreeShape),
 }
 
@@ -52,7 +52,7 @@ impl View {
             if depth.is_some() || replies.is_some() {
                 return Err(invalid("the parameters depth and replies are for view=tree".to_owned()));
             }
-            let known = order.map_or(Some(ThreadOrder::default()), |name| ThreadOrder::from_name(&name));
+            let known = order.map_or(Some(CommentOrder::default()), |name| CommentOrder::from_name(&name));
             let wrong = || invalid("the parameter order must be oldest or newest".to_owned());
             return Ok(Self::List(known.ok_or_else(wrong)?));
         }
@@ -106,7 +106,7 @@ pub async fn thread<S: Store>(
     let parameters = view.parameters();
     Ok(match view {
         View::List(order) => {
-            let found = threads.thread(parent, order, page.request(), reading).await?;
+            let found = threads.comment_thread(parent, order, page.request(), reading).await?;
             page.respond::<Comment>(&uri, &parameters, found)
         }
         View::Tree(shape) => {

@@ -7,7 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use kinfolk_api::{self as api, Comment};
-use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent, WrittenComment};
+use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
@@ -111,8 +111,8 @@ pub async fn delete_comment<S: Store>(
 }
 
 /// The comment as it was written, its version, and what every write says about itself.
-fn respond<S: Store>(call: &Call<S>, fresh: &Fresh, written: WrittenComment) -> Response {
-    let WrittenComment { position, comment, is_new } = written;
+fn respond<S: Store>(call: &Call<S>, fresh: &Fresh, written: CommentWritten) -> Response {
+    let CommentWritten { position, comment, is_new } = written;
     let headers = writes::headers(&call.token_after(fresh, position), is_new);
     ([entity_tag(comment.version)], headers, Json(Comment::from(comment))).into_response()
 }
