@@ -161,7 +161,7 @@ impl Change {
         Self { post, item, conversation, ..self }
     }
 
-    fn with_comment(self, id: thread::CommentId, parent: Parent, author: kinfolk_core::Id) -> Self {
+    fn with_comment(self, id: comments::CommentId, parent: Parent, author: kinfolk_core::Id) -> Self {
         Self { comment: Some(id.into()), author: Some(author.into()), ..self.with_parent(parent) }
     }
 

@@ -106,8 +106,8 @@ impl Comment {
     }
 }
 
-impl From<thread::Comment> for Comment {
-    fn from(comment: thread::Comment) -> Self {
+impl From<comments::Comment> for Comment {
+    fn from(comment: comments::Comment) -> Self {
         let ParentFields { post, item, conversation } = comment.parent.into();
         Self {
             id: comment.id.into(),
@@ -132,8 +132,8 @@ impl From<thread::Comment> for Comment {
 /// A page of comments.
 pub type Comments = Page<Comment>;
 
-impl From<thread::CommentPage> for Comments {
-    fn from(thread::CommentPage { items, next }: thread::CommentPage) -> Self {
+impl From<comments::CommentPage> for Comments {
+    fn from(comments::CommentPage { items, next }: comments::CommentPage) -> Self {
         Self::new(items, next)
     }
 }
@@ -183,8 +183,8 @@ pub struct CommentNode {
     pub next: Option<String>,
 }
 
-impl From<thread::CommentNode> for CommentNode {
-    fn from(thread::CommentNode { comment, replies, next }: thread::CommentNode) -> Self {
+impl From<comments::CommentNode> for CommentNode {
+    fn from(comments::CommentNode { comment, replies, next }: comments::CommentNode) -> Self {
         Self { comment: comment.into(), replies: replies.into_iter().map(Self::from).collect(), next }
     }
 }
@@ -192,8 +192,8 @@ impl From<thread::CommentNode> for CommentNode {
 /// Some comments on a post as a tree.
 pub type CommentTree = Page<CommentNode>;
 
-impl From<thread::CommentTree> for CommentTree {
-    fn from(thread::CommentTree { items, next }: thread::CommentTree) -> Self {
+impl From<comments::CommentTree> for CommentTree {
+    fn from(comments::CommentTree { items, next }: comments::CommentTree) -> Self {
         Self::new(items, next)
     }
 }
@@ -213,8 +213,8 @@ pub struct CommentVersion {
     pub body: Arc<str>,
 }
 
-impl From<thread::CommentVersion> for CommentVersion {
-    fn from(thread::CommentVersion { version, at, body }: thread::CommentVersion) -> Self {
+impl From<comments::CommentVersion> for CommentVersion {
+    fn from(comments::CommentVersion { version, at, body }: comments::CommentVersion) -> Self {
         Self { version, at: at.into(), body }
     }
 }
@@ -222,8 +222,8 @@ impl From<thread::CommentVersion> for CommentVersion {
 /// A page of the versions of a comment.
 pub type CommentHistory = Page<CommentVersion>;
 
-impl From<thread::HistoryPage> for CommentHistory {
-    fn from(thread::HistoryPage { items, next }: thread::HistoryPage) -> Self {
+impl From<comments::HistoryPage> for CommentHistory {
+    fn from(comments::HistoryPage { items, next }: comments::HistoryPage) -> Self {
         Self::new(items, next)
     }
 }

@@ -48,8 +48,8 @@ pub struct Post {
     pub payload: Option<Payload>,
 }
 
-impl From<feed::Post> for Post {
-    fn from(feed::Post { id, author, created_at, payload }: feed::Post) -> Self {
+impl From<feeds::Post> for Post {
+    fn from(feeds::Post { id, author, created_at, payload }: feeds::Post) -> Self {
         let payload = payload.map(Payload);
         Self { id: id.into(), author: author.into(), created_at: created_at.into(), payload }
     }
@@ -58,8 +58,8 @@ impl From<feed::Post> for Post {
 /// A page of posts.
 pub type Posts = Page<Post>;
 
-impl From<feed::PostPage> for Posts {
-    fn from(feed::PostPage { items, next }: feed::PostPage) -> Self {
+impl From<feeds::PostPage> for Posts {
+    fn from(feeds::PostPage { items, next }: feeds::PostPage) -> Self {
         Self::new(items, next)
     }
 }
@@ -87,7 +87,7 @@ pub struct PostWithComments {
 
 impl PostWithComments {
     /// A post with the state of its comments.
-    pub fn new(post: feed::Post, CommentThreadState { count, locked }: CommentThreadState) -> Self {
+    pub fn new(post: feeds::Post, CommentThreadState { count, locked }: CommentThreadState) -> Self {
         let Post { id, author, created_at, payload } = post.into();
         Self { id, author, created_at, payload, comment_count: count, comments_locked: locked }
     }

@@ -17,8 +17,8 @@ pub struct Suggestions {
     pub computed_at: Option<Time>,
 }
 
-impl From<suggest::SuggestionPage> for Suggestions {
-    fn from(suggest::SuggestionPage { items, computed_at }: suggest::SuggestionPage) -> Self {
+impl From<suggestions::SuggestionPage> for Suggestions {
+    fn from(suggestions::SuggestionPage { items, computed_at }: suggestions::SuggestionPage) -> Self {
         Self {
             items: items.into_iter().map(SuggestedUser::from).collect(),
             computed_at: computed_at.map(Time),
@@ -43,9 +43,9 @@ pub struct SuggestedUser {
     pub via: Vec<Id>,
 }
 
-impl From<suggest::Suggestion> for SuggestedUser {
-    fn from(found: suggest::Suggestion) -> Self {
-        let suggest::Suggestion { id, mutual_count, score, jaccard, via } = found;
+impl From<suggestions::Suggestion> for SuggestedUser {
+    fn from(found: suggestions::Suggestion) -> Self {
+        let suggestions::Suggestion { id, mutual_count, score, jaccard, via } = found;
         let via = via.into_iter().map(Id).collect();
         Self { id: id.into(), mutual_count, score: score.value(), jaccard, via }
     }

@@ -156,6 +156,7 @@ impl Embedded {
 
     async fn wait_for(&self, at_least: &Frontier) -> Result<()> {
         let visibility = &self.store.visibility;
+        // There is no other shard: what a frontier names of one is refused below, without a wait.
         let asked = at_least.get(Shard::ONLY).unwrap_or_default();
         let waiting = visibility.wait_for(asked);
         // Maintenance keeps the time: a waiter that is not answered within a second is let go.

@@ -2,7 +2,8 @@
 //!
 //! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The answer shows everything up to
 //! there, and may show more. A store that has not got so far waits for it, up to a second; then
-//! [`crate::Error::NotYetVisible`]. An empty frontier asks for nothing, and never waits.
+//! [`crate::Error::NotYetVisible`]. An empty frontier asks for nothing, and never waits. A store may refuse a frontier
+//! at once that names a position on a shard which it does not have: waiting can't help.
 
 use std::future::Future;
 

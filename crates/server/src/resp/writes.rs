@@ -192,7 +192,7 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     // A task that has done much is made to pause in between, which would change the order.
     let registered: Vec<_> = tokio::task::unconstrained(registering.collect()).await;
     let positions = registered.iter().flatten().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let token = session.token();
     for (entry, registered) in entries.iter().zip(registered) {
         match (&entry.plan, registered) {
@@ -229,7 +229,7 @@ async fn apply<S: Store>(
     let results = session.shared.service.graph.apply(EdgeKind::Follow, changes).await;
     log_failures(&results);
     let positions = results.iter().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let wants_token = |(answer, _)| matches!(answer, Answer::Token);
     let token = entries.iter().filter_map(planned).any(wants_token).then(|| session.token());
     let service = &session.shared.service;

@@ -23,7 +23,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
-use super::extract::{Call, NoBody};
+use super::extract::{Call, Fresh, NoBody};
 use super::problem::Answered;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
@@ -42,7 +42,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
     let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes
-        .add(Endpoint::admin(Operation::Import).refusing(job), routes!(import))
+        .add(Endpoint::admin(Operation::Import).joining_token().refusing(job), routes!(import))
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
@@ -63,6 +63,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 async fn import<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
+    Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
 ) -> Answered {
@@ -82,8 +83,8 @@ async fn import<S: Store>(
         let imported =
             service.administration.import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
-            let token = service.token(done.report.frontier.clone());
-            ImportOutcome::new(&done.report, done.invalid, token)
+            seen.join(&done.report.frontier);
+            ImportOutcome::new(&done.report, done.invalid, service.token(seen))
         }));
         discard(&mut file);
     }))
@@ -116,7 +117,7 @@ fn discard(file: &mut impl Read) {
 /// A failure in the middle breaks the transfer off: a file that came to its end is whole.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
     params(
-        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their texts unless they were purged", pattern = "^(edges|comments)$"),
+        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their bodies unless they were purged; 501 where the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
@@ -125,6 +126,9 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
     let content = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
+    if content == ExportContent::Comments {
+        call.service.require(Capability::Comments)?;
+    }
     let permit = permit(&shared)?;
     let file = download::Download {
         call,

@@ -56,7 +56,11 @@ pub async fn write_comment<S: Store>(
     let threads = call.service.comments()?;
     let taken = call.service.limits.take_comment(author, parent)?;
     let written = threads.comment(new).await;
-    if written.as_ref().map_or(true, |written| !written.is_new) {
+    let is_unused = match &written {
+        Ok(written) => !written.is_new,
+        Err(error) => !error.is_outcome_unknown(),
+    };
+    if is_unused {
         taken.give_back();
     }
     let written = written?;
