@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kinfolk_core::suggestions::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
+use kinfolk_core::suggestions::{RankKey, Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{Error, Id, Result};
 
 use super::graph::KindGraph;
@@ -71,8 +71,9 @@ struct Candidate<K> {
 }
 
 impl<K: RawId> Candidate<K> {
-    fn key(&self) -> (u32, Score, f64, K) {
-        (self.tally.count, self.tally.score, self.jaccard, self.id)
+    fn key(&self) -> RankKey<K> {
+        let Tally { count: mutual_count, score, .. } = self.tally;
+        RankKey { mutual_count, score, jaccard: self.jaccard, id: self.id }
     }
 
     fn suggestion(self, between: &[Between<K>]) -> Suggestion {
@@ -312,7 +313,10 @@ impl Found<'_> {
             *count_min = count_of_last(candidates, bounds.results);
             candidates.retain(|candidate| candidate.tally.count >= *count_min);
         }
-        let key = |of: &Counted| (of.tally.count, of.tally.score, of.jaccard, 0);
+        let key = |of: &Counted| {
+            let Tally { count: mutual_count, score, .. } = of.tally;
+            RankKey { mutual_count, score, jaccard: of.jaccard, id: 0 }
+        };
         let rank = |one: &Counted, other: &Counted| bounds.ranking.compare_keys(key(one), key(other));
         let last = *candidates.select_nth_unstable_by(bounds.results - 1, rank).1;
         candidates.retain(|candidate| rank(candidate, &last).is_le());

@@ -102,15 +102,15 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
+    let (threads, parent) = (call.service.comments()?, Parent::post(id));
     let parameters = view.parameters();
     Ok(match view {
         View::List(order) => {
-            let found = threads.comment_thread(parent, order, page.request(), reading).await?;
+            let found = threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?;
             page.respond::<Comment>(&uri, &parameters, found)
         }
         View::Tree(shape) => {
-            let found = threads.comment_tree(parent, shape, page.request(), reading).await?;
+            let found = threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?;
             page.respond::<CommentNode>(&uri, &parameters, found)
         }
     })
@@ -132,8 +132,7 @@ pub async fn comments_by<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comments_by(author, page.request(), reading).await?;
+    let found = call.service.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<Comment>(&uri, &[], found))
 }
 
@@ -173,7 +172,6 @@ pub async fn comment_history<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comment_history(id, page.request(), reading).await?;
+    let found = call.service.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<CommentVersion>(&uri, &[], found))
 }
