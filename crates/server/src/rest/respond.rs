@@ -22,8 +22,8 @@ use super::request_id::RequestId;
 use super::trace_context::TraceParent;
 use super::{Rest, Shared, Store, request_id, system};
 
-/// Answers one request.
-pub async fn answer<S: Store>(
+/// Responds to one request.
+pub async fn respond<S: Store>(
     shared: Shared<S>,
     router: Router,
     exchange: Exchange,
@@ -69,7 +69,7 @@ pub fn refuse<S: Store>(shared: &Rest<S>, error: Error) -> Response {
 
 fn finish(response: &mut Response, request_id: &RequestId) {
     problem::finish(response, request_id);
-    tracing::debug!(status = response.status().as_u16(), "answered");
+    tracing::debug!(status = response.status().as_u16(), "responded");
     response.headers_mut().insert(request_id::HEADER, request_id.header());
 }
 

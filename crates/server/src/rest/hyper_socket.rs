@@ -18,7 +18,7 @@ use super::exchange::{EndOfInput, Exchange};
 /// - What hyper writes without a request is dropped: it is the empty response to a malformed one, in whose place the
 ///   connection sends a problem document.
 /// - The socket stays open when hyper is done with it, for that document.
-pub struct Wire<T> {
+pub struct HyperSocket<T> {
     socket: T,
     exchange: Exchange,
     input_ended: bool,
@@ -26,7 +26,7 @@ pub struct Wire<T> {
     leaving: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Wire<T> {
+impl<T> HyperSocket<T> {
     pub fn new(socket: T, exchange: Exchange) -> Self {
         Self { socket, exchange, input_ended: false, leaving: None }
     }
@@ -44,7 +44,7 @@ impl<T> Wire<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Wire<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for HyperSocket<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -66,7 +66,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Wire<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Wire<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for HyperSocket<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

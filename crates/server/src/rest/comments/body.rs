@@ -6,12 +6,8 @@ use std::fmt;
 
 use kinfolk_core::Result;
 use serde::de::{Error as _, MapAccess, Visitor};
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaType, Type};
-use utoipa::openapi::{Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::super::given;
-use super::super::json::CommentName;
+use super::super::json_body;
 
 /// Reads `{"body", "reply_to"?}`: the text, and the comment that it answers, as it is written there.
 pub fn new_comment(body: &[u8]) -> Result<(String, Option<String>)> {
@@ -27,7 +23,7 @@ pub fn text(body: &[u8], name: &'static [&'static str; 1]) -> Result<String> {
 
 /// Reads an object of texts with these names, of which the first is there.
 fn texts<const N: usize>(body: &[u8], names: &'static [&'static str; N]) -> Result<[Option<String>; N]> {
-    given::read(body, Texts { names }, &std::cell::Cell::new(None))
+    json_body::read(body, Texts { names }, &std::cell::Cell::new(None))
 }
 
 struct Texts<const N: usize> {
@@ -54,70 +50,6 @@ impl<'de, const N: usize> Visitor<'de> for Texts<N> {
             (Some(first), Some(None)) => Err(A::Error::missing_field(first)),
             _ => Ok(texts),
         }
-    }
-}
-
-/// An object of texts as it is documented, with nothing else in it.
-fn object(name: &str, description: &str) -> ObjectBuilder {
-    let text = ObjectBuilder::new()
-        .schema_type(SchemaType::new(Type::String))
-        .min_length(Some(1))
-        .description(Some(description));
-    ObjectBuilder::new()
-        .property(name, text)
-        .required(name)
-        .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
-}
-
-const BODY: &str = "What it says: 1 to 10,000 characters, of which at least one can be seen. Line ends become \\n (from \\r\\n and \\r); \
-    other control characters below U+0020 are refused, except tabs. Everything else is kept as it is";
-
-/// How a new comment is documented.
-pub struct NewComment;
-
-impl PartialSchema for NewComment {
-    fn schema() -> RefOr<Schema> {
-        object("body", BODY).property("reply_to", Ref::from_schema_name(CommentName::name())).into()
-    }
-}
-
-impl ToSchema for NewComment {
-    fn name() -> Cow<'static, str> {
-        "NewComment".into()
-    }
-}
-
-/// How an edit is documented.
-pub struct Edit;
-
-impl PartialSchema for Edit {
-    fn schema() -> RefOr<Schema> {
-        object("body", BODY).into()
-    }
-}
-
-impl ToSchema for Edit {
-    fn name() -> Cow<'static, str> {
-        "CommentEdit".into()
-    }
-}
-
-/// How a removal is documented.
-pub struct Removal;
-
-impl PartialSchema for Removal {
-    fn schema() -> RefOr<Schema> {
-        object(
-            "reason",
-            "Why, for other moderators: 1 to 1,000 characters, with the same rules as the body of a comment",
-        )
-        .into()
-    }
-}
-
-impl ToSchema for Removal {
-    fn name() -> Cow<'static, str> {
-        "CommentRemoval".into()
     }
 }
 

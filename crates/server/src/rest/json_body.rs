@@ -45,9 +45,9 @@ impl Reader<'_> {
 }
 
 /// An id: a string or, where ids are integers, a number too.
-pub struct GivenId<'a>(pub Reader<'a>);
+pub struct IdInput<'a>(pub Reader<'a>);
 
-impl<'de> DeserializeSeed<'de> for GivenId<'_> {
+impl<'de> DeserializeSeed<'de> for IdInput<'_> {
     type Value = Id;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Id, D::Error> {
@@ -55,7 +55,7 @@ impl<'de> DeserializeSeed<'de> for GivenId<'_> {
     }
 }
 
-impl Visitor<'_> for GivenId<'_> {
+impl Visitor<'_> for IdInput<'_> {
     type Value = Id;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
