@@ -6,7 +6,7 @@ use kinfolk_core::{EdgeKind, ErrorCode};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
+use super::endpoint::{Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids};
 use super::problem::Answered;
 use super::query::{Page, PageParameters};
@@ -18,7 +18,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::read(Operation::Following).refusing(refuses), routes!(following))
         .add(Endpoint::read(Operation::Followers).refusing(refuses), routes!(followers))
-        .add(Endpoint::read(Operation::Friends).abandonable().refusing(refuses), routes!(friends))
+        .add(
+            Endpoint::read(Operation::Friends).costing(Cost::Rows).abandonable().refusing(refuses),
+            routes!(friends),
+        )
 }
 
 /// Whom a user follows.

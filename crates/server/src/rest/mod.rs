@@ -2,7 +2,7 @@
 //! and neither is who may do what: both are asked.
 //!
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
-//! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
+//! problem documents), `guard` (what the endpoint declares: who may, at what cost, how long), and one function per route.
 
 mod admin;
 mod changes;
@@ -14,6 +14,7 @@ mod document;
 mod endpoint;
 mod exchange;
 mod extract;
+mod guard;
 mod hyper_socket;
 mod json;
 mod json_body;

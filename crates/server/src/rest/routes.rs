@@ -19,7 +19,8 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use super::endpoint::{Endpoint, guard};
+use super::endpoint::Endpoint;
+use super::guard::guard;
 use super::origin::Origin;
 use super::problem::Failure;
 use super::{

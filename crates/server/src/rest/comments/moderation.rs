@@ -5,7 +5,7 @@ use kinfolk_api as api;
 use kinfolk_core::comments::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
+use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::writes::{self, Done};
@@ -65,7 +65,6 @@ pub async fn purge_comment<S: Store>(
 pub async fn lock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    _: Viewing,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
@@ -81,7 +80,6 @@ pub async fn lock_comments<S: Store>(
 pub async fn unlock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    _: Viewing,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,

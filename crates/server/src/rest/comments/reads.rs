@@ -8,7 +8,7 @@ use kinfolk_core::Result;
 use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
-use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
+use super::super::extract::{Call, CommentViewing, Fresh, Ids, NamedComment};
 use super::super::json::Json;
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
@@ -94,7 +94,7 @@ impl View {
 pub async fn thread<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
@@ -127,7 +127,7 @@ pub async fn thread<S: Store>(
 pub async fn comments_by<S: Store>(
     call: Call<S>,
     Ids([author]): Ids<1>,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     page: Page,
     fresh: Fresh,
     uri: Uri,
@@ -148,7 +148,7 @@ pub async fn comments_by<S: Store>(
 pub async fn comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     fresh: Fresh,
     _: NoQuery,
 ) -> Answered {
@@ -167,7 +167,7 @@ pub async fn comment<S: Store>(
 pub async fn comment_history<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     page: Page,
     fresh: Fresh,
     uri: Uri,
