@@ -92,9 +92,9 @@ mod tests {
         let file = WatchedFile::new(folder.path().join("keys"));
         let missing = file.read_if_changed().unwrap().unwrap_err();
         assert!(missing.to_string().contains("keys"), "{missing}");
-        assert!(file.read_if_changed().is_none(), "a lasting failure is told once");
+        assert!(file.read_if_changed().is_none(), "a lasting failure is reported once");
 
-        // Same length, same moment: only the content tells.
+        // Same length, same moment: only the content differs.
         for content in ["one", "two"] {
             std::fs::write(file.path(), content).unwrap();
             assert_eq!(file.read_if_changed().unwrap().unwrap(), content.as_bytes());

@@ -1,4 +1,4 @@
-//! Who is asking and what they may do, as long as their credential stands. Credentials are not read here.
+//! A caller and what it may do, as long as its credential is valid. Credentials are not read here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub enum Identity {
     User(Id),
 }
 
-/// Who is asking, what they may do, and how much of it.
+/// A caller, its scopes, and its budget.
 ///
-/// A connection may keep its caller for long. What a key was given can be taken back meanwhile, and a token expires:
+/// A connection may keep its caller for long. Meanwhile a key can lose scopes, and a token expires:
 /// [`Caller::check`] and with it [`Caller::require`] and [`Caller::admit`] refuse such a caller from that moment on.
 /// Scopes taken from a key are gone at once; scopes added to it are there at the next authentication.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Who.
+    /// Who it is.
     pub identity: Identity,
-    /// What.
+    /// What it may do.
     pub scopes: Scopes,
-    /// How much: what is left of the rate limit that applies to this caller.
+    /// What is left of its rate limit.
     pub budget: Arc<Budget>,
     /// The credential's own end; for keys, the standing knows.
     pub(super) expires_at: Option<Timestamp>,
@@ -40,7 +40,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller whose credential never ends: whoever is on this machine, or a test.
+    /// A caller whose credential never ends: any caller while authentication is off, or a test.
     pub fn new(identity: Identity, scopes: Scopes, budget: Arc<Budget>) -> Self {
         let standing = Arc::new(Standing::new(Arc::new(SystemClock), scopes, None));
         Self { identity, scopes, budget, expires_at: None, standing }
@@ -77,7 +77,7 @@ impl Caller {
         Err(Error::Forbidden { detail: format!("this needs the scope {}", scope.name()) })
     }
 
-    /// Whether a scope was given to this caller, and not taken back since.
+    /// Whether this caller holds a scope that was not revoked since.
     pub fn holds(&self, scope: Scope) -> bool {
         self.scopes.contains(scope) && self.standing.scopes().contains(scope)
     }

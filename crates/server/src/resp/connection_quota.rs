@@ -1,5 +1,5 @@
-//! How many connections each caller has, and what memory they hold together, so that no caller takes the places and the
-//! memory of all others. How many connections there may be over all is the listener's business.
+//! How many connections each caller has, and what memory they hold together, so that no caller takes the connections and the
+//! memory of all others. The listener limits the connections of all callers together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::memory::Pool;
 use crate::access::Identity;
 
-/// The connections of callers who are known.
+/// The connections of authenticated callers.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionQuotas {
     used: Mutex<HashMap<Identity, Usage>>,

@@ -1,6 +1,6 @@
 //! Commands as bytes: finds the arguments of one command in what a client has sent. Copies and keeps nothing.
 //!
-//! A command is an array of bulk strings, or a line of words (an inline command, for people at a terminal). Replies
+//! A command is an array of bulk strings, or a line of text (an inline command, for people at a terminal). Replies
 //! are written by [`super::reply`].
 
 use kinfolk_core::Error;

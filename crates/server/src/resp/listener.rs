@@ -70,8 +70,8 @@ pub async fn run<S: Store>(
     outcome
 }
 
-/// Hands connections to the workers in turn until `stop`. A worker that ends before is an error: its connections are
-/// gone, and those that it would get would be too.
+/// Hands connections to the workers round-robin until `stop`. A worker that ends before is an error: its connections are
+/// gone, and so would be those that it gets.
 async fn hand_out(
     listener: &tokio::net::TcpListener,
     workers: &[mpsc::Sender<Accepted>],
@@ -153,7 +153,7 @@ impl Worker {
             // A token of the thread's own: the one above is behind a lock that all threads would share.
             runtime.block_on(work(accepted, &shared, tls.as_ref(), &stop.child_token()));
             drop(runtime);
-            // Whoever waits for the end closes the store next, which nobody may hold then.
+            // The store is closed after this, and must have no other owner then.
             drop(shared);
             let _ = ending.send(());
         })?;

@@ -114,7 +114,7 @@ impl Output {
         self.number(b'*', elements);
     }
 
-    /// The start of a map: twice so many replies follow, keys and values in turns.
+    /// The start of a map: twice so many replies follow, keys and values alternating.
     pub fn map(&mut self, entries: usize) {
         match self.version {
             Version::Two => self.array(entries * 2),

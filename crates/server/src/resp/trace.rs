@@ -84,7 +84,7 @@ pub(super) fn finish(span: &Span, batch: &Batch, replied: &[u8]) {
     }
 }
 
-/// What a batch is called. Nothing that a client has made up is in it.
+/// The name of a batch. It has no text that a client chooses.
 fn name<S: Store>(batch: &Batch, input: &[u8]) -> String {
     let mut names = (0..batch.len()).map(|number| {
         let found = batch.command(number, input).get(0).and_then(Command::<S>::find);

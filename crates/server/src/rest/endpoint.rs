@@ -75,10 +75,10 @@ pub enum TokenUse {
     Joined,
 }
 
-/// A route, but for its path and its function.
+/// What a route declares, apart from its path and its handler.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
-    /// What it is counted as.
+    /// The metric that counts it.
     pub operation: Operation,
     /// Who may call it.
     pub admission: Admission,
@@ -90,12 +90,12 @@ pub struct Endpoint {
     pub cost: Cost,
     /// What it does with the request's token.
     pub token: TokenUse,
-    /// Whether it takes as long as it takes, and counts itself when it ends.
+    /// Whether it has no time limit, and counts itself when it ends.
     pub is_long: bool,
-    /// Whether it can be so much work that it is given up a moment after its client closes its sending side, and so may be
+    /// Whether it can be so much work that it is cancelled a moment after its client closes its sending side, and so may be
     /// gone.
     pub is_abandonable: bool,
-    /// What the profile must have for it.
+    /// The capability that the profile must have.
     pub capability: Option<Capability>,
     /// How it may refuse or fail, apart from what every route of its sort has in common.
     pub refusals: &'static [ErrorCode],
@@ -138,12 +138,12 @@ impl Endpoint {
         Self { operation, admission, changes: true, actor, token, ..Self::open() }
     }
 
-    /// Reads what belongs to no user.
+    /// Reads what belongs to no user, for services only.
     pub const fn services(operation: Operation) -> Self {
         Self { operation, admission: Admission::Services(Scope::Read), ..Self::open() }
     }
 
-    /// Administers the store.
+    /// Administers the store, without a time limit.
     pub const fn admin(operation: Operation) -> Self {
         let admission = Admission::Services(Scope::Admin);
         Self { operation, admission, is_long: true, ..Self::open() }
@@ -190,12 +190,12 @@ impl Endpoint {
         Self { token: TokenUse::Joined, ..self }
     }
 
-    /// Takes as long as it takes.
+    /// Has no time limit.
     pub const fn long(self) -> Self {
         Self { is_long: true, ..self }
     }
 
-    /// Is given up when its client leaves.
+    /// Is cancelled when its client disconnects.
     pub const fn abandonable(self) -> Self {
         Self { is_abandonable: true, ..self }
     }

@@ -1,4 +1,4 @@
-//! How far a connection is with the request in hand. hyper tells nobody, so the service, the two bodies and the socket
+//! How far a connection is with the current request. hyper does not report it, so the service, the two bodies and the socket
 //! each report what they see. Nothing is read or written here.
 
 use std::pin::Pin;

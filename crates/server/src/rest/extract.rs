@@ -1,5 +1,5 @@
-//! What routes take out of a request, each refused with a problem document if it is not as it should be. Query strings
-//! have a file of their own.
+//! What handlers take out of a request. A part that is not valid is refused with a problem document. Query strings have a
+//! file of their own.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ use crate::service::{Reading, Service};
 pub const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
 /// The header that says whether a write changed anything.
 pub const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
-/// The header in which a service names whom it acts for.
+/// The header in which a service names the actor.
 pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 
 /// The header in which a client names what it may have to repeat.

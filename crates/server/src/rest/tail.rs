@@ -22,7 +22,7 @@ pub enum Growth {
     Ended,
 }
 
-/// Tells streams that the log has grown. It watches from the first stream on.
+/// Notifies streams when the log has grown. It watches from the first stream on.
 #[derive(Debug)]
 pub struct Tail {
     growth: watch::Sender<Growth>,
