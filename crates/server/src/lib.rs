@@ -21,11 +21,10 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, Figure, FigureKind, ImportDone, ImportRequest, LayerTimes,
-    NoAdministration,
+    Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, NoAdministration, Stat, StatKind,
 };
 pub use kinfolk_api::{ExportContent, FileFormat};
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
-pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
+pub use metrics::{Metrics, Operation, Protocol, STORE_STATS};
 pub use service::{Capability, Door, Service, ServiceSettings};
 pub use tls::{Tls, TlsSettings};

@@ -79,8 +79,7 @@ pub struct Service<S: Store> {
     pub limits: Limits,
     /// What was done, and how long it took.
     pub metrics: Metrics,
-    /// What operators may ask of the store.
-    pub administration: Arc<dyn Administration>,
+    administration: Arc<dyn Administration>,
 }
 
 impl<S: Store> Service<S> {
@@ -132,6 +131,16 @@ impl<S: Store> Service<S> {
     /// Comments, unless the profile lacks them.
     pub(crate) fn comments(&self, _: Permit) -> Result<&CommentThreads<S::Content>> {
         self.comments.as_ref().ok_or_else(|| Capability::Comments.missing())
+    }
+
+    /// What operators may ask of the store.
+    pub(crate) fn administration(&self, _: Permit) -> &dyn Administration {
+        &*self.administration
+    }
+
+    /// Why the store can't go on, if it can't.
+    pub fn failure(&self) -> Option<String> {
+        self.administration.failure()
     }
 
     /// Refuses what needs a capability that the profile lacks.

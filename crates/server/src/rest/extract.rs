@@ -22,6 +22,7 @@ use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
 use crate::access::{Actor, Caller, Permit, Viewer};
+use crate::administration::Administration;
 use crate::service::{Reading, Service};
 
 /// The header that carries consistency tokens, both ways.
@@ -112,6 +113,11 @@ impl<S: Store> Call<S> {
         let author = self.caller.actor(in_body.or(named))?;
         self.service.limits.take_change(author.id())?;
         Ok(author)
+    }
+
+    /// What operators may ask of the store.
+    pub fn administration(&self) -> &dyn Administration {
+        self.service.administration(self.permit)
     }
 
     /// For a read that is charged by rows.

@@ -10,7 +10,7 @@ use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
-use super::{permit, progress};
+use super::{job_slot, progress};
 use crate::metrics::Operation;
 
 /// More than this is never in one answer.
@@ -36,11 +36,11 @@ pub async fn suggest<S: Store>(
     mut query: Query,
     _: NoBody,
 ) -> Answered {
-    let request = request(&mut query, call.service.administration.everyone())?;
+    let request = request(&mut query, call.asked.administration().everyone())?;
     query.end()?;
-    let permit = permit(&shared)?;
+    let slot = job_slot(&shared)?;
     let asked = call.clone();
-    let lines = progress::Lines { call, operation: Operation::Suggest, permit };
+    let lines = progress::Lines { call, operation: Operation::Suggest, slot };
     Ok(lines.answer(move |reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
