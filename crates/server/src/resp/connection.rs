@@ -10,7 +10,7 @@ use std::time::Instant;
 use kinfolk_core::{Error, Store};
 use tracing::Instrument;
 
-use super::batch::{Batch, Ending};
+use super::batch::{Batch, Ending, Filled};
 use super::command_counts::CommandCounts;
 use super::frame::FrameLimits;
 use super::guard::Guard;
@@ -138,7 +138,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         loop {
             // Who the caller is decides how much it may send, so until that is known commands are taken one by one.
             let max = if self.session.caller.is_some() { BATCH_MAX } else { 1 };
-            let (end, ending) = batch.fill(input, at, max, self.session.limits());
+            let Filled { end, ending } = batch.fill(input, at, max, self.session.limits());
             at = end;
             out.version = self.session.version;
             let busy = Workspace::busy_bytes(input, batch);
@@ -194,8 +194,8 @@ impl<T: Socket, S: Store> Connection<T, S> {
             return Ok(());
         }
         let large = out.bytes.len() >= TURN_BYTES;
-        let stalled_max = self.session.shared.settings.stalled_max;
-        let timeout = WriteTimeout { max: stalled_max, input_bytes: self.uncounted };
+        let max = self.session.shared.settings.write_timeout;
+        let timeout = WriteTimeout { max, input_bytes: self.uncounted };
         let memory = &mut self.session.memory;
         let sent = transport::send(&mut self.socket, &mut out.bytes, timeout, memory).await;
         self.session.memory.release(Purpose::Output);

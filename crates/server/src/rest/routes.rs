@@ -37,7 +37,8 @@ pub struct Uncompressed;
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
 pub struct Routes<S: Store> {
-    api: OpenApi,
+    /// The document that describes them.
+    pub api: OpenApi,
     routes: Vec<Route<S>>,
 }
 
@@ -70,8 +71,8 @@ impl<S: Store> Routes<S> {
     }
 }
 
-/// Everything that is served, and the document that says so.
-pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
+/// All routes that are served.
+pub fn all<S: Store>() -> Routes<S> {
     let routes = Routes { api: document::head(), routes: Vec::new() };
     let families = [
         writes::routes,
@@ -86,9 +87,7 @@ pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
         admin::routes,
     ];
     let routes = families.into_iter().fold(routes, |routes, family| family(routes));
-    let routes = system::routes(routes);
-    let document = routes.api.clone();
-    (routes, document)
+    system::routes(routes)
 }
 
 /// The router, with the guards and what is around all routes.
@@ -151,7 +150,7 @@ mod tests {
 
     #[test]
     fn every_write_declares_its_actor_and_its_cost() {
-        let (routes, _) = all::<ModelStore>();
+        let routes = all::<ModelStore>();
         assert!(routes.routes.len() >= 40, "{}", routes.routes.len());
         for Route { path, endpoint, .. } in &routes.routes {
             let writes = endpoint.admission.scope() == Some(Scope::Write);
