@@ -1,4 +1,4 @@
-//! Sockets: accepting, TLS, the limits of a connection, and stopping without cutting anybody off.
+//! Sockets: accepting, TLS, the limits of a connection, and a graceful stop.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -182,7 +182,7 @@ async fn discard(socket: &mut (impl AsyncRead + Unpin)) {
     let _ = timeout(DISCARD_TIME_MAX, all).await;
 }
 
-/// Counts a connection as open for as long as it lives, once there is somebody to count.
+/// Counts a connection as open for as long as it lives, once there is a service.
 struct Counted<S: Store>(Option<Shared<S>>);
 
 impl<S: Store> Counted<S> {
