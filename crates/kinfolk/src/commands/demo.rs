@@ -14,9 +14,9 @@ use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{Edge, ListEntry};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
 
-use crate::answer::{Outcome, grouped};
+use crate::client::LocalGraph;
 use crate::context::Context;
-use crate::place::OpenGraph;
+use crate::print::{Outcome, grouped};
 use crate::profile::embedded::Folder;
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
@@ -36,11 +36,11 @@ const SHOWN: usize = 3;
 /// Edges are spread over this time before now, so that lists have different times to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
-/// The arguments of `demo`.
+/// Generate a graph in a temporary folder, show some results and serve it
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk demo\n\n\
     The data is in a temporary folder, which is removed at the end. Ctrl-C stops the demo.")]
-pub struct Arguments {
+pub(crate) struct Demo {
     /// How many follows to generate
     #[arg(long, value_name = "N", default_value_t = EDGES, value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     edges: u64,
@@ -48,11 +48,11 @@ pub struct Arguments {
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    pub flags: ServerFlags,
+    pub(crate) flags: ServerFlags,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Demo {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let temporary = tempfile::Builder::new()
             .prefix("kinfolk-demo-")
             .tempdir()
@@ -86,7 +86,7 @@ fn generate(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Sampl
     let mut out = io::stdout();
     let (users, edges) = (grouped(graph.users + graph.audience()), grouped(graph.edges));
     writeln!(out, "Generating {users} users with {edges} follows in {}", folder.path.display())?;
-    let open = OpenGraph::open_or_create(folder)?;
+    let open = LocalGraph::open_or_create(folder)?;
     let began = Instant::now();
     load(&open, graph, context)?;
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
@@ -153,7 +153,7 @@ fn show_calls(out: &mut impl Write, ready: &Ready, sample: Sample) -> io::Result
     out.flush()
 }
 
-fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
+fn load(open: &LocalGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
@@ -179,7 +179,7 @@ fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<
 }
 
 /// Shows queries of the graph.
-fn show_graph(out: &mut impl Write, open: &OpenGraph<Folder>, celebrity: Id) -> Result<Sample> {
+fn show_graph(out: &mut impl Write, open: &LocalGraph<Folder>, celebrity: Id) -> Result<Sample> {
     let (graph, request) = (open.graph(), PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
     let newest: Vec<ListEntry> = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
@@ -197,14 +197,14 @@ fn show_graph(out: &mut impl Write, open: &OpenGraph<Folder>, celebrity: Id) -> 
         writeln!(out, "  {}  {}", entry.since, entry.id)?;
     }
     writeln!(out, "\nsuggestions for user {fan}:")?;
-    for found in open.run(open.suggestion_part()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
+    for found in open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
         writeln!(out, "  {}: {} of its followees follow this user", found.id, found.mutual_count)?;
     }
     Ok(Sample { celebrity, fan, post: None })
 }
 
 /// Writes posts of a user's followees, shows the user's home feed and returns its newest post.
-fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<Option<Post>> {
+fn show_feed(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id) -> Result<Option<Post>> {
     let (graph, feeds) = (open.graph(), open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
@@ -229,7 +229,7 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<
 }
 
 /// Writes a comment on a post and a reply of its author, and shows them.
-fn show_comments(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
+fn show_comments(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
     let comments = open.comments()?;
     let write = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
@@ -252,7 +252,7 @@ fn show_comments(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: 
 }
 
 /// Checks random pairs and returns the mean time in nanoseconds.
-fn time_checks(open: &OpenGraph<Folder>, graph: PowerLaw) -> u128 {
+fn time_checks(open: &LocalGraph<Folder>, graph: PowerLaw) -> u128 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {
