@@ -229,7 +229,6 @@ fn page(list: Vec<ListEntry>, after: Option<ListKey>, limit: usize) -> Vec<ListE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::users::at;
 
     const A: Id = Id::Integer(1);
     const B: Id = Id::Integer(2);
@@ -245,7 +244,7 @@ mod tests {
     fn a_short_history() {
         let mut model = Model::default();
         let receipt = write(&mut model, EdgeAction::Follow, (A, B), 10).unwrap();
-        assert_eq!(receipt, Receipt { position: at(1), changed: vec![true] });
+        assert_eq!(receipt, Receipt { position: START.next(), changed: vec![true] });
         assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed, [false]);
         assert!(matches!(
             write(&mut model, EdgeAction::Follow, (A, C), 11),

@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
     use crate::model::posts::Wishes;
-    use crate::users::at;
+    use crate::users::START;
 
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
@@ -178,7 +178,7 @@ mod tests {
         assert!(broken(&|inbox| inbox.complete_from = Some(inbox.entries[0])).contains("no place"));
         assert!(broken(&|inbox| inbox.entries[0].id = AUTHOR).contains("no place"));
         // What is not promised yet may be missing.
-        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: at(1).into() };
+        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: START.next().into() };
         check_inbox(&model, READER, &early).unwrap();
     }
 }

@@ -226,7 +226,9 @@ fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
         let locked = subject
             .changes()
             .iter()
-            .rposition(|change| matches!(change.body, ChangeBody::Thread(ThreadChange::Locked { .. })));
+            .rposition(|change| {
+                matches!(&change.body, ChangeBody::Thread(ThreadChange::Locked { parent: of, .. }) if *of == parent)
+            });
         assert!(last_comment(subject, parent) < locked, "nothing is written to a locked thread");
     }
 }
@@ -238,7 +240,7 @@ fn a_comment_and_the_deletion_of_its_post_at_once<S: ContentPorts>(subject: &Sub
         let deleted = subject
             .changes()
             .iter()
-            .rposition(|change| matches!(change.body, ChangeBody::PostDeleted { .. }));
+            .rposition(|change| matches!(change.body, ChangeBody::PostDeleted { id, .. } if id == parent.id));
         assert!(last_comment(subject, parent) < deleted, "nothing is written to a deleted post");
     }
 }
