@@ -213,7 +213,17 @@ impl Model {
     /// Up to `limit` changes after `after`, oldest first.
     pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
         let wanted = self.changes.iter().filter(|change| change.position > after).take(limit);
-        wanted.map(|change| self.told_of_post(self.threads.told(change))).collect()
+        wanted.map(|change| self.told(change)).collect()
+    }
+
+    /// The whole log, of all shards.
+    pub(crate) fn log(&self) -> Vec<Change> {
+        self.changes.iter().map(|change| self.told(change)).collect()
+    }
+
+    /// A change as the log tells it now.
+    fn told(&self, change: &Change) -> Change {
+        self.told_of_post(self.threads.told(change))
     }
 }
 
