@@ -14,6 +14,7 @@ mod generator;
 mod graph_history;
 mod history;
 mod pairs;
+mod trims;
 mod unknown_comments;
 mod unsettled;
 
@@ -28,6 +29,7 @@ pub use concurrent_feeds::{concurrent_feeds, concurrent_feeds_with_fault, concur
 pub use feed_history::{feed_histories, feed_restarts};
 pub use graph_history::{Restore, graph_histories, graph_restores};
 pub use history::{Reopen, histories};
+pub use trims::{Trim, graph_trims};
 pub use unsettled::TimeoutFault;
 
 pub(crate) use generator::Random;

@@ -7,7 +7,7 @@ use kinfolk_conformance::{
     Fault, LagFault, ModelStore, SEED, ShardedStore, Sharding, SimulatedClock, TimeoutFault, block_on,
     concurrent_comments_with_fault, concurrent_comments_with_timeouts, concurrent_feeds_with_fault,
     concurrent_feeds_with_timeouts, concurrent_histories, concurrent_histories_with_fault,
-    concurrent_histories_with_timeouts, edge, graph_histories, graph_restores, user,
+    concurrent_histories_with_timeouts, edge, graph_histories, graph_restores, graph_trims, user,
 };
 use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
@@ -44,6 +44,7 @@ fn it_passes_the_histories() {
             let make = make(shards, SEED + seed);
             graph_histories(&make, Some(&ShardedStore::reopen), 20, SEED + seed);
             graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed);
+            graph_trims(&make, &ShardedStore::trim, 20, SEED + seed);
             concurrent_histories(&make, 20, SEED + seed);
         }
     }
@@ -105,6 +106,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
     match test {
         "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
+        "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
         case => suite::run_graph_case_in(case, setting, &make),
     }
