@@ -128,7 +128,7 @@ fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
             ChangeBody::Imported { .. }
             | ChangeBody::Posted { .. }
             | ChangeBody::PostDeleted { .. }
-            | ChangeBody::Thread(_) => None,
+            | ChangeBody::Comment(_) => None,
         })
         .collect();
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);

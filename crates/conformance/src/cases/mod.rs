@@ -1,7 +1,7 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
-//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest`, `kinfolk_core::feed` and
-//! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and every read of it
+//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggestions`, `kinfolk_core::feeds` and
+//! `kinfolk_core::comments` has a case. Every run of a case gets a fresh store, and every read of it
 //! asks to show at least what the case has written.
 
 mod changes;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::changes::Change;
-use kinfolk_core::feed::FeedSettings;
+use kinfolk_core::comments::CommentSettings;
+use kinfolk_core::feeds::FeedSettings;
 use kinfolk_core::graph::{
     Counts, Edge, EdgeAction, EdgeCommand, GraphSettings, ListEntry, ListKey, Receipt, Side,
 };
-use kinfolk_core::suggest::SuggestSettings;
-use kinfolk_core::thread::ThreadSettings;
+use kinfolk_core::suggestions::SuggestionSettings;
 use kinfolk_core::{
     EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Keyring, Position, Result, Sequence, Shard,
     SigningKey, Timestamp,
@@ -35,14 +35,14 @@ pub(super) const NO_LIMIT: u32 = 100_000;
 pub(super) const SETTINGS: GraphSettings =
     GraphSettings { following_limit: 5, check_pairs_max: 10, users_max: 8, commands_max: 50, sets_max: 4 };
 pub(super) const PAGE_LIMIT_MAX: usize = 20;
-pub(super) const SUGGEST: SuggestSettings = SuggestSettings {
+pub(super) const SUGGEST: SuggestionSettings = SuggestionSettings {
     results_max: 10,
     per_node: 3,
     fresh_for: Duration::from_secs(24 * 60 * 60),
     dismissed_max: 5,
 };
 pub(super) const FEED: FeedSettings = FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 };
-pub(super) const COMMENTS: ThreadSettings = ThreadSettings {
+pub(super) const COMMENTS: CommentSettings = CommentSettings {
     body_chars_max: 30,
     depth_max: 4,
     tree_comments_max: 12,

@@ -1,10 +1,10 @@
 //! Comment threads of the model behind their port.
 
-use kinfolk_core::feed::Removed;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
+use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::{Frontier, Id, Result, Shard, Timestamp};
 
 use crate::ModelStore;
@@ -23,19 +23,19 @@ impl ModelStore {
         result
     }
 
-    fn placed_comment(&self, commented: Commented) -> Result<Commented> {
+    fn placed_comment(&self, commented: CommentWritten) -> Result<CommentWritten> {
         let shard = self.placement.of_thread(commented.comment.parent);
-        Ok(Commented { position: self.placed(commented.position, shard), ..commented })
+        Ok(CommentWritten { position: self.placed(commented.position, shard), ..commented })
     }
 
-    fn placed_removal(&self, removed: Removed, parent: Option<Parent>) -> Result<Removed> {
+    fn placed_removal(&self, removed: WriteOutcome, parent: Option<Parent>) -> Result<WriteOutcome> {
         let shard = parent.map_or(Shard::ONLY, |parent| self.placement.of_thread(parent));
-        Ok(Removed { position: self.placed(removed.position, shard), ..removed })
+        Ok(WriteOutcome { position: self.placed(removed.position, shard), ..removed })
     }
 }
 
-impl ThreadStore for ModelStore {
-    async fn comment(&self, wish: NewComment) -> Result<Commented> {
+impl CommentStore for ModelStore {
+    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
         let commented = match &self.planted {
             Some(planted) => self.told(planted.comment(&self.model, &wish, &*self.clock)),
             None => self.change(|model, now| {
@@ -46,7 +46,7 @@ impl ThreadStore for ModelStore {
         self.placed_comment(commented?)
     }
 
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         let commented = match &self.planted {
             Some(planted) => self.told(planted.edit_comment(&self.model, &edit, &*self.clock)),
             None => self.change(|model, now| model.edit_comment(&edit, now)),
@@ -59,7 +59,7 @@ impl ThreadStore for ModelStore {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let act = (&withdrawal, by.as_ref());
         let removed = match &self.planted {
             Some(planted) => self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock)),
@@ -69,10 +69,10 @@ impl ThreadStore for ModelStore {
         self.placed_removal(removed?, parent)
     }
 
-    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         let removed = self.change(|model, now| match &self.planted {
-            None => model.lock_thread(parent, locked, now),
-            Some(planted) => planted.lock_thread(model, parent, locked, now),
+            None => model.lock_comment_thread(parent, locked, now),
+            Some(planted) => planted.lock_comment_thread(model, parent, locked, now),
         });
         self.placed_removal(removed?, Some(parent))
     }
@@ -86,18 +86,18 @@ impl ThreadStore for ModelStore {
         }
     }
 
-    async fn thread(
+    async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
         self.reach(at_least)?;
         match &self.planted {
-            None => Ok(self.model().thread(parent, order, after, limit)),
-            Some(planted) => Ok(planted.thread(&self.model, parent, order, (after, limit))),
+            None => Ok(self.model().comment_thread(parent, order, after, limit)),
+            Some(planted) => Ok(planted.comment_thread(&self.model, parent, order, (after, limit))),
         }
     }
 
@@ -143,7 +143,11 @@ impl ThreadStore for ModelStore {
         }
     }
 
-    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+    async fn comment_threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentThreadState>> {
         self.reach(at_least)?;
         let model = self.model();
         let state = |&parent: &Parent| match &self.planted {

@@ -4,7 +4,7 @@
 use std::num::NonZeroU16;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::thread::{Parent, ThreadChange};
+use kinfolk_core::comments::{CommentChange, Parent};
 use kinfolk_core::{Frontier, Id, Position, Sequence, Shard};
 
 use crate::model::Model;
@@ -33,11 +33,11 @@ impl Placement {
             ChangeBody::Followed { edge, .. } | ChangeBody::Unfollowed { edge, .. } => self.of(edge.follower),
             ChangeBody::Posted { post, .. } => self.of(post.id),
             ChangeBody::PostDeleted { id, .. } => self.of(*id),
-            ChangeBody::Thread(
-                ThreadChange::Written { parent, .. }
-                | ThreadChange::Edited { parent, .. }
-                | ThreadChange::Withdrawn { parent, .. }
-                | ThreadChange::Locked { parent, .. },
+            ChangeBody::Comment(
+                CommentChange::Written { parent, .. }
+                | CommentChange::Edited { parent, .. }
+                | CommentChange::Withdrawn { parent, .. }
+                | CommentChange::Locked { parent, .. },
             ) => self.of_thread(*parent),
             ChangeBody::Imported { .. } => unreachable!("the model imports nothing"),
         }

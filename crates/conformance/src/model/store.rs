@@ -6,15 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kinfolk_core::changes::{Change, ChangeLog, LogPage, LogSpan};
-use kinfolk_core::feed::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+use kinfolk_core::feeds::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{
     Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Sequence, Shard,
@@ -294,11 +294,11 @@ impl SuggestionStore for ModelStore {
         Ok(())
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
         match &self.planted {
             None => Ok(everyone.run(request, watch)),
@@ -308,7 +308,7 @@ impl SuggestionStore for ModelStore {
 }
 
 impl PostStore for ModelStore {
-    async fn register(&self, wish: NewPost) -> Result<Posted> {
+    async fn register(&self, wish: NewPost) -> Result<PostWritten> {
         let result = match &self.planted {
             None => {
                 let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
@@ -318,18 +318,18 @@ impl PostStore for ModelStore {
             Some(planted) => planted.register((&self.model, &self.wishes), &wish, self.id_kind, &*self.clock),
         };
         self.written.notify_all();
-        let Posted { position, post, is_new } = result?;
-        Ok(Posted { position: self.placed(position, self.placement.of(post.id)), post, is_new })
+        let PostWritten { position, post, is_new } = result?;
+        Ok(PostWritten { position: self.placed(position, self.placement.of(post.id)), post, is_new })
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         let result = match &self.planted {
             None => self.model().delete_post(id, self.clock.now()),
             Some(planted) => planted.delete_post(&mut self.model(), id, self.clock.now()),
         };
         self.written.notify_all();
-        let Removed { position, changed } = result?;
-        Ok(Removed { position: self.placed(position, self.placement.of(id)), changed })
+        let WriteOutcome { position, changed } = result?;
+        Ok(WriteOutcome { position: self.placed(position, self.placement.of(id)), changed })
     }
 
     async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
@@ -391,7 +391,7 @@ impl InboxStore for ModelStore {
         Ok(inbox.map(|inbox| Inbox { as_of: place(&inbox.as_of), ..inbox }))
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
         if self.planted.as_ref().is_none_or(|planted| planted.forgets(of)) {
             locked(&self.inboxes).remove(&of);
         }

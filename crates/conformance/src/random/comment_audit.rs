@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ThreadChange,
+use kinfolk_core::comments::{
+    Comment, CommentChange, CommentEdit, CommentId, CommentStatus, CommentWritten, Moderator, NewComment,
+    Parent,
 };
 use kinfolk_core::{ErrorCode, Position};
 
@@ -32,7 +33,7 @@ pub(super) struct Known {
     /// Operations whose outcome is unknown.
     pub unknown: Vec<Unknown>,
     /// What each of the twins was answered, by the number of the wish; with [`ErrorCode::TimedOut`] where the outcome is unknown.
-    pub twins: BTreeMap<u64, Vec<Result<Commented, ErrorCode>>>,
+    pub twins: BTreeMap<u64, Vec<Result<CommentWritten, ErrorCode>>>,
     /// The positions of all changes that were acknowledged.
     pub positions: Vec<Position>,
 }
@@ -54,7 +55,7 @@ impl Known {
             (Asked::Edit(CommentEdit { id, version, body }), _) => {
                 self.texts.insert((id, version + 1), body);
             }
-            (Asked::Comment(wish), ChangeBody::Thread(ThreadChange::Written { id, .. })) => {
+            (Asked::Comment(wish), ChangeBody::Comment(CommentChange::Written { id, .. })) => {
                 self.texts.insert((*id, 1), wish.body);
             }
             _ => {}
@@ -65,7 +66,7 @@ impl Known {
     /// Of two equal wishes one is new and the other repeats it; of two that differ one is refused.
     pub(super) fn audit_twins(&self) -> Verdict {
         for (number, answers) in &self.twins {
-            let written: Vec<&Commented> = answers.iter().flatten().collect();
+            let written: Vec<&CommentWritten> = answers.iter().flatten().collect();
             let refused: Vec<&ErrorCode> =
                 answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
             let new = written.iter().filter(|answer| answer.is_new).count();
@@ -102,11 +103,11 @@ impl Known {
 
 /// Whether the state before allows a change.
 pub(super) fn audit_change(model: &Model, change: &Change, depth_max: u8) -> Verdict {
-    let ChangeBody::Thread(told) = &change.body else { return Ok(()) };
+    let ChangeBody::Comment(told) = &change.body else { return Ok(()) };
     let wrong = |why: &str| Err(format!("{change:?}: {why}"));
     let comments = &model.threads.comments;
     match told {
-        ThreadChange::Written { id, parent, author, reply_to, depth, .. } => {
+        CommentChange::Written { id, parent, author, reply_to, depth, .. } => {
             if comments.iter().any(|(known, written)| written.parent == *parent && known >= id) {
                 return wrong("its id is not the highest of the thread");
             }
@@ -125,16 +126,16 @@ pub(super) fn audit_change(model: &Model, change: &Change, depth_max: u8) -> Ver
                 Err(error) => wrong(&error.to_string()),
             }
         }
-        ThreadChange::Edited { id, version, .. } => match comments.get(id) {
+        CommentChange::Edited { id, version, .. } => match comments.get(id) {
             Some(written) if written.status != CommentStatus::Active => wrong("it was not active"),
             Some(written) => equal(|| format!("{change:?}"), version, &(written.version() + 1)),
             None => wrong("there is no such comment"),
         },
-        ThreadChange::Withdrawn { id, status, .. } => match comments.get(id) {
+        CommentChange::Withdrawn { id, status, .. } => match comments.get(id) {
             Some(written) if written.status < *status => Ok(()),
             _ => wrong("it was not worse"),
         },
-        ThreadChange::Locked { parent, locked } => {
+        CommentChange::Locked { parent, locked } => {
             let was = model.threads.locked.contains(parent);
             equal(|| format!("whether it was locked before {change:?}"), &was, &!locked)
         }

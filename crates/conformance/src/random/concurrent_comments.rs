@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{NewPost, Removed};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentChange, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentWritten,
+    Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::{NewPost, WriteOutcome};
 use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position};
 
 use crate::Make;
@@ -180,7 +180,7 @@ impl<S: ContentPorts> History<S> {
     }
 
     /// Writes a comment, and keeps what was answered once it is visible.
-    fn write(&self, wish: NewComment) -> Attempt<Commented> {
+    fn write(&self, wish: NewComment) -> Attempt<CommentWritten> {
         let after = self.seen();
         let attempt = self.answers.write(block_on(self.store.comment(wish.clone())));
         match &attempt {
@@ -307,7 +307,7 @@ impl<S: ContentPorts> History<S> {
     fn withdrew(
         &self,
         (id, status): (CommentId, CommentStatus),
-        Removed { position, changed }: Removed,
+        WriteOutcome { position, changed }: WriteOutcome,
         (by, reason): (Option<Moderator>, Arc<str>),
     ) {
         let mut known = locked(&self.known);
@@ -400,7 +400,7 @@ impl<S: ContentPorts> History<S> {
     /// Locks a thread or unlocks it, and returns whether it is locked then, where that is known.
     fn lock(&self, wanted: bool, is_locked: Option<bool>) -> Option<bool> {
         let (parent, after) = (self.parent(LOCKED), self.seen());
-        match self.answers.write(block_on(self.store.lock_thread(parent, wanted))) {
+        match self.answers.write(block_on(self.store.lock_comment_thread(parent, wanted))) {
             Attempt::Done(done) => {
                 let expected = is_locked.map(|is_locked| wanted != is_locked);
                 assert_eq!(done.changed, expected.unwrap_or(done.changed), "{wanted} after {is_locked:?}");
@@ -427,7 +427,7 @@ impl<S: ContentPorts> History<S> {
         }
     }
 
-    fn moderated(&self, done: Removed) {
+    fn moderated(&self, done: WriteOutcome) {
         self.saw(done.position);
         if done.changed {
             locked(&self.known).positions.push(done.position);
@@ -440,11 +440,11 @@ impl<S: ContentPorts> History<S> {
             block_on(self.reader().replies(&[branch], limit)).map(|found| found.concat())
         };
         let walked = self.answers.walk(|comment: &Comment| comment.id, limit, read)?;
-        Some(self.looked_at(&walked, ThreadOrder::Oldest))
+        Some(self.looked_at(&walked, CommentOrder::Oldest))
     }
 
-    fn thread(&self, parent: Parent, order: ThreadOrder, limit: usize) -> Option<Vec<CommentId>> {
-        let read = |after| block_on(self.reader().thread(parent, order, after, limit));
+    fn comment_thread(&self, parent: Parent, order: CommentOrder, limit: usize) -> Option<Vec<CommentId>> {
+        let read = |after| block_on(self.reader().comment_thread(parent, order, after, limit));
         let walked = self.answers.walk(|comment: &Comment| comment.id, limit, read)?;
         Some(self.looked_at(&walked, order))
     }
@@ -456,15 +456,15 @@ impl<S: ContentPorts> History<S> {
         for comment in &walked {
             assert_eq!((comment.author, comment.status), (author, CommentStatus::Active), "{comment:?}");
         }
-        Some(self.looked_at(&walked, ThreadOrder::Newest))
+        Some(self.looked_at(&walked, CommentOrder::Newest))
     }
 
     /// What every walk must be: in order, nothing twice, and each comment as it was at one moment.
-    fn looked_at(&self, walked: &[Comment], order: ThreadOrder) -> Vec<CommentId> {
+    fn looked_at(&self, walked: &[Comment], order: CommentOrder) -> Vec<CommentId> {
         let ids: Vec<CommentId> = walked.iter().map(|comment| comment.id).collect();
         let sorted = match order {
-            ThreadOrder::Oldest => ids.is_sorted_by(|a, b| a < b),
-            ThreadOrder::Newest => ids.is_sorted_by(|a, b| a > b),
+            CommentOrder::Oldest => ids.is_sorted_by(|a, b| a < b),
+            CommentOrder::Newest => ids.is_sorted_by(|a, b| a > b),
         };
         assert!(sorted, "out of order or twice: {ids:?}");
         let known = locked(&self.known);
@@ -485,13 +485,15 @@ impl<S: ContentPorts> History<S> {
             let limit = 1 + random.below(6) as usize;
             let (before, index) = (locked(&self.known).clone(), random.below(2) as usize);
             let parent = self.parent(index);
-            let order = if random.below(2) == 0 { ThreadOrder::Oldest } else { ThreadOrder::Newest };
-            for met in [self.thread(parent, order, limit), self.by(STEADY, limit)].into_iter().flatten() {
+            let order = if random.below(2) == 0 { CommentOrder::Oldest } else { CommentOrder::Newest };
+            for met in
+                [self.comment_thread(parent, order, limit), self.by(STEADY, limit)].into_iter().flatten()
+            {
                 let steady = before.steady.iter().filter(|comment| comment.parent == parent);
                 let missing = steady.filter(|comment| !met.contains(&comment.id)).collect::<Vec<_>>();
                 assert!(missing.is_empty(), "{missing:?} were there all the time, but the walk met {met:?}");
             }
-            if let Some(walked) = self.thread(parent, order, limit) {
+            if let Some(walked) = self.comment_thread(parent, order, limit) {
                 let of_parent = before.written.iter().filter(|(_, of)| **of == parent);
                 let missing: Vec<_> = of_parent.filter(|(id, _)| !walked.contains(id)).collect();
                 assert!(missing.is_empty(), "{missing:?} were written before, but the walk met {walked:?}");
@@ -543,7 +545,7 @@ impl<S: ContentPorts> History<S> {
         let mut model = Model::default();
         for change in changes {
             audit_change(&model, &change, DEPTH_MAX)?;
-            if let ChangeBody::Thread(ThreadChange::Withdrawn { by, .. }) = &change.body {
+            if let ChangeBody::Comment(CommentChange::Withdrawn { by, .. }) = &change.body {
                 let expected = known.moderators.get(&change.position);
                 equal(|| format!("who withdrew in {change:?}"), &by.as_ref(), &expected)?;
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{NewPost, Post, Removed};
+use kinfolk_core::feeds::{NewPost, Post, WriteOutcome};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Result, Timestamp};
 
@@ -222,7 +222,7 @@ impl<S: ContentPorts> History<S> {
     fn delete(&self, post: &Post) {
         let after = locked(&self.seen).clone();
         match self.answers.write(block_on(self.store.delete_post(post.id))) {
-            Attempt::Done(Removed { position, changed }) => {
+            Attempt::Done(WriteOutcome { position, changed }) => {
                 assert!(changed, "{post:?} was there");
                 self.saw(position);
                 locked(&self.known).gone.insert(post.id);

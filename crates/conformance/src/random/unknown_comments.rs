@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent, ThreadChange,
+use kinfolk_core::comments::{
+    CommentChange, CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent,
 };
 use kinfolk_core::{Frontier, Id, Position};
 
@@ -36,21 +36,21 @@ impl Unknown {
         match (&self.asked, &change.body) {
             (
                 Asked::Comment(wish),
-                ChangeBody::Thread(ThreadChange::Written { parent, author, reply_to, .. }),
+                ChangeBody::Comment(CommentChange::Written { parent, author, reply_to, .. }),
             ) => {
                 (wish.parent, wish.author, wish.reply_to) == (*parent, *author, *reply_to)
                     && text == Some(&wish.body)
             }
-            (Asked::Edit(edit), ChangeBody::Thread(ThreadChange::Edited { id, version, .. })) => {
+            (Asked::Edit(edit), ChangeBody::Comment(CommentChange::Edited { id, version, .. })) => {
                 (edit.id, edit.version + 1) == (*id, *version) && text.is_none_or(|text| *text == edit.body)
             }
             (
                 Asked::Withdrawal { id, status, by, .. },
-                ChangeBody::Thread(ThreadChange::Withdrawn { id: of, status: told, by: told_by, .. }),
+                ChangeBody::Comment(CommentChange::Withdrawn { id: of, status: told, by: told_by, .. }),
             ) => (id, status, by) == (of, told, told_by),
             (
                 Asked::Lock { parent, locked },
-                ChangeBody::Thread(ThreadChange::Locked { parent: of, locked: told }),
+                ChangeBody::Comment(CommentChange::Locked { parent: of, locked: told }),
             ) => (parent, locked) == (of, told),
             (Asked::PostDeletion(id), ChangeBody::PostDeleted { id: of, .. }) => id == of,
             _ => false,

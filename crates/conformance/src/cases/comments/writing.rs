@@ -1,8 +1,8 @@
 //! Cases of writing comments: what is kept, which wishes repeat another, and which are refused.
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::thread::{
-    Comment, CommentStatus, NewComment, Parent, ParentKind, ThreadChange, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentChange, CommentStatus, NewComment, Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
@@ -63,7 +63,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
             };
             assert_eq!(comment, expected);
             assert_eq!(subject.comment(comment.id), expected);
-            let told = ThreadChange::Written {
+            let told = CommentChange::Written {
                 id: comment.id,
                 parent,
                 author: subject.id(1),
@@ -71,7 +71,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
                 depth,
                 body: Some(body.into()),
             };
-            assert_eq!(subject.change_at(commented.position).body, ChangeBody::Thread(told));
+            assert_eq!(subject.change_at(commented.position).body, ChangeBody::Comment(told));
             above = Some(comment);
         }
         assert_eq!(subject.count(parent), 4);
@@ -330,7 +330,7 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     }
     assert!(subject.lock(parents[1], false).changed);
     assert!(!subject.lock(parents[1], false).changed);
-    let told = |parent: Parent, locked| ThreadChange::Locked { parent, locked };
+    let told = |parent: Parent, locked| CommentChange::Locked { parent, locked };
     let [post, item, conversation] = parents;
     let expected = [told(post, true), told(item, true), told(item, false), told(conversation, true)];
     assert_eq!(by_parent(subject.thread_log()), expected);
@@ -340,7 +340,7 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     let before = subject.newest_frontier();
     for parent in [unknown, post] {
         for locked in [true, false] {
-            assert_code(block_on(subject.store().lock_thread(parent, locked)), ErrorCode::NotFound);
+            assert_code(block_on(subject.store().lock_comment_thread(parent, locked)), ErrorCode::NotFound);
         }
     }
     assert_eq!(subject.newest_frontier(), before);

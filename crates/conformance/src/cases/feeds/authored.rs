@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostWritten};
 use kinfolk_core::{Clock, Error, Id, Timestamp};
 
 use super::words::{newest_first, payload};
@@ -211,7 +211,7 @@ fn posts_of_several_threads_have_ids_of_their_own<S: ContentPorts>(subject: &Sub
         };
         (0..8).map(one).collect::<Vec<_>>()
     });
-    let rises = |a: &Posted, b: &Posted| a.post.id < b.post.id;
+    let rises = |a: &PostWritten, b: &PostWritten| a.post.id < b.post.id;
     for posted in &threads {
         assert!(posted.is_sorted_by(rises), "ids rise with an author's posts: {posted:?}");
     }

@@ -2,7 +2,7 @@
 //! or later cannot be seen from here.
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Posted};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, PostWritten};
 use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Sequence, Shard, Timestamp};
 
 use super::words::payload;
@@ -45,7 +45,7 @@ fn event<S: ContentPorts>(subject: &Subject<S>, position: Position) -> (ChangeBo
 }
 
 /// A new post on a shard: the store chooses where it is, so that several may be made before one is there.
-fn post_on<S: ContentPorts>(subject: &Subject<S>, shard: Shard) -> Posted {
+fn post_on<S: ContentPorts>(subject: &Subject<S>, shard: Shard) -> PostWritten {
     let mut posts = (0..1_000).map(|_| subject.register(subject.wish(1)));
     posts.find(|posted| posted.position.shard == shard).expect("posts come to every shard")
 }
@@ -73,7 +73,7 @@ fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject
     let posted = subject.register(subject.wish(1));
     assert_eq!(posted.post.created_at, newest);
     subject.clock.turn_back(HOUR_MS);
-    let Posted { post, position, .. } = post_on(subject, posted.position.shard);
+    let PostWritten { post, position, .. } = post_on(subject, posted.position.shard);
     assert_eq!(post.created_at, newest, "the time of a shard's events does not go back");
     assert_eq!(event(subject, position), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
 }
@@ -100,7 +100,7 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
         let wish = NewPost { created_at: Some(given), ..subject.keyed(1, "key") };
         for wish in [wish.clone(), NewPost { id: Some(subject.id(50)), ..wish }] {
             match subject.try_register(wish) {
-                Err(Error::PostInFuture { given: told }) => assert_eq!(told, given),
+                Err(Error::PostInFuture { created_at: told }) => assert_eq!(told, given),
                 other => panic!("a post of {given} must be refused, not {other:?}"),
             }
         }
@@ -263,7 +263,7 @@ fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subje
 fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let mut post = |delivery| {
-        let Posted { post, position, .. } = subject.register(subject.wish(0));
+        let PostWritten { post, position, .. } = subject.register(subject.wish(0));
         let body = ChangeBody::Posted { post: post.clone(), delivery };
         assert_eq!(event(subject, position).0, body);
         expected.push(PostState::Present(post, delivery));

@@ -1,11 +1,11 @@
 //! Posts, feeds and comments behind connections that get lost.
 
-use kinfolk_core::feed::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentStore, CommentThreadState,
+    CommentVersion, CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
-    Parent, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::feeds::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
 use kinfolk_core::{Error, Frontier, Id, Result, Timestamp};
 
@@ -18,15 +18,15 @@ use crate::users::user;
 const PRETENDED: u64 = 999_997;
 
 /// An acknowledgement of a post that was not registered.
-fn pretend_post<S: ContentPorts>(store: &S, post: NewPost) -> Result<Posted> {
+fn pretend_post<S: ContentPorts>(store: &S, post: NewPost) -> Result<PostWritten> {
     let NewPost { author, created_at, payload, .. } = post;
     let id = user(store.id_kind(), PRETENDED);
     let post = Post { id, author, created_at: created_at.unwrap_or_default(), payload };
-    Ok(Posted { position: some_position(store)?, post, is_new: true })
+    Ok(PostWritten { position: some_position(store)?, post, is_new: true })
 }
 
 /// An acknowledgement of a comment that was not written.
-fn pretend_comment<S: ContentPorts>(store: &S, wish: NewComment) -> Result<Commented> {
+fn pretend_comment<S: ContentPorts>(store: &S, wish: NewComment) -> Result<CommentWritten> {
     let comment = Comment {
         id: CommentId(PRETENDED.into()),
         parent: wish.parent,
@@ -42,17 +42,17 @@ fn pretend_comment<S: ContentPorts>(store: &S, wish: NewComment) -> Result<Comme
         removed_by: None,
         reply_count: 0,
     };
-    Ok(Commented { position: some_position(store)?, comment, is_new: true })
+    Ok(CommentWritten { position: some_position(store)?, comment, is_new: true })
 }
 
 impl<S: ContentPorts> PostStore for Unsettled<S> {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
+    async fn register(&self, post: NewPost) -> Result<PostWritten> {
         let lost = post.clone();
         let apply = move |store: &S| block_on(store.register(post.clone()));
         self.send(apply, |store| pretend_post(store, lost))
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         self.send(move |store: &S| block_on(store.delete_post(id)), |_| Err(Error::TimedOut))
     }
 
@@ -88,19 +88,19 @@ impl<S: ContentPorts> InboxStore for Unsettled<S> {
         self.readable()?.inbox(of, at_least).await
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
-        self.store.forget_inbox(of).await
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
+        self.store.drop_inbox(of).await
     }
 }
 
-impl<S: ContentPorts> ThreadStore for Unsettled<S> {
-    async fn comment(&self, wish: NewComment) -> Result<Commented> {
+impl<S: ContentPorts> CommentStore for Unsettled<S> {
+    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
         let lost = wish.clone();
         let apply = move |store: &S| block_on(store.comment(wish.clone()));
         self.send(apply, |store| pretend_comment(store, lost))
     }
 
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         self.send(move |store: &S| block_on(store.edit_comment(edit.clone())), |_| Err(Error::TimedOut))
     }
 
@@ -109,28 +109,31 @@ impl<S: ContentPorts> ThreadStore for Unsettled<S> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let apply = move |store: &S| block_on(store.withdraw_comment(id, withdrawal.clone(), by.clone()));
         self.send(apply, |_| Err(Error::TimedOut))
     }
 
-    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
-        self.send(move |store: &S| block_on(store.lock_thread(parent, locked)), |_| Err(Error::TimedOut))
+    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
+        self.send(
+            move |store: &S| block_on(store.lock_comment_thread(parent, locked)),
+            |_| Err(Error::TimedOut),
+        )
     }
 
     async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
         self.readable()?.comments(ids, at_least).await
     }
 
-    async fn thread(
+    async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
-        self.readable()?.thread(parent, order, after, limit, at_least).await
+        self.readable()?.comment_thread(parent, order, after, limit, at_least).await
     }
 
     async fn replies(
@@ -162,8 +165,12 @@ impl<S: ContentPorts> ThreadStore for Unsettled<S> {
         self.readable()?.comment_versions(id, after, limit, at_least).await
     }
 
-    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
-        self.readable()?.threads(parents, at_least).await
+    async fn comment_threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentThreadState>> {
+        self.readable()?.comment_threads(parents, at_least).await
     }
 
     async fn erase_purged(&self) -> Result<u64> {
