@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
+use kinfolk_core::feeds::{FeedStore, NewPost, PostStore};
 use kinfolk_core::{Error, Frontier, Id};
 use kinfolk_embedded::{Embedded, Figures, Settings};
 use tokio::task::LocalSet;

@@ -53,9 +53,9 @@ impl<S> Context<S> {
         &self.store
     }
 
-    pub(crate) fn require_limit(&self, given: usize) -> Result<()> {
+    pub(crate) fn require_limit(&self, limit: usize) -> Result<()> {
         let max = self.page_limit_max;
-        if (1..=max).contains(&given) { Ok(()) } else { Err(Error::LimitOutOfRange { given, max }) }
+        if (1..=max).contains(&limit) { Ok(()) } else { Err(Error::LimitOutOfRange { limit, max }) }
     }
 }
 
@@ -88,6 +88,6 @@ impl<S: Deployment> Context<S> {
     }
 }
 
-pub(crate) fn require_at_most(what: &'static str, given: usize, max: usize) -> Result<()> {
-    if given <= max { Ok(()) } else { Err(Error::TooMany { what, given, max }) }
+pub(crate) fn require_at_most(what: &'static str, count: usize, max: usize) -> Result<()> {
+    if count <= max { Ok(()) } else { Err(Error::TooMany { what, count, max }) }
 }

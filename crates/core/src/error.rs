@@ -12,20 +12,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// Text that is not an id of the deployment's kind.
-    #[error("{given:?} is not a valid id: {reason}")]
+    #[error("{input:?} is not a valid id: {reason}")]
     InvalidId {
-        /// What was given, shortened.
-        given: String,
+        /// The input, shortened.
+        input: String,
         /// What is wrong with it.
         reason: &'static str,
     },
     /// An id of the other kind.
-    #[error("{given:?} is of the wrong kind: this deployment uses {expected} ids")]
+    #[error("{input:?} is of the wrong kind: this deployment uses {expected} ids")]
     IdKindMismatch {
         /// The deployment's kind.
         expected: &'static str,
-        /// What was given.
-        given: String,
+        /// The input.
+        input: String,
     },
     /// A post with this id, or under this idempotency key, has another content.
     #[error("post {id} is registered with another content")]
@@ -40,10 +40,10 @@ pub enum Error {
         id: String,
     },
     /// A post from the future.
-    #[error("a post can be made at most 5 minutes ahead of the store's clock, not at {given}")]
+    #[error("a post can be made at most 5 minutes ahead of the store's clock, not at {created_at}")]
     PostInFuture {
-        /// The time that was given.
-        given: crate::Timestamp,
+        /// The time in the request.
+        created_at: crate::Timestamp,
     },
     /// A payload that is longer than is allowed.
     #[error("the payload of a post has at most {max} bytes")]
@@ -100,21 +100,21 @@ pub enum Error {
         limit: u32,
     },
     /// A page size outside of what is allowed.
-    #[error("a limit must be between 1 and {max}, not {given}")]
+    #[error("a limit must be between 1 and {max}, not {limit}")]
     LimitOutOfRange {
-        /// What was asked.
-        given: usize,
+        /// The requested limit.
+        limit: usize,
         /// The most that is allowed.
         max: usize,
     },
     /// More ids or pairs in one call than is allowed.
-    #[error("{given} {what} in one call are too many; send at most {max}")]
+    #[error("{count} {what} in one call are too many; send at most {max}")]
     TooMany {
         /// What there is too much of.
         what: &'static str,
-        /// How many were given.
-        given: usize,
-        /// How many may be.
+        /// How many the call has.
+        count: usize,
+        /// The maximum.
         max: usize,
     },
     /// A cursor that was changed, made up, or belongs to another list.
@@ -286,7 +286,7 @@ pub enum Error {
     UnsupportedVersion,
     /// The request took longer than is allowed, or a connection was lost while it was committed; whether it had an effect is
     /// not known.
-    #[error("the request took too long, and may have had an effect; try again")]
+    #[error("the request took too long and may have had an effect; repeat it if that is safe")]
     TimedOut,
     /// A key of the Redis protocol that is of no known family.
     #[error("a key must be following:ID or followers:ID")]
@@ -407,7 +407,7 @@ const PRESENTATIONS: [Presentation; 48] = {
         row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
         row(ErrorCode::Internal, "internal", 500, "ERR", 1),
         row(ErrorCode::Loading, "loading", 503, "LOADING", 1),
-        row(ErrorCode::Closed, "closed", 503, "TRYAGAIN", 1),
+        row(ErrorCode::Closed, "closed", 503, "ERR", 1),
         row(ErrorCode::InvalidRequest, "invalid_request", 400, "ERR", 2),
         row(ErrorCode::Unauthenticated, "unauthenticated", 401, "NOAUTH", 1),
         row(ErrorCode::Forbidden, "forbidden", 403, "NOPERM", 1),
@@ -421,7 +421,7 @@ const PRESENTATIONS: [Presentation; 48] = {
         row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
         row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
         row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
-        row(ErrorCode::TimedOut, "timed_out", 504, "TRYAGAIN", 1),
+        row(ErrorCode::TimedOut, "timed_out", 504, "ERR", 1),
         row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
         row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
         row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),

@@ -73,20 +73,20 @@ impl Default for Histogram {
 
 /// What a histogram held at some moment.
 #[derive(Clone, Debug)]
-pub struct Snapshot {
+pub struct HistogramSnapshot {
     /// How many times each bucket has; the last one has what took longer than every bound.
     pub buckets: [u64; BUCKETS],
     /// All times together.
     pub sum_nanos: u64,
 }
 
-impl Default for Snapshot {
+impl Default for HistogramSnapshot {
     fn default() -> Self {
         Self { buckets: [0; BUCKETS], sum_nanos: 0 }
     }
 }
 
-impl Snapshot {
+impl HistogramSnapshot {
     /// How many times were counted.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -102,7 +102,7 @@ impl Histogram {
     }
 
     /// Adds what it holds to a snapshot.
-    pub fn add_to(&self, sum: &mut Snapshot) {
+    pub fn add_to(&self, sum: &mut HistogramSnapshot) {
         for (total, bucket) in sum.buckets.iter_mut().zip(&self.buckets) {
             *total += bucket.load(Ordering::Relaxed);
         }
@@ -145,7 +145,7 @@ mod tests {
         let histogram = Histogram::default();
         histogram.observe(64, Duration::from_micros(2));
         histogram.observe(1, Duration::MAX);
-        let mut snapshot = Snapshot::default();
+        let mut snapshot = HistogramSnapshot::default();
         histogram.add_to(&mut snapshot);
         assert_eq!((snapshot.count(), snapshot.buckets[2], snapshot.buckets[BOUNDS]), (65, 64, 1));
     }

@@ -31,7 +31,7 @@ impl Id {
         if value <= INTEGER_MAX {
             Ok(Self::Integer(value))
         } else {
-            Err(Error::InvalidId { given: value.to_string(), reason: "an integer id is at most 2^63 - 1" })
+            Err(Error::InvalidId { input: value.to_string(), reason: "an integer id is at most 2^63 - 1" })
         }
     }
 
@@ -69,7 +69,7 @@ impl IdKind {
             Self::Integer => parse_integer(text),
             Self::Uuid => parse_uuid(text),
         };
-        parsed.map_err(|reason| Error::InvalidId { given: excerpt(text), reason })
+        parsed.map_err(|reason| Error::InvalidId { input: excerpt(text), reason })
     }
 
     /// Refuses an id of the other kind, and an integer that is too large.
@@ -77,7 +77,7 @@ impl IdKind {
         match id {
             Id::Integer(value) if self == Self::Integer => Id::integer(value).map(|_| ()),
             Id::Uuid(_) if self == Self::Uuid => Ok(()),
-            other => Err(Error::IdKindMismatch { expected: self.name(), given: other.to_string() }),
+            other => Err(Error::IdKindMismatch { expected: self.name(), input: other.to_string() }),
         }
     }
 }

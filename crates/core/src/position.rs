@@ -74,15 +74,15 @@ impl fmt::Display for Position {
 
 /// A text that is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotAPosition;
+pub struct ParsePositionError;
 
 impl FromStr for Position {
-    type Err = NotAPosition;
+    type Err = ParsePositionError;
 
-    fn from_str(text: &str) -> Result<Self, NotAPosition> {
-        let (shard, sequence) = text.split_once('-').ok_or(NotAPosition)?;
-        let shard = Shard(shard.parse().map_err(|_| NotAPosition)?);
-        Ok(Sequence(sequence.parse().map_err(|_| NotAPosition)?).on(shard))
+    fn from_str(text: &str) -> Result<Self, ParsePositionError> {
+        let (shard, sequence) = text.split_once('-').ok_or(ParsePositionError)?;
+        let shard = Shard(shard.parse().map_err(|_| ParsePositionError)?);
+        Ok(Sequence(sequence.parse().map_err(|_| ParsePositionError)?).on(shard))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(position.to_string(), "255-17");
         assert_eq!("255-17".parse(), Ok(position));
         for text in ["", "17", "-17", "1-", "65536-1", "1-2-3", "1--2", "a-b"] {
-            assert_eq!(text.parse::<Position>(), Err(NotAPosition), "{text:?}");
+            assert_eq!(text.parse::<Position>(), Err(ParsePositionError), "{text:?}");
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::changes::ChangeLog;
-use crate::feed::{FeedStore, InboxStore, PostStore};
+use crate::comments::CommentStore;
+use crate::feeds::{FeedStore, InboxStore, PostStore};
 use crate::graph::{CheckStore, EdgeStore};
-use crate::suggest::SuggestionStore;
-use crate::thread::ThreadStore;
+use crate::suggestions::SuggestionStore;
 
 /// The ports of the graph, which every profile has.
 pub trait GraphStore: CheckStore + EdgeStore + ChangeLog {}
@@ -14,9 +14,9 @@ pub trait GraphStore: CheckStore + EdgeStore + ChangeLog {}
 impl<S: CheckStore + EdgeStore + ChangeLog> GraphStore for S {}
 
 /// The ports of posts, feeds and comments.
-pub trait ContentStore: PostStore + FeedStore + InboxStore + ThreadStore {}
+pub trait ContentStore: PostStore + FeedStore + InboxStore + CommentStore {}
 
-impl<S: PostStore + FeedStore + InboxStore + ThreadStore> ContentStore for S {}
+impl<S: PostStore + FeedStore + InboxStore + CommentStore> ContentStore for S {}
 
 /// A profile's store. A capability that it lacks has the type [`crate::Absent`].
 pub trait Store: GraphStore {

@@ -1,8 +1,8 @@
 //! What a batch of requests changes, decided one after another before anything is written. Nothing is written here.
 
-use kinfolk_core::feed::PlannedPosts;
+use kinfolk_core::comments::PlannedComments;
+use kinfolk_core::feeds::PlannedPosts;
 use kinfolk_core::graph::{Edge, EdgeEvent, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
-use kinfolk_core::thread::PlannedThreads;
 use kinfolk_core::{EdgeKind, Error, Position, Result, Sequence, Shard, Timestamp};
 
 use crate::log::{Event, EventBody};
@@ -17,7 +17,7 @@ const COMMANDS_MAX: usize = 100_000;
 pub struct Pending {
     edges: PlannedEdges,
     pub posts: PlannedPosts,
-    pub threads: PlannedThreads,
+    pub threads: PlannedComments,
 }
 
 impl Pending {
@@ -95,7 +95,10 @@ impl<'a> Batch<'a> {
     pub fn decide_all(&mut self, requests: &[WriteRequest]) -> Vec<Result<Receipt>> {
         let given = requests.iter().map(|request| request.commands.len()).sum();
         if given > COMMANDS_MAX {
-            return vec![Err(Error::TooMany { what: "commands", given, max: COMMANDS_MAX }); requests.len()];
+            return vec![
+                Err(Error::TooMany { what: "commands", count: given, max: COMMANDS_MAX });
+                requests.len()
+            ];
         }
         requests.iter().map(|request| self.decide(request)).collect()
     }
@@ -144,9 +147,9 @@ impl<'a> Batch<'a> {
 mod tests {
     use std::sync::Arc;
 
-    use kinfolk_core::feed::{Delivery, NewPost};
+    use kinfolk_core::comments::{NewComment, Parent};
+    use kinfolk_core::feeds::{Delivery, NewPost};
     use kinfolk_core::graph::{EdgeAction, FollowerCommand};
-    use kinfolk_core::thread::{NewComment, Parent};
     use kinfolk_core::{Id, IdKind};
 
     use super::*;
@@ -213,7 +216,7 @@ mod tests {
         assert!(matches!(second.comment(comment(b)), Err(Error::NotFound { .. })));
         let written = second.comment(comment(a.post.id)).unwrap();
         assert_eq!(second.comment(comment(a.post.id)).unwrap().comment, written.comment);
-        assert!(second.lock_thread(written.comment.parent, true).unwrap().changed);
+        assert!(second.lock_comment_thread(written.comment.parent, true).unwrap().changed);
         let positions: Vec<_> = second.events.iter().map(|event| event.position.0).collect();
         assert_eq!(positions, [6, 7, 8, 9, 10]);
         assert_eq!(second.position(), Sequence(10).on(Shard::ONLY));

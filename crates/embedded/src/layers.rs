@@ -6,7 +6,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::histogram::{Histogram, Snapshot};
+use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
@@ -81,8 +81,8 @@ impl Layers {
     }
 
     /// What was counted so far.
-    pub fn snapshot(&self, layer: Layer) -> Snapshot {
-        let mut snapshot = Snapshot::default();
+    pub fn snapshot(&self, layer: Layer) -> HistogramSnapshot {
+        let mut snapshot = HistogramSnapshot::default();
         self.0[layer as usize].add_to(&mut snapshot);
         snapshot
     }

@@ -51,7 +51,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey};
-use kinfolk_core::histogram::Snapshot;
+use kinfolk_core::histogram::HistogramSnapshot;
 use kinfolk_core::{
     Clock, Deployment, EdgeKind, Epoch, Error, Frontier, IdKind, Keyring, Position, Result, Sequence, Shard,
     Timestamp,
@@ -271,7 +271,7 @@ impl Embedded {
     }
 
     /// How long a layer took, since the store was opened.
-    pub fn layer_times(&self, layer: Layer) -> Snapshot {
+    pub fn layer_times(&self, layer: Layer) -> HistogramSnapshot {
         self.store.layers.snapshot(layer)
     }
 

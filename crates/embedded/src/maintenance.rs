@@ -243,7 +243,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use kinfolk_conformance::{block_on, write_commands};
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
     use kinfolk_core::{Id, IdKind};
 

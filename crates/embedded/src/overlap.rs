@@ -84,7 +84,7 @@ impl Plan {
         if given > OVERLAP_WALK_MAX {
             return Err(Error::TooMany {
                 what: "followers of the smallest set",
-                given,
+                count: given,
                 max: OVERLAP_WALK_MAX,
             });
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::suggest::{Suggestion, WalkBounds};
+use kinfolk_core::suggestions::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Keyring, Result, Sequence, Timestamp};
 use parking_lot::{Mutex, RwLock};
 
@@ -476,7 +476,7 @@ pub fn projections<'a>(posts: &'a Posts, threads: &'a Threads) -> [(Content, &'a
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::{Frontier, IdKind};
 
     use super::*;

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::feed::{NewPost, Posted, Removed};
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentWritten, Moderator, NewComment, Parent, Withdrawal,
+};
+use kinfolk_core::feeds::{NewPost, PostWritten, WriteOutcome};
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::thread::{CommentEdit, CommentId, Commented, Moderator, NewComment, Parent, Withdrawal};
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
@@ -54,17 +56,17 @@ pub enum Request {
     /// Make or remove edges, each request by itself.
     Write(Vec<WriteRequest>, Reply<Vec<Result<Receipt>>>),
     /// Register a post.
-    Register(Box<NewPost>, Reply<Posted>),
+    Register(Box<NewPost>, Reply<PostWritten>),
     /// Delete a post.
-    DeletePost(Id, Reply<Removed>),
+    DeletePost(Id, Reply<WriteOutcome>),
     /// Write a comment.
-    Comment(Box<NewComment>, Reply<Commented>),
+    Comment(Box<NewComment>, Reply<CommentWritten>),
     /// Edit a comment.
-    EditComment(Box<CommentEdit>, Reply<Commented>),
+    EditComment(Box<CommentEdit>, Reply<CommentWritten>),
     /// Take a comment back, and record the moderator if there is one.
-    WithdrawComment(Box<(CommentId, Withdrawal, Option<Moderator>)>, Reply<Removed>),
+    WithdrawComment(Box<(CommentId, Withdrawal, Option<Moderator>)>, Reply<WriteOutcome>),
     /// Lock a thread, or unlock it.
-    LockThread(Parent, bool, Reply<Removed>),
+    LockThread(Parent, bool, Reply<WriteOutcome>),
 }
 
 impl Request {
@@ -99,7 +101,7 @@ impl Request {
                 Answer::Removed(reply, batch.withdraw_comment(id, withdrawal, by))
             }
             Self::LockThread(parent, locked, reply) => {
-                Answer::Removed(reply, batch.lock_thread(parent, locked))
+                Answer::Removed(reply, batch.lock_comment_thread(parent, locked))
             }
         }
     }
@@ -119,9 +121,9 @@ impl Request {
 /// What a request will be told when its batch is durable and visible.
 enum Answer {
     Written(Reply<Vec<Result<Receipt>>>, Vec<Result<Receipt>>),
-    Posted(Reply<Posted>, Result<Box<Posted>>),
-    Removed(Reply<Removed>, Result<Removed>),
-    Commented(Reply<Commented>, Result<Box<Commented>>),
+    Posted(Reply<PostWritten>, Result<Box<PostWritten>>),
+    Removed(Reply<WriteOutcome>, Result<WriteOutcome>),
+    Commented(Reply<CommentWritten>, Result<Box<CommentWritten>>),
 }
 
 impl Answer {

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use kinfolk_core::thread::CommentId;
+use kinfolk_core::comments::CommentId;
 use kinfolk_core::{Id, IdKind};
 
 use crate::answer::Outcome;

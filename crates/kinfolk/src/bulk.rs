@@ -5,8 +5,8 @@ use std::cell::Cell;
 
 use anyhow::Result;
 use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress};
+use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::thread::Comment;
 use kinfolk_core::{EdgeKind, Timestamp};
 
 use crate::input::{Place, Rules, Sink, Stop};

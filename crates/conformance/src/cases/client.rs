@@ -27,7 +27,7 @@ pub(super) type Fresh<'a> = Option<&'a str>;
 
 /// What a write of edges did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct EdgesWritten {
     pub token: String,
     pub changed: Vec<bool>,
 }
@@ -107,24 +107,33 @@ impl<S: Deployment> Client<S> {
 }
 
 impl<S: GraphStore> Client<S> {
-    fn written(&self, written: kinfolk_core::graph::Receipt) -> Written {
-        Written { token: self.wrote(written.position), changed: written.changed }
+    fn written(&self, written: kinfolk_core::graph::Receipt) -> EdgesWritten {
+        EdgesWritten { token: self.wrote(written.position), changed: written.changed }
     }
 
-    pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
+    pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.graph.follow(kind, actor, target).await.map(|written| self.written(written))
     }
 
-    pub(super) async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
+    pub(super) async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.graph.unfollow(kind, actor, target).await.map(|written| self.written(written))
     }
 
-    pub(super) async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Receipt> {
+    pub(super) async fn remove_follower(
+        &self,
+        kind: EdgeKind,
+        actor: Id,
+        follower: Id,
+    ) -> Result<EdgesWritten> {
         self.graph.remove_follower(kind, actor, follower).await.map(|written| self.written(written))
     }
 
     /// Applies each command by itself.
-    pub(super) async fn apply(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Vec<Result<Receipt>> {
+    pub(super) async fn apply(
+        &self,
+        kind: EdgeKind,
+        commands: Vec<EdgeCommand>,
+    ) -> Vec<Result<EdgesWritten>> {
         let change = |EdgeCommand { action, edge }| FollowerChanges {
             follower: edge.follower,
             commands: vec![FollowerCommand { action, followee: edge.followee }],
@@ -230,7 +239,7 @@ impl<S: SuggestionPorts> Client<S> {
         self.suggester().read(of, limit, &self.frontier(fresh)?).await
     }
 
-    pub(super) async fn dismiss(&self, actor: Id, target: Id) -> Result<Receipt> {
+    pub(super) async fn dismiss(&self, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.suggester().dismiss(actor, target).await.map(|written| self.written(written))
     }
 }

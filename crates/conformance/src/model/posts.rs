@@ -87,7 +87,7 @@ impl Model {
             return Ok(PostWritten { position: self.position, post, is_new: false });
         }
         if let Some(given) = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX)) {
-            return Err(Error::PostInFuture { given });
+            return Err(Error::PostInFuture { created_at: given });
         }
         Ok(self.insert(wishes, wish, made, now))
     }

@@ -23,7 +23,7 @@ use crate::random::history::run_random;
 use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users::user;
-use crate::{Make, Reopen};
+use crate::{Reopen, StoreFactory};
 
 const USERS: u64 = 3;
 /// Threads of two posts, and two that share an id with one of them.
@@ -82,7 +82,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn comment_histories<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -94,7 +94,7 @@ pub fn comment_histories<S: ContentPorts>(
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any answer differs from the model's.
-pub fn comment_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn comment_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -217,7 +217,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],

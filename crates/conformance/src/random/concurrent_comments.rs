@@ -12,7 +12,7 @@ use kinfolk_core::comments::{
 use kinfolk_core::feeds::{NewPost, WriteOutcome};
 use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::comments::text_of;
@@ -50,20 +50,20 @@ const ATTEMPTS: usize = 1_000;
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
 /// there, or if in the end anything is not what the log says. Operations may be refused, and writes may have an unknown
 /// outcome.
-pub fn concurrent_comments<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_comments<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         History::new(make, round).run((seed, round), |_| ());
     }
 }
 
 /// As [`concurrent_comments`], with connections in front of the store that get lost.
-pub fn concurrent_comments_with_timeouts<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_comments_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     timeouts(make, None, (rounds, seed));
 }
 
 /// As [`concurrent_comments_with_timeouts`], with a mistake in front of the store.
 pub fn concurrent_comments_with_fault<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     fault: TimeoutFault,
     rounds: u32,
     seed: u64,
@@ -71,7 +71,11 @@ pub fn concurrent_comments_with_fault<S: ContentPorts>(
     timeouts(make, Some(fault), (rounds, seed));
 }
 
-fn timeouts<S: ContentPorts>(make: Make<'_, S>, fault: Option<TimeoutFault>, (rounds, seed): (u32, u64)) {
+fn timeouts<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: Option<TimeoutFault>,
+    (rounds, seed): (u32, u64),
+) {
     for round in 0..u64::from(rounds) {
         let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
         History::new(&unsettled, round).run((seed, round), Unsettled::settle);
@@ -89,7 +93,7 @@ struct History<S> {
 }
 
 impl<S: ContentPorts> History<S> {
-    fn new(make: Make<'_, S>, round: u64) -> Self {
+    fn new(make: StoreFactory<'_, S>, round: u64) -> Self {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));

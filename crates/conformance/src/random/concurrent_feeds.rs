@@ -9,7 +9,7 @@ use kinfolk_core::feeds::{NewPost, Post, WriteOutcome};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Result, Timestamp};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::inboxes::{check_inbox, inbox_and_log, settled_inbox};
@@ -42,20 +42,20 @@ const ATTEMPTS: usize = 1_000;
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
 /// is not what the log says, or at any time an inbox. Operations may be refused, and writes may have an unknown outcome.
-pub fn concurrent_feeds<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_feeds<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         History::new(make, (seed, round)).run((seed, round), |_| ());
     }
 }
 
 /// As [`concurrent_feeds`], with connections in front of the store that get lost.
-pub fn concurrent_feeds_with_timeouts<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_feeds_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     timeouts(make, None, (rounds, seed));
 }
 
 /// As [`concurrent_feeds_with_timeouts`], with a mistake in front of the store.
 pub fn concurrent_feeds_with_fault<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     fault: TimeoutFault,
     rounds: u32,
     seed: u64,
@@ -63,7 +63,11 @@ pub fn concurrent_feeds_with_fault<S: ContentPorts>(
     timeouts(make, Some(fault), (rounds, seed));
 }
 
-fn timeouts<S: ContentPorts>(make: Make<'_, S>, fault: Option<TimeoutFault>, (rounds, seed): (u32, u64)) {
+fn timeouts<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: Option<TimeoutFault>,
+    (rounds, seed): (u32, u64),
+) {
     for round in 0..u64::from(rounds) {
         let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
         History::new(&unsettled, (seed, round)).run((seed, round), Unsettled::settle);
@@ -100,7 +104,7 @@ struct History<S> {
 }
 
 impl<S: ContentPorts> History<S> {
-    fn new(make: Make<'_, S>, (_, round): (u64, u64)) -> Self {
+    fn new(make: StoreFactory<'_, S>, (_, round): (u64, u64)) -> Self {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));

@@ -22,7 +22,7 @@ use crate::threads::block_on;
 use crate::users::START;
 use crate::users::{edge, user};
 use crate::writes::requests;
-use crate::{Make, Reopen};
+use crate::{Reopen, StoreFactory};
 
 /// Few users, and fewer who are followed a lot, so that the threshold is crossed often.
 const USERS: u64 = 8;
@@ -105,7 +105,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn feed_histories<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -117,7 +117,7 @@ pub fn feed_histories<S: ContentPorts>(
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any page differs from the model's.
-pub fn feed_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn feed_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -226,7 +226,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],

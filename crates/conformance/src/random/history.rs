@@ -10,7 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::suggestions::{Everyone, Kept, locked};
@@ -37,7 +37,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
 /// from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn histories<S: SuggestionPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: SuggestionPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],

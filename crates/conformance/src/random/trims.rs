@@ -7,7 +7,7 @@ use kinfolk_core::changes::{Change, LogPage, LogSpan};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, IdKind, Position, Sequence};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::random::Random;
 use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal};
@@ -23,7 +23,7 @@ const STEPS: u64 = 60;
 
 /// Runs `rounds` histories, each on a fresh store whose log `trim` trims now and then. Panics if the log is not what it must
 /// be, or if nothing was ever trimmed.
-pub fn graph_trims<S: GraphStore>(make: Make<'_, S>, trim: Trim<'_, S>, rounds: u32, seed: u64) {
+pub fn graph_trims<S: GraphStore>(make: StoreFactory<'_, S>, trim: Trim<'_, S>, rounds: u32, seed: u64) {
     let mut expired = 0;
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };

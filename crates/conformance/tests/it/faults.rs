@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
-use kinfolk_conformance::suite::{self, Setting};
+use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{
     Fault, ModelStore, SEED, comment_histories, comment_restarts, concurrent_comments, concurrent_feeds,
     concurrent_histories, feed_histories, feed_restarts, histories,
@@ -265,7 +265,7 @@ pub(crate) fn quietly(test: impl FnOnce()) -> Result<(), String> {
 
 pub(crate) fn run(test: &str, fault: Fault) {
     let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);
-    let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+    let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
         HISTORIES => histories(&make, Some(&ModelStore::reopen), 30, SEED),
         CONCURRENT_HISTORIES => concurrent_histories(&make, 3, SEED),
@@ -275,7 +275,7 @@ pub(crate) fn run(test: &str, fault: Fault) {
         COMMENT_HISTORIES => comment_histories(&make, Some(&ModelStore::reopen), 200, SEED),
         COMMENT_RESTARTS => comment_restarts(&make, &ModelStore::reopen),
         CONCURRENT_COMMENTS => concurrent_comments(&make, 3, SEED),
-        case => suite::run_case_in(case, setting, &make),
+        case => suite::run_case_in(case, scope, &make),
     }
 }
 
@@ -289,8 +289,8 @@ fn faults_are_caught_on_any_shard() {
             let make = |id_kind, clock: Arc<dyn Clock>| {
                 ModelStore::with_fault(id_kind, clock, *fault).on_shards(SHARDS)
             };
-            let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
-            quietly(|| suite::run_case_in(case, setting, &make)).is_ok()
+            let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+            quietly(|| suite::run_case_in(case, scope, &make)).is_ok()
         })
         .collect();
     assert!(missed.is_empty(), "not caught: {missed:?}");
@@ -318,6 +318,9 @@ fn a_fault_is_one_mistake() {
     for (fault, meant) in [
         (Fault::EveryoneNeverAfresh, "a_run_may_start_afresh"),
         (Fault::OverlapOfNothingFails, "an_overlap_with_nobody_is_empty"),
+        (Fault::FreshnessIgnoredByInbox, "an_inbox_waits_for_a_position"),
+        (Fault::FreshnessIgnoredByCandidates, "candidates_wait_for_a_position"),
+        (Fault::FreshnessIgnoredByStored, "stored_suggestions_wait_for_a_position"),
     ] {
         let failed: Vec<&str> =
             suite::case_names().filter(|case| quietly(|| run(case, fault)).is_err()).collect();

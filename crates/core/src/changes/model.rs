@@ -1,8 +1,8 @@
 //! The change log as its readers see it: what an event says.
 
-use crate::feed::{Delivery, Post};
+use crate::comments::CommentChange;
+use crate::feeds::{Delivery, Post};
 use crate::graph::Edge;
-use crate::thread::ThreadChange;
 use crate::{EdgeKind, Id, Position, Timestamp};
 
 /// An event of the change log.
@@ -59,5 +59,5 @@ pub enum ChangeBody {
         created_at: Timestamp,
     },
     /// Something happened in a comment thread.
-    Thread(ThreadChange),
+    Comment(CommentChange),
 }

@@ -1,11 +1,11 @@
 //! The operations on edges: the rules that hold regardless of the store below and the protocol above.
 
 use super::{
-    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey,
+    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey, Receipt,
     Relationship, Side, WriteRequest,
 };
 use crate::context::require_at_most;
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Position, Result};
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
 
 /// The limits that a deployment sets for edges.
 #[derive(Clone, Copy, Debug)]
@@ -52,15 +52,6 @@ pub struct FollowerChanges {
     pub commands: Vec<FollowerCommand>,
 }
 
-/// What a write did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// A read at this position sees the write.
-    pub position: Position,
-    /// For each command, whether it changed anything.
-    pub changed: Vec<bool>,
-}
-
 /// The graph of edges: a store, with the rules in front of it.
 #[derive(Debug)]
 pub struct Graph<S> {
@@ -83,21 +74,21 @@ impl<S> Graph<S> {
 
 impl<S: EdgeStore> Graph<S> {
     /// `actor` follows `target`.
-    pub async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+    pub async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
         self.change(kind, actor, FollowerCommand { action: EdgeAction::Follow, followee: target }).await
     }
 
     /// `actor` stops following `target`.
-    pub async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+    pub async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
         self.change(kind, actor, FollowerCommand { action: EdgeAction::Unfollow, followee: target }).await
     }
 
     /// `actor` makes `follower` stop following it.
-    pub async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Written> {
+    pub async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Receipt> {
         self.unfollow(kind, follower, actor).await
     }
 
-    async fn change(&self, kind: EdgeKind, follower: Id, command: FollowerCommand) -> Result<Written> {
+    async fn change(&self, kind: EdgeKind, follower: Id, command: FollowerCommand) -> Result<Receipt> {
         self.apply(kind, vec![FollowerChanges { follower, commands: vec![command] }])
             .await
             .pop()
@@ -106,7 +97,7 @@ impl<S: EdgeStore> Graph<S> {
 
     /// Applies the changes of some followers, each whole or not at all. One result for each, in order; those of one follower
     /// that come one after another become durable together.
-    pub async fn apply(&self, kind: EdgeKind, changes: Vec<FollowerChanges>) -> Vec<Result<Written>> {
+    pub async fn apply(&self, kind: EdgeKind, changes: Vec<FollowerChanges>) -> Vec<Result<Receipt>> {
         let following_limit = self.settings.following_limit;
         let mut refusals = Vec::with_capacity(changes.len());
         let mut requests = Vec::with_capacity(changes.len());
@@ -122,10 +113,7 @@ impl<S: EdgeStore> Graph<S> {
         let mut receipts = receipts.into_iter();
         let outcome = |refusal: Option<Error>| match refusal {
             Some(error) => Err(error),
-            None => {
-                let receipt = receipts.next().expect("a store answers every request")?;
-                Ok(Written { position: receipt.position, changed: receipt.changed })
-            }
+            None => receipts.next().expect("a store answers every request"),
         };
         refusals.into_iter().map(outcome).collect()
     }

@@ -8,7 +8,7 @@
 //!
 //! Lengths are little-endian, everything else is as in the tree.
 
-use kinfolk_core::feed::Post;
+use kinfolk_core::feeds::Post;
 use kinfolk_core::{Id, IdKind, Result, Sequence};
 
 use super::backup::{Blocks, Reader, Totals};

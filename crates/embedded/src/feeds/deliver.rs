@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::feed::PostState;
+use kinfolk_core::feeds::PostState;
 use kinfolk_core::graph::{Edge, ListKey, Side};
 use kinfolk_core::{Clock, EdgeKind, Id, Result};
 

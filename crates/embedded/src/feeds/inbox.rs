@@ -3,7 +3,7 @@
 //! A key is the time (48 bits) and the id of a post, big-endian, so that bytes sort as posts do: 14 bytes with integer ids, 22
 //! with UUIDs. Keys ascend: the newest is the last.
 
-use kinfolk_core::feed::PostKey;
+use kinfolk_core::feeds::PostKey;
 use kinfolk_core::{IdKind, Timestamp};
 
 use crate::raw;

@@ -17,7 +17,7 @@ mod verify;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::feeds::{Delivery as Mode, PostKey};
 use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
 use parking_lot::Mutex;
 

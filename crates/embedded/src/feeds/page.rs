@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery as Mode, Post, PostKey, PostState};
+use kinfolk_core::feeds::{Delivery as Mode, Post, PostKey, PostState};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{FeedStore, Inbox, InboxStore, Post, PostKey};
+use kinfolk_core::feeds::{FeedStore, Inbox, InboxStore, Post, PostKey};
 use kinfolk_core::{Frontier, Id, Result, Shard};
 
 use super::Wanted;
@@ -41,7 +41,7 @@ impl InboxStore for Embedded {
         }))
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
         self.store.feeds.inboxes.forget(of);
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::feeds::{Delivery as Mode, PostKey};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
@@ -145,7 +145,7 @@ pub fn mend(store: &Store, place: InboxPlace) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
-    use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
+    use kinfolk_core::feeds::{FeedStore, NewPost, PostStore};
     use kinfolk_core::graph::{EdgeAction, EdgeCommand};
     use kinfolk_core::{Frontier, IdKind, Timestamp};
 

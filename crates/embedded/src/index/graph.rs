@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use foldhash::quality::RandomState;
 use kinfolk_core::graph::{Counts, Edge};
-use kinfolk_core::suggest::Suggestion;
+use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{Id, Result};
 use parking_lot::RwLock;
 

@@ -10,7 +10,7 @@ mod table;
 mod walk;
 
 use kinfolk_core::graph::{Counts, Edge};
-use kinfolk_core::suggest::Suggestion;
+use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 
 use graph::KindGraph;

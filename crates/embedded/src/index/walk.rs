@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
+use kinfolk_core::suggestions::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{Error, Id, Result};
 
 use super::graph::KindGraph;

@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post, Registration};
+use kinfolk_core::feeds::{Delivery, Post, Registration};
 use kinfolk_core::graph::{Edge, EdgeEvent};
 use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
@@ -106,7 +106,7 @@ impl Event {
                 ChangeBody::PostDeleted { id, author, created_at }
             }
             EventBody::Thread(event) => {
-                ChangeBody::Thread(Arc::unwrap_or_clone(event).into_change(is_current))
+                ChangeBody::Comment(Arc::unwrap_or_clone(event).into_change(is_current))
             }
         };
         Change { position: position.on(Shard::ONLY), at, body }
@@ -205,12 +205,12 @@ fn push_edge(bytes: &mut Vec<u8>, edge: Edge) {
 }
 
 fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
-    let Registration { post, delivery, key, made_id } = registration;
+    let Registration { post, delivery, key, is_id_generated } = registration;
     let flag = |is: bool, flag: u8| if is { flag } else { 0 };
     let flags = flag(*delivery == Delivery::Pull, PULLED)
         | flag(post.payload.is_some(), WITH_PAYLOAD)
         | flag(key.is_some(), WITH_KEY)
-        | flag(*made_id, MADE_ID);
+        | flag(*is_id_generated, MADE_ID);
     bytes.push(flags);
     raw::push_id(bytes, post.id);
     raw::push_id(bytes, post.author);
@@ -322,7 +322,7 @@ fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> 
         post: Post { id, author, created_at, payload },
         delivery: if flags & PULLED != 0 { Delivery::Pull } else { Delivery::Push },
         key,
-        made_id: flags & MADE_ID != 0,
+        is_id_generated: flags & MADE_ID != 0,
     };
     Some((EventBody::Posted(Arc::new(registration)), rest))
 }
@@ -336,11 +336,11 @@ mod tests {
     fn posted(
         id: Id,
         author: Id,
-        (delivery, payload, key, made_id): (Delivery, Option<&str>, Option<KeyHash>, bool),
+        (delivery, payload, key, is_id_generated): (Delivery, Option<&str>, Option<KeyHash>, bool),
     ) -> EventBody {
         let created_at = Timestamp::from_millis(0x0605_0403_0201);
         let post = Post { id, author, created_at, payload: payload.map(Arc::from) };
-        EventBody::Posted(Arc::new(Registration { post, delivery, key, made_id }))
+        EventBody::Posted(Arc::new(Registration { post, delivery, key, is_id_generated }))
     }
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<Event> {

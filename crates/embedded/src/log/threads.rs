@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ParentKind, ThreadChange};
+use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent, ParentKind};
 use kinfolk_core::{Id, IdKind, KeyHash};
 
 use crate::raw;
@@ -114,19 +114,19 @@ impl ThreadEvent {
     }
 
     /// What consumers are told. They see the text only if that is said to be current.
-    pub fn into_change(self, is_current: bool) -> ThreadChange {
+    pub fn into_change(self, is_current: bool) -> CommentChange {
         let body = |text: LoggedText| is_current.then(|| text.text());
         match self {
             Self::Written { place: CommentPlace { id, parent, author }, depth, reply_to, text, .. } => {
-                ThreadChange::Written { id, parent, author, reply_to, depth, body: body(text) }
+                CommentChange::Written { id, parent, author, reply_to, depth, body: body(text) }
             }
             Self::Edited { place: CommentPlace { id, parent, author }, version, text } => {
-                ThreadChange::Edited { id, parent, author, version, body: body(text) }
+                CommentChange::Edited { id, parent, author, version, body: body(text) }
             }
             Self::Withdrawn { place: CommentPlace { id, parent, author }, status, by, .. } => {
-                ThreadChange::Withdrawn { id, parent, author, status, by }
+                CommentChange::Withdrawn { id, parent, author, status, by }
             }
-            Self::Locked { parent, locked } => ThreadChange::Locked { parent, locked },
+            Self::Locked { parent, locked } => CommentChange::Locked { parent, locked },
         }
     }
 

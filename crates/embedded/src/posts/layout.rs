@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
+use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState};
 use kinfolk_core::{Id, IdKind, KeyHash, Timestamp};
 
 use crate::raw;

@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::{Delivery, Post, PostKey, PostState, Registration};
+use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState, Registration};
 use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
@@ -156,12 +156,12 @@ impl Posts {
     }
 
     fn put(&self, registration: &Registration, at: Timestamp) {
-        let Registration { post, delivery, key, made_id } = registration;
+        let Registration { post, delivery, key, is_id_generated } = registration;
         self.put_record(post.id, &Record::Present(post.clone(), *delivery));
         if let Some(hash) = key {
             self.put_key((post.author, *hash, post.id, at));
         }
-        if *made_id {
+        if *is_id_generated {
             self.put_newest_made(post.id);
         }
         self.keys.note(at);

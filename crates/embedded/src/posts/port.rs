@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome};
 use kinfolk_core::{Frontier, Id, Result};
 
 use crate::Embedded;
@@ -10,11 +10,11 @@ use crate::index::Scratch;
 use crate::writer::Request;
 
 impl PostStore for Embedded {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
+    async fn register(&self, post: NewPost) -> Result<PostWritten> {
         self.request(|reply| Request::Register(Box::new(post), reply)).await
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         self.request(|reply| Request::DeletePost(id, reply)).await
     }
 

@@ -1,7 +1,7 @@
 //! Compares the authors' lists, the authors whose posts are pulled and the idempotency keys with the records, which are the
 //! truth, and repairs them.
 
-use kinfolk_core::feed::{Delivery, PostKey};
+use kinfolk_core::feeds::{Delivery, PostKey};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{UserKey, UserValue};
 
@@ -126,7 +126,7 @@ impl Posts {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::{Frontier, IdKind, Timestamp};
 
     use super::*;

@@ -2,9 +2,9 @@
 
 use kinfolk_conformance::{block_on, write_commands};
 use kinfolk_core::IdKind;
-use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
 
 use super::*;
 use crate::{Embedded, Settings};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kinfolk_core::suggest::{StoredSuggestions, Suggestion};
+use kinfolk_core::suggestions::{StoredSuggestions, Suggestion};
 use kinfolk_core::{Error, Id, IdKind, Result};
 
 use lsm_tree::AbstractTree;

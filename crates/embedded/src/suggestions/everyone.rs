@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest};
+use kinfolk_core::suggestions::{SuggestionRunReport, SuggestionRunRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
 use parking_lot::{Condvar, Mutex};
@@ -38,9 +38,9 @@ type Record = (Id, Option<Vec<u8>>);
 pub fn compute(
     store: &Store,
     clock: &dyn Clock,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     watch: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<EveryoneReport> {
+) -> Result<SuggestionRunReport> {
     let suggested = &store.suggested;
     let Some(_alone) = suggested.running.try_lock() else {
         return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
@@ -67,7 +67,7 @@ pub fn compute(
     if run.finished_at.is_some() && !is_first {
         suggested.merge(&tree)?;
     }
-    Ok(EveryoneReport {
+    Ok(SuggestionRunReport {
         users: run.users - resumed,
         suggested: run.suggested - suggested_before,
         resumed,
@@ -79,7 +79,7 @@ pub fn compute(
 struct Work<'a> {
     store: &'a Store,
     clock: &'a dyn Clock,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     users: &'a UsersById,
     /// The next group that nobody has taken.
     next: AtomicUsize,

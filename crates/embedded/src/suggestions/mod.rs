@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::suggest::StoredSuggestions;
+use kinfolk_core::suggestions::StoredSuggestions;
 use kinfolk_core::{Id, IdKind, Result};
 use lsm_tree::config::CompressionPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, SequenceNumberCounter};

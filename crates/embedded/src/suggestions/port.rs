@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{Frontier, Id, Result, Timestamp};
 
@@ -41,11 +41,11 @@ impl SuggestionStore for Embedded {
         self.store.walkers.run(about, work).await
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         super::compute(&self.store, &*self.clock, request, watch)
     }
 }

@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kinfolk_core::suggest::{Score, StoredSuggestions, Suggestion};
+use kinfolk_core::suggestions::{Score, StoredSuggestions, Suggestion};
 use kinfolk_core::{Id, IdKind, Timestamp};
 
 use crate::raw;
@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::suggest::{jaccard, weight};
+    use kinfolk_core::suggestions::{jaccard, weight};
 
     use super::*;
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use kinfolk_core::suggest::{Ranking, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, WalkBounds};
 use kinfolk_core::{Id, IdKind, Result, Timestamp};
 
 use crate::files;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::thread::CommentId;
+use kinfolk_core::comments::CommentId;
 use kinfolk_core::{Clock, Error, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use tokio::sync::{mpsc, oneshot};
@@ -201,8 +201,8 @@ mod tests {
 
     use kinfolk_conformance::{SimulatedClock, block_on};
     use kinfolk_core::changes::ChangeLog;
-    use kinfolk_core::thread::{
-        CommentEdit, CommentStatus, NewComment, Parent, ParentKind, ThreadStore, Withdrawal,
+    use kinfolk_core::comments::{
+        CommentEdit, CommentStatus, CommentStore, NewComment, Parent, ParentKind, Withdrawal,
     };
     use kinfolk_core::{Frontier, Id, IdKind};
 

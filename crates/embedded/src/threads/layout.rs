@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::{
-    Comment, CommentId, CommentStatus, CommentVersion, Moderator, Parent, ThreadState,
+use kinfolk_core::comments::{
+    Comment, CommentId, CommentStatus, CommentThreadState, CommentVersion, Moderator, Parent,
 };
 use kinfolk_core::{Id, IdKind, KeyHash, Sequence, Timestamp};
 
@@ -319,17 +319,17 @@ pub fn state_key(parent: Parent) -> Vec<u8> {
     key(STATE, |key| push_parent(key, parent))
 }
 
-pub fn state_value(state: ThreadState) -> Vec<u8> {
+pub fn state_value(state: CommentThreadState) -> Vec<u8> {
     let mut value = state.count.to_be_bytes().to_vec();
     value.push(u8::from(state.locked));
     value
 }
 
-pub fn read_state(value: &[u8]) -> Option<ThreadState> {
+pub fn read_state(value: &[u8]) -> Option<CommentThreadState> {
     let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
     let count = u64::from_be_bytes(reader.take()?);
     let [locked] = reader.take()?;
-    Some(ThreadState { count, locked: locked != 0 })
+    Some(CommentThreadState { count, locked: locked != 0 })
 }
 
 pub fn reply_count_key(id: CommentId) -> Vec<u8> {
@@ -367,7 +367,7 @@ pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::thread::ParentKind;
+    use kinfolk_core::comments::ParentKind;
 
     use super::*;
 
@@ -454,7 +454,10 @@ mod tests {
         assert_eq!(author_key(Id::Integer(3), id), by_author);
         assert_eq!(read_author_key(IdKind::Integer, &by_author), Some((Id::Integer(3), id)));
         assert_eq!(version_key(id, 258), [vec![5], number(5, 16), vec![0, 0, 1, 2]].concat());
-        assert_eq!(state_value(ThreadState { count: 1, locked: true }), [number(1, 8), vec![1]].concat());
+        assert_eq!(
+            state_value(CommentThreadState { count: 1, locked: true }),
+            [number(1, 8), vec![1]].concat()
+        );
         let unerased = unerased_value(Timestamp::from_millis(1), &[Sequence(2)]);
         assert_eq!(unerased, [number(1, 6), number(2, 8)].concat());
         assert_eq!(read_unerased(&unerased), Some((Timestamp::from_millis(1), vec![Sequence(2)])));

@@ -29,8 +29,8 @@ mod verify;
 use std::path::Path;
 use std::time::Duration;
 
-use kinfolk_core::thread::{
-    Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ThreadOrder, ThreadState,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentVersion, Parent,
 };
 use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
@@ -104,10 +104,10 @@ impl Threads {
     }
 
     /// A page of a thread.
-    pub fn thread(
+    pub fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
@@ -118,11 +118,11 @@ impl Threads {
             self.comment_of(parent, id, record)
         };
         match order {
-            ThreadOrder::Oldest => {
+            CommentOrder::Oldest => {
                 let rows = self.tree.rows(&prefix, (after.as_deref(), None), SeqNo::MAX);
                 rows.take(limit).map(read).collect()
             }
-            ThreadOrder::Newest => {
+            CommentOrder::Newest => {
                 let rows = self.tree.rows(&prefix, (None, after.as_deref()), SeqNo::MAX);
                 rows.rev().take(limit).map(read).collect()
             }
@@ -193,9 +193,10 @@ impl Threads {
     }
 
     /// What is known of a thread as a whole.
-    pub fn state(&self, parent: Parent) -> Result<ThreadState> {
+    pub fn state(&self, parent: Parent) -> Result<CommentThreadState> {
         let value = self.tree.get(layout::state_key(parent))?;
-        value.map_or(Ok(ThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
+        value
+            .map_or(Ok(CommentThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
     }
 
     /// The comment that an author's key stands for, unless the key is older than they are remembered.
@@ -340,7 +341,7 @@ impl Threads {
     }
 
     /// Changes what is known of a thread as a whole.
-    pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut ThreadState)) -> Result<()> {
+    pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut CommentThreadState)) -> Result<()> {
         let mut state = self.state(parent)?;
         change(&mut state);
         self.tree.insert(layout::state_key(parent), layout::state_value(state));

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{PlannedPosts, PostState, PostsAfter, Removed};
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentEvent, CommentId, Commented, Moderator, NewComment, Parent, ThreadPlanner,
-    ThreadView, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentEdit, CommentEvent, CommentId, CommentPlanner, CommentView, CommentWritten, Moderator,
+    NewComment, Parent, Withdrawal,
 };
+use kinfolk_core::feeds::{PlannedPostView, PlannedPosts, PostState, WriteOutcome};
 use kinfolk_core::{Id, KeyHash, Result, Timestamp};
 
 use crate::batch::Batch;
@@ -26,9 +26,9 @@ impl VisibleThreads<'_> {
     }
 }
 
-impl ThreadView for VisibleThreads<'_> {
+impl CommentView for VisibleThreads<'_> {
     fn has_post(&self, id: Id) -> Result<bool> {
-        let posts = PostsAfter { view: &self.posts, earlier: self.earlier, planned: self.planned };
+        let posts = PlannedPostView { view: &self.posts, earlier: self.earlier, planned: self.planned };
         Ok(matches!(posts.state(id)?, Some(PostState::Present(..))))
     }
 
@@ -55,14 +55,14 @@ impl ThreadView for VisibleThreads<'_> {
 
 impl Batch<'_> {
     /// Plans to write a comment.
-    pub fn comment(&mut self, request: NewComment) -> Result<Commented> {
+    pub fn comment(&mut self, request: NewComment) -> Result<CommentWritten> {
         let (written, event) = self.thread_planner().write(request)?;
         self.push_thread(event);
         Ok(written)
     }
 
     /// Plans to edit a comment.
-    pub fn edit_comment(&mut self, edit: CommentEdit) -> Result<Commented> {
+    pub fn edit_comment(&mut self, edit: CommentEdit) -> Result<CommentWritten> {
         let (edited, event) = self.thread_planner().edit(edit)?;
         self.push_thread(event);
         Ok(edited)
@@ -74,22 +74,22 @@ impl Batch<'_> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let (removed, event) = self.thread_planner().withdraw(id, withdrawal, by)?;
         self.push_thread(event);
         Ok(removed)
     }
 
     /// Plans to lock a thread, or to unlock it.
-    pub fn lock_thread(&mut self, parent: Parent, locked: bool) -> Result<Removed> {
+    pub fn lock_comment_thread(&mut self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         let (removed, event) = self.thread_planner().lock(parent, locked)?;
         self.push_thread(event);
         Ok(removed)
     }
 
-    fn thread_planner(&mut self) -> ThreadPlanner<'_, VisibleThreads<'_>> {
+    fn thread_planner(&mut self) -> CommentPlanner<'_, VisibleThreads<'_>> {
         let earlier = self.earlier.map(|earlier| &earlier.pending);
-        ThreadPlanner {
+        CommentPlanner {
             last: self.position(),
             view: VisibleThreads {
                 posts: VisiblePosts::new(self.store, self.earlier, &self.events),

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::Removed;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
+use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::{Frontier, Id, Result};
 use tokio::sync::oneshot;
 
@@ -29,12 +29,12 @@ impl Embedded {
     }
 }
 
-impl ThreadStore for Embedded {
-    async fn comment(&self, wish: NewComment) -> Result<Commented> {
+impl CommentStore for Embedded {
+    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
         self.request(|reply| Request::Comment(Box::new(wish), reply)).await
     }
 
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         self.request(|reply| Request::EditComment(Box::new(edit), reply)).await
     }
 
@@ -43,11 +43,11 @@ impl ThreadStore for Embedded {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal, by)), reply)).await
     }
 
-    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         self.request(|reply| Request::LockThread(parent, locked, reply)).await
     }
 
@@ -56,16 +56,16 @@ impl ThreadStore for Embedded {
         self.store.layers.rows(|| ids.iter().map(|&id| self.store.threads.comment(id)).collect())
     }
 
-    async fn thread(
+    async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
         self.reach(at_least).await?;
-        self.store.layers.rows(|| self.store.threads.thread(parent, order, after, limit))
+        self.store.layers.rows(|| self.store.threads.comment_thread(parent, order, after, limit))
     }
 
     async fn replies(
@@ -101,7 +101,11 @@ impl ThreadStore for Embedded {
         self.store.layers.rows(|| self.store.threads.versions(id, after, limit))
     }
 
-    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+    async fn comment_threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentThreadState>> {
         self.reach(at_least).await?;
         parents.iter().map(|&parent| self.store.threads.state(parent)).collect()
     }

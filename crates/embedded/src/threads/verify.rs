@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use kinfolk_core::thread::{CommentId, CommentStatus, Parent};
+use kinfolk_core::comments::{CommentId, CommentStatus, Parent};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
@@ -348,8 +348,8 @@ fn places(parent: Parent, id: CommentId, record: &Record) -> [Place; 3] {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::thread::{
-        CommentVersion, NewComment, ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+    use kinfolk_core::comments::{
+        CommentOrder, CommentStore, CommentThreadState, CommentVersion, NewComment, ParentKind, Withdrawal,
     };
     use kinfolk_core::{Frontier, IdKind, Sequence};
 
@@ -374,12 +374,13 @@ mod tests {
         let first = write(None);
         let ids: Vec<CommentId> = (0..5).map(|_| write(Some(first))).collect();
         block_on(store.withdraw_comment(ids[4], Withdrawal::Delete, None)).unwrap();
-        block_on(store.lock_thread(parent, true)).unwrap();
+        block_on(store.lock_comment_thread(parent, true)).unwrap();
         let read = |store: &Embedded| {
             let thread =
-                block_on(store.thread(parent, ThreadOrder::Oldest, None, 99, Frontier::EMPTY)).unwrap();
+                block_on(store.comment_thread(parent, CommentOrder::Oldest, None, 99, Frontier::EMPTY))
+                    .unwrap();
             let by = block_on(store.comments_by(author, None, 99, Frontier::EMPTY)).unwrap();
-            (thread, by, block_on(store.threads(&[parent], Frontier::EMPTY)).unwrap())
+            (thread, by, block_on(store.comment_threads(&[parent], Frontier::EMPTY)).unwrap())
         };
         let before = read(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
@@ -392,8 +393,14 @@ mod tests {
         tree.insert(layout::reply_key(parent, None, ids[2]), []);
         tree.insert(layout::author_key(author, ids[4]), layout::parent_value(parent));
         tree.remove(layout::author_key(author, ids[3]));
-        tree.insert(layout::state_key(parent), layout::state_value(ThreadState { count: 9, locked: true }));
-        tree.insert(layout::state_key(other), layout::state_value(ThreadState { count: 3, locked: false }));
+        tree.insert(
+            layout::state_key(parent),
+            layout::state_value(CommentThreadState { count: 9, locked: true }),
+        );
+        tree.insert(
+            layout::state_key(other),
+            layout::state_value(CommentThreadState { count: 3, locked: false }),
+        );
         tree.insert(layout::reply_count_key(ids[0]), 4_u64.to_be_bytes());
         tree.insert(layout::reply_count_key(CommentId(4)), 1_u64.to_be_bytes());
         let text = before.0[0].clone();

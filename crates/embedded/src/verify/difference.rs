@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use kinfolk_core::feed::PostKey;
+use kinfolk_core::comments::CommentId;
+use kinfolk_core::feeds::PostKey;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::thread::CommentId;
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use crate::feeds::{self, InboxPlace};

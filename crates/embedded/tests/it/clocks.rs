@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
-use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::comments::{CommentEdit, CommentOrder, CommentStore, NewComment, Parent};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
-use kinfolk_core::thread::{CommentEdit, NewComment, Parent, ThreadOrder, ThreadStore};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Timestamp};
 use kinfolk_embedded::{ClockLimits, Embedded, GuardedClock, Settings};
 
@@ -138,9 +138,14 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         let (newer, later) = (post(&store), comment(&store, before.id, "b"));
         assert!(newer.id > posted.id && later.id > said.id, "made ids go on rising");
         assert_eq!((newer.created_at, later.created_at), (wall.now(), wall.now()));
-        let thread =
-            block_on(store.thread(Parent::post(before.id), ThreadOrder::Oldest, None, 9, Frontier::EMPTY))
-                .unwrap();
+        let thread = block_on(store.comment_thread(
+            Parent::post(before.id),
+            CommentOrder::Oldest,
+            None,
+            9,
+            Frontier::EMPTY,
+        ))
+        .unwrap();
         assert_eq!(thread.iter().map(|comment| comment.id).collect::<Vec<_>>(), [said.id, later.id]);
         assert_eq!((thread[0].created_at, thread[0].edited_at), (latest, Some(latest)));
         let versions = block_on(store.comment_versions(said.id, 0, 9, Frontier::EMPTY)).unwrap();

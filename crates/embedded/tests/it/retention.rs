@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::changes::ChangeLog;
-use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore, Withdrawal};
+use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind, Withdrawal};
 use kinfolk_core::{Clock, Error, Frontier, Id, IdKind, Sequence, Shard};
 use kinfolk_embedded::Settings;
 

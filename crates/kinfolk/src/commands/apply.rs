@@ -11,7 +11,7 @@ use std::task::{Context as TaskContext, Poll};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::graph::{
-    Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Written,
+    Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Receipt,
 };
 use kinfolk_core::{Error, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -114,7 +114,7 @@ fn parse_command(line: &[u8], ids: IdKind) -> Result<EdgeCommand, Error> {
 }
 
 /// A write on its way to an answer.
-type Pending<'a> = Pin<Box<dyn Future<Output = Result<Written, Error>> + 'a>>;
+type Pending<'a> = Pin<Box<dyn Future<Output = Result<Receipt, Error>> + 'a>>;
 
 /// Moves lines into the store and answers out of it.
 struct Pump<'a, S, W> {
@@ -194,9 +194,9 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         }
     }
 
-    fn answer(&mut self, result: Result<Written, Error>) -> io::Result<()> {
+    fn answer(&mut self, result: Result<Receipt, Error>) -> io::Result<()> {
         match result {
-            Ok(Written { position, changed }) => {
+            Ok(Receipt { position, changed }) => {
                 let token = self.graph.context.token(position.into());
                 let changed = if changed.contains(&true) { "changed" } else { "unchanged" };
                 writeln!(self.out, "ok {changed} {token}")

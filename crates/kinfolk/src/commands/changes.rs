@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::Post;
-use kinfolk_core::thread::{CommentId, Moderator, Parent, ThreadChange};
+use kinfolk_core::comments::{CommentChange, CommentId, Moderator, Parent};
+use kinfolk_core::feeds::Post;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;
@@ -109,28 +109,28 @@ enum Fields {
 
 impl Fields {
     /// The type and the fields of what happened to a comment or a thread.
-    fn of_thread(change: ThreadChange) -> (String, Self) {
+    fn of_thread(change: CommentChange) -> (String, Self) {
         let (reply_to, depth, version, body, removed_by) = (None, None, None, None, None);
         match change {
-            ThreadChange::Written { id: comment, parent, author, reply_to, depth, body } => {
+            CommentChange::Written { id: comment, parent, author, reply_to, depth, body } => {
                 let depth = Some(depth);
                 (
                     "comment".to_owned(),
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by },
                 )
             }
-            ThreadChange::Edited { id: comment, parent, author, version, body } => {
+            CommentChange::Edited { id: comment, parent, author, version, body } => {
                 let version = Some(version);
                 let fields =
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 ("comment_edited".to_owned(), fields)
             }
-            ThreadChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
+            CommentChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
                 let fields =
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 (format!("comment_{}", status.name()), fields)
             }
-            ThreadChange::Locked { parent, locked } => {
+            CommentChange::Locked { parent, locked } => {
                 let name = if locked { "comments_locked" } else { "comments_unlocked" };
                 (name.to_owned(), Self::Thread { parent })
             }
@@ -164,7 +164,7 @@ impl From<Change> for Item {
                 let (delivery, payload) = (None, None);
                 ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
             }
-            ChangeBody::Thread(change) => Fields::of_thread(change),
+            ChangeBody::Comment(change) => Fields::of_thread(change),
         };
         Self { position: change.position.to_string(), r#type, at: change.at, fields }
     }
@@ -196,9 +196,9 @@ impl Answer for Changes {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::feed::Delivery;
+    use kinfolk_core::comments::CommentStatus;
+    use kinfolk_core::feeds::Delivery;
     use kinfolk_core::graph::Edge;
-    use kinfolk_core::thread::CommentStatus;
     use kinfolk_core::{EdgeKind, Sequence, Shard};
 
     use super::*;
@@ -210,7 +210,7 @@ mod tests {
         let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
         let (parent, comment, status) = (Parent::post(id), CommentId(9), CommentStatus::Removed);
         let by = Some(Moderator::User(Id::Integer(8)));
-        let written = ChangeBody::Thread(ThreadChange::Written {
+        let written = ChangeBody::Comment(CommentChange::Written {
             id: comment,
             parent,
             author,
@@ -225,9 +225,15 @@ mod tests {
             ChangeBody::Posted { post, delivery: Delivery::Push },
             ChangeBody::PostDeleted { id, author, created_at },
             written,
-            ChangeBody::Thread(ThreadChange::Edited { id: comment, parent, author, version: 2, body: None }),
-            ChangeBody::Thread(ThreadChange::Withdrawn { id: comment, parent, author, status, by }),
-            ChangeBody::Thread(ThreadChange::Locked { parent, locked: true }),
+            ChangeBody::Comment(CommentChange::Edited {
+                id: comment,
+                parent,
+                author,
+                version: 2,
+                body: None,
+            }),
+            ChangeBody::Comment(CommentChange::Withdrawn { id: comment, parent, author, status, by }),
+            ChangeBody::Comment(CommentChange::Locked { parent, locked: true }),
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
             position: Sequence(at).on(Shard::ONLY),

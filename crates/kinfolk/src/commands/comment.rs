@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent};
+use kinfolk_core::comments::{CommentEdit, CommentId, NewComment, Parent};
 use serde::Serialize;
 
 use super::comments::Item;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{
-    Comment, CommentId, CommentNode, CommentStatus, CommentVersion, Moderator, Parent, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    Comment, CommentId, CommentNode, CommentOrder, CommentStatus, CommentVersion, Moderator, Parent,
+    TreeShape,
 };
 use kinfolk_core::{Id, Timestamp};
 use serde::Serialize;
@@ -38,7 +39,7 @@ pub struct Arguments {
     by: Option<Id>,
     /// Which comments come first: oldest or newest [default: oldest]
     #[arg(long, value_parser = parse_order, conflicts_with = "tree")]
-    order: Option<ThreadOrder>,
+    order: Option<CommentOrder>,
     /// Show replies below what they answer
     #[arg(long)]
     tree: bool,
@@ -79,7 +80,7 @@ impl Arguments {
         if !self.tree {
             let order = self.order.unwrap_or_default();
             return self.pages.print(context, |target, request| {
-                let page = target.thread(post, order, request)?;
+                let page = target.comment_thread(post, order, request)?;
                 Ok(Page::<Item>::uncounted(page.items, page.next))
             });
         }
@@ -104,8 +105,8 @@ impl HistoryArguments {
     }
 }
 
-fn parse_order(text: &str) -> Result<ThreadOrder, String> {
-    ThreadOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
+fn parse_order(text: &str) -> Result<CommentOrder, String> {
+    CommentOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
 }
 
 /// A comment as it is printed.

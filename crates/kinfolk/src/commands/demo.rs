@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use kinfolk::generate::PowerLaw;
 use kinfolk_core::bulk::{ImportOptions, Progress};
-use kinfolk_core::feed::{NewPost, Post};
+use kinfolk_core::comments::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
+use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{Edge, ListEntry};
-use kinfolk_core::thread::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
 
 use crate::answer::{Outcome, grouped};

@@ -4,7 +4,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::thread::{CommentId, Withdrawal};
+use kinfolk_core::comments::{CommentId, Withdrawal};
 
 use super::write::Written;
 use crate::answer::Outcome;
@@ -87,7 +87,7 @@ impl PurgeArguments {
 impl LockArguments {
     pub fn run(self, locked: bool, context: &Context) -> Result<Outcome> {
         let target = context.place.open()?;
-        let done = target.lock_thread(self.post, locked)?;
+        let done = target.lock_comment_thread(self.post, locked)?;
         target.close()?;
         let verb = if done.changed { "is" } else { "was already" };
         let state = if locked { "locked" } else { "open" };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::feed::Post;
+use kinfolk_core::feeds::Post;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::suggest::{EveryoneReport, Ranking};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunReport};
 use serde::Serialize;
 
 use crate::answer::{Answer, Outcome, grouped, write_figures};
@@ -74,8 +74,8 @@ struct Figures {
 }
 
 impl Figures {
-    fn new(report: EveryoneReport, seconds: f64) -> Self {
-        let EveryoneReport { users, suggested, resumed, complete } = report;
+    fn new(report: SuggestionRunReport, seconds: f64) -> Self {
+        let SuggestionRunReport { users, suggested, resumed, complete } = report;
         let users_per_second = (users as f64 / seconds.max(1e-9)) as u64;
         Self { users, suggested, resumed, complete, seconds, users_per_second }
     }
@@ -104,7 +104,8 @@ mod tests {
 
     #[test]
     fn both_forms() {
-        let report = EveryoneReport { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
+        let report =
+            SuggestionRunReport { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
         let figures = Figures::new(report, 2.0);
         let mut out = Vec::new();
         figures.write_plain(&mut out).unwrap();

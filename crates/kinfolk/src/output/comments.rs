@@ -6,7 +6,7 @@ use std::io::Write;
 use ::parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::writer::SerializedRowGroupWriter;
-use kinfolk_core::thread::Comment;
+use kinfolk_core::comments::Comment;
 use kinfolk_core::{IdKind, Timestamp};
 
 use super::Table;

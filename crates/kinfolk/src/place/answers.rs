@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post, PostPage};
+use kinfolk_core::comments::{CommentChange, CommentStatus};
+use kinfolk_core::feeds::{Delivery, Post, PostPage};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::thread::{CommentStatus, ThreadChange};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -203,32 +203,32 @@ impl ChangeItem {
                 author: self.author?.0,
                 created_at: self.created_at?.0,
             }),
-            text if text.starts_with("comment") => self.into_thread_change().map(ChangeBody::Thread),
+            text if text.starts_with("comment") => self.into_thread_change().map(ChangeBody::Comment),
             _ => self.into_edge_body(),
         }
     }
 
-    fn into_thread_change(self) -> Option<ThreadChange> {
+    fn into_thread_change(self) -> Option<CommentChange> {
         let parent = parent(self.post, self.item, self.conversation)?;
         match self.r#type.as_str() {
-            "comments_locked" => return Some(ThreadChange::Locked { parent, locked: true }),
-            "comments_unlocked" => return Some(ThreadChange::Locked { parent, locked: false }),
+            "comments_locked" => return Some(CommentChange::Locked { parent, locked: true }),
+            "comments_unlocked" => return Some(CommentChange::Locked { parent, locked: false }),
             _ => {}
         }
         let (id, author, body) = (self.comment?.0, self.author?.0, self.body.map(Arc::from));
         match self.r#type.as_str() {
             "comment" => {
                 let (reply_to, depth) = (self.reply_to.map(|id| id.0), self.depth?);
-                Some(ThreadChange::Written { id, parent, author, reply_to, depth, body })
+                Some(CommentChange::Written { id, parent, author, reply_to, depth, body })
             }
             "comment_edited" => {
-                Some(ThreadChange::Edited { id, parent, author, version: self.version?, body })
+                Some(CommentChange::Edited { id, parent, author, version: self.version?, body })
             }
             text => {
                 let status = text.strip_prefix("comment_").and_then(CommentStatus::from_name)?;
                 let is_over = status != CommentStatus::Active;
                 let by = self.removed_by.as_deref().and_then(moderator);
-                is_over.then_some(ThreadChange::Withdrawn { id, parent, author, status, by })
+                is_over.then_some(CommentChange::Withdrawn { id, parent, author, status, by })
             }
         }
     }
@@ -246,7 +246,7 @@ impl ChangeItem {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::thread::{CommentId, Moderator, Parent, ParentKind};
+    use kinfolk_core::comments::{CommentId, Moderator, Parent, ParentKind};
 
     use super::*;
 
@@ -265,23 +265,23 @@ mod tests {
         let body = Some("a\n".into());
         let review = Parent { kind: ParentKind::Item, id: Id::Integer(8) };
         let status = CommentStatus::Removed;
-        let removed = |by| ThreadChange::Withdrawn { id, parent, author, status, by: Some(by) };
+        let removed = |by| CommentChange::Withdrawn { id, parent, author, status, by: Some(by) };
         for (fields, change_of_thread) in [
             (
                 format!(r#""type":"comment",{by},"reply_to":"{other}","depth":1,"body":"a\n""#),
-                ThreadChange::Written { id, parent, author, reply_to: Some(reply_to), depth: 1, body },
+                CommentChange::Written { id, parent, author, reply_to: Some(reply_to), depth: 1, body },
             ),
             (
                 format!(r#""type":"comment",{by},"depth":0"#),
-                ThreadChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
+                CommentChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
             ),
             (
                 format!(r#""type":"comment_edited",{by},"version":2"#),
-                ThreadChange::Edited { id, parent, author, version: 2, body: None },
+                CommentChange::Edited { id, parent, author, version: 2, body: None },
             ),
             (
                 format!(r#""type":"comment_purged",{by}"#),
-                ThreadChange::Withdrawn { id, parent, author, status: CommentStatus::Purged, by: None },
+                CommentChange::Withdrawn { id, parent, author, status: CommentStatus::Purged, by: None },
             ),
             (
                 format!(r#""type":"comment_removed",{by},"removed_by":"user:9""#),
@@ -293,15 +293,15 @@ mod tests {
             ),
             (
                 r#""type":"comments_locked","post":"8""#.to_owned(),
-                ThreadChange::Locked { parent, locked: true },
+                CommentChange::Locked { parent, locked: true },
             ),
             (
                 r#""type":"comments_unlocked","item":"8""#.to_owned(),
-                ThreadChange::Locked { parent: review, locked: false },
+                CommentChange::Locked { parent: review, locked: false },
             ),
         ] {
             let understood = change(&format!("{{{at},{fields}}}")).unwrap();
-            assert_eq!(understood, ChangeBody::Thread(change_of_thread));
+            assert_eq!(understood, ChangeBody::Comment(change_of_thread));
         }
         for fields in ["\"type\":\"comment\"".to_owned(), format!("\"type\":\"comment_active\",{by}")] {
             assert!(change(&format!("{{{at},{fields}}}")).is_err(), "{fields}");

@@ -13,9 +13,9 @@ use std::path::Path;
 use anyhow::Result;
 use kinfolk_core::bulk::{BackupReport, VerifyReport};
 use kinfolk_core::changes::Change;
-use kinfolk_core::feed::{NewPost, Post, PostPage};
+use kinfolk_core::comments::Comment;
+use kinfolk_core::feeds::{NewPost, Post, PostPage};
 use kinfolk_core::graph::{Counts, Edge, EdgeCommand, ListPage, OverlapPage};
-use kinfolk_core::thread::Comment;
 use kinfolk_core::{Id, PageRequest, Timestamp};
 
 pub use address::ServerAddress;

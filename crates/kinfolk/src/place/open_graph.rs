@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
 use kinfolk_core::changes::Changes;
-use kinfolk_core::feed::{Feeds, NewPost, PostPage, Removed};
+use kinfolk_core::comments::CommentThreads;
+use kinfolk_core::feeds::{Feeds, NewPost, PostPage, WriteOutcome};
 use kinfolk_core::graph::{
-    Counts, Edge, EdgeCommand, FollowerChanges, FollowerCommand, Graph, ListPage, OverlapPage, Written,
+    Counts, Edge, EdgeCommand, FollowerChanges, FollowerCommand, Graph, ListPage, OverlapPage, Receipt,
 };
-use kinfolk_core::suggest::{EveryoneRequest, SuggestionStore, Suggestions};
-use kinfolk_core::thread::CommentThreads;
+use kinfolk_core::suggestions::{SuggestionRunRequest, SuggestionStore, Suggestions};
 use kinfolk_core::{
     Context as CoreContext, Deployment, EdgeKind, Error, Frontier, Id, PageRequest, Position, Store,
     Timestamp,
@@ -129,11 +129,11 @@ impl<P: Profile> OpenGraph<P> {
         self.graph.context.token(position.into())
     }
 
-    pub(super) fn removed(&self, Removed { position, changed }: Removed) -> WriteDone {
+    pub(super) fn removed(&self, WriteOutcome { position, changed }: WriteOutcome) -> WriteDone {
         WriteDone { changed, token: self.token(position) }
     }
 
-    fn written(&self, Written { position, changed }: &Written) -> WriteDone {
+    fn written(&self, Receipt { position, changed }: &Receipt) -> WriteDone {
         WriteDone { changed: changed.contains(&true), token: self.token(*position) }
     }
 
@@ -328,7 +328,7 @@ impl<P: Profile> OpenGraph<P> {
 /// Computes on a thread of its own, so that signals are heard: the first one stops it between two users.
 async fn suggest<S: SuggestionStore>(
     store: Arc<S>,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     reporter: &Reporter,
 ) -> Result<SuggestDone> {
     let mut signals = Signals::new().context("signals can't be received")?;
@@ -336,7 +336,7 @@ async fn suggest<S: SuggestionStore>(
     let stop = Arc::new(AtomicBool::new(false));
     let go_on = Arc::clone(&stop);
     let mut work = tokio::task::spawn_blocking(move || {
-        store.suggest_for_everyone(request, &|done, total| {
+        store.compute_suggestions(request, &|done, total| {
             sender.send_replace(Some((done, total)));
             !go_on.load(Ordering::Relaxed)
         })

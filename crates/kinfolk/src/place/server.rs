@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
-use kinfolk_core::feed::{NewPost, PostPage};
+use kinfolk_core::feeds::{NewPost, PostPage};
 use kinfolk_core::graph::{Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListPage, OverlapPage};
-use kinfolk_core::suggest::EveryoneReport;
+use kinfolk_core::suggestions::SuggestionRunReport;
 use kinfolk_core::{ErrorCode, Id, IdKind, PageRequest, Timestamp};
 use kinfolk_server::{FileFormat, payload};
 use serde::Serialize;
@@ -242,7 +242,7 @@ impl Target for Server {
         let call = Call::new(Method::POST, format!("/v1/admin/suggest?{}", wish.query()));
         let answer: SuggestAnswer = last_line(self.client.send(Call { is_bulk: true, ..call })?, reporter)?;
         let SuggestAnswer { users, suggested, resumed, complete } = answer;
-        let report = EveryoneReport { users, suggested, resumed, complete };
+        let report = SuggestionRunReport { users, suggested, resumed, complete };
         Ok(SuggestDone { report, stopped_by: None })
     }
 

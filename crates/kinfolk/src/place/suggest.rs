@@ -1,7 +1,7 @@
 //! The words of suggestions at any place. Scores are as clients see them: a server tells no more.
 
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, Ranking, Suggestion, SuggestionPage, WalkBounds,
+use kinfolk_core::suggestions::{
+    Ranking, Suggestion, SuggestionPage, SuggestionRunReport, SuggestionRunRequest, WalkBounds,
 };
 use kinfolk_core::{Id, Timestamp};
 
@@ -48,7 +48,7 @@ impl From<Suggestion> for SuggestedUser {
 #[derive(Clone, Copy, Debug)]
 pub struct SuggestDone {
     /// What was computed.
-    pub report: EveryoneReport,
+    pub report: SuggestionRunReport,
     /// The signal that has stopped it, if one has.
     pub stopped_by: Option<StopSignal>,
 }
@@ -70,9 +70,9 @@ pub struct SuggestWish {
 
 impl SuggestWish {
     /// The request that it makes up with the settings.
-    pub fn request(self, settings: EveryoneRequest) -> EveryoneRequest {
-        let EveryoneRequest { bounds, threads, .. } = settings;
-        EveryoneRequest {
+    pub fn request(self, settings: SuggestionRunRequest) -> SuggestionRunRequest {
+        let SuggestionRunRequest { bounds, threads, .. } = settings;
+        SuggestionRunRequest {
             bounds: WalkBounds {
                 per_node: self.per_node.map_or(bounds.per_node, bound),
                 results: self.keep.map_or(bounds.results, usize::from),
@@ -105,14 +105,14 @@ mod tests {
     fn what_is_left_open_is_the_settings_business() {
         let open = SuggestWish { ranking: None, per_node: None, keep: None, threads: None, afresh: false };
         let bounds = WalkBounds { per_node: Some(5), results: 7, ranking: Ranking::Jaccard };
-        let settings = EveryoneRequest { bounds, threads: 3, afresh: false };
+        let settings = SuggestionRunRequest { bounds, threads: 3, afresh: false };
         assert_eq!(open.request(settings), settings);
         assert_eq!(open.query(), "");
 
         let ranking = Some(Ranking::AdamicAdar);
         let all = SuggestWish { ranking, per_node: Some(0), keep: Some(9), threads: Some(2), afresh: true };
         let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::AdamicAdar };
-        assert_eq!(all.request(settings), EveryoneRequest { bounds, threads: 2, afresh: true });
+        assert_eq!(all.request(settings), SuggestionRunRequest { bounds, threads: 2, afresh: true });
         assert_eq!(all.query(), "ranking=adamic-adar&per_node=0&keep=9&threads=2&afresh=true");
     }
 }

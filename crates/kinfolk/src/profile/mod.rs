@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::suggest::EveryoneRequest;
-use kinfolk_core::thread::Comment;
+use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
@@ -38,7 +38,7 @@ pub trait Profile: Clone + Send + Sync + 'static {
     fn service_settings(&self) -> ServiceSettings;
 
     /// How suggestions are computed for everyone.
-    fn everyone(&self) -> EveryoneRequest;
+    fn everyone(&self) -> SuggestionRunRequest;
 
     /// How much memory sorting an import may use, in bytes.
     fn sort_memory(&self) -> usize;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use kinfolk_core::bulk::SuggestionRun;
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, SuggestionStore};
+use kinfolk_core::suggestions::{SuggestionRunReport, SuggestionRunRequest, SuggestionStore};
 use kinfolk_core::{Clock, Error, Store, SystemClock, Timestamp};
 
 use crate::profile::OpenStore;
@@ -26,7 +26,11 @@ pub struct Schedule {
 
 impl Schedule {
     /// Starts the thread, unless suggestions are never to be computed: `every` is zero, or the profile has none.
-    pub fn start<S: OpenStore>(store: S, request: EveryoneRequest, every: Duration) -> Result<Option<Self>> {
+    pub fn start<S: OpenStore>(
+        store: S,
+        request: SuggestionRunRequest,
+        every: Duration,
+    ) -> Result<Option<Self>> {
         let Some(suggestions) = Arc::new(store.clone()).suggestions().filter(|_| !every.is_zero()) else {
             return Ok(None);
         };
@@ -57,7 +61,7 @@ impl Schedule {
 struct Runner<S: Store> {
     store: S,
     suggestions: Arc<S::Suggestions>,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     every: Duration,
     is_stopped: Arc<AtomicBool>,
 }
@@ -94,13 +98,13 @@ impl<S: OpenStore> Runner<S> {
     fn compute(&self) -> kinfolk_core::Result<()> {
         let begin = Instant::now();
         tracing::info!(threads = self.request.threads, "computing suggestions for everyone");
-        let computed = self.suggestions.suggest_for_everyone(self.request, &|_, _| !self.is_stopped());
+        let computed = self.suggestions.compute_suggestions(self.request, &|_, _| !self.is_stopped());
         let seconds = begin.elapsed().as_secs_f64();
         match &computed {
-            Ok(EveryoneReport { users, suggested, resumed, complete: true }) => {
+            Ok(SuggestionRunReport { users, suggested, resumed, complete: true }) => {
                 tracing::info!(users, suggested, resumed, seconds, "suggestions were computed for everyone");
             }
-            Ok(EveryoneReport { users, resumed, .. }) => {
+            Ok(SuggestionRunReport { users, resumed, .. }) => {
                 tracing::info!(
                     users,
                     resumed,

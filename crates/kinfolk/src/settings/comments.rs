@@ -1,6 +1,6 @@
 //! What the settings of comments mean to the graph. How they are kept is the store's business.
 
-use kinfolk_core::thread::ThreadSettings;
+use kinfolk_core::comments::CommentSettings;
 
 use super::Comments;
 
@@ -11,12 +11,12 @@ const ENVELOPE_BYTES_MAX: usize = 4 << 10;
 
 impl Comments {
     /// The rules of the graph.
-    pub fn rules(&self) -> ThreadSettings {
-        ThreadSettings {
+    pub fn rules(&self) -> CommentSettings {
+        CommentSettings {
             body_chars_max: self.body_chars_max.0 as usize,
             // Bounded to far less where it is read.
             depth_max: u8::try_from(self.depth_max.0).unwrap_or(u8::MAX),
-            ..ThreadSettings::default()
+            ..CommentSettings::default()
         }
     }
 

@@ -2,20 +2,24 @@
 
 use std::thread::available_parallelism;
 
-use kinfolk_core::suggest::{EveryoneRequest, SuggestSettings, WalkBounds};
+use kinfolk_core::suggestions::{SuggestionRunRequest, SuggestionSettings, WalkBounds};
 
 use super::Suggest;
 
 impl Suggest {
     /// The rules for requests.
-    pub fn in_requests(&self) -> SuggestSettings {
-        SuggestSettings { per_node: self.per_node.0, fresh_for: self.fresh.0, ..SuggestSettings::default() }
+    pub fn in_requests(&self) -> SuggestionSettings {
+        SuggestionSettings {
+            per_node: self.per_node.0,
+            fresh_for: self.fresh.0,
+            ..SuggestionSettings::default()
+        }
     }
 
     /// The computation for everyone, where nobody asks for another.
-    pub fn for_everyone(&self) -> EveryoneRequest {
+    pub fn for_everyone(&self) -> SuggestionRunRequest {
         let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
-        EveryoneRequest {
+        SuggestionRunRequest {
             bounds: WalkBounds {
                 per_node: bound(self.batch_per_node),
                 results: self.keep.0.min(WalkBounds::RESULTS_MAX),

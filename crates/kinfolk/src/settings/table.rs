@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use kinfolk_core::IdKind;
-use kinfolk_core::suggest::Ranking;
+use kinfolk_core::suggestions::Ranking;
 
 use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Origins, Role, Span, Value, Within, Words};
 use super::{Reach, Setting, Texts};

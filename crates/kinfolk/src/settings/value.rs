@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use kinfolk_core::IdKind;
-use kinfolk_core::suggest::Ranking;
+use kinfolk_core::suggestions::Ranking;
 use kinfolk_server::Rate;
 use kinfolk_server::rest::Origin;
 

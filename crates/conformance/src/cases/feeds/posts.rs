@@ -235,8 +235,8 @@ fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
         // Those of each author, whenever they were made.
         let created_at = (number % 3 == 0).then(|| subject.ago(number * HOUR_MS));
         let id = subject.register(NewPost { created_at, ..subject.wish(number % 2) }).post.id;
-        assert_eq!(id.kind(), subject.setting.id_kind);
-        subject.setting.id_kind.require(id).expect("an id that may be asked for");
+        assert_eq!(id.kind(), subject.scope.id_kind);
+        subject.scope.id_kind.require(id).expect("an id that may be asked for");
         let before = newest[number as usize % 2].replace(id);
         assert!(before < Some(id), "{id} after {before:?}");
     }
@@ -414,7 +414,7 @@ fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
         let found = block_on(subject.store().posts_by(author, None, 5)).unwrap();
         assert_eq!(found.iter().map(|post| (post.id, post.author)).collect::<Vec<_>>(), [(id, author)]);
     }
-    let lowest = match subject.setting.id_kind {
+    let lowest = match subject.scope.id_kind {
         IdKind::Integer => Id::Integer(0),
         IdKind::Uuid => Id::Uuid(0),
     };

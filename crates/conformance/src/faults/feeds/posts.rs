@@ -83,7 +83,7 @@ impl Planted {
                 wish.created_at = wish.created_at.or(Some(now));
             }
             Fault::PostRepeatOfFutureRefused => {
-                future.map_or(Ok(()), |given| Err(Error::PostInFuture { given }))?;
+                future.map_or(Ok(()), |given| Err(Error::PostInFuture { created_at: given }))?;
             }
             Fault::PostPastRefused if wish.created_at.is_some_and(|at| at.plus_millis(DAY_MS) < now) => {
                 return Err(Error::InvalidRequest { detail: "a post is a day old at most".to_owned() });

@@ -1,7 +1,7 @@
 //! What a server's answers about comments look like, and what they mean here.
 
 use anyhow::{Result, anyhow};
-use kinfolk_core::thread::{
+use kinfolk_core::comments::{
     Comment, CommentId, CommentNode, CommentPage, CommentStatus, CommentTree, CommentVersion, HistoryPage,
     Moderator, Parent, ParentKind,
 };

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, Result, anyhow, bail};
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::thread::{Comment, CommentId, CommentStatus, Parent, ParentKind};
+use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent, ParentKind};
 use kinfolk_core::{IdKind, Timestamp};
 
 use super::answers::moderator;
@@ -136,7 +136,7 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::Id;
-    use kinfolk_core::thread::Moderator;
+    use kinfolk_core::comments::Moderator;
     use kinfolk_server::FileFormat;
 
     use super::*;

@@ -8,8 +8,8 @@ mod server;
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentPage, CommentTree, HistoryPage, NewComment, TreeShape,
     Withdrawal,
 };
 use kinfolk_core::{Id, PageRequest};
@@ -33,10 +33,10 @@ pub trait Threads {
     -> Result<WriteDone>;
 
     /// Locks or unlocks the thread of a post, durably.
-    fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone>;
+    fn lock_comment_thread(&self, post: Id, locked: bool) -> Result<WriteDone>;
 
     /// A page of the thread of a post.
-    fn thread(&self, post: Id, order: ThreadOrder, request: PageRequest<'_>) -> Result<CommentPage>;
+    fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage>;
 
     /// A page of the thread of a post, as a tree.
     fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree>;

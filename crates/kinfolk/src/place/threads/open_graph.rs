@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::Result;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, Moderator, NewComment, Parent,
-    ThreadOrder, TreeShape, Viewer, Withdrawal, WrittenComment,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentPage, CommentTree, CommentWritten, HistoryPage, Moderator,
+    NewComment, Parent, TreeShape, Viewer, Withdrawal,
 };
 use kinfolk_core::{Deployment, Frontier, Id, PageRequest};
 
@@ -19,7 +19,7 @@ use crate::progress::Reporter;
 const OPERATOR: Viewer = Viewer { user: None, is_moderator: true };
 
 impl<P: Profile> OpenGraph<P> {
-    fn commented(&self, WrittenComment { position, comment, is_new }: WrittenComment) -> CommentDone {
+    fn commented(&self, CommentWritten { position, comment, is_new }: CommentWritten) -> CommentDone {
         CommentDone { token: self.token(position), comment, is_new }
     }
 }
@@ -50,13 +50,13 @@ impl<P: Profile> Threads for OpenGraph<P> {
         Ok(self.removed(removed))
     }
 
-    fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
-        Ok(self.removed(self.run(self.comments()?.lock_thread(Parent::post(post), locked))?))
+    fn lock_comment_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
+        Ok(self.removed(self.run(self.comments()?.lock_comment_thread(Parent::post(post), locked))?))
     }
 
-    fn thread(&self, post: Id, order: ThreadOrder, request: PageRequest<'_>) -> Result<CommentPage> {
+    fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage> {
         let reading = (OPERATOR, Frontier::EMPTY);
-        Ok(self.run(self.comments()?.thread(Parent::post(post), order, request, reading))?)
+        Ok(self.run(self.comments()?.comment_thread(Parent::post(post), order, request, reading))?)
     }
 
     fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree> {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentPage, CommentTree, HistoryPage, NewComment, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentPage, CommentTree, HistoryPage, NewComment, TreeShape,
     Withdrawal,
 };
 use kinfolk_core::{Id, PageRequest};
@@ -89,12 +89,12 @@ impl Threads for Server {
         written(&self.client.send(Call { actor, body, ..call })?)
     }
 
-    fn lock_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
+    fn lock_comment_thread(&self, post: Id, locked: bool) -> Result<WriteDone> {
         let method = if locked { Method::PUT } else { Method::DELETE };
         written(&self.client.send(Call::new(method, format!("/v1/posts/{post}/comments/lock")))?)
     }
 
-    fn thread(&self, post: Id, order: ThreadOrder, request: PageRequest<'_>) -> Result<CommentPage> {
+    fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage> {
         let (order, page) = (order.name(), page_query(request));
         self.client
             .get::<Page<CommentItem>>(format!("/v1/posts/{post}/comments?order={order}&{page}"))?

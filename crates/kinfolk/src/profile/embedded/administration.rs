@@ -4,8 +4,8 @@ use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 
 use kinfolk_core::bulk::Progress as StoreProgress;
-use kinfolk_core::suggest::EveryoneRequest;
-use kinfolk_core::thread::Comment;
+use kinfolk_core::comments::Comment;
+use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, Error, Result};
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{
@@ -34,7 +34,7 @@ pub struct EmbeddedAdministration {
     folder: PathBuf,
     following_limit: u32,
     sort_memory: usize,
-    everyone: EveryoneRequest,
+    everyone: SuggestionRunRequest,
     /// A store takes in one import at a time; a second one waits.
     importing: std::sync::Mutex<()>,
 }
@@ -119,7 +119,7 @@ impl Administration for EmbeddedAdministration {
         self.store.failure().map(str::to_owned)
     }
 
-    fn everyone(&self) -> EveryoneRequest {
+    fn everyone(&self) -> SuggestionRunRequest {
         self.everyone
     }
 

@@ -10,9 +10,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::suggest::EveryoneRequest;
-use kinfolk_core::thread::Comment;
+use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
 use kinfolk_embedded::{Embedded, GuardedClock, Import};
 use kinfolk_server::{Administration, ServiceSettings};
@@ -39,7 +39,7 @@ pub struct Folder {
     /// The rules of its parts.
     pub service: ServiceSettings,
     /// How suggestions are computed for everyone.
-    pub everyone: EveryoneRequest,
+    pub everyone: SuggestionRunRequest,
 }
 
 impl Folder {
@@ -132,7 +132,7 @@ impl Profile for Folder {
         self.service
     }
 
-    fn everyone(&self) -> EveryoneRequest {
+    fn everyone(&self) -> SuggestionRunRequest {
         self.everyone
     }
 

@@ -151,7 +151,7 @@ fn discard(file: &mut impl Read) {
 /// A failure in the middle breaks the transfer off: a file that came to its end is whole.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
     params(
-        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their texts unless they were purged", pattern = "^(edges|comments)$"),
+        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their bodies unless they were purged; 501 where the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
@@ -160,6 +160,9 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
     let (content, name) = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
+    if content == ExportContent::Comments {
+        call.service.require(Capability::Comments)?;
+    }
     let permit = permit(&shared)?;
     let file = download::Download {
         call,

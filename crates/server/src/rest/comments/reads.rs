@@ -3,7 +3,7 @@
 use axum::http::Uri;
 use axum::response::IntoResponse;
 use kinfolk_core::Result;
-use kinfolk_core::thread::{Parent, ThreadOrder, TreeShape};
+use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
@@ -34,7 +34,7 @@ pub struct ThreadParameters {
 
 /// How a thread is read.
 enum View {
-    List(ThreadOrder),
+    List(CommentOrder),
     Tree(TreeShape),
 }
 
@@ -51,7 +51,7 @@ impl View {
             if depth.is_some() || replies.is_some() {
                 return Err(invalid("the parameters depth and replies are for view=tree".to_owned()));
             }
-            let known = order.map_or(Some(ThreadOrder::default()), |name| ThreadOrder::from_name(&name));
+            let known = order.map_or(Some(CommentOrder::default()), |name| CommentOrder::from_name(&name));
             let wrong = || invalid("the parameter order must be oldest or newest".to_owned());
             return Ok(Self::List(known.ok_or_else(wrong)?));
         }
@@ -104,7 +104,9 @@ pub async fn thread<S: Store>(
     let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
-        View::List(order) => at.comments(threads.thread(parent, order, page.request(), reading).await?),
+        View::List(order) => {
+            at.comments(threads.comment_thread(parent, order, page.request(), reading).await?)
+        }
         View::Tree(shape) => at.tree(threads.comment_tree(parent, shape, page.request(), reading).await?),
     })
 }

@@ -12,10 +12,10 @@ mod text;
 mod tree;
 
 pub use model::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
-    Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentChange, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentThreadState,
+    CommentVersion, CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
-pub use operations::{CommentPage, CommentThreads, HistoryPage, ThreadSettings, Viewer, WrittenComment};
-pub use plan::{CommentEvent, PlannedThreads, ThreadPlanner, ThreadView};
-pub use ports::ThreadStore;
+pub use operations::{CommentPage, CommentSettings, CommentThreads, HistoryPage, Viewer};
+pub use plan::{CommentEvent, CommentPlanner, CommentView, PlannedComments};
+pub use ports::CommentStore;
 pub use tree::{CommentNode, CommentTree, TreeShape};

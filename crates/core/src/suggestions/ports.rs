@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use super::{EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, WalkBounds};
+use super::{StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, WalkBounds};
 use crate::{Deployment, Frontier, Id, Result};
 
 /// Finds those whom users may know, and keeps what was found for everyone.
@@ -42,7 +42,7 @@ pub trait SuggestionStore: Deployment {
 
     /// Stores what a run elsewhere has computed for some users, each of whom is named once, replacing what was stored for them.
     /// Where there are no items, nothing is stored for the user afterwards. What is stored for others stays, and so does a
-    /// stopped run. It survives restarts as what [`SuggestionStore::suggest_for_everyone`] stores does.
+    /// stopped run. It survives restarts as what [`SuggestionStore::compute_suggestions`] stores does.
     fn store_suggestions(
         &self,
         computed: Vec<(Id, StoredSuggestions)>,
@@ -54,9 +54,9 @@ pub trait SuggestionStore: Deployment {
     /// `watch` is told how many users are done of how many, and says whether to go on. A run that was stopped, also by
     /// a crash, is continued by the next one with the same bounds, unless that is to start afresh or the stopped one
     /// has begun longer than a day ago. A user that was looked at is not looked at again by it; some users may be.
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport>;
+    ) -> Result<SuggestionRunReport>;
 }

@@ -1,6 +1,6 @@
 //! Cursors of comments: the signed place where the next page begins, bound to one list.
 
-use super::{CommentId, Parent, ThreadOrder};
+use super::{CommentId, CommentOrder, Parent};
 use crate::cursor::push_id;
 use crate::{Error, Id, Keyring, Result};
 
@@ -8,7 +8,7 @@ use crate::{Error, Id, Keyring, Result};
 #[derive(Clone, Copy, Debug)]
 pub enum CommentList {
     /// A thread, in an order.
-    Thread(Parent, ThreadOrder),
+    Thread(Parent, CommentOrder),
     /// The branches of a thread.
     Branches(Parent),
     /// An author's comments.
@@ -24,8 +24,8 @@ impl CommentList {
         match self {
             Self::Thread(parent, order) => {
                 context.extend_from_slice(match order {
-                    ThreadOrder::Oldest => b"co",
-                    ThreadOrder::Newest => b"cn",
+                    CommentOrder::Oldest => b"co",
+                    CommentOrder::Newest => b"cn",
                 });
                 push_parent(&mut context, parent);
             }
@@ -72,7 +72,7 @@ fn push_parent(context: &mut Vec<u8>, parent: Parent) {
 mod tests {
     use super::*;
     use crate::SigningKey;
-    use crate::thread::ParentKind;
+    use crate::comments::ParentKind;
 
     #[test]
     fn a_cursor_belongs_to_its_list() {
@@ -80,11 +80,11 @@ mod tests {
         let parent = |kind, id| Parent { kind, id };
         let post = parent(ParentKind::Post, Id::Integer(5));
         let lists = [
-            CommentList::Thread(post, ThreadOrder::Oldest),
-            CommentList::Thread(post, ThreadOrder::Newest),
-            CommentList::Thread(parent(ParentKind::Item, Id::Integer(5)), ThreadOrder::Oldest),
-            CommentList::Thread(parent(ParentKind::Post, Id::Integer(6)), ThreadOrder::Oldest),
-            CommentList::Thread(parent(ParentKind::Post, Id::Uuid(5)), ThreadOrder::Oldest),
+            CommentList::Thread(post, CommentOrder::Oldest),
+            CommentList::Thread(post, CommentOrder::Newest),
+            CommentList::Thread(parent(ParentKind::Item, Id::Integer(5)), CommentOrder::Oldest),
+            CommentList::Thread(parent(ParentKind::Post, Id::Integer(6)), CommentOrder::Oldest),
+            CommentList::Thread(parent(ParentKind::Post, Id::Uuid(5)), CommentOrder::Oldest),
             CommentList::Branches(post),
             CommentList::By(Id::Integer(5)),
             CommentList::By(Id::Integer(6)),

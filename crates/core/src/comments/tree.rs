@@ -2,8 +2,8 @@
 
 use super::cursor::CommentList;
 use super::operations::{CommentThreads, Filling, PART, shown, take_turns, text_bytes};
-use super::{Branch, Comment, CommentId, Parent, ThreadSettings, ThreadStore, Viewer};
-use crate::feed::PostStore;
+use super::{Branch, Comment, CommentId, CommentSettings, CommentStore, Parent, Viewer};
+use crate::feeds::PostStore;
 use crate::{Error, Frontier, PageRequest, Result};
 
 /// How much of a tree is wanted.
@@ -54,7 +54,7 @@ struct Room {
     bytes: usize,
 }
 
-impl<S: ThreadStore + PostStore> CommentThreads<S> {
+impl<S: CommentStore + PostStore> CommentThreads<S> {
     /// A part of a thread as a tree: from the top, or from where a cursor of a branch points. An answer has as many comments
     /// as is allowed in all; branches that have no room have a cursor only.
     pub async fn comment_tree(
@@ -78,7 +78,7 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
         let [reply_to, after] = place.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));
         let first = Branch { parent, reply_to, after };
 
-        let ThreadSettings { tree_comments_max, page_bytes_max, .. } = self.settings;
+        let CommentSettings { tree_comments_max, page_bytes_max, .. } = self.settings;
         let mut filling = Filling::new(page.limit.min(tree_comments_max), page_bytes_max);
         while let Some(wanted) = filling.wanted() {
             let after = filling.items.last().map(|last: &Comment| last.id).or(first.after);

@@ -1,8 +1,8 @@
 //! The operations on suggestions: the rules that hold whatever store is below and whatever protocol is above.
 
-use super::SuggestSettings;
+use super::SuggestionSettings;
 use super::{Ranking, Suggestion, SuggestionPage, SuggestionStore, WalkBounds};
-use crate::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest, Written};
+use crate::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, Receipt, WriteRequest};
 use crate::{Context, EdgeKind, Error, Frontier, Id, Result};
 
 /// People you may know: a store, with the rules in front of it.
@@ -10,12 +10,12 @@ use crate::{Context, EdgeKind, Error, Frontier, Id, Result};
 pub struct Suggestions<S> {
     /// The store and its keys.
     pub context: Context<S>,
-    settings: SuggestSettings,
+    settings: SuggestionSettings,
 }
 
 impl<S> Suggestions<S> {
     /// Suggestions on a store.
-    pub fn new(context: Context<S>, settings: SuggestSettings) -> Self {
+    pub fn new(context: Context<S>, settings: SuggestionSettings) -> Self {
         Self { context, settings }
     }
 
@@ -32,7 +32,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
         self.context.require_ids(&[of])?;
         let settings = self.settings;
         if !(1..=settings.results_max).contains(&limit) {
-            return Err(Error::LimitOutOfRange { given: limit, max: settings.results_max });
+            return Err(Error::LimitOutOfRange { limit, max: settings.results_max });
         }
         if let Some(stored) = self.store().stored_suggestions(of, settings.fresh_for, at_least).await? {
             let mut items = self.still_unknown(of, stored.items, at_least).await?;
@@ -63,7 +63,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
     }
 
     /// `actor` does not want `target` to be suggested again.
-    pub async fn dismiss(&self, actor: Id, target: Id) -> Result<Written> {
+    pub async fn dismiss(&self, actor: Id, target: Id) -> Result<Receipt> {
         self.context.require_ids(&[actor, target])?;
         if actor == target {
             return Err(Error::InvalidRequest { detail: "a user is never suggested to itself".into() });
@@ -75,12 +75,11 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
             commands: vec![FollowerCommand { action: EdgeAction::Follow, followee: target }],
             following_limit: limit,
         };
-        let receipt = self.store().write_one(request).await.map_err(|error| match error {
+        self.store().write_one(request).await.map_err(|error| match error {
             Error::FollowingLimit { .. } => Error::InvalidRequest {
                 detail: format!("user {actor} has dismissed {limit} suggestions, the most that is allowed"),
             },
             other => other,
-        })?;
-        Ok(Written { position: receipt.position, changed: receipt.changed })
+        })
     }
 }

@@ -7,8 +7,8 @@ mod ports;
 mod score;
 
 pub use model::{
-    EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, SuggestSettings, Suggestion, SuggestionPage,
-    WalkBounds,
+    Ranking, StoredSuggestions, Suggestion, SuggestionPage, SuggestionRunReport, SuggestionRunRequest,
+    SuggestionSettings, WalkBounds,
 };
 pub use operations::Suggestions;
 pub use ports::SuggestionStore;

@@ -76,9 +76,9 @@ impl CommentId {
             Ok(Id::Uuid(value)) => Ok(Self(value)),
             Ok(Id::Integer(value)) => Ok(Self(value.into())),
             // Whatever ids users have in this deployment.
-            Err(Error::InvalidId { given, .. }) => {
+            Err(Error::InvalidId { input, .. }) => {
                 let reason = "the id of a comment is a UUID such as 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
-                Err(Error::InvalidId { given, reason })
+                Err(Error::InvalidId { input, reason })
             }
             Err(other) => Err(other),
         }
@@ -246,7 +246,7 @@ impl fmt::Display for Moderator {
 
 /// What writing or editing a comment did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commented {
+pub struct CommentWritten {
     /// A read at this position sees it.
     pub position: Position,
     /// The comment, as it was stored then.
@@ -268,7 +268,7 @@ pub struct CommentVersion {
 
 /// In which order a thread is read. Ids rise with time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ThreadOrder {
+pub enum CommentOrder {
     /// From the first comment on.
     #[default]
     Oldest,
@@ -276,7 +276,7 @@ pub enum ThreadOrder {
     Newest,
 }
 
-impl ThreadOrder {
+impl CommentOrder {
     /// The name in requests.
     pub fn name(self) -> &'static str {
         match self {
@@ -304,7 +304,7 @@ pub struct Branch {
 
 /// What is known of a thread as a whole. A thread that nobody has written to has no comments and is not locked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThreadState {
+pub struct CommentThreadState {
     /// How many active comments there are.
     pub count: u64,
     /// Whether no more may be written.
@@ -314,7 +314,7 @@ pub struct ThreadState {
 /// What an event of the change log says about a thread. A text is told only while it is what an active comment says: what
 /// was edited since, deleted, removed or purged is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ThreadChange {
+pub enum CommentChange {
     /// A comment was written, at the event's `at`.
     Written {
         /// Which.

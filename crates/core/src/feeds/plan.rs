@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::{Delivery, NewPost, Post, PostState, Posted, Removed};
+use super::{Delivery, NewPost, Post, PostState, PostWritten, WriteOutcome};
 use crate::graph::EdgeEvent;
 use crate::{EdgeKind, Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
 
@@ -26,10 +26,10 @@ pub trait PostView {
     fn followers(&self, author: Id) -> u64;
 
     /// How many such events there are, of any kind: no follower count is off by more.
-    fn unseen_len(&self) -> usize;
+    fn pending_len(&self) -> usize;
 
     /// Changes of edges among these events, without the first `skip` events. Later events come last.
-    fn unseen_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent>;
+    fn pending_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent>;
 }
 
 /// A change of posts that a plan has decided on.
@@ -58,7 +58,7 @@ pub struct Registration {
     /// The key that it was registered under.
     pub key: Option<KeyHash>,
     /// Whether the store made its id.
-    pub made_id: bool,
+    pub is_id_generated: bool,
 }
 
 /// Where posts after some planned requests differ from posts before them.
@@ -83,18 +83,18 @@ impl PlannedPosts {
     }
 
     fn follower_step(&mut self, view: &impl PostView, author: Id) -> i64 {
-        for event in view.unseen_edges(self.counted).filter(|event| event.kind == EdgeKind::Follow) {
+        for event in view.pending_edges(self.counted).filter(|event| event.kind == EdgeKind::Follow) {
             let step = if event.removed_since.is_none() { 1 } else { -1 };
             *self.follower_steps.entry(event.edge.followee).or_default() += step;
         }
-        self.counted = view.unseen_len();
+        self.counted = view.pending_len();
         self.follower_steps.get(&author).copied().unwrap_or(0)
     }
 }
 
 /// The posts as they are after everything that is planned.
 #[derive(Clone, Copy, Debug)]
-pub struct PostsAfter<'a, V> {
+pub struct PlannedPostView<'a, V> {
     /// The posts before.
     pub view: &'a V,
     /// What was planned and is not in the view yet.
@@ -103,7 +103,7 @@ pub struct PostsAfter<'a, V> {
     pub planned: &'a PlannedPosts,
 }
 
-impl<V: PostView> PostsAfter<'_, V> {
+impl<V: PostView> PlannedPostView<'_, V> {
     /// What is known of an id.
     pub fn state(&self, id: Id) -> Result<Option<PostState>> {
         let planned = self.planned.states.get(&id).or_else(|| self.earlier?.states.get(&id));
@@ -139,18 +139,19 @@ pub struct PostPlanner<'a, V> {
 
 impl<V: PostView> PostPlanner<'_, V> {
     /// Plans to register a post.
-    pub fn register(mut self, request: NewPost) -> Result<(Posted, Option<PostEvent>)> {
+    pub fn register(mut self, request: NewPost) -> Result<(PostWritten, Option<PostEvent>)> {
         if request.payload.as_ref().is_some_and(|payload| payload.len() > PAYLOAD_BYTES_MAX) {
             return Err(Error::PayloadTooLarge { max: PAYLOAD_BYTES_MAX });
         }
         let key = request.idempotency_key.as_deref().map(key_hash);
         if let Some(post) = self.repeated(&request, key)? {
-            return Ok((Posted { position: self.last, post, is_new: false }, None));
+            return Ok((PostWritten { position: self.last, post, is_new: false }, None));
         }
-        if let Some(given) = request.created_at.filter(|&given| given > self.now.plus_millis(AHEAD_MS_MAX)) {
-            return Err(Error::PostInFuture { given });
+        let latest = self.now.plus_millis(AHEAD_MS_MAX);
+        if let Some(created_at) = request.created_at.filter(|&created_at| created_at > latest) {
+            return Err(Error::PostInFuture { created_at });
         }
-        let (id, made_id) = match request.id {
+        let (id, is_id_generated) = match request.id {
             Some(id) => (id, false),
             None => (self.make_id()?, true),
         };
@@ -159,26 +160,27 @@ impl<V: PostView> PostPlanner<'_, V> {
         let delivery = self.delivery(author);
         self.planned.states.insert(id, PostState::Present(post.clone(), delivery));
         self.planned.keys.extend(key.map(|key| ((author, key), id)));
-        let event = PostEvent::Registered(Registration { post: post.clone(), delivery, key, made_id });
-        Ok((Posted { position: self.last.next(), post, is_new: true }, Some(event)))
+        let event =
+            PostEvent::Registered(Registration { post: post.clone(), delivery, key, is_id_generated });
+        Ok((PostWritten { position: self.last.next(), post, is_new: true }, Some(event)))
     }
 
     /// Plans to delete a post.
-    pub fn delete(self, id: Id) -> Result<(Removed, Option<PostEvent>)> {
+    pub fn delete(self, id: Id) -> Result<(WriteOutcome, Option<PostEvent>)> {
         let Post { author, created_at, .. } = match self.posts().state(id)? {
             None => return Err(Error::NotFound { detail: format!("there is no post {id}") }),
             Some(PostState::Deleted { .. }) => {
-                return Ok((Removed { position: self.last, changed: false }, None));
+                return Ok((WriteOutcome { position: self.last, changed: false }, None));
             }
             Some(PostState::Present(post, _)) => post,
         };
         self.planned.states.insert(id, PostState::Deleted { author });
         let event = PostEvent::Deleted { id, author, created_at };
-        Ok((Removed { position: self.last.next(), changed: true }, Some(event)))
+        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
     }
 
-    fn posts(&self) -> PostsAfter<'_, V> {
-        PostsAfter { view: &self.view, earlier: self.earlier, planned: self.planned }
+    fn posts(&self) -> PlannedPostView<'_, V> {
+        PlannedPostView { view: &self.view, earlier: self.earlier, planned: self.planned }
     }
 
     /// The post that an equal request has registered before, if there was one.
@@ -197,14 +199,14 @@ impl<V: PostView> PostPlanner<'_, V> {
         };
         let same = request.author == post.author
             && request.payload == post.payload
-            && request.created_at.is_none_or(|given| given == post.created_at)
-            && request.id.is_none_or(|given| given == id)
+            && request.created_at.is_none_or(|created_at| created_at == post.created_at)
+            && request.id.is_none_or(|requested| requested == id)
             && by_key.is_none_or(|keyed| keyed == id);
         if same { Ok(Some(post)) } else { Err(Error::PostConflict { id: id.to_string() }) }
     }
 
     fn make_id(&mut self) -> Result<Id> {
-        let posts = PostsAfter { view: &self.view, earlier: self.earlier, planned: self.planned };
+        let posts = PlannedPostView { view: &self.view, earlier: self.earlier, planned: self.planned };
         self.ids.next_id(self.floor, &|id| Ok(posts.state(id)?.is_none()))
     }
 
@@ -213,7 +215,7 @@ impl<V: PostView> PostPlanner<'_, V> {
         let threshold = self.fan_out_threshold;
         let visible = self.view.followers(author);
         let mut followers = visible;
-        if visible.abs_diff(threshold) <= self.view.unseen_len() as u64 {
+        if visible.abs_diff(threshold) <= self.view.pending_len() as u64 {
             followers = visible.saturating_add_signed(self.planned.follower_step(&self.view, author));
         }
         if followers >= threshold { Delivery::Pull } else { Delivery::Push }
@@ -258,11 +260,11 @@ mod tests {
             self.followers
         }
 
-        fn unseen_len(&self) -> usize {
+        fn pending_len(&self) -> usize {
             self.unseen.len()
         }
 
-        fn unseen_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent> {
+        fn pending_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent> {
             self.unseen.iter().skip(skip).copied().flatten()
         }
     }
@@ -308,7 +310,7 @@ mod tests {
             }
         }
 
-        fn register(&mut self, post: NewPost) -> Result<Posted> {
+        fn register(&mut self, post: NewPost) -> Result<PostWritten> {
             let (posted, event) = self.planner().register(post)?;
             assert_eq!(event.is_some(), posted.is_new);
             self.note(event, posted.position);

@@ -1,7 +1,7 @@
 //! The operations on posts and feeds: the rules that hold whatever store is below and whatever protocol is above.
 
-use super::{FeedStore, NewPost, Post, PostState, PostStore, Removed};
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Position, Result};
+use super::{FeedStore, NewPost, Post, PostState, PostStore, PostWritten, WriteOutcome};
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
 
 /// What a deployment sets about posts.
 #[derive(Clone, Copy, Debug)]
@@ -25,17 +25,6 @@ pub struct PostPage {
     pub items: Vec<Post>,
     /// The cursor of the next page, unless this is the last.
     pub next: Option<String>,
-}
-
-/// The answer to registering a post.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenPost {
-    /// A read at this position sees the post.
-    pub position: Position,
-    /// The post, as it is stored.
-    pub post: Post,
-    /// Whether it is new, and not a repetition.
-    pub is_new: bool,
 }
 
 /// Posts and home feeds: a store, with the rules in front of it.
@@ -65,7 +54,7 @@ impl<S: PostStore> Feeds<S> {
     }
 
     /// Registers a post.
-    pub async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+    pub async fn register_post(&self, post: NewPost) -> Result<PostWritten> {
         self.context.require_ids(&[post.author])?;
         self.context.require_ids(post.id.as_slice())?;
         let max = self.settings.payload_bytes_max;
@@ -73,8 +62,7 @@ impl<S: PostStore> Feeds<S> {
             return Err(Error::PayloadTooLarge { max });
         }
         require_key(post.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
-        let posted = self.store().register(post).await?;
-        Ok(WrittenPost { position: posted.position, post: posted.post, is_new: posted.is_new })
+        self.store().register(post).await
     }
 
     /// A post, if it is there.
@@ -88,7 +76,7 @@ impl<S: PostStore> Feeds<S> {
 
     /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Whose it is, is
     /// read with everything that the caller has seen. Returns the position at which the post is gone, and whether it was there.
-    pub async fn delete_post(&self, actor: Option<Id>, id: Id, at_least: &Frontier) -> Result<Removed> {
+    pub async fn delete_post(&self, actor: Option<Id>, id: Id, at_least: &Frontier) -> Result<WriteOutcome> {
         self.context.require_ids(&[id])?;
         let found = self.store().posts(&[id], at_least).await?;
         let state = found.into_iter().next().flatten().ok_or_else(|| no_post(id))?;

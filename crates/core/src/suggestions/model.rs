@@ -102,7 +102,7 @@ impl WalkBounds {
 
 /// What a deployment sets about suggestions.
 #[derive(Clone, Copy, Debug)]
-pub struct SuggestSettings {
+pub struct SuggestionSettings {
     /// The most suggestions in one answer.
     pub results_max: usize,
     /// A walk in a request looks at so many of those whom a user follows.
@@ -113,7 +113,7 @@ pub struct SuggestSettings {
     pub dismissed_max: u32,
 }
 
-impl Default for SuggestSettings {
+impl Default for SuggestionSettings {
     fn default() -> Self {
         Self {
             results_max: WalkBounds::RESULTS_MAX,
@@ -144,7 +144,7 @@ pub struct StoredSuggestions {
 
 /// A wish to compute and store suggestions for everyone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EveryoneRequest {
+pub struct SuggestionRunRequest {
     /// How far each walk goes, and what is stored of it.
     pub bounds: WalkBounds,
     /// How many threads work at it.
@@ -155,7 +155,7 @@ pub struct EveryoneRequest {
 
 /// What was computed for everyone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EveryoneReport {
+pub struct SuggestionRunReport {
     /// Users that were looked at.
     pub users: u64,
     /// Users for whom suggestions were stored.

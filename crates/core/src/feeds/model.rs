@@ -84,7 +84,7 @@ pub struct NewPost {
 
 /// What registering a post did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostWritten {
     /// A read at this position sees the post.
     pub position: Position,
     /// The post, as it is stored.
@@ -95,7 +95,7 @@ pub struct Posted {
 
 /// What deleting a post did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Removed {
+pub struct WriteOutcome {
     /// A read at this position does not see the post.
     pub position: Position,
     /// Whether it was there.

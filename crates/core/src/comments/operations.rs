@@ -7,15 +7,15 @@ use std::task::Poll;
 use super::cursor::CommentList;
 use super::text::TextRule;
 use super::{
-    Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ParentKind, ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentStore, CommentThreadState,
+    CommentVersion, CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
-use crate::feed::{PostState, PostStore, Removed, require_key};
-use crate::{Context, Error, Frontier, Id, PageRequest, Position, Result};
+use crate::feeds::{PostState, PostStore, WriteOutcome, require_key};
+use crate::{Context, Error, Frontier, Id, PageRequest, Result};
 
 /// What a deployment sets about comments.
 #[derive(Clone, Copy, Debug)]
-pub struct ThreadSettings {
+pub struct CommentSettings {
     /// The longest body of a comment, in characters.
     pub body_chars_max: usize,
     /// How many comments may be above one.
@@ -35,7 +35,7 @@ const VERSIONS_MAX: u32 = 1_000;
 /// A page is read in parts of so many comments, and others may have their turn between them.
 pub(super) const PART: usize = 64;
 
-impl Default for ThreadSettings {
+impl Default for CommentSettings {
     fn default() -> Self {
         Self {
             body_chars_max: 10_000,
@@ -74,28 +74,17 @@ pub struct HistoryPage {
     pub next: Option<String>,
 }
 
-/// The answer to writing or editing a comment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenComment {
-    /// A read at this position sees the comment.
-    pub position: Position,
-    /// The comment.
-    pub comment: Comment,
-    /// Whether it is new, and not a repetition.
-    pub is_new: bool,
-}
-
 /// Comment threads: a store, with the rules in front of it.
 #[derive(Debug)]
 pub struct CommentThreads<S> {
     /// The store and its keys.
     pub context: Context<S>,
-    pub(super) settings: ThreadSettings,
+    pub(super) settings: CommentSettings,
 }
 
 impl<S> CommentThreads<S> {
     /// Comment threads on a store.
-    pub fn new(context: Context<S>, settings: ThreadSettings) -> Self {
+    pub fn new(context: Context<S>, settings: CommentSettings) -> Self {
         Self { context, settings }
     }
 
@@ -105,16 +94,15 @@ impl<S> CommentThreads<S> {
     }
 }
 
-impl<S: ThreadStore + PostStore> CommentThreads<S> {
+impl<S: CommentStore + PostStore> CommentThreads<S> {
     /// Writes a comment. `depth_max` of the request is replaced by the deployment's, and line ends of the body become LF: that
     /// is what a repetition is compared with.
-    pub async fn comment(&self, new: NewComment) -> Result<WrittenComment> {
+    pub async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
         self.context.require_ids(&[new.author, new.parent.id])?;
         let body = self.accept_body(Arc::clone(&new.body))?;
         require_key(new.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
         let depth_max = self.settings.depth_max;
-        let written = self.store().comment(NewComment { body, depth_max, ..new }).await?;
-        Ok(written.into())
+        self.store().comment(NewComment { body, depth_max, ..new }).await
     }
 
     /// Edits a comment whose current version the editor has seen. With an actor, only its author may.
@@ -123,12 +111,12 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
         actor: Option<Id>,
         edit: CommentEdit,
         at_least: &Frontier,
-    ) -> Result<WrittenComment> {
+    ) -> Result<CommentWritten> {
         let edit = CommentEdit { body: self.accept_body(edit.body)?, ..edit };
         let comment = self.require_author(actor, edit.id, "edit", at_least).await?;
         if comment.version == edit.version && edit.version >= VERSIONS_MAX {
-            let (given, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
-            return Err(Error::TooMany { what: "versions of a comment", given, max });
+            let (count, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
+            return Err(Error::TooMany { what: "versions of a comment", count, max });
         }
         let written = self.store().edit_comment(edit).await?;
         Ok(written.into())
@@ -141,7 +129,7 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
         actor: Option<Id>,
         id: CommentId,
         at_least: &Frontier,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         self.require_author(actor, id, "delete", at_least).await?;
         self.withdraw(id, Withdrawal::Delete, None).await
     }
@@ -152,20 +140,20 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
         id: CommentId,
         reason: Arc<str>,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let reason = REASON.accept(reason)?;
         self.withdraw(id, Withdrawal::Remove(reason), by).await
     }
 
     /// Erases the texts of a comment for good, as a moderator, who is recorded if it is known.
-    pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<Removed> {
+    pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<WriteOutcome> {
         self.withdraw(id, Withdrawal::Purge, by).await
     }
 
     /// Locks a thread, or unlocks it, as a moderator.
-    pub async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+    pub async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         self.context.require_ids(&[parent.id])?;
-        self.store().lock_thread(parent, locked).await
+        self.store().lock_comment_thread(parent, locked).await
     }
 
     /// A comment, or its tombstone.
@@ -174,10 +162,10 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
     }
 
     /// A page of a thread.
-    pub async fn thread(
+    pub async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         page: PageRequest<'_>,
         (viewer, at_least): (Viewer, &Frontier),
     ) -> Result<CommentPage> {
@@ -236,9 +224,9 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
     }
 
     /// How many comments a thread has, and whether it is locked.
-    pub async fn thread_state(&self, parent: Parent, at_least: &Frontier) -> Result<ThreadState> {
+    pub async fn thread_state(&self, parent: Parent, at_least: &Frontier) -> Result<CommentThreadState> {
         self.context.require_ids(&[parent.id])?;
-        Ok(self.store().threads(&[parent], at_least).await?.into_iter().next().unwrap_or_default())
+        Ok(self.store().comment_threads(&[parent], at_least).await?.into_iter().next().unwrap_or_default())
     }
 
     async fn withdraw(
@@ -246,7 +234,7 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         if let Some(Moderator::User(user)) = by {
             self.context.require_ids(&[user])?;
         }
@@ -308,7 +296,7 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
             let part = match list {
                 CommentList::By(author) => self.store().comments_by(author, after, wanted, at_least).await?,
                 CommentList::Thread(parent, order) => {
-                    self.store().thread(parent, order, after, wanted, at_least).await?
+                    self.store().comment_thread(parent, order, after, wanted, at_least).await?
                 }
                 CommentList::Branches(_) | CommentList::Versions(_) => {
                     unreachable!("they are read elsewhere")
@@ -325,13 +313,6 @@ impl<S: ThreadStore + PostStore> CommentThreads<S> {
 
     fn accept_body(&self, body: Arc<str>) -> Result<Arc<str>> {
         TextRule { what: "a comment", chars_max: self.settings.body_chars_max }.accept(body)
-    }
-}
-
-impl From<Commented> for WrittenComment {
-    fn from(Commented { position, comment, is_new }: Commented) -> Self {
-        // The first result of a comment that was removed before it was purged has a reason, which is for moderators.
-        Self { position, comment: shown(comment, Viewer::default()), is_new }
     }
 }
 

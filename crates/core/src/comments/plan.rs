@@ -7,17 +7,17 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use super::{
-    Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
-    Withdrawal,
+    Comment, CommentEdit, CommentId, CommentStatus, CommentWritten, Moderator, NewComment, Parent,
+    ParentKind, Withdrawal,
 };
-use crate::feed::Removed;
+use crate::feeds::WriteOutcome;
 use crate::{Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
 
 /// The longest body that a log is made for, whatever a deployment allows.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// What a plan is made on: comment threads as they are before it, and posts.
-pub trait ThreadView {
+pub trait CommentView {
     /// Whether there is a post, after everything that is planned about posts.
     fn has_post(&self, id: Id) -> Result<bool>;
 
@@ -69,7 +69,7 @@ pub enum CommentEvent {
 
 /// Where threads after some planned requests differ from threads before them.
 #[derive(Debug, Default)]
-pub struct PlannedThreads {
+pub struct PlannedComments {
     /// Comments without their reply counts.
     comments: HashMap<CommentId, Comment, RandomState>,
     /// Comments that are written, as they are at first.
@@ -80,7 +80,7 @@ pub struct PlannedThreads {
     locked: HashMap<Parent, bool, RandomState>,
 }
 
-impl PlannedThreads {
+impl PlannedComments {
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         self.comments.clear();
@@ -92,13 +92,13 @@ impl PlannedThreads {
 }
 
 /// Plans a request about comments. A request that is refused leaves nothing behind.
-pub struct ThreadPlanner<'a, V> {
+pub struct CommentPlanner<'a, V> {
     /// The threads before.
     pub view: V,
     /// What was planned and is not in the view yet.
-    pub earlier: Option<&'a PlannedThreads>,
+    pub earlier: Option<&'a PlannedComments>,
     /// What was planned since, this included.
-    pub planned: &'a mut PlannedThreads,
+    pub planned: &'a mut PlannedComments,
     /// Makes ids for comments.
     pub ids: &'a mut dyn IdGenerator,
     /// The time of the next event.
@@ -107,13 +107,13 @@ pub struct ThreadPlanner<'a, V> {
     pub last: Position,
 }
 
-impl<V: ThreadView> ThreadPlanner<'_, V> {
+impl<V: CommentView> CommentPlanner<'_, V> {
     /// Plans to write a comment.
-    pub fn write(self, request: NewComment) -> Result<(Commented, Option<CommentEvent>)> {
+    pub fn write(self, request: NewComment) -> Result<(CommentWritten, Option<CommentEvent>)> {
         require_length(&request.body)?;
         let key = request.idempotency_key.as_deref().map(key_hash);
         if let Some(comment) = self.repeated(&request, key)? {
-            return Ok((Commented { position: self.last, comment, is_new: false }, None));
+            return Ok((CommentWritten { position: self.last, comment, is_new: false }, None));
         }
         self.require_parent(request.parent)?;
         if self.is_locked(request.parent)? {
@@ -147,14 +147,14 @@ impl<V: ThreadView> ThreadPlanner<'_, V> {
             *self.planned.replies.entry(answered).or_default() += 1;
         }
         let event = CommentEvent::Written { comment: comment.clone(), key };
-        Ok((Commented { position: self.last.next(), comment, is_new: true }, Some(event)))
+        Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
     }
 
     /// Plans to edit a comment.
     pub fn edit(
         self,
         CommentEdit { id, version, body }: CommentEdit,
-    ) -> Result<(Commented, Option<CommentEvent>)> {
+    ) -> Result<(CommentWritten, Option<CommentEvent>)> {
         require_length(&body)?;
         let before = self.required(id)?;
         if !before.is_active() {
@@ -171,7 +171,7 @@ impl<V: ThreadView> ThreadPlanner<'_, V> {
             Comment { version, edited_at: Some(self.floor), body: Some(body), reply_count, ..before };
         self.planned.comments.insert(id, comment.clone());
         let event = CommentEvent::Edited(comment.clone());
-        Ok((Commented { position: self.last.next(), comment, is_new: true }, Some(event)))
+        Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
     }
 
     /// Plans to take a comment back.
@@ -180,11 +180,11 @@ impl<V: ThreadView> ThreadPlanner<'_, V> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<(Removed, Option<CommentEvent>)> {
+    ) -> Result<(WriteOutcome, Option<CommentEvent>)> {
         let comment = self.required(id)?;
         let status = withdrawal.status();
         if comment.status >= status {
-            return Ok((Removed { position: self.last, changed: false }, None));
+            return Ok((WriteOutcome { position: self.last, changed: false }, None));
         }
         let reason = match withdrawal {
             Withdrawal::Remove(reason) => Some(reason),
@@ -193,18 +193,18 @@ impl<V: ThreadView> ThreadPlanner<'_, V> {
         let tombstone = comment.withdrawn(status, reason.as_ref(), by.as_ref());
         self.planned.comments.insert(id, tombstone.clone());
         let event = CommentEvent::Withdrawn { tombstone, reason, by };
-        Ok((Removed { position: self.last.next(), changed: true }, Some(event)))
+        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
     }
 
     /// Plans to lock a thread, or to unlock it.
-    pub fn lock(self, parent: Parent, locked: bool) -> Result<(Removed, Option<CommentEvent>)> {
+    pub fn lock(self, parent: Parent, locked: bool) -> Result<(WriteOutcome, Option<CommentEvent>)> {
         self.require_parent(parent)?;
         if self.is_locked(parent)? == locked {
-            return Ok((Removed { position: self.last, changed: false }, None));
+            return Ok((WriteOutcome { position: self.last, changed: false }, None));
         }
         self.planned.locked.insert(parent, locked);
         let event = CommentEvent::Locked { parent, locked };
-        Ok((Removed { position: self.last.next(), changed: true }, Some(event)))
+        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
     }
 
     /// The first result of an equal request, if there was one.
@@ -255,7 +255,7 @@ impl<V: ThreadView> ThreadPlanner<'_, V> {
 
     /// How many replies a comment has after everything that is planned.
     fn reply_count(&self, id: CommentId) -> Result<u64> {
-        let more = |planned: &PlannedThreads| planned.replies.get(&id).copied().unwrap_or(0);
+        let more = |planned: &PlannedComments| planned.replies.get(&id).copied().unwrap_or(0);
         Ok(self.view.reply_count(id)? + self.earlier.map_or(0, more) + more(self.planned))
     }
 
@@ -314,7 +314,7 @@ mod tests {
         locked: BTreeSet<Parent>,
     }
 
-    impl ThreadView for &Threads {
+    impl CommentView for &Threads {
         fn has_post(&self, id: Id) -> Result<bool> {
             Ok(self.posts.contains(&id))
         }
@@ -353,20 +353,20 @@ mod tests {
 
     struct Scene {
         view: Threads,
-        earlier: PlannedThreads,
-        planned: PlannedThreads,
+        earlier: PlannedComments,
+        planned: PlannedComments,
         ids: Ids,
         events: Vec<CommentEvent>,
     }
 
     impl Scene {
         fn new() -> Self {
-            let (earlier, planned) = (PlannedThreads::default(), PlannedThreads::default());
+            let (earlier, planned) = (PlannedComments::default(), PlannedComments::default());
             Self { view: Threads::default(), earlier, planned, ids: Ids(100), events: Vec::new() }
         }
 
-        fn planner(&mut self) -> ThreadPlanner<'_, &Threads> {
-            ThreadPlanner {
+        fn planner(&mut self) -> CommentPlanner<'_, &Threads> {
+            CommentPlanner {
                 view: &self.view,
                 earlier: Some(&self.earlier),
                 planned: &mut self.planned,
@@ -376,7 +376,7 @@ mod tests {
             }
         }
 
-        fn write(&mut self, request: NewComment) -> Result<Commented> {
+        fn write(&mut self, request: NewComment) -> Result<CommentWritten> {
             let (written, event) = self.planner().write(request)?;
             assert_eq!(event.is_some(), written.is_new);
             self.note(event, written.position);
@@ -415,7 +415,7 @@ mod tests {
 
         /// What was on its way is stored.
         fn store(&mut self) {
-            let PlannedThreads { comments, first, keys, .. } = std::mem::take(&mut self.earlier);
+            let PlannedComments { comments, first, keys, .. } = std::mem::take(&mut self.earlier);
             let body = |id: CommentId| first.get(&id).and_then(|first| first.body.clone()).unwrap();
             self.view.comments.extend(comments.into_iter().map(|(id, comment)| (id, (comment, body(id)))));
             self.view.keys.extend(keys);
@@ -427,7 +427,7 @@ mod tests {
         NewComment { parent: ITEM, author: AUTHOR, body: key.into(), reply_to, idempotency_key, depth_max: 2 }
     }
 
-    fn reason(error: Result<Commented>) -> &'static str {
+    fn reason(error: Result<CommentWritten>) -> &'static str {
         match error {
             Err(Error::InvalidReply { reason, .. }) => reason,
             other => panic!("{other:?}"),

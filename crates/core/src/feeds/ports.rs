@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use super::{Inbox, NewPost, Post, PostKey, PostState, Posted, Removed};
+use super::{Inbox, NewPost, Post, PostKey, PostState, PostWritten, WriteOutcome};
 use crate::{Deployment, Frontier, Id, Result};
 
 /// Keeps posts.
@@ -27,10 +27,10 @@ use crate::{Deployment, Frontier, Id, Result};
 ///   no read has the payload, and neither has the change log: the event that registered the post has none.
 pub trait PostStore: Deployment {
     /// Registers a post.
-    fn register(&self, post: NewPost) -> impl Future<Output = Result<Posted>> + Send;
+    fn register(&self, post: NewPost) -> impl Future<Output = Result<PostWritten>> + Send;
 
     /// Deletes a post.
-    fn delete_post(&self, id: Id) -> impl Future<Output = Result<Removed>> + Send;
+    fn delete_post(&self, id: Id) -> impl Future<Output = Result<WriteOutcome>> + Send;
 
     /// For each id, what is known of it.
     fn posts(
@@ -96,5 +96,5 @@ pub trait InboxStore: FeedStore {
     fn inbox(&self, of: Id, at_least: &Frontier) -> impl Future<Output = Result<Option<Inbox>>> + Send;
 
     /// Drops a user's inbox, if there is one.
-    fn forget_inbox(&self, of: Id) -> impl Future<Output = Result<()>> + Send;
+    fn drop_inbox(&self, of: Id) -> impl Future<Output = Result<()>> + Send;
 }

@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use super::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, Withdrawal,
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
-use crate::feed::Removed;
+use crate::feeds::WriteOutcome;
 use crate::{Deployment, Frontier, Id, Result};
 
 /// Keeps comment threads.
@@ -37,16 +37,16 @@ use crate::{Deployment, Frontier, Id, Result};
 ///   A comment keeps its place, its replies, the reason of its removal and, until it is purged, its texts. The moderator of a
 ///   removal or purge, where it is known, is in the event, and stays with the comment until a later one is known.
 /// - **Purged**: the texts of all its versions are gone from every read and from the change log at once. From the
-///   storage they are gone after [`ThreadStore::erase_purged`]; backups are out of reach.
+///   storage they are gone after [`CommentStore::erase_purged`]; backups are out of reach.
 /// - **Counts** are exact: the active comments of a thread, and the direct replies to a comment.
 /// - **One version**: no page shows a comment twice, and what is shown of it is what it was at one moment; only its count of
 ///   replies may be newer.
-pub trait ThreadStore: Deployment {
+pub trait CommentStore: Deployment {
     /// Writes a comment.
-    fn comment(&self, wish: NewComment) -> impl Future<Output = Result<Commented>> + Send;
+    fn comment(&self, wish: NewComment) -> impl Future<Output = Result<CommentWritten>> + Send;
 
     /// Edits a comment.
-    fn edit_comment(&self, edit: CommentEdit) -> impl Future<Output = Result<Commented>> + Send;
+    fn edit_comment(&self, edit: CommentEdit) -> impl Future<Output = Result<CommentWritten>> + Send;
 
     /// Takes a comment back. `by` is the moderator, if it is one who does and that is known.
     fn withdraw_comment(
@@ -54,10 +54,14 @@ pub trait ThreadStore: Deployment {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> impl Future<Output = Result<Removed>> + Send;
+    ) -> impl Future<Output = Result<WriteOutcome>> + Send;
 
     /// Locks a thread, or unlocks it. A post must be there, or [`crate::Error::NotFound`].
-    fn lock_thread(&self, parent: Parent, locked: bool) -> impl Future<Output = Result<Removed>> + Send;
+    fn lock_comment_thread(
+        &self,
+        parent: Parent,
+        locked: bool,
+    ) -> impl Future<Output = Result<WriteOutcome>> + Send;
 
     /// For each id, the comment or its tombstone.
     fn comments(
@@ -68,10 +72,10 @@ pub trait ThreadStore: Deployment {
 
     /// Up to `limit` comments of a thread, tombstones among them, strictly after `after` in that order. Fewer mean that
     /// the thread ends there. A walk meets every comment that is there all the time exactly once.
-    fn thread(
+    fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
@@ -106,11 +110,11 @@ pub trait ThreadStore: Deployment {
     ) -> impl Future<Output = Result<Vec<CommentVersion>>> + Send;
 
     /// For each thread, what is known of it as a whole.
-    fn threads(
+    fn comment_threads(
         &self,
         parents: &[Parent],
         at_least: &Frontier,
-    ) -> impl Future<Output = Result<Vec<ThreadState>>> + Send;
+    ) -> impl Future<Output = Result<Vec<CommentThreadState>>> + Send;
 
     /// Erases the texts of comments that were purged so far from everything that the store keeps. May take long; a store
     /// does it by itself sooner or later. Returns how many comments were concerned; [`crate::Error::InUse`] if something that is
