@@ -94,7 +94,7 @@ struct History<S> {
 
 impl<S: ContentPorts> History<S> {
     fn new(make: StoreFactory<'_, S>, round: u64) -> Self {
-        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
+        let id_kind = if round.is_multiple_of(2) { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
         let (seen, known, answers) = (Mutex::default(), Mutex::default(), Answers::default());

@@ -31,9 +31,9 @@ impl<S: GraphStore> CheckStore for Unsettled<S> {
 }
 
 /// A receipt of a request that was not applied.
-fn pretend<S: EdgeStore>(store: &S, request: WriteRequest) -> Result<Receipt> {
+fn pretend<S: EdgeStore>(store: &S, request: &WriteRequest) -> Result<Receipt> {
     let changed = vec![true; request.commands.len()];
-    let nothing = WriteRequest { commands: Vec::new(), ..request };
+    let nothing = WriteRequest { commands: Vec::new(), ..*request };
     Ok(Receipt { changed, ..block_on(store.write_one(nothing))? })
 }
 
@@ -42,7 +42,7 @@ impl<S: GraphStore> EdgeStore for Unsettled<S> {
         let write = |request: WriteRequest| {
             let lost = request.clone();
             let apply = move |store: &S| block_on(store.write_one(request.clone()));
-            self.send(apply, |store| pretend(store, lost))
+            self.send(apply, |store| pretend(store, &lost))
         };
         requests.into_iter().map(write).collect()
     }
