@@ -15,7 +15,7 @@ pub(super) fn stats() -> Vec<Stat> {
     let system = fs::read_to_string("/proc/stat").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as f64);
-    let gauge = |name, help, value: Option<f64>| stat(name, help, StatKind::Gauge, value);
+    let gauge = |name, help, value: Option<f64>| new_stat(name, help, StatKind::Gauge, value);
     [
         gauge(
             "process_resident_memory_bytes",
@@ -31,7 +31,7 @@ pub(super) fn stats() -> Vec<Stat> {
         gauge("process_max_fds", "Files and sockets that may be open.", max_open_files(&limits)),
         gauge("process_threads", "Threads of the process.", field(&status, "Threads:")),
         gauge("process_start_time_seconds", "When the process started.", start_time(&stat, &system)),
-        stat(
+        new_stat(
             "process_cpu_seconds_total",
             "Processor time that was used, by the program and by the system for it.",
             StatKind::Counter,
@@ -43,7 +43,7 @@ pub(super) fn stats() -> Vec<Stat> {
     .collect()
 }
 
-fn stat(name: &'static str, help: &'static str, kind: StatKind, value: Option<f64>) -> Option<Stat> {
+fn new_stat(name: &'static str, help: &'static str, kind: StatKind, value: Option<f64>) -> Option<Stat> {
     Some(Stat { name, help, kind, value: value? })
 }
 

@@ -36,7 +36,7 @@ pub async fn suggest<S: Store>(
     mut query: Query,
     _: NoBody,
 ) -> Answered {
-    let request = request(&mut query, call.asked.administration().everyone())?;
+    let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
     let slot = job_slot(&shared)?;
     let asked = call.clone();
