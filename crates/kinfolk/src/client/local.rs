@@ -128,7 +128,10 @@ impl<P: Profile> LocalGraph<P> {
     }
 
     /// The result of a deletion, withdrawal or lock.
-    pub(crate) fn removed(&self, feeds::WriteOutcome { position, changed }: feeds::WriteOutcome) -> WriteOutcome {
+    pub(crate) fn removed(
+        &self,
+        feeds::WriteOutcome { position, changed }: feeds::WriteOutcome,
+    ) -> WriteOutcome {
         self.written(position, changed)
     }
 

@@ -28,13 +28,16 @@ pub(crate) struct CommentHistory {
 
 impl CommentHistory {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| match client {
+        self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
-                let reading = (OPERATOR, Frontier::EMPTY);
-                let history = graph.run(graph.comments()?.comment_history(self.id, page, reading))?;
+                let history = graph.run(graph.comments()?.comment_history(
+                    self.id,
+                    request,
+                    (OPERATOR, Frontier::EMPTY),
+                ))?;
                 Ok(Page::<CommentVersion>::from(history))
             }
-            Client::Remote(server) => page_of(server.comment_history(self.id), page),
+            Client::Remote(server) => page_of(server.comment_history(self.id), request),
         })
     }
 }
@@ -55,7 +58,8 @@ mod tests {
 
     #[test]
     fn both_forms() {
-        let version = CommentVersion { version: 2, at: Timestamp::from_millis(5).into(), body: "a\n\tb".into() };
+        let version =
+            CommentVersion { version: 2, at: Timestamp::from_millis(5).into(), body: "a\n\tb".into() };
         let mut out = Vec::new();
         version.write_text(&mut out).unwrap();
         let printed = String::from_utf8(out).unwrap() + &serde_json::to_string(&version).unwrap();

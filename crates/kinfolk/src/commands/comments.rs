@@ -61,13 +61,12 @@ impl Comments {
     }
 
     fn print_by(&self, author: Id, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
+        self.pages.print(context, |client, request| {
             let page: Page<Comment> = match client {
-                Client::Local(graph) => {
-                    let reading = (OPERATOR, Frontier::EMPTY);
-                    graph.run(graph.comments()?.comments_by(author, page, reading))?.into()
-                }
-                Client::Remote(server) => page_of(server.comments_by(author), page)?,
+                Client::Local(graph) => graph
+                    .run(graph.comments()?.comments_by(author, request, (OPERATOR, Frontier::EMPTY)))?
+                    .into(),
+                Client::Remote(server) => page_of(server.comments_by(author), request)?,
             };
             Ok(Page::<OwnComment>::new(page.items, page.next))
         })
@@ -75,14 +74,14 @@ impl Comments {
 
     fn print_list(&self, post: Id, context: &Context) -> Result<Outcome> {
         let order = self.order.unwrap_or_default();
-        self.pages.print(context, |client, page| match client {
+        self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
-                let reading = (OPERATOR, Frontier::EMPTY);
                 let comments = graph.comments()?;
-                let call = comments.comment_thread(Parent::post(post), order, page, reading);
+                let call =
+                    comments.comment_thread(Parent::post(post), order, request, (OPERATOR, Frontier::EMPTY));
                 Ok(Page::<Comment>::from(graph.run(call)?))
             }
-            Client::Remote(server) => page_of(server.comments(post, order), page),
+            Client::Remote(server) => page_of(server.comments(post, order), request),
         })
     }
 
@@ -92,14 +91,14 @@ impl Comments {
             depth: self.depth.unwrap_or(defaults.depth),
             replies: self.replies.map_or(defaults.replies, usize::from),
         };
-        self.pages.print(context, |client, page| match client {
+        self.pages.print(context, |client, request| match client {
             Client::Local(graph) => {
-                let reading = (OPERATOR, Frontier::EMPTY);
                 let comments = graph.comments()?;
-                let call = comments.comment_tree(Parent::post(post), shape, page, reading);
+                let call =
+                    comments.comment_tree(Parent::post(post), shape, request, (OPERATOR, Frontier::EMPTY));
                 Ok(Page::<CommentNode>::from(graph.run(call)?))
             }
-            Client::Remote(server) => page_of(server.comment_tree(post, shape), page),
+            Client::Remote(server) => page_of(server.comment_tree(post, shape), request),
         })
     }
 }

@@ -59,9 +59,8 @@ impl PageArguments {
         context: &Context,
         page_at: impl Fn(&Client, PageRequest<'_>) -> Result<P>,
     ) -> Result<Outcome> {
-        context.call(|client| {
-            self.print_pages(context, |request| page_at(client, request).map(Into::into))
-        })?;
+        context
+            .call(|client| self.print_pages(context, |request| page_at(client, request).map(Into::into)))?;
         Ok(Outcome::Done)
     }
 

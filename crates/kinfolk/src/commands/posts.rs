@@ -31,9 +31,11 @@ pub(crate) struct Posts {
 impl Posts {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
-            Client::Local(graph) => {
-                Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(self.id, page, Frontier::EMPTY))?))
-            }
+            Client::Local(graph) => Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(
+                self.id,
+                page,
+                Frontier::EMPTY,
+            ))?)),
             Client::Remote(server) => page_of(server.posts(self.id), page),
         })
     }

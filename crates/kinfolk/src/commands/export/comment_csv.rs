@@ -143,8 +143,8 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::Id;
     use kinfolk_api::FileFormat;
+    use kinfolk_core::Id;
 
     use super::*;
     use crate::output::Encoder;

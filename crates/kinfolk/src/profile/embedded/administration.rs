@@ -3,14 +3,13 @@
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 
-use kinfolk_core::bulk::Progress as StoreProgress;
+use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, Error, Result};
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest,
-    LayerTimes, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportDone, ImportRequest, LayerTimes,
 };
 
 use super::{Folder, stats};
@@ -128,7 +127,7 @@ impl Administration for EmbeddedAdministration {
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
+    ) -> Result<ImportDone> {
         let _one_at_a_time = self.importing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let choices = ImportChoices {
             skip_invalid: request.skip_invalid,
@@ -137,7 +136,7 @@ impl Administration for EmbeddedAdministration {
             fingerprint: None,
             bytes_total: None,
         };
-        let report = |step| progress(converted(step));
+        let report = |step| progress(step);
         let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
             if request.format == FileFormat::Parquet {
                 let file = self.spool(file, request.length)?;
@@ -150,14 +149,7 @@ impl Administration for EmbeddedAdministration {
             Stop::Unreadable(error) => Error::InvalidRequest { detail: format!("{error:#}") },
             Stop::Refused(error) => error,
         })?;
-        Ok(ImportOutcome {
-            added: done.report.added,
-            duplicates: done.report.duplicates,
-            self_follows: done.report.self_follows,
-            over_limit: done.report.over_limit,
-            invalid: done.invalid,
-            frontier: done.report.frontier,
-        })
+        Ok(ImportDone { report: done.report, invalid: done.invalid })
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
@@ -188,24 +180,13 @@ impl Administration for EmbeddedAdministration {
         self.store.compact()
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
-        let report = self.store.verify(repair, &|step| progress(converted(step)))?;
-        Ok(VerifyOutcome {
-            edges: report.edges,
-            users: report.users,
-            differences: report.difference_count,
-            examples: report.differences,
-            repaired: report.repaired,
-        })
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
+        self.store.verify(repair, &|step| progress(step))
     }
 
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
         self.store.backup(file, &|_| {}).map(|_| ())
     }
-}
-
-fn converted(StoreProgress { stage, done, total }: StoreProgress) -> Progress {
-    Progress { stage, done, total }
 }
 
 /// The error of the store; any other error is a failed write to the stream.
