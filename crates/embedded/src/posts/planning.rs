@@ -6,9 +6,9 @@ use kinfolk_core::feeds::{NewPost, PostEvent, PostPlanner, PostState, PostView, 
 use kinfolk_core::graph::EdgeEvent;
 use kinfolk_core::{EdgeKind, Id, KeyHash, Result, Timestamp};
 
-use crate::batch::{Batch, Decided};
+use crate::engine::batch::{Batch, Decided};
+use crate::engine::store::Store;
 use crate::log::{Event, EventBody};
-use crate::store::Store;
 
 /// What is visible of posts and follower counts, and the events that are not visible yet.
 pub struct VisiblePosts<'a> {
@@ -36,7 +36,7 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn followers(&self, author: Id) -> u64 {
-        self.store.index.counts(EdgeKind::Follow, author).followers
+        self.store.edges.index.counts(EdgeKind::Follow, author).followers
     }
 
     fn pending_len(&self) -> usize {
@@ -69,7 +69,7 @@ impl Batch<'_> {
             view: VisiblePosts::new(self.store, self.earlier, &self.events),
             earlier: self.earlier.map(|earlier| &earlier.pending.posts),
             planned: &mut self.pending.posts,
-            ids: &mut self.made.posts,
+            ids: &mut self.ids.posts,
             fan_out_threshold: self.store.settings.fan_out_threshold,
             now: self.now,
             floor: self.floor,

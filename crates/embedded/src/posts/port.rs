@@ -6,8 +6,8 @@ use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostStore, PostWrit
 use kinfolk_core::{Frontier, Id, Result};
 
 use crate::Embedded;
-use crate::index::Scratch;
-use crate::writer::Request;
+use crate::edges::index::Scratch;
+use crate::engine::writer::Request;
 
 impl PostStore for Embedded {
     async fn register(&self, post: NewPost) -> Result<PostWritten> {
@@ -40,6 +40,6 @@ impl PostStore for Embedded {
         let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| {
             store.layers.rows(|| store.posts.page(author, after, limit))
         };
-        self.store.walkers.run(author, work).await
+        self.store.workers.run(author, work).await
     }
 }

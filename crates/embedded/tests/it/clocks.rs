@@ -54,21 +54,21 @@ fn a_jump_ahead_is_not_followed() {
     wall.advance(10 * YEAR_MS);
     let refused = follow(&store, 3);
     assert!(is_within(refused, start, MOMENT_MS), "{refused}");
-    let figures = store.figures();
-    assert!(figures.clock_ahead > Duration::from_millis(10 * YEAR_MS - MOMENT_MS), "{figures:?}");
+    let stats = store.stats();
+    assert!(stats.clock_ahead > Duration::from_millis(10 * YEAR_MS - MOMENT_MS), "{stats:?}");
     wall.set(start.plus_millis(HOUR_MS / 2));
     assert_eq!(follow(&store, 4), start.plus_millis(HOUR_MS / 2));
-    assert_eq!(store.figures().clock_ahead, Duration::ZERO);
+    assert_eq!(store.stats().clock_ahead, Duration::ZERO);
     wall.turn_back(HOUR_MS);
     assert_eq!(follow(&store, 5), start.plus_millis(HOUR_MS / 2), "times never go back");
-    assert!(store.figures().clock_behind > Duration::from_millis(HOUR_MS / 2));
+    assert!(store.stats().clock_behind > Duration::from_millis(HOUR_MS / 2));
     store.close().unwrap();
 
     // A start after a year is fine; one in another century is not, and neither is what it would write.
     wall.set(start.plus_millis(80 * YEAR_MS));
     let store = open(&wall);
     assert!(is_within(follow(&store, 6), start, HOUR_MS));
-    assert!(store.figures().clock_ahead > Duration::from_millis(79 * YEAR_MS));
+    assert!(store.stats().clock_ahead > Duration::from_millis(79 * YEAR_MS));
     store.close().unwrap();
     wall.set(start.plus_millis(YEAR_MS));
     let store = open(&wall);
@@ -130,7 +130,7 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         let store = Embedded::open_with_clock(&restored, settings, wall.clone()).unwrap();
         let found: Vec<_> = store.edges(FOLLOW).unwrap().map(|row| row.unwrap().1).collect();
         assert_eq!(found, [now, latest, latest]);
-        assert_eq!(store.figures().clock_behind, Duration::ZERO);
+        assert_eq!(store.stats().clock_behind, Duration::ZERO);
         wall.advance(1);
         assert_eq!(follow(&store, 5), wall.now());
         let posts = block_on(store.posts_by(id(2), None, 9, Frontier::EMPTY)).unwrap();

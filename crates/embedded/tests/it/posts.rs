@@ -97,7 +97,7 @@ fn a_post_is_registered_once_whatever_happens_to_the_process() {
             );
             assert_eq!(store.state(id(404)), None);
             assert_eq!(store.walk(id(1)).len(), 2);
-            assert_eq!(store.open.figures().newest, Sequence(4));
+            assert_eq!(store.open.stats().newest, Sequence(4));
             store.require_sound();
         };
         check(&store);
@@ -242,7 +242,7 @@ fn of_concurrent_wishes_one_is_first() {
         });
         assert_eq!(removed, 1);
     }
-    assert_eq!(store.open.figures().newest, Sequence(40));
+    assert_eq!(store.open.stats().newest, Sequence(40));
     store.require_sound();
 }
 

@@ -33,7 +33,8 @@ impl CommentHistory {
                 let history = graph.run(graph.comments()?.comment_history(
                     self.id,
                     request,
-                    (OPERATOR, Frontier::EMPTY),
+                    OPERATOR,
+                    Frontier::EMPTY,
                 ))?;
                 Ok(Page::<CommentVersion>::from(history))
             }

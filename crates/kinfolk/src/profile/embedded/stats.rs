@@ -2,12 +2,12 @@
 
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
-use kinfolk_embedded::{Embedded, Figures, Layer};
+use kinfolk_embedded::{Embedded, Layer, Stats};
 use kinfolk_server::{Figure, FigureKind, LayerTimes};
 
 /// All statistics of the store. Cheap: it reads counters.
 pub(crate) fn stats(store: &Embedded) -> Vec<Figure> {
-    let stats = store.figures();
+    let stats = store.stats();
     let mut all = rows_and_log(&stats);
     all.extend(writes_and_repairs(&stats));
     all.extend(health(&stats));
@@ -30,7 +30,7 @@ fn counter(name: &'static str, help: &'static str, value: f64) -> Figure {
 }
 
 #[rustfmt::skip]
-fn rows_and_log(stats: &Figures) -> Vec<Figure> {
+fn rows_and_log(stats: &Stats) -> Vec<Figure> {
     let mean_batch = stats.requests as f64 / stats.batches.max(1) as f64;
     vec![
         gauge("kinfolk_edges", "Edges in the graph.", stats.edges as f64),
@@ -52,7 +52,7 @@ fn rows_and_log(stats: &Figures) -> Vec<Figure> {
 }
 
 #[rustfmt::skip]
-fn writes_and_repairs(stats: &Figures) -> Vec<Figure> {
+fn writes_and_repairs(stats: &Stats) -> Vec<Figure> {
     let sync_seconds = stats.sync_time.as_secs_f64();
     vec![
         counter("kinfolk_writer_batches_total", "Batches written.", stats.batches as f64),
@@ -66,7 +66,7 @@ fn writes_and_repairs(stats: &Figures) -> Vec<Figure> {
     ]
 }
 
-fn health(stats: &Figures) -> Vec<Figure> {
+fn health(stats: &Stats) -> Vec<Figure> {
     vec![
         gauge(
             "kinfolk_store_failed",
@@ -103,7 +103,7 @@ fn health(stats: &Figures) -> Vec<Figure> {
 }
 
 #[rustfmt::skip]
-fn feeds_and_comments(stats: &Figures) -> Vec<Figure> {
+fn feeds_and_comments(stats: &Stats) -> Vec<Figure> {
     vec![
         gauge("kinfolk_fan_out_lag_events", "Changes that inboxes do not reflect yet.", stats.fan_out_lag_events as f64),
         gauge("kinfolk_fan_out_lag_seconds", "Age of the oldest of those changes.", stats.fan_out_lag.as_secs_f64()),
@@ -114,7 +114,7 @@ fn feeds_and_comments(stats: &Figures) -> Vec<Figure> {
     ]
 }
 
-fn suggestions(stats: &Figures, run: Option<SuggestionRun>) -> Vec<Figure> {
+fn suggestions(stats: &Stats, run: Option<SuggestionRun>) -> Vec<Figure> {
     let seconds = |at: Option<Timestamp>| at.map_or(0.0, |at| at.millis() as f64 / 1_000.0);
     vec![
         gauge("kinfolk_walks_running", "Walks and large overlaps in progress.", stats.walks_running as f64),
