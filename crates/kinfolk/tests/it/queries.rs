@@ -198,7 +198,7 @@ fn refusals() {
         (
             "check 1 2 --data x --url http://127.0.0.1:7400",
             2,
-            "--data and --url cannot be used with each other",
+            "--data and --url cannot be used together",
         ),
         ("apply --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
         ("restore x --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
