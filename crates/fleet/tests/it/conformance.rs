@@ -1,0 +1,60 @@
+//! The fleet passes what any store of the graph must pass: on 4 shards and two hosts, with a follower side that follows at once
+//! and with one that lags.
+
+use kinfolk_conformance::{
+    SEED, concurrent_histories, concurrent_histories_with_timeouts, graph_histories, suite,
+};
+
+use crate::deployments::{Projecting, Stores, server};
+
+fn the_suite_passes(setting: usize, projecting: Projecting) {
+    let Some(server) = server() else { return };
+    let stores = Stores::new(server, 4, projecting);
+    let setting = suite::Setting::all().nth(setting).unwrap();
+    let make = |ids, clock| stores.make(ids, clock);
+    let mut passed = 0;
+    for name in suite::graph_case_names() {
+        suite::run_graph_case_in(name, setting, &make);
+        passed += 1;
+    }
+    println!("{passed} cases with {setting:?}, projecting {projecting:?}");
+}
+
+macro_rules! suite_tests {
+    ($($name:ident: $setting:literal, $projecting:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            the_suite_passes($setting, $projecting);
+        })+
+    };
+}
+
+suite_tests! {
+    the_suite_passes_with_the_first_setting: 0, Projecting::AtOnce;
+    the_suite_passes_with_the_second_setting: 1, Projecting::AtOnce;
+    the_suite_passes_with_the_third_setting: 2, Projecting::AtOnce;
+    the_suite_passes_with_the_last_setting: 3, Projecting::AtOnce;
+    the_suite_passes_with_the_first_setting_and_lag: 0, Projecting::Late(SEED);
+    the_suite_passes_with_the_second_setting_and_lag: 1, Projecting::Late(SEED + 1);
+    the_suite_passes_with_the_third_setting_and_lag: 2, Projecting::Late(SEED + 2);
+    the_suite_passes_with_the_last_setting_and_lag: 3, Projecting::Late(SEED + 3);
+}
+
+fn histories_agree(projecting: Projecting) {
+    let Some(server) = server() else { return };
+    let stores = Stores::new(server, 4, projecting);
+    let make = |ids, clock| stores.make(ids, clock);
+    graph_histories(&make, Some(&|store| stores.reopen(store)), 15, SEED);
+    concurrent_histories(&make, 8, SEED);
+    concurrent_histories_with_timeouts(&make, 4, SEED);
+}
+
+#[test]
+fn histories_agree_with_the_model() {
+    histories_agree(Projecting::AtOnce);
+}
+
+#[test]
+fn histories_with_lag_agree_with_the_model() {
+    histories_agree(Projecting::Late(SEED));
+}
