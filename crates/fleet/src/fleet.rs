@@ -6,13 +6,16 @@ use std::sync::Arc;
 use kinfolk_core::{Absent, Clock, Deployment, Epoch, Error, Id, IdKind, Result, Store, SystemClock};
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use crate::catalog::{Catalog, Topology};
-use crate::postgres::{Failure, Statements};
+use crate::postgres::{Failure, Query, Statements};
 use crate::write::Writers;
 use crate::{NewDeployment, Settings};
+
+/// Walks for suggestions that run at once.
+const WALKS_MAX: usize = 2;
 
 /// What all tasks of a store share.
 pub(crate) struct Shared {
@@ -21,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) statements: Statements,
     catalog: Catalog,
     topology: RwLock<Arc<Topology>>,
+    /// Walks for suggestions take turns, so that they leave connections to others.
+    pub(crate) walks: Semaphore,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -76,6 +81,7 @@ impl Fleet {
             clock,
             statements: Statements::new(topology.id_kind),
             catalog,
+            walks: Semaphore::new(WALKS_MAX),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });
@@ -113,6 +119,16 @@ impl Fleet {
         }
     }
 
+    /// The plan that the first host makes for a statement.
+    pub async fn explain(&self, query: Query) -> Result<String> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let host = Arc::clone(&shared.topology().hosts[0]);
+            host.explain(shared.statements.text(query)).await.map_err(Failure::into_error)
+        })
+        .await
+    }
+
     /// The shard of a user, for tools and tests.
     pub fn shard_of(&self, id: Id) -> kinfolk_core::Shard {
         self.shared.topology().shard_of(id)
@@ -144,11 +160,11 @@ impl Deployment for Fleet {
 }
 
 impl Store for Fleet {
-    type Suggestions = Absent;
+    type Suggestions = Self;
     type Content = Absent;
 
-    fn suggestions(self: &Arc<Self>) -> Option<Arc<Absent>> {
-        None
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
     }
 
     fn content(self: &Arc<Self>) -> Option<Arc<Absent>> {

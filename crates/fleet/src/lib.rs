@@ -12,6 +12,7 @@
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
 //! | `project` | the follower side, brought up to date from the logs |
+//! | `suggest` | suggestions, found by a walk in the request |
 
 mod catalog;
 mod fleet;
@@ -20,6 +21,7 @@ mod postgres;
 mod project;
 mod read;
 mod settings;
+mod suggest;
 mod write;
 
 pub use catalog::{Catalog, NewDeployment};

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use super::Entry;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Query};
+use crate::postgres::{Failure, Query, limit_value};
 
 /// The oldest and the newest change of a shard, if it has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl LogReader<'_> {
     ) -> Result<Vec<Change>, Failure> {
         let shards: Vec<i16> = after.iter().map(|position| position.shard.0 as i16).collect();
         let sequences: Vec<i64> = after.iter().map(|position| position.sequence.0 as i64).collect();
-        let (limit, epoch) = (limit as i64, self.topology.epoch.0 as i64);
+        let (limit, epoch) = (limit_value(limit), self.topology.epoch.0 as i64);
         let host = &self.topology.hosts[host];
         let rows = host
             .query(&self.shared.statements, Query::Changes, &[&shards, &sequences, &limit, &epoch])

@@ -153,6 +153,25 @@ impl Host {
     }
 }
 
+impl Host {
+    /// The plan of a statement, as every connection of this store makes it.
+    pub(crate) async fn explain(&self, text: &str) -> std::result::Result<String, Failure> {
+        let connection = self.reader().await?;
+        let plan = async {
+            let client = connection.client();
+            let parameters = client.prepare(text).await?.params().len();
+            let nothing = vec!["NULL"; parameters].join(", ");
+            client.batch_execute(&format!("PREPARE explained AS {text}")).await?;
+            client.query(&format!("EXPLAIN EXECUTE explained ({nothing})"), &[]).await
+        };
+        let plan = plan.await;
+        connection.discard();
+        let rows = plan.map_err(|error| Failure::of_statement(&self.name, &error))?;
+        let lines: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+        Ok(lines.join("\n"))
+    }
+}
+
 /// The options that every connection has: the schema that its tables are in.
 fn pool_options(schema: &str) -> String {
     format!("-c search_path={schema} -c client_min_messages=warning")

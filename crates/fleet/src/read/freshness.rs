@@ -17,7 +17,7 @@ use crate::fleet::Shared;
 use crate::postgres::{Failure, Query};
 
 /// How many columns of an answer belong to the guard.
-pub(super) const GUARD_COLUMNS: usize = 3;
+pub(crate) const GUARD_COLUMNS: usize = 3;
 
 /// The longest pause before a read that is too early looks again, if this process hears of no progress.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
@@ -207,7 +207,7 @@ impl<T> HostPart<T> {
     }
 
     /// Where the subject of a row stands in the whole question. Statements answer with its ordinality, which counts from 1.
-    pub(super) fn place_of(&self, row: &Row) -> Option<usize> {
+    pub(crate) fn place_of(&self, row: &Row) -> Option<usize> {
         let ordinality: Option<i64> = row.get(GUARD_COLUMNS);
         self.places.get(ordinality? as usize - 1).copied()
     }

@@ -5,7 +5,7 @@ use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
 use tokio_postgres::Row;
 
 use super::freshness::{GUARD_COLUMNS, Guard, Reader};
-use crate::postgres::{Failure, IdValue, Query};
+use crate::postgres::{Failure, IdValue, Query, limit_value};
 
 /// A page of a list.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ impl Reader {
         // Before the first entry of any list.
         let start = || (i64::MAX, IdValue(id_max(self.topology.id_kind)));
         let (since, id) = page.after.map_or_else(start, |key| (key.since.millis() as i64, IdValue(key.id)));
-        let limit = page.limit as i64;
+        let limit = limit_value(page.limit);
         let host = self.topology.host_of(shard);
         let rows = self.ask(host, which.query, guard, &[&number, &kind, &of, &since, &id, &limit]).await?;
         let mut entries: Vec<ListEntry> = rows.iter().filter_map(entry).collect();

@@ -8,4 +8,4 @@ mod lists;
 mod overlap;
 mod ports;
 
-pub(crate) use freshness::Reader;
+pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};

@@ -6,7 +6,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind};
 use tokio_postgres::Row;
 
 use super::freshness::{GUARD_COLUMNS, Guard, Reader};
-use crate::postgres::{Failure, IdValue, Query};
+use crate::postgres::{Failure, IdValue, Query, limit_value};
 
 /// How many members are read and probed at once.
 const CHUNK: usize = 2_000;
@@ -88,7 +88,12 @@ impl Reader {
     }
 
     /// Which of some users are in a set, by id.
-    async fn members(&self, kind: EdgeKind, set: UserSet, users: &[Id]) -> Result<Vec<Id>, Failure> {
+    pub(crate) async fn members(
+        &self,
+        kind: EdgeKind,
+        set: UserSet,
+        users: &[Id],
+    ) -> Result<Vec<Id>, Failure> {
         let asked: Vec<IdValue> = users.iter().copied().map(IdValue).collect();
         let query = match set.side {
             Side::Following => Query::FollowingMembers,
@@ -111,7 +116,7 @@ impl Reader {
         let (number, kind, of, guard) = self.set_parameters(kind, set);
         let host = self.topology.host_of(self.topology.shard_of(set.of));
         let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
-            [&number, &kind, &of, &IdValue(from), &(limit as i64)];
+            [&number, &kind, &of, &IdValue(from), &limit_value(limit)];
         let rows = self.ask(host, query, &guard, &parameters).await?;
         let mut ids: Vec<Id> = rows.iter().filter_map(id_of).collect();
         ids.sort_unstable();

@@ -1,23 +1,30 @@
 //! The fleet passes what any store of the graph must pass: on 4 shards and two hosts, with a follower side that follows at once
 //! and with one that lags.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use kinfolk_conformance::{
     SEED, concurrent_histories, concurrent_histories_with_timeouts, graph_histories, suite,
 };
 
 use crate::deployments::{Projecting, Stores, server};
 
+/// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
+fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
+    let names: Vec<_> = names.collect();
+    let failed = |name: &&str| catch_unwind(AssertUnwindSafe(|| run(name))).is_err();
+    let failures: Vec<_> = names.iter().copied().filter(failed).collect();
+    println!("{} of {} cases pass", names.len() - failures.len(), names.len());
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
 fn the_suite_passes(setting: usize, projecting: Projecting) {
     let Some(server) = server() else { return };
     let stores = Stores::new(server, 4, projecting);
     let setting = suite::Setting::all().nth(setting).unwrap();
     let make = |ids, clock| stores.make(ids, clock);
-    let mut passed = 0;
-    for name in suite::graph_case_names() {
-        suite::run_graph_case_in(name, setting, &make);
-        passed += 1;
-    }
-    println!("{passed} cases with {setting:?}, projecting {projecting:?}");
+    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
+    all_pass(suite::candidate_case_names(), |name| suite::run_suggestion_case_in(name, setting, &make));
 }
 
 macro_rules! suite_tests {
@@ -57,4 +64,16 @@ fn histories_agree_with_the_model() {
 #[test]
 fn histories_with_lag_agree_with_the_model() {
     histories_agree(Projecting::Late(SEED));
+}
+
+/// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one.
+#[test]
+fn the_suite_passes_on_256_shards() {
+    let Some(server) = server() else { return };
+    let stores = Stores::new(server, 256, Projecting::AtOnce);
+    let setting = suite::Setting::all().next().unwrap();
+    let make = |ids, clock| stores.make(ids, clock);
+    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
+    graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
+    concurrent_histories(&make, 2, SEED);
 }

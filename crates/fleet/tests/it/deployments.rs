@@ -83,10 +83,6 @@ impl Databases {
         client
     }
 
-    pub fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
-        self.runtime.block_on(work)
-    }
-
     pub fn settings(&self) -> Settings {
         let with_name = |name: &str| {
             let mut config = self.server.clone();
@@ -134,6 +130,7 @@ pub struct Stores {
     server: String,
     shards: NonZeroU16,
     projecting: Projecting,
+    change_settings: Box<dyn Fn(Settings) -> Settings>,
     kept: RefCell<HashMap<&'static str, Databases>>,
     /// The epoch of the newest store, with its clock and the kind of its ids.
     newest: RefCell<(i64, Option<(IdKind, Arc<dyn Clock>)>)>,
@@ -142,7 +139,19 @@ pub struct Stores {
 impl Stores {
     pub fn new(server: String, shards: u16, projecting: Projecting) -> Self {
         let shards = NonZeroU16::new(shards).unwrap();
-        Self { server, shards, projecting, kept: RefCell::default(), newest: RefCell::new((1, None)) }
+        Self {
+            server,
+            shards,
+            projecting,
+            change_settings: Box::new(|settings| settings),
+            kept: RefCell::default(),
+            newest: RefCell::new((1, None)),
+        }
+    }
+
+    /// Opens stores with other settings than those of the databases.
+    pub fn with_settings(self, change: impl Fn(Settings) -> Settings + 'static) -> Self {
+        Self { change_settings: Box::new(change), ..self }
     }
 
     /// An empty store.
@@ -164,9 +173,18 @@ impl Stores {
         self.open(id_kind, clock)
     }
 
-    fn open(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
+    /// Another process on the same deployment, which projects late.
+    pub fn open_beside(&self, _store: &Fleet, seed: u64) -> Fleet {
+        let (id_kind, clock) = self.newest.borrow().1.clone().unwrap();
         let settings = self.with_databases(id_kind, Databases::settings);
         let fleet = Fleet::open_with_clock(settings, clock).unwrap();
+        Projection::start(&fleet, &Arc::new(Late::new(LogSource::new(&fleet), seed))).detach();
+        fleet
+    }
+
+    fn open(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
+        let settings = self.with_databases(id_kind, Databases::settings);
+        let fleet = Fleet::open_with_clock((self.change_settings)(settings), clock).unwrap();
         let log = LogSource::new(&fleet);
         match self.projecting {
             Projecting::AtOnce => Projection::start(&fleet, &Arc::new(log)).detach(),

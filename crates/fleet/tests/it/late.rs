@@ -10,11 +10,17 @@ use kinfolk_fleet::{ChangeSource, LogSource, SourceBatch};
 pub struct Late {
     log: LogSource,
     random: Mutex<u64>,
+    always_with_gaps: bool,
 }
 
 impl Late {
     pub fn new(log: LogSource, seed: u64) -> Self {
-        Self { log, random: Mutex::new(seed | 1) }
+        Self { log, random: Mutex::new(seed | 1), always_with_gaps: false }
+    }
+
+    /// Never brings the change that a mark waits for.
+    pub fn with_gaps(log: LogSource) -> Self {
+        Self { always_with_gaps: true, ..Self::new(log, 1) }
     }
 
     /// A number below a bound (xorshift).
@@ -29,7 +35,7 @@ impl Late {
     /// Drops, repeats, cuts and swaps.
     fn damage(&self, mut batch: SourceBatch) -> Option<SourceBatch> {
         let changes = &mut batch.changes;
-        match self.below(8) {
+        match if self.always_with_gaps { 1 } else { self.below(8) } {
             0 => return None,
             1 => drop(changes.remove(0)),
             2 => changes.truncate(1),
@@ -45,7 +51,7 @@ impl ChangeSource for Late {
     async fn changes(&self, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
         tokio::time::sleep(Duration::from_millis(self.below(12))).await;
         // Sometimes from further back than asked for.
-        let back = self.below(3);
+        let back = if self.always_with_gaps { 0 } else { self.below(3) };
         let earlier = |mark: Position| Sequence(mark.sequence.0.saturating_sub(back)).on(mark.shard);
         let after: Frontier = after.iter().map(earlier).collect();
         let limit = if self.below(3) == 0 { 3 } else { limit };

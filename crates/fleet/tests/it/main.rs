@@ -4,4 +4,9 @@
 mod catalog;
 mod conformance;
 mod deployments;
+mod explain;
 mod late;
+mod lost_commits;
+mod projection;
+mod proxy;
+mod retention;
