@@ -26,7 +26,7 @@ impl Catalog {
     pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
         let shards = new.shards.get();
         if shards > SHARDS_MAX {
-            return Err(Error::TooMany { what: "shards", given: shards.into(), max: SHARDS_MAX.into() });
+            return Err(Error::TooMany { what: "shards", count: shards.into(), max: SHARDS_MAX.into() });
         }
         if settings.hosts.is_empty() {
             return Err(Error::InvalidStore { detail: "name at least one host".into() });

@@ -216,7 +216,7 @@ fn net_edge(change: &Change) -> Option<NetEdge> {
         ChangeBody::Imported { .. }
         | ChangeBody::Posted { .. }
         | ChangeBody::PostDeleted { .. }
-        | ChangeBody::Thread(_) => {
+        | ChangeBody::Comment(_) => {
             return None;
         }
     };

@@ -47,7 +47,7 @@ impl Reader {
             return Ok(Overlap { count: size, ids });
         }
         if size > OVERLAP_WALK_MAX as u64 {
-            let error = Error::TooMany { what: "members", given: size as usize, max: OVERLAP_WALK_MAX };
+            let error = Error::TooMany { what: "members", count: size as usize, max: OVERLAP_WALK_MAX };
             return Err(Failure::Final(error));
         }
         self.walk(kind, smallest, &others, wanted).await

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{Error, Frontier, Id, Result};
 
@@ -27,11 +27,11 @@ impl SuggestionStore for Fleet {
         Err(Error::NotAvailable { what: "storing suggestions" })
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        _request: EveryoneRequest,
+        _request: SuggestionRunRequest,
         _watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         Err(Error::NotAvailable { what: "computing suggestions for everyone" })
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 use futures_util::future::try_join_all;
 use kinfolk_core::graph::{Side, UserSet};
-use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
+use kinfolk_core::suggestions::{RankKey, Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{EdgeKind, Id};
 
 use crate::postgres::{Failure, IdValue, Query, limit_value, unavailable};

@@ -21,7 +21,7 @@ fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
 fn the_suite_passes(setting: usize, projecting: Projecting) {
     let Some(server) = server() else { return };
     let stores = Stores::new(server, 4, projecting);
-    let setting = suite::Setting::all().nth(setting).unwrap();
+    let setting = suite::CaseScope::all().nth(setting).unwrap();
     let make = |ids, clock| stores.make(ids, clock);
     all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
     all_pass(suite::candidate_case_names(), |name| suite::run_suggestion_case_in(name, setting, &make));
@@ -71,7 +71,7 @@ fn histories_with_lag_agree_with_the_model() {
 fn the_suite_passes_on_256_shards() {
     let Some(server) = server() else { return };
     let stores = Stores::new(server, 256, Projecting::AtOnce);
-    let setting = suite::Setting::all().next().unwrap();
+    let setting = suite::CaseScope::all().next().unwrap();
     let make = |ids, clock| stores.make(ids, clock);
     all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
     graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
