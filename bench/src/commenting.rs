@@ -2,8 +2,8 @@
 //! caller's.
 
 use anyhow::{Context, Result, bail};
-use kinfolk_core::feed::{NewPost, PostStore};
-use kinfolk_core::thread::{Comment, CommentId, NewComment, Parent, ThreadOrder, ThreadStore};
+use kinfolk_core::comments::{Comment, CommentId, CommentOrder, CommentStore, NewComment, Parent};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::Embedded;
 
@@ -148,7 +148,7 @@ impl Commenter {
     }
 
     /// A new post with so many comments. Nobody follows its author, so that it goes to no inbox.
-    pub fn thread(&mut self, store: &Embedded, comments: usize) -> Result<Parent> {
+    pub fn comment_thread(&mut self, store: &Embedded, comments: usize) -> Result<Parent> {
         let author = Id::Integer(self.users.last + 1);
         let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
         let parent = Parent::post(runtime()?.block_on(store.register(post))?.post.id);
@@ -173,13 +173,13 @@ pub fn write_all(store: &Embedded, wishes: impl Iterator<Item = NewComment> + 's
 pub async fn first_page(
     store: &Embedded,
     parent: Parent,
-    order: ThreadOrder,
+    order: CommentOrder,
     limit: usize,
 ) -> Result<Vec<Comment>> {
-    let page = store.thread(parent, order, None, limit, Frontier::EMPTY).await?;
+    let page = store.comment_thread(parent, order, None, limit, Frontier::EMPTY).await?;
     let sorted = page.is_sorted_by(|one, other| match order {
-        ThreadOrder::Oldest => one.id < other.id,
-        ThreadOrder::Newest => one.id > other.id,
+        CommentOrder::Oldest => one.id < other.id,
+        CommentOrder::Newest => one.id > other.id,
     });
     if page.len() != limit || !sorted {
         bail!("a page of {limit} comments has {} or is not in order", page.len());
@@ -193,14 +193,15 @@ pub fn walk(store: &Embedded, parent: Parent, expected: u64) -> Result<Vec<Comme
     runtime()?.block_on(async {
         loop {
             let page = store
-                .thread(parent, ThreadOrder::Oldest, ids.last().copied(), WALKED, Frontier::EMPTY)
+                .comment_thread(parent, CommentOrder::Oldest, ids.last().copied(), WALKED, Frontier::EMPTY)
                 .await?;
             ids.extend(page.iter().map(|comment| comment.id));
             if page.len() < WALKED {
                 break;
             }
         }
-        let state = store.threads(&[parent], Frontier::EMPTY).await?.pop().context("a thread has a state")?;
+        let state =
+            store.comment_threads(&[parent], Frontier::EMPTY).await?.pop().context("a thread has a state")?;
         if ids.len() as u64 != expected || state.count != expected || !ids.is_sorted() {
             bail!("a thread of {expected} comments has {} and counts {}", ids.len(), state.count);
         }

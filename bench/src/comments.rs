@@ -131,11 +131,11 @@ impl Comments {
         for round in 1..=options.rounds {
             eprintln!("{NAME}, round {round}");
             threads.measure(&store, &mut commenter, &mut recorder)?;
-            let hot = commenter.thread(&store, PAGE)?;
+            let hot = commenter.comment_thread(&store, PAGE)?;
             in_process(&store, hot, commenter.fork(), load)?.record(&mut recorder, "hot");
             let mut served = None;
             if !options.in_process {
-                let hot = commenter.thread(&store, PAGE)?;
+                let hot = commenter.comment_thread(&store, PAGE)?;
                 store.close()?;
                 let server = Server::start_with(data.kinfolk(), scratch.path(), LIMITS)?;
                 let rest = over_rest(&server, hot, commenter.fork(), load)?;

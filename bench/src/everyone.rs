@@ -9,7 +9,7 @@ use std::{env, thread};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use kinfolk_core::suggest::{EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 use serde::{Deserialize, Serialize};
@@ -243,9 +243,9 @@ pub fn compute(store: &Path) -> Result<Computed> {
     let memory = |name| memory_bytes(process::id(), name);
     let memory_bytes_before = memory("VmRSS");
     let bounds = WalkBounds { per_node: None, results: KEPT, ranking: Ranking::Count };
-    let request = EveryoneRequest { bounds, threads: cores(), afresh: true };
+    let request = SuggestionRunRequest { bounds, threads: cores(), afresh: true };
     let started = Instant::now();
-    let report = store.suggest_for_everyone(request, &|_, _| started.elapsed() < LONGEST)?;
+    let report = store.compute_suggestions(request, &|_, _| started.elapsed() < LONGEST)?;
     let seconds = started.elapsed().as_secs_f64();
     let memory_bytes_max = memory("VmHWM");
     store.close()?;

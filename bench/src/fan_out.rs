@@ -43,10 +43,10 @@ pub fn deliver(store: &Embedded, cast: Cast, followers: &Followers, time: Durati
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64;
     let mut random = Random::new(now);
     let mut posts: Vec<Made> = Vec::new();
-    let (before, cpu) = (store.figures().fan_out_entries, cpu_seconds(process::id()));
+    let (before, cpu) = (store.stats().fan_out_entries, cpu_seconds(process::id()));
     let started = Instant::now();
     while started.elapsed() < time {
-        let missing = QUEUED.saturating_sub(store.figures().fan_out_lag_events);
+        let missing = QUEUED.saturating_sub(store.stats().fan_out_lag_events);
         if missing == 0 {
             thread::sleep(POLL_EVERY);
             continue;
@@ -61,7 +61,7 @@ pub fn deliver(store: &Embedded, cast: Cast, followers: &Followers, time: Durati
     quiet(store);
     let elapsed = started.elapsed();
     let cpu_seconds = cpu_seconds(process::id()) - cpu;
-    let entries = store.figures().fan_out_entries - before;
+    let entries = store.stats().fan_out_entries - before;
     let expected: usize = posts.iter().filter_map(|post| followers.get(&post.author)).map(Vec::len).sum();
     // More posts wait than an inbox holds, and authors take turns: the oldest of those may come after so many newer ones that an
     // inbox has no place for them any more.
@@ -75,7 +75,7 @@ pub fn deliver(store: &Embedded, cast: Cast, followers: &Followers, time: Durati
 
 /// Waits until everything is delivered.
 pub fn quiet(store: &Embedded) {
-    while store.figures().fan_out_lag_events > 0 {
+    while store.stats().fan_out_lag_events > 0 {
         thread::sleep(POLL_EVERY);
     }
 }
@@ -99,13 +99,13 @@ pub fn inbox_memory(folder: &Path, cast: Cast) -> Result<InboxMemory> {
     let (warm_up, measured) = fans.split_at(fans.len() / 2);
     let resident = || memory_bytes(process::id(), "VmRSS");
     wake(&store, warm_up.to_vec())?;
-    let (before, counted) = (resident(), store.figures().inbox_bytes);
+    let (before, counted) = (resident(), store.stats().inbox_bytes);
     wake(&store, measured.to_vec())?;
     let each = |bytes: u64| bytes as f64 / measured.len() as f64;
     let memory = InboxMemory {
         inboxes: measured.len() as u64,
         bytes: each(resident().saturating_sub(before)),
-        counted_bytes: each(store.figures().inbox_bytes.saturating_sub(counted)),
+        counted_bytes: each(store.stats().inbox_bytes.saturating_sub(counted)),
     };
     store.close()?;
     Ok(memory)

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use kinfolk_core::Id;
-use kinfolk_core::feed::{Post, PostKey};
+use kinfolk_core::feeds::{Post, PostKey};
 use kinfolk_embedded::Embedded;
 
 use crate::cast::Cast;

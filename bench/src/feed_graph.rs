@@ -60,7 +60,7 @@ impl FeedGraph {
     /// Gives everybody an inbox who has none, such as those who have not read for a month.
     pub fn wake_everyone(&self, store: &Embedded) -> Result<()> {
         const STEPS: u64 = 10;
-        if store.figures().inboxes < self.users {
+        if store.stats().inboxes < self.users {
             for step in 0..STEPS {
                 eprintln!("everybody reads: {} %", step * 100 / STEPS);
                 let (first, last) = (self.users * step / STEPS, self.users * (step + 1) / STEPS);

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
+use kinfolk_core::feeds::{FeedStore, NewPost, PostStore};
 use kinfolk_core::{Error, Frontier, Id};
-use kinfolk_embedded::{Embedded, Figures, Settings};
+use kinfolk_embedded::{Embedded, Settings, Stats};
 use tokio::task::LocalSet;
 
 use crate::fan_out::quiet;
@@ -101,7 +101,7 @@ impl FeedRun {
         let scratch = graph.scratch()?;
         let store = Embedded::open(scratch.path(), Settings::default())?;
         graph.wake_everyone(&store)?;
-        let before = store.figures();
+        let before = store.stats();
         eprintln!("{NAME}: {} users, {} edges, for {} s", graph.users, before.edges, self.seconds);
 
         let cpu = cpu_seconds(process::id());
@@ -116,7 +116,7 @@ impl FeedRun {
         let cores = (cpu_seconds(process::id()) - cpu) / started.elapsed().as_secs_f64();
         quiet(&store);
         let course = Course::of(&load, &looks, self.seconds as usize);
-        let (after, memory) = (store.figures(), memory_bytes(process::id(), "VmRSS"));
+        let (after, memory) = (store.stats(), memory_bytes(process::id(), "VmRSS"));
         store.close()?;
 
         let mut recorder = Recorder::new(ROWS);
@@ -167,13 +167,7 @@ impl FeedRun {
         }
     }
 
-    fn record(
-        &self,
-        recorder: &mut Recorder,
-        load: &Load,
-        course: &Course,
-        (before, after): (Figures, Figures),
-    ) {
+    fn record(&self, recorder: &mut Recorder, load: &Load, course: &Course, (before, after): (Stats, Stats)) {
         let seconds = self.seconds as f64;
         let mut pages = Histogram::default();
         load.pages.iter().for_each(|second| pages.merge(second));
@@ -192,7 +186,7 @@ impl FeedRun {
         recorder.record("inbox_memory", after.inbox_bytes as f64 / MIB);
     }
 
-    fn notes(&self, graph: &FeedGraph, before: Figures) -> Vec<String> {
+    fn notes(&self, graph: &FeedGraph, before: Stats) -> Vec<String> {
         vec![
             format!(
                 "{} users, {} edges, power-law skewed; everybody has read before, so that {} have inboxes, most of \
@@ -302,13 +296,13 @@ async fn page(store: Embedded, of: u64, begun: Instant, load: Rc<RefCell<Load>>)
 /// A look at the store.
 struct Look {
     at: Duration,
-    figures: Figures,
+    figures: Stats,
 }
 
 fn watch(store: &Embedded, started: Instant, stop: &AtomicBool) -> Vec<Look> {
     let mut looks = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        looks.push(Look { at: started.elapsed(), figures: store.figures() });
+        looks.push(Look { at: started.elapsed(), figures: store.stats() });
         thread::sleep(LOOK_EVERY);
     }
     looks

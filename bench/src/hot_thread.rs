@@ -7,7 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use kinfolk_core::thread::{Parent, ThreadOrder, ThreadStore};
+use kinfolk_core::comments::{CommentOrder, CommentStore, Parent};
 use kinfolk_embedded::Embedded;
 
 use crate::client::Client;
@@ -92,7 +92,7 @@ pub fn in_process(store: &Embedded, parent: Parent, commenter: Commenter, load: 
     let read = || {
         let runtime = runtime()?;
         by_the_clock(load.time, load.pages_a_reader, || {
-            runtime.block_on(first_page(store, parent, ThreadOrder::Newest, PAGE)).map(drop)
+            runtime.block_on(first_page(store, parent, CommentOrder::Newest, PAGE)).map(drop)
         })
     };
     let write = || write_in_process(store, parent, commenter, load.time);

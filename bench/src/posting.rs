@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
-use kinfolk_core::feed::{FeedStore, NewPost, Post, PostKey, PostStore};
+use kinfolk_core::feeds::{FeedStore, NewPost, Post, PostKey, PostStore};
 use kinfolk_core::{Frontier, Id, Timestamp};
 use kinfolk_embedded::Embedded;
 use tokio::runtime::{Builder, Runtime};

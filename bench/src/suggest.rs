@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
-use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionStore, WalkBounds};
 use kinfolk_core::{Frontier, Id};
 use kinfolk_embedded::{Embedded, Settings};
 

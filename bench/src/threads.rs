@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use kinfolk_core::Frontier;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, NewComment, Parent, ThreadOrder, ThreadStore, Withdrawal,
+use kinfolk_core::comments::{
+    CommentEdit, CommentId, CommentOrder, CommentStore, NewComment, Parent, Withdrawal,
 };
 use kinfolk_embedded::Embedded;
 
@@ -50,9 +50,9 @@ impl Threads {
         recorder: &mut Recorder,
     ) -> Result<Self> {
         eprintln!("writing {comments} comments");
-        let long = commenter.thread(store, 0)?;
+        let long = commenter.comment_thread(store, 0)?;
         let shorts: Vec<Parent> =
-            (0..comments / STEP).map(|_| commenter.thread(store, 0)).collect::<Result<_>>()?;
+            (0..comments / STEP).map(|_| commenter.comment_thread(store, 0)).collect::<Result<_>>()?;
         store.compact()?;
         let rows = folder.join("comments");
         let before = (disk_bytes(folder)?, disk_bytes(&rows)?);
@@ -72,7 +72,7 @@ impl Threads {
         let long_ids = walk(store, long, comments)?;
         let long_ids = long_ids.into_iter().step_by(LONG_FOR_EACH_SHORT as usize).collect();
         let short = shorts.get(shorts.len() / 2).copied().context("there are short threads")?;
-        let middle = commenter.thread(store, PAGE)?;
+        let middle = commenter.comment_thread(store, PAGE)?;
         Ok(Self { long, short, middle, long_ids, short_ids, turns_max: (comments / SHORT) as usize })
     }
 
@@ -85,7 +85,7 @@ impl Threads {
     ) -> Result<()> {
         store.compact()?;
         self.append(store, commenter, recorder)?;
-        for (name, order) in [("oldest", ThreadOrder::Oldest), ("newest", ThreadOrder::Newest)] {
+        for (name, order) in [("oldest", CommentOrder::Oldest), ("newest", CommentOrder::Newest)] {
             let [ten, ten_of_long] = self.pages(store, (self.short, order), SHORT as usize)?;
             recorder.record(&format!("{name}_10_short"), ten.percentile_us(0.5));
             recorder.record(&format!("{name}_10_long"), ten_of_long.percentile_us(0.5));
@@ -105,7 +105,7 @@ impl Threads {
         let runtime = runtime()?;
         let (mut short, mut long) = (Histogram::default(), Histogram::default());
         for _ in 0..APPENDS.min(self.turns_max) / SHORT as usize {
-            let thread = commenter.thread(store, SHORT as usize)?;
+            let thread = commenter.comment_thread(store, SHORT as usize)?;
             for _ in 0..SHORT {
                 short.record(runtime.block_on(append(store, commenter.wish(thread)))?);
                 long.record(runtime.block_on(append(store, commenter.wish(self.long)))?);
@@ -121,7 +121,7 @@ impl Threads {
     fn pages(
         &self,
         store: &Embedded,
-        (other, order): (Parent, ThreadOrder),
+        (other, order): (Parent, CommentOrder),
         limit: usize,
     ) -> Result<[Histogram; 2]> {
         let mut histograms = [Histogram::default(), Histogram::default()];

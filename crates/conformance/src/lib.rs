@@ -73,7 +73,7 @@ pub use writes::write_commands;
 /// For the cases of feeds to reach what they are about, the store is to have small feeds: posts are pulled from
 /// [`FAN_OUT_THRESHOLD`] followers on (which the suite expects to see), an inbox holds [`INBOX_ENTRIES`], and a follow
 /// brings [`BACKFILL_POSTS`] posts in.
-pub type Make<'a, S> = &'a dyn Fn(IdKind, Arc<dyn Clock>) -> S;
+pub type StoreFactory<'a, S> = &'a dyn Fn(IdKind, Arc<dyn Clock>) -> S;
 
 /// How many posts an inbox holds under test.
 pub const INBOX_ENTRIES: usize = 5;

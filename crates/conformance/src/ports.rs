@@ -1,6 +1,6 @@
 //! What groups of cases ask of a store: the graph, and what is on top of it.
 
-use kinfolk_core::suggest::SuggestionStore;
+use kinfolk_core::suggestions::SuggestionStore;
 use kinfolk_core::{ContentStore, GraphStore};
 
 /// A store that also keeps suggestions.

@@ -4,14 +4,14 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use kinfolk_core::changes::{Change, ChangeLog, LogPage, LogSpan};
-use kinfolk_core::feed::{FeedStore, Inbox, InboxStore, Post, PostKey, PostState, PostStore};
+use kinfolk_core::comments::{
+    Branch, Comment, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion, Parent,
+};
+use kinfolk_core::feeds::{FeedStore, Inbox, InboxStore, Post, PostKey, PostState, PostStore};
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Side, UserSet,
 };
-use kinfolk_core::suggest::{StoredSuggestions, Suggestion, SuggestionStore, WalkBounds};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentId, CommentVersion, Parent, ThreadOrder, ThreadState, ThreadStore,
-};
+use kinfolk_core::suggestions::{StoredSuggestions, Suggestion, SuggestionStore, WalkBounds};
 use kinfolk_core::{EdgeKind, Frontier, Id, Result, Timestamp};
 
 /// A store as one who has seen a frontier reads it. Everything else goes to the store itself.
@@ -155,19 +155,19 @@ impl<S: InboxStore> Seen<'_, S> {
     }
 }
 
-impl<S: ThreadStore> Seen<'_, S> {
+impl<S: CommentStore> Seen<'_, S> {
     pub(crate) async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
         self.store.comments(ids, &self.frontier).await
     }
 
-    pub(crate) async fn thread(
+    pub(crate) async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
     ) -> Result<Vec<Comment>> {
-        self.store.thread(parent, order, after, limit, &self.frontier).await
+        self.store.comment_thread(parent, order, after, limit, &self.frontier).await
     }
 
     pub(crate) async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
@@ -192,7 +192,7 @@ impl<S: ThreadStore> Seen<'_, S> {
         self.store.comment_versions(id, after, limit, &self.frontier).await
     }
 
-    pub(crate) async fn threads(&self, parents: &[Parent]) -> Result<Vec<ThreadState>> {
-        self.store.threads(parents, &self.frontier).await
+    pub(crate) async fn comment_threads(&self, parents: &[Parent]) -> Result<Vec<CommentThreadState>> {
+        self.store.comment_threads(parents, &self.frontier).await
     }
 }

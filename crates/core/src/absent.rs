@@ -1,20 +1,20 @@
-//! A capability that a profile lacks. It has no values, so that nothing can be asked of it.
+//! The type of a capability that a profile lacks. It has no values, so none of its methods can be called.
 
 use std::time::Duration;
 
-use crate::feed::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+use crate::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
+};
+use crate::feeds::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
 use crate::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
-use crate::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
-};
-use crate::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use crate::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use crate::{Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Result, Timestamp};
 
@@ -34,7 +34,7 @@ impl Deployment for Absent {
     }
 }
 
-/// Methods that nobody can call.
+/// Port methods that cannot be called.
 macro_rules! never {
     ($($name:ident($($argument:ty),*) -> $output:ty;)+) => {
         $(never!(@one $name, ($($argument),*), $output);)+
@@ -81,19 +81,19 @@ impl SuggestionStore for Absent {
         stored_suggestions(Id, Duration, &Frontier) -> Result<Option<StoredSuggestions>>;
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        _: EveryoneRequest,
+        _: SuggestionRunRequest,
         _: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         match *self {}
     }
 }
 
 impl PostStore for Absent {
     never! {
-        register(NewPost) -> Result<Posted>;
-        delete_post(Id) -> Result<Removed>;
+        register(NewPost) -> Result<PostWritten>;
+        delete_post(Id) -> Result<WriteOutcome>;
         posts(&[Id], &Frontier) -> Result<Vec<Option<PostState>>>;
         posts_by(Id, Option<PostKey>, usize, &Frontier) -> Result<Vec<Post>>;
     }
@@ -106,22 +106,22 @@ impl FeedStore for Absent {
 impl InboxStore for Absent {
     never! {
         inbox(Id, &Frontier) -> Result<Option<Inbox>>;
-        forget_inbox(Id) -> Result<()>;
+        drop_inbox(Id) -> Result<()>;
     }
 }
 
-impl ThreadStore for Absent {
+impl CommentStore for Absent {
     never! {
-        comment(NewComment) -> Result<Commented>;
-        edit_comment(CommentEdit) -> Result<Commented>;
-        withdraw_comment(CommentId, Withdrawal, Option<Moderator>) -> Result<Removed>;
-        lock_thread(Parent, bool) -> Result<Removed>;
+        comment(NewComment) -> Result<CommentWritten>;
+        edit_comment(CommentEdit) -> Result<CommentWritten>;
+        withdraw_comment(CommentId, Withdrawal, Option<Moderator>) -> Result<WriteOutcome>;
+        lock_comment_thread(Parent, bool) -> Result<WriteOutcome>;
         comments(&[CommentId], &Frontier) -> Result<Vec<Option<Comment>>>;
-        thread(Parent, ThreadOrder, Option<CommentId>, usize, &Frontier) -> Result<Vec<Comment>>;
+        comment_thread(Parent, CommentOrder, Option<CommentId>, usize, &Frontier) -> Result<Vec<Comment>>;
         replies(&[Branch], usize, &Frontier) -> Result<Vec<Vec<Comment>>>;
         comments_by(Id, Option<CommentId>, usize, &Frontier) -> Result<Vec<Comment>>;
         comment_versions(CommentId, u32, usize, &Frontier) -> Result<Vec<CommentVersion>>;
-        threads(&[Parent], &Frontier) -> Result<Vec<ThreadState>>;
+        comment_threads(&[Parent], &Frontier) -> Result<Vec<CommentThreadState>>;
         erase_purged() -> Result<u64>;
     }
 }

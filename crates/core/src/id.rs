@@ -19,7 +19,7 @@ pub enum IdKind {
 /// The id of a user. Ordered by value within its kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Id {
-    /// An integer id; at most 2^63 - 1 when made by [`Id::integer`] or [`IdKind::parse`].
+    /// An integer id; [`Id::integer`] and [`IdKind::parse`] ensure that it is at most 2^63 - 1.
     Integer(u64),
     /// A UUID as its 128-bit value.
     Uuid(u128),
@@ -31,7 +31,7 @@ impl Id {
         if value <= INTEGER_MAX {
             Ok(Self::Integer(value))
         } else {
-            Err(Error::InvalidId { given: value.to_string(), reason: "an integer id is at most 2^63 - 1" })
+            Err(Error::InvalidId { input: value.to_string(), reason: "an integer id is at most 2^63 - 1" })
         }
     }
 
@@ -63,13 +63,13 @@ impl IdKind {
         self.parse_bytes(text.as_bytes())
     }
 
-    /// As [`IdKind::parse`], for bytes that came from a file or a socket.
+    /// As [`IdKind::parse`], for bytes from a file or a socket.
     pub fn parse_bytes(self, text: &[u8]) -> Result<Id> {
         let parsed = match self {
             Self::Integer => parse_integer(text),
             Self::Uuid => parse_uuid(text),
         };
-        parsed.map_err(|reason| Error::InvalidId { given: excerpt(text), reason })
+        parsed.map_err(|reason| Error::InvalidId { input: excerpt(text), reason })
     }
 
     /// Refuses an id of the other kind, and an integer that is too large.
@@ -77,7 +77,7 @@ impl IdKind {
         match id {
             Id::Integer(value) if self == Self::Integer => Id::integer(value).map(|_| ()),
             Id::Uuid(_) if self == Self::Uuid => Ok(()),
-            other => Err(Error::IdKindMismatch { expected: self.name(), given: other.to_string() }),
+            other => Err(Error::IdKindMismatch { expected: self.name(), input: other.to_string() }),
         }
     }
 }
@@ -122,15 +122,15 @@ fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
     Ok(Id::Uuid(value))
 }
 
-/// At most 40 characters of what was given, printable, for an error message.
+/// At most 40 printable characters of the input, for an error message.
 fn excerpt(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(text.get(..40).unwrap_or(text)).escape_debug().to_string();
     if text.len() > 40 { format!("{shown}…") } else { shown }
 }
 
-/// Makes ids for what is written without one.
+/// Generates ids for posts and comments that are written without one.
 pub trait IdGenerator {
-    /// An id that rises with each one, for something that is written at a time. It `is_free`; if that can't be known, none is made.
+    /// The next id, for an object written at time `at`. Ids increase, and each `is_free`; an error of that check is returned.
     fn next_id(&mut self, at: Timestamp, is_free: &dyn Fn(Id) -> Result<bool>) -> Result<Id>;
 }
 

@@ -1,17 +1,18 @@
 //! The rules of Kinfolk's social graph, and the ports that a store implements.
 //!
-//! Nothing here opens a socket or a file, speaks SQL or JSON, or reads the clock by itself: time comes in
-//! through [`Clock`], randomness through key bytes, storage through the ports that [`Store`] names.
+//! This crate opens no socket and no file, knows neither SQL nor JSON, and never reads the system clock by itself: time
+//! comes in through [`Clock`], randomness through key bytes, storage through the ports of [`Store`].
 
 mod absent;
 pub mod bulk;
 pub mod changes;
 mod clock;
+pub mod comments;
 mod context;
 mod cursor;
 mod deployment;
 mod error;
-pub mod feed;
+pub mod feeds;
 mod frontier;
 pub mod graph;
 pub mod histogram;
@@ -22,8 +23,7 @@ mod position;
 mod shard;
 mod sign;
 mod store;
-pub mod suggest;
-pub mod thread;
+pub mod suggestions;
 mod timestamp;
 mod token;
 
@@ -37,7 +37,7 @@ pub use frontier::Frontier;
 pub use id::{Id, IdGenerator, IdKind};
 pub use idempotency::{KeyHash, key_hash};
 pub use kind::EdgeKind;
-pub use position::{Epoch, NotAPosition, Position, Sequence, Shard};
+pub use position::{Epoch, ParsePositionError, Position, Sequence, Shard};
 pub use sign::{Keyring, SigningKey};
 pub use store::{ContentStore, GraphStore, Store};
 pub use timestamp::Timestamp;

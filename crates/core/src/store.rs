@@ -1,28 +1,28 @@
-//! What a profile offers: the graph always, the rest as capabilities that it has or has not.
+//! What a profile offers: the graph always, suggestions and content as optional capabilities.
 
 use std::sync::Arc;
 
 use crate::changes::ChangeLog;
-use crate::feed::{FeedStore, InboxStore, PostStore};
+use crate::comments::CommentStore;
+use crate::feeds::{FeedStore, InboxStore, PostStore};
 use crate::graph::{CheckStore, EdgeStore};
-use crate::suggest::SuggestionStore;
-use crate::thread::ThreadStore;
+use crate::suggestions::SuggestionStore;
 
-/// The ports of the graph, which every profile has.
+/// The ports of the graph. Every profile has them.
 pub trait GraphStore: CheckStore + EdgeStore + ChangeLog {}
 
 impl<S: CheckStore + EdgeStore + ChangeLog> GraphStore for S {}
 
 /// The ports of posts, feeds and comments.
-pub trait ContentStore: PostStore + FeedStore + InboxStore + ThreadStore {}
+pub trait ContentStore: PostStore + FeedStore + InboxStore + CommentStore {}
 
-impl<S: PostStore + FeedStore + InboxStore + ThreadStore> ContentStore for S {}
+impl<S: PostStore + FeedStore + InboxStore + CommentStore> ContentStore for S {}
 
 /// A profile's store. A capability that it lacks has the type [`crate::Absent`].
 pub trait Store: GraphStore {
-    /// Keeps suggestions.
+    /// The store of suggestions.
     type Suggestions: SuggestionStore + CheckStore + EdgeStore;
-    /// Keeps posts, feeds and comments.
+    /// The store of posts, feeds and comments.
     type Content: ContentStore;
 
     /// Suggestions, if the profile has them.

@@ -26,8 +26,8 @@ impl ChangeLog for Embedded {
         let end = events.last().map_or(start, |event| event.position);
         let changes = events.into_iter().map(|event| {
             let is_current = match &event.body {
-                EventBody::Thread(body) => {
-                    let of = |(place, version)| self.store.threads.is_current(place, version);
+                EventBody::Comment(body) => {
+                    let of = |(place, version)| self.store.comments.is_current(place, version);
                     body.version().map_or(Ok(false), of)?
                 }
                 EventBody::Posted(registration) if registration.post.payload.is_some() => {

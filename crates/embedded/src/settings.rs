@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::clock::ClockLimits;
 use crate::log::LogSizes;
+use crate::runtime::clock::ClockLimits;
 
 /// Settings of an embedded store.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use kinfolk_core::suggest::{EveryoneRequest, Ranking, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
 use kinfolk_core::{Error, Frontier, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
@@ -22,9 +22,9 @@ pub trait Administration: Send + Sync + 'static {
     }
 
     /// How suggestions are computed for everyone, where the caller leaves it open.
-    fn everyone(&self) -> EveryoneRequest {
+    fn everyone(&self) -> SuggestionRunRequest {
         let bounds = WalkBounds { per_node: None, results: 100, ranking: Ranking::default() };
-        EveryoneRequest { bounds, threads: 1, afresh: false }
+        SuggestionRunRequest { bounds, threads: 1, afresh: false }
     }
 
     /// Adds the edges that a file has; the file comes in as bytes. All or nothing.
@@ -201,5 +201,5 @@ pub struct LayerTimes {
     /// Which layer, as metrics and spans call it.
     pub layer: &'static str,
     /// How often it took how long.
-    pub times: kinfolk_core::histogram::Snapshot,
+    pub times: kinfolk_core::histogram::HistogramSnapshot,
 }

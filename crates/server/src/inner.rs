@@ -22,6 +22,9 @@ impl fmt::Display for Shown<'_> {
             Error::ReadOnly { .. } => out.write_str(
                 "writes are refused since the storage failed; reads go on: check the disk, then restart",
             ),
+            Error::Unavailable { .. } => {
+                out.write_str("a part of the storage can't be reached, nothing was changed; try again")
+            }
             Error::Corrupt { .. } | Error::InvalidStore { .. } | Error::Storage { .. } => {
                 out.write_str("the server failed; its log has the details")
             }
@@ -34,7 +37,7 @@ impl fmt::Display for Shown<'_> {
 pub(crate) fn log(error: &Error, request: &dyn fmt::Display) {
     static STATE_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
     match error {
-        Error::StorageFull { .. } | Error::ReadOnly { .. } => {
+        Error::StorageFull { .. } | Error::ReadOnly { .. } | Error::Unavailable { .. } | Error::TimedOut => {
             let mut logged = STATE_LOGGED.lock();
             if logged.is_some_and(|at| at.elapsed() < STATES_INTERVAL) {
                 return;
@@ -60,6 +63,7 @@ mod tests {
             Error::Corrupt { detail: secret() },
             Error::InvalidStore { detail: secret() },
             Error::Storage { detail: secret() },
+            Error::Unavailable { what: secret(), retry_after: Duration::ZERO },
         ] {
             assert!(error.to_string().contains("secret"));
             let shown = Shown(&error).to_string();

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kinfolk_core::changes::Changes;
-use kinfolk_core::feed::{FeedSettings, Feeds};
+use kinfolk_core::comments::{CommentSettings, CommentThreads};
+use kinfolk_core::feeds::{FeedSettings, Feeds};
 use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, Side, UserSet};
-use kinfolk_core::suggest::{SuggestSettings, SuggestionPage, Suggestions};
-use kinfolk_core::thread::{CommentThreads, ThreadSettings};
+use kinfolk_core::suggestions::{SuggestionPage, SuggestionSettings, Suggestions};
 use kinfolk_core::{Context, EdgeKind, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store};
 
 use crate::access::Access;
@@ -22,11 +22,11 @@ pub struct ServiceSettings {
     /// About edges.
     pub graph: GraphSettings,
     /// About suggestions.
-    pub suggestions: SuggestSettings,
+    pub suggestions: SuggestionSettings,
     /// About posts and feeds.
     pub feeds: FeedSettings,
     /// About comments.
-    pub comments: ThreadSettings,
+    pub comments: CommentSettings,
 }
 
 /// What a profile has or lacks. The graph and its change log are always there.
@@ -226,7 +226,7 @@ impl<S: Store> Service<S> {
         at_least: &Frontier,
     ) -> Result<Overlap> {
         self.charge_overlap(budget, sets, at_least).await?;
-        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), at_least).await
+        self.graph.overlap(EdgeKind::Follow, sets, None, limit, at_least).await
     }
 
     /// Charges for an overlap before it is looked for. For a caller without a limit, its cost is not even estimated.

@@ -27,7 +27,7 @@ fn span<S: GraphStore>(subject: &Subject<S>) -> LogSpan {
 }
 
 fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
-    assert_eq!(subject.store().id_kind(), subject.setting.id_kind);
+    assert_eq!(subject.store().id_kind(), subject.scope.id_kind);
     let before = span(subject);
     let start: Frontier = before.newest.iter().map(|position| Sequence::START.on(position.shard)).collect();
     assert_eq!((&before.trimmed, &before.newest), (&start, &start), "every shard is named and empty");
@@ -128,7 +128,7 @@ fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
             ChangeBody::Imported { .. }
             | ChangeBody::Posted { .. }
             | ChangeBody::PostDeleted { .. }
-            | ChangeBody::Thread(_) => None,
+            | ChangeBody::Comment(_) => None,
         })
         .collect();
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);

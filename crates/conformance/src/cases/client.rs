@@ -4,16 +4,16 @@
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, Changes};
-use kinfolk_core::feed::{Feeds, NewPost, Post, PostPage, Removed};
+use kinfolk_core::comments::{
+    Comment, CommentEdit, CommentId, CommentOrder, CommentPage, CommentThreadState, CommentThreads,
+    CommentTree, HistoryPage, Moderator, NewComment, Parent, TreeShape, Viewer,
+};
+use kinfolk_core::feeds::{Feeds, NewPost, Post, PostPage, WriteOutcome};
 use kinfolk_core::graph::{
     Counts, Edge, EdgeCommand, FollowerChanges, FollowerCommand, Graph, ListPage, Overlap, OverlapPage,
     Relationship, UserSet,
 };
-use kinfolk_core::suggest::{SuggestionPage, Suggestions};
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentPage, CommentThreads, CommentTree, HistoryPage, Moderator,
-    NewComment, Parent, ThreadOrder, ThreadState, TreeShape, Viewer,
-};
+use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{
     ContentStore, Context, Deployment, EdgeKind, Frontier, GraphStore, Id, IdKind, PageRequest, Position,
     Result,
@@ -27,14 +27,14 @@ pub(super) type Fresh<'a> = Option<&'a str>;
 
 /// What a write of edges did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct EdgesWritten {
     pub token: String,
     pub changed: Vec<bool>,
 }
 
 /// What registering a post did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WrittenPost {
+pub(super) struct PostWritten {
     pub token: String,
     pub post: Post,
     pub is_new: bool,
@@ -42,7 +42,7 @@ pub(super) struct WrittenPost {
 
 /// What writing or editing a comment did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WrittenComment {
+pub(super) struct CommentWritten {
     pub token: String,
     pub comment: Comment,
     pub is_new: bool,
@@ -101,30 +101,39 @@ impl<S: Deployment> Client<S> {
         self.graph.context.token_after(&self.seen(), position)
     }
 
-    fn removed(&self, Removed { position, changed }: Removed) -> (String, bool) {
+    fn removed(&self, WriteOutcome { position, changed }: WriteOutcome) -> (String, bool) {
         (self.wrote(position), changed)
     }
 }
 
 impl<S: GraphStore> Client<S> {
-    fn written(&self, written: kinfolk_core::graph::Written) -> Written {
-        Written { token: self.wrote(written.position), changed: written.changed }
+    fn written(&self, written: kinfolk_core::graph::Receipt) -> EdgesWritten {
+        EdgesWritten { token: self.wrote(written.position), changed: written.changed }
     }
 
-    pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+    pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.graph.follow(kind, actor, target).await.map(|written| self.written(written))
     }
 
-    pub(super) async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Written> {
+    pub(super) async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.graph.unfollow(kind, actor, target).await.map(|written| self.written(written))
     }
 
-    pub(super) async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Written> {
+    pub(super) async fn remove_follower(
+        &self,
+        kind: EdgeKind,
+        actor: Id,
+        follower: Id,
+    ) -> Result<EdgesWritten> {
         self.graph.remove_follower(kind, actor, follower).await.map(|written| self.written(written))
     }
 
     /// Applies each command by itself.
-    pub(super) async fn apply(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Vec<Result<Written>> {
+    pub(super) async fn apply(
+        &self,
+        kind: EdgeKind,
+        commands: Vec<EdgeCommand>,
+    ) -> Vec<Result<EdgesWritten>> {
         let change = |EdgeCommand { action, edge }| FollowerChanges {
             follower: edge.follower,
             commands: vec![FollowerCommand { action, followee: edge.followee }],
@@ -206,10 +215,10 @@ impl<S: GraphStore> Client<S> {
         &self,
         kind: EdgeKind,
         sets: &[UserSet],
-        range: (Option<Id>, usize),
+        (after, limit): (Option<Id>, usize),
         fresh: Fresh<'_>,
     ) -> Result<Overlap> {
-        self.graph.overlap(kind, sets, range, &self.frontier(fresh)?).await
+        self.graph.overlap(kind, sets, after, limit, &self.frontier(fresh)?).await
     }
 
     /// Changes after a token, or from the oldest kept.
@@ -230,7 +239,7 @@ impl<S: SuggestionPorts> Client<S> {
         self.suggester().read(of, limit, &self.frontier(fresh)?).await
     }
 
-    pub(super) async fn dismiss(&self, actor: Id, target: Id) -> Result<Written> {
+    pub(super) async fn dismiss(&self, actor: Id, target: Id) -> Result<EdgesWritten> {
         self.suggester().dismiss(actor, target).await.map(|written| self.written(written))
     }
 }
@@ -240,9 +249,9 @@ impl<S: ContentStore> Client<S> {
         Feeds::new(self.graph.context.clone(), FEED)
     }
 
-    pub(super) async fn register_post(&self, post: NewPost) -> Result<WrittenPost> {
+    pub(super) async fn register_post(&self, post: NewPost) -> Result<PostWritten> {
         let written = self.feeds().register_post(post).await?;
-        Ok(WrittenPost { token: self.wrote(written.position), post: written.post, is_new: written.is_new })
+        Ok(PostWritten { token: self.wrote(written.position), post: written.post, is_new: written.is_new })
     }
 
     pub(super) async fn post(&self, id: Id, fresh: Fresh<'_>) -> Result<Post> {
@@ -272,16 +281,16 @@ impl<S: ContentStore> Client<S> {
         CommentThreads::new(self.graph.context.clone(), COMMENTS)
     }
 
-    fn commented(&self, written: kinfolk_core::thread::WrittenComment) -> WrittenComment {
-        let kinfolk_core::thread::WrittenComment { position, comment, is_new } = written;
-        WrittenComment { token: self.wrote(position), comment, is_new }
+    fn commented(&self, written: kinfolk_core::comments::CommentWritten) -> CommentWritten {
+        let kinfolk_core::comments::CommentWritten { position, comment, is_new } = written;
+        CommentWritten { token: self.wrote(position), comment, is_new }
     }
 
-    pub(super) async fn comment(&self, comment: NewComment) -> Result<WrittenComment> {
+    pub(super) async fn comment(&self, comment: NewComment) -> Result<CommentWritten> {
         self.comment_threads().comment(comment).await.map(|written| self.commented(written))
     }
 
-    pub(super) async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<WrittenComment> {
+    pub(super) async fn edit_comment(&self, actor: Option<Id>, edit: CommentEdit) -> Result<CommentWritten> {
         self.comment_threads()
             .edit_comment(actor, edit, Frontier::EMPTY)
             .await
@@ -308,8 +317,8 @@ impl<S: ContentStore> Client<S> {
         self.comment_threads().purge_comment(id, by).await.map(|removed| self.removed(removed))
     }
 
-    pub(super) async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<(String, bool)> {
-        self.comment_threads().lock_thread(parent, locked).await.map(|removed| self.removed(removed))
+    pub(super) async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<(String, bool)> {
+        self.comment_threads().lock_comment_thread(parent, locked).await.map(|removed| self.removed(removed))
     }
 
     pub(super) async fn read_comment(
@@ -321,14 +330,14 @@ impl<S: ContentStore> Client<S> {
         self.comment_threads().read_comment(id, viewer, &self.frontier(fresh)?).await
     }
 
-    pub(super) async fn thread(
+    pub(super) async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentPage> {
-        self.comment_threads().thread(parent, order, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_thread(parent, order, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comments_by(
@@ -337,7 +346,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentPage> {
-        self.comment_threads().comments_by(author, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comments_by(author, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comment_tree(
@@ -347,7 +356,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentTree> {
-        self.comment_threads().comment_tree(parent, shape, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_tree(parent, shape, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comment_history(
@@ -356,10 +365,10 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<HistoryPage> {
-        self.comment_threads().comment_history(id, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_history(id, page, viewer, &self.frontier(fresh)?).await
     }
 
-    pub(super) async fn thread_state(&self, parent: Parent, fresh: Fresh<'_>) -> Result<ThreadState> {
+    pub(super) async fn thread_state(&self, parent: Parent, fresh: Fresh<'_>) -> Result<CommentThreadState> {
         self.comment_threads().thread_state(parent, &self.frontier(fresh)?).await
     }
 }

@@ -1,7 +1,7 @@
 //! The suite: named cases that every store must pass, for both kinds of ids and for two kinds of edge.
 //!
-//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggest`, `kinfolk_core::feed` and
-//! `kinfolk_core::thread` has a case. Every run of a case gets a fresh store, and every read of it
+//! Each sentence of the contracts of the ports in `kinfolk_core::graph`, `kinfolk_core::suggestions`, `kinfolk_core::feeds` and
+//! `kinfolk_core::comments` has a case. Every run of a case gets a fresh store, and every read of it
 //! asks to show at least what the case has written.
 
 mod changes;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use kinfolk_core::{EdgeKind, GraphStore, IdKind};
 
 use crate::random::compare::KINDS;
-use crate::{AllPorts, ContentPorts, Make, ModelStore, SuggestionPorts};
+use crate::{AllPorts, ContentPorts, ModelStore, StoreFactory, SuggestionPorts};
 use subject::Subject;
 
 /// A case and its name.
@@ -26,14 +26,14 @@ type Case<S> = (&'static str, fn(&Subject<S>));
 
 /// What a case is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct CaseScope {
     /// The ids of the deployment.
     pub id_kind: IdKind,
     /// The kind of edge that the case is about.
     pub edge_kind: EdgeKind,
 }
 
-impl Setting {
+impl CaseScope {
     /// Everything that a whole run covers.
     pub fn all() -> impl Iterator<Item = Self> {
         let with_kinds = |id_kind| KINDS.into_iter().map(move |edge_kind| Self { id_kind, edge_kind });
@@ -41,29 +41,29 @@ impl Setting {
     }
 }
 
-/// Runs the cases of the graph's ports for every setting, and panics with a list of those that failed.
-pub fn run_graph<S: GraphStore>(make: Make<'_, S>) {
+/// Runs the cases of the graph's ports for every scope, and panics with a list of those that failed.
+pub fn run_graph<S: GraphStore>(make: StoreFactory<'_, S>) {
     run_cases(&graph_cases(), make);
 }
 
 /// As [`run_graph`], for suggestions.
-pub fn run_suggestions<S: SuggestionPorts>(make: Make<'_, S>) {
+pub fn run_suggestions<S: SuggestionPorts>(make: StoreFactory<'_, S>) {
     run_cases(&suggestion_cases(), make);
 }
 
 /// As [`run_graph`], for posts, feeds and comments.
-pub fn run_content<S: ContentPorts>(make: Make<'_, S>) {
+pub fn run_content<S: ContentPorts>(make: StoreFactory<'_, S>) {
     run_cases(&content_cases(), make);
 }
 
-/// Runs every case for every setting, and panics with a list of those that failed.
-pub fn run<S: AllPorts>(make: Make<'_, S>) {
+/// Runs every case for every scope, and panics with a list of those that failed.
+pub fn run<S: AllPorts>(make: StoreFactory<'_, S>) {
     run_cases(&cases(), make);
 }
 
-/// Runs one case of the graph's ports for one setting.
-pub fn run_graph_case_in<S: GraphStore>(name: &str, setting: Setting, make: Make<'_, S>) {
-    outcome(named(graph_cases(), name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
+/// Runs one case of the graph's ports for one scope.
+pub fn run_graph_case_in<S: GraphStore>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
+    outcome(named(graph_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// As [`run_graph_case_in`], for suggestions.
@@ -81,14 +81,14 @@ pub fn graph_case_names() -> impl Iterator<Item = &'static str> {
     graph_cases::<ModelStore>().into_iter().map(|(name, _)| name)
 }
 
-/// Runs one case for every setting.
-pub fn run_case<S: AllPorts>(name: &str, make: Make<'_, S>) {
+/// Runs one case for every scope.
+pub fn run_case<S: AllPorts>(name: &str, make: StoreFactory<'_, S>) {
     run_cases(&[case(name)], make);
 }
 
-/// Runs one case for one setting. The message of a failure names all three.
-pub fn run_case_in<S: AllPorts>(name: &str, setting: Setting, make: Make<'_, S>) {
-    outcome(case(name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
+/// Runs one case for one scope. The message of a failure names all three.
+pub fn run_case_in<S: AllPorts>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
+    outcome(case(name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// The names of all cases, in the order in which they run.
@@ -96,10 +96,10 @@ pub fn case_names() -> impl Iterator<Item = &'static str> {
     cases::<ModelStore>().into_iter().map(|(name, _)| name)
 }
 
-fn run_cases<S: GraphStore>(cases: &[Case<S>], make: Make<'_, S>) {
+fn run_cases<S: GraphStore>(cases: &[Case<S>], make: StoreFactory<'_, S>) {
     let mut failures = Vec::new();
     for &case in cases {
-        failures.extend(Setting::all().filter_map(|setting| outcome(case, setting, make).err()));
+        failures.extend(CaseScope::all().filter_map(|scope| outcome(case, scope, make).err()));
     }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
@@ -113,10 +113,14 @@ fn named<S>(cases: Vec<Case<S>>, name: &str) -> Case<S> {
     found.unwrap_or_else(|| panic!("there is no case named {name}"))
 }
 
-fn outcome<S: GraphStore>((name, case): Case<S>, setting: Setting, make: Make<'_, S>) -> Result<(), String> {
-    let run = || case(&Subject::new(make, setting));
+fn outcome<S: GraphStore>(
+    (name, case): Case<S>,
+    scope: CaseScope,
+    make: StoreFactory<'_, S>,
+) -> Result<(), String> {
+    let run = || case(&Subject::new(make, scope));
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-        let Setting { id_kind, edge_kind } = setting;
+        let CaseScope { id_kind, edge_kind } = scope;
         let message = message(&*panic);
         format!("case {name} with {} ids and {} edges: {message}", id_kind.name(), edge_kind.name())
     })

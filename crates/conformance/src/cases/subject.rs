@@ -6,20 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::changes::Change;
-use kinfolk_core::feed::FeedSettings;
+use kinfolk_core::comments::CommentSettings;
+use kinfolk_core::feeds::FeedSettings;
 use kinfolk_core::graph::{
     Counts, Edge, EdgeAction, EdgeCommand, GraphSettings, ListEntry, ListKey, Receipt, Side,
 };
-use kinfolk_core::suggest::SuggestSettings;
-use kinfolk_core::thread::ThreadSettings;
+use kinfolk_core::suggestions::SuggestionSettings;
 use kinfolk_core::{
     EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Keyring, Position, Result, Sequence, Shard,
     SigningKey, Timestamp,
 };
 
-use super::Setting;
+use super::CaseScope;
 use super::client::Client;
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::random::audit::{Outcome, Record};
 use crate::random::compare::{KINDS, walk};
@@ -35,14 +35,14 @@ pub(super) const NO_LIMIT: u32 = 100_000;
 pub(super) const SETTINGS: GraphSettings =
     GraphSettings { following_limit: 5, check_pairs_max: 10, users_max: 8, commands_max: 50, sets_max: 4 };
 pub(super) const PAGE_LIMIT_MAX: usize = 20;
-pub(super) const SUGGEST: SuggestSettings = SuggestSettings {
+pub(super) const SUGGEST: SuggestionSettings = SuggestionSettings {
     results_max: 10,
     per_node: 3,
     fresh_for: Duration::from_secs(24 * 60 * 60),
     dismissed_max: 5,
 };
 pub(super) const FEED: FeedSettings = FeedSettings { payload_bytes_max: 40, key_bytes_max: 20 };
-pub(super) const COMMENTS: ThreadSettings = ThreadSettings {
+pub(super) const COMMENTS: CommentSettings = CommentSettings {
     body_chars_max: 30,
     depth_max: 4,
     tree_comments_max: 12,
@@ -55,7 +55,7 @@ pub(super) struct Subject<S> {
     /// Goes through the operations; reads show at least what it has written.
     pub graph: Client<S>,
     pub clock: Arc<SimulatedClock>,
-    pub setting: Setting,
+    pub scope: CaseScope,
     shards: NonZeroU16,
 }
 
@@ -76,11 +76,11 @@ pub(super) fn keys() -> Keyring {
 }
 
 impl<S: GraphStore> Subject<S> {
-    pub(super) fn new(make: Make<'_, S>, setting: Setting) -> Self {
+    pub(super) fn new(make: StoreFactory<'_, S>, scope: CaseScope) -> Self {
         let clock = Arc::new(SimulatedClock::default());
-        let store = make(setting.id_kind, Arc::<SimulatedClock>::clone(&clock));
+        let store = make(scope.id_kind, Arc::<SimulatedClock>::clone(&clock));
         let shards = shards_of(&store);
-        Self { graph: Client::new(store), clock, setting, shards }
+        Self { graph: Client::new(store), clock, scope, shards }
     }
 
     /// The store, whose reads show at least what the case has written.
@@ -95,7 +95,7 @@ impl<S: GraphStore> Subject<S> {
 
     /// The kind of edge that the case is about.
     pub(super) fn kind(&self) -> EdgeKind {
-        self.setting.edge_kind
+        self.scope.edge_kind
     }
 
     /// A kind of edge that the case is not about.
@@ -104,7 +104,7 @@ impl<S: GraphStore> Subject<S> {
     }
 
     pub(super) fn id(&self, number: u64) -> Id {
-        users::user(self.setting.id_kind, number)
+        users::user(self.scope.id_kind, number)
     }
 
     pub(super) fn ids(&self, numbers: impl IntoIterator<Item = u64>) -> Vec<Id> {
@@ -113,7 +113,7 @@ impl<S: GraphStore> Subject<S> {
 
     /// Ids at the ends of their range and at the powers of two in it, from the lowest to the highest.
     pub(super) fn extreme_ids(&self) -> Vec<Id> {
-        match self.setting.id_kind {
+        match self.scope.id_kind {
             IdKind::Integer => {
                 [0, 1, u64::from(u32::MAX), 1 << 32, (1 << 62) + 1, i64::MAX as u64 - 1, i64::MAX as u64]
                     .map(Id::Integer)
@@ -130,14 +130,14 @@ impl<S: GraphStore> Subject<S> {
 
     /// An id that this deployment does not use.
     pub(super) fn foreign_id(&self) -> Id {
-        match self.setting.id_kind {
+        match self.scope.id_kind {
             IdKind::Integer => Id::Uuid(1),
             IdKind::Uuid => Id::Integer(1),
         }
     }
 
     pub(super) fn edge(&self, from: u64, to: u64) -> Edge {
-        users::edge(self.setting.id_kind, from, to)
+        users::edge(self.scope.id_kind, from, to)
     }
 
     pub(super) fn commands(&self, commands: &[Command]) -> Vec<EdgeCommand> {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::graph::{Edge, ListEntry, Side};
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, Ranking, Score, StoredSuggestions, Suggestion, WalkBounds, jaccard,
-    weight,
+use kinfolk_core::suggestions::{
+    Ranking, Score, StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, WalkBounds,
+    jaccard, weight,
 };
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 
@@ -184,9 +184,9 @@ impl Planted {
     pub(crate) fn everyone(
         &self,
         everyone: &Everyone<'_>,
-        mut request: EveryoneRequest,
+        mut request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> EveryoneReport {
+    ) -> SuggestionRunReport {
         let before = locked(everyone.kept).clone();
         match self.fault {
             Fault::EveryoneForgetsStopped => request.afresh = true,

@@ -1,10 +1,10 @@
 //! Comment threads of the model behind their port.
 
-use kinfolk_core::feed::Removed;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
+use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::{Frontier, Id, Result, Timestamp};
 
 use crate::ModelStore;
@@ -24,8 +24,8 @@ impl ModelStore {
     }
 }
 
-impl ThreadStore for ModelStore {
-    async fn comment(&self, wish: NewComment) -> Result<Commented> {
+impl CommentStore for ModelStore {
+    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
         if let Some(planted) = &self.planted {
             return self.told(planted.comment(&self.model, &wish, &*self.clock));
         }
@@ -35,7 +35,7 @@ impl ThreadStore for ModelStore {
         })
     }
 
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         if let Some(planted) = &self.planted {
             return self.told(planted.edit_comment(&self.model, &edit, &*self.clock));
         }
@@ -47,7 +47,7 @@ impl ThreadStore for ModelStore {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let act = (&withdrawal, by.as_ref());
         if let Some(planted) = &self.planted {
             return self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock));
@@ -55,10 +55,10 @@ impl ThreadStore for ModelStore {
         self.change(|model, now| model.withdraw_comment(id, act, now))
     }
 
-    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
+    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         self.change(|model, now| match &self.planted {
-            None => model.lock_thread(parent, locked, now),
-            Some(planted) => planted.lock_thread(model, parent, locked, now),
+            None => model.lock_comment_thread(parent, locked, now),
+            Some(planted) => planted.lock_comment_thread(model, parent, locked, now),
         })
     }
 
@@ -71,18 +71,18 @@ impl ThreadStore for ModelStore {
         }
     }
 
-    async fn thread(
+    async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
         self.reach(at_least)?;
         match &self.planted {
-            None => Ok(self.model().thread(parent, order, after, limit)),
-            Some(planted) => Ok(planted.thread(&self.model, parent, order, (after, limit))),
+            None => Ok(self.model().comment_thread(parent, order, after, limit)),
+            Some(planted) => Ok(planted.comment_thread(&self.model, parent, order, (after, limit))),
         }
     }
 
@@ -128,7 +128,11 @@ impl ThreadStore for ModelStore {
         }
     }
 
-    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
+    async fn comment_threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentThreadState>> {
         self.reach(at_least)?;
         let model = self.model();
         let state = |&parent: &Parent| match &self.planted {

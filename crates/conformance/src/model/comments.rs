@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{PostState, Removed};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, CommentVersion, Commented, Moderator, NewComment,
-    Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentChange, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentThreadState,
+    CommentVersion, CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::{PostState, WriteOutcome};
 use kinfolk_core::{Error, Id, Result, Timestamp};
 
 use crate::model::Model;
@@ -62,24 +62,24 @@ impl Written {
 
 impl Threads {
     /// Applies what is known to have happened at a time.
-    pub(crate) fn apply(&mut self, at: Timestamp, told: ThreadChange) {
+    pub(crate) fn apply(&mut self, at: Timestamp, told: CommentChange) {
         match told {
-            ThreadChange::Written { id, parent, author, reply_to, depth, body } => {
+            CommentChange::Written { id, parent, author, reply_to, depth, body } => {
                 let (status, versions) = (CommentStatus::Active, vec![(at, body)]);
                 let written = Written { parent, author, reply_to, depth, status, removed_by: None, versions };
                 self.comments.insert(id, written);
             }
-            ThreadChange::Edited { id, body, .. } => {
+            CommentChange::Edited { id, body, .. } => {
                 self.comments.entry(id).and_modify(|written| written.versions.push((at, body)));
             }
-            ThreadChange::Withdrawn { id, status, by, .. } => {
+            CommentChange::Withdrawn { id, status, by, .. } => {
                 self.comments.entry(id).and_modify(|written| {
                     written.status = status;
                     written.removed_by = by.or(written.removed_by.take());
                 });
             }
-            ThreadChange::Locked { parent, locked: true } => _ = self.locked.insert(parent),
-            ThreadChange::Locked { parent, locked: false } => _ = self.locked.remove(&parent),
+            CommentChange::Locked { parent, locked: true } => _ = self.locked.insert(parent),
+            CommentChange::Locked { parent, locked: false } => _ = self.locked.remove(&parent),
         }
     }
 
@@ -153,9 +153,9 @@ impl Model {
         wish: &NewComment,
         made: CommentId,
         now: Timestamp,
-    ) -> Result<Commented> {
+    ) -> Result<CommentWritten> {
         if let Some(comment) = self.repeated_comment(wish)? {
-            return Ok(Commented { position: self.position, comment, is_new: false });
+            return Ok(CommentWritten { position: self.position, comment, is_new: false });
         }
         self.require_open(wish.parent)?;
         let depth = self.depth_of(wish)?;
@@ -212,11 +212,11 @@ impl Model {
         depth: u8,
         made: CommentId,
         now: Timestamp,
-    ) -> Result<Commented> {
+    ) -> Result<CommentWritten> {
         let NewComment { parent, author, reply_to, .. } = *wish;
         let body = Some(Arc::clone(&wish.body));
-        let told = ThreadChange::Written { id: made, parent, author, reply_to, depth, body };
-        self.record(now, ChangeBody::Thread(told));
+        let told = CommentChange::Written { id: made, parent, author, reply_to, depth, body };
+        self.record(now, ChangeBody::Comment(told));
         if let Some(key) = wish.idempotency_key.clone() {
             self.threads.unlogged.keys.insert((author, key), made);
         }
@@ -224,13 +224,13 @@ impl Model {
     }
 
     /// What was done to a comment just now.
-    pub(crate) fn commented(&self, id: CommentId) -> Result<Commented> {
+    pub(crate) fn commented(&self, id: CommentId) -> Result<CommentWritten> {
         let comment = self.threads.comment(id).ok_or_else(|| no_comment(id))?;
-        Ok(Commented { position: self.position, comment, is_new: true })
+        Ok(CommentWritten { position: self.position, comment, is_new: true })
     }
 
     /// Edits a comment when the clock shows `now`.
-    pub(crate) fn edit_comment(&mut self, edit: &CommentEdit, now: Timestamp) -> Result<Commented> {
+    pub(crate) fn edit_comment(&mut self, edit: &CommentEdit, now: Timestamp) -> Result<CommentWritten> {
         let written = self.written(edit.id)?;
         if !written.is_active() {
             return Err(Error::CommentDeleted { id: edit.id.to_string() });
@@ -242,11 +242,11 @@ impl Model {
     }
 
     /// Makes an edit that nothing speaks against.
-    pub(crate) fn apply_edit(&mut self, edit: &CommentEdit, now: Timestamp) -> Result<Commented> {
+    pub(crate) fn apply_edit(&mut self, edit: &CommentEdit, now: Timestamp) -> Result<CommentWritten> {
         let (id, written) = (edit.id, self.written(edit.id)?);
         let (parent, author, version) = (written.parent, written.author, written.version() + 1);
         let body = Some(Arc::clone(&edit.body));
-        self.record(now, ChangeBody::Thread(ThreadChange::Edited { id, parent, author, version, body }));
+        self.record(now, ChangeBody::Comment(CommentChange::Edited { id, parent, author, version, body }));
         self.commented(id)
     }
 
@@ -256,12 +256,12 @@ impl Model {
         id: CommentId,
         (withdrawal, by): (&Withdrawal, Option<&Moderator>),
         now: Timestamp,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let changed = withdrawal.status() > self.written(id)?.status;
         if changed {
             self.apply_withdrawal(id, (withdrawal, by), now)?;
         }
-        Ok(Removed { position: self.position, changed })
+        Ok(WriteOutcome { position: self.position, changed })
     }
 
     /// Makes a withdrawal that nothing speaks against.
@@ -273,7 +273,7 @@ impl Model {
     ) -> Result<()> {
         let &Written { parent, author, .. } = self.written(id)?;
         let (status, by) = (withdrawal.status(), by.cloned());
-        self.record(now, ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status, by }));
+        self.record(now, ChangeBody::Comment(CommentChange::Withdrawn { id, parent, author, status, by }));
         if let Withdrawal::Remove(reason) = withdrawal {
             self.threads.unlogged.reasons.insert(id, Arc::clone(reason));
         }
@@ -285,13 +285,18 @@ impl Model {
     }
 
     /// Locks a thread, or unlocks it, when the clock shows `now`.
-    pub(crate) fn lock_thread(&mut self, parent: Parent, locked: bool, now: Timestamp) -> Result<Removed> {
+    pub(crate) fn lock_comment_thread(
+        &mut self,
+        parent: Parent,
+        locked: bool,
+        now: Timestamp,
+    ) -> Result<WriteOutcome> {
         self.require_parent(parent)?;
         let changed = self.threads.locked.contains(&parent) != locked;
         if changed {
-            self.record(now, ChangeBody::Thread(ThreadChange::Locked { parent, locked }));
+            self.record(now, ChangeBody::Comment(CommentChange::Locked { parent, locked }));
         }
-        Ok(Removed { position: self.position, changed })
+        Ok(WriteOutcome { position: self.position, changed })
     }
 
     /// A comment, or its tombstone.
@@ -300,10 +305,10 @@ impl Model {
     }
 
     /// Up to `limit` comments of a thread, strictly after `after`.
-    pub(crate) fn thread(
+    pub(crate) fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
     ) -> Vec<Comment> {
@@ -314,13 +319,13 @@ impl Model {
     pub(crate) fn replies(&self, branch: Branch, limit: usize) -> Vec<Comment> {
         let Branch { parent, reply_to, after } = branch;
         let wanted = |written: &Written| (written.parent, written.reply_to) == (parent, reply_to);
-        page(self.threads.all(wanted), ThreadOrder::Oldest, after, limit)
+        page(self.threads.all(wanted), CommentOrder::Oldest, after, limit)
     }
 
     /// Up to `limit` active comments of an author, newest first, strictly after `after`.
     pub(crate) fn comments_by(&self, author: Id, after: Option<CommentId>, limit: usize) -> Vec<Comment> {
         let wanted = |written: &Written| written.author == author && written.is_active();
-        page(self.threads.all(wanted), ThreadOrder::Newest, after, limit)
+        page(self.threads.all(wanted), CommentOrder::Newest, after, limit)
     }
 
     /// Up to `limit` texts of a comment with versions above `after`, oldest first.
@@ -335,9 +340,9 @@ impl Model {
     }
 
     /// What is known of a thread as a whole.
-    pub(crate) fn thread_state(&self, parent: Parent) -> ThreadState {
+    pub(crate) fn thread_state(&self, parent: Parent) -> CommentThreadState {
         let active = self.threads.all(|written| written.parent == parent && written.is_active());
-        ThreadState { count: active.len() as u64, locked: self.threads.locked.contains(&parent) }
+        CommentThreadState { count: active.len() as u64, locked: self.threads.locked.contains(&parent) }
     }
 
     /// Erases the texts of purged comments from the log; returns how many of them had any.
@@ -363,8 +368,8 @@ impl Model {
 /// The text that an event tells, and of which version of which comment.
 pub(crate) fn text_of(change: &mut Change) -> Option<(CommentId, u32, &mut Option<Arc<str>>)> {
     match &mut change.body {
-        ChangeBody::Thread(ThreadChange::Written { id, body, .. }) => Some((*id, 1, body)),
-        ChangeBody::Thread(ThreadChange::Edited { id, version, body, .. }) => Some((*id, *version, body)),
+        ChangeBody::Comment(CommentChange::Written { id, body, .. }) => Some((*id, 1, body)),
+        ChangeBody::Comment(CommentChange::Edited { id, version, body, .. }) => Some((*id, *version, body)),
         _ => None,
     }
 }
@@ -376,13 +381,13 @@ fn no_comment(id: CommentId) -> Error {
 /// The page of comments, sorted by id, that begins after a place.
 pub(crate) fn page(
     mut comments: Vec<Comment>,
-    order: ThreadOrder,
+    order: CommentOrder,
     after: Option<CommentId>,
     limit: usize,
 ) -> Vec<Comment> {
     match order {
-        ThreadOrder::Oldest => comments.retain(|comment| after.is_none_or(|after| comment.id > after)),
-        ThreadOrder::Newest => {
+        CommentOrder::Oldest => comments.retain(|comment| after.is_none_or(|after| comment.id > after)),
+        CommentOrder::Newest => {
             comments.reverse();
             comments.retain(|comment| after.is_none_or(|after| comment.id < after));
         }
@@ -431,19 +436,19 @@ mod tests {
         assert_eq!(model.edit_comment(&edit, now).unwrap().comment.version, 2);
         assert!(matches!(model.edit_comment(&edit, now), Err(Error::VersionConflict { current: 2 })));
         let again = write(&mut model, &wish("top", None, Some("k"))).unwrap();
-        assert_eq!(again, Commented { position: at(3), is_new: false, ..top });
+        assert_eq!(again, CommentWritten { position: at(3), is_new: false, ..top });
         assert!(write(&mut model, &wish("edited", None, Some("k"))).is_err());
         assert_eq!(model.comment_versions(id, 0, 9).len(), 2);
-        assert_eq!(model.thread_state(ITEM), ThreadState { count: 2, locked: false });
+        assert_eq!(model.thread_state(ITEM), CommentThreadState { count: 2, locked: false });
 
-        assert!(model.lock_thread(ITEM, true, now).unwrap().changed);
+        assert!(model.lock_comment_thread(ITEM, true, now).unwrap().changed);
         assert!(matches!(write(&mut model, &wish("late", None, None)), Err(Error::ThreadLocked)));
         let remove = Withdrawal::Remove("rude".into());
         assert!(model.withdraw_comment(id, (&remove, None), now).unwrap().changed);
         assert!(!model.withdraw_comment(id, (&Withdrawal::Delete, None), now).unwrap().changed);
         let removed = model.comment(id).unwrap();
         assert_eq!((removed.body.as_deref(), removed.reason.as_deref()), (Some("edited"), Some("rude")));
-        assert_eq!(model.thread(ITEM, ThreadOrder::Newest, None, 9), [reply.clone(), removed]);
+        assert_eq!(model.comment_thread(ITEM, CommentOrder::Newest, None, 9), [reply.clone(), removed]);
         assert_eq!(model.comments_by(AUTHOR, None, 9), [reply]);
 
         let mut replayed = Model::replay(model.changes.clone());

@@ -110,7 +110,7 @@ impl Model {
             ChangeBody::PostDeleted { id, .. } => {
                 self.posts.entry(id).and_modify(|registered| registered.deleted = true);
             }
-            ChangeBody::Thread(told) => self.threads.apply(change.at, told),
+            ChangeBody::Comment(told) => self.threads.apply(change.at, told),
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
         self.position = change.position;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Inbox, Post, PostKey};
+use kinfolk_core::feeds::{Delivery, Inbox, Post, PostKey};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Frontier, Id};
 
@@ -130,7 +130,7 @@ pub(crate) fn settled_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::feed::NewPost;
+    use kinfolk_core::feeds::NewPost;
     use kinfolk_core::graph::{FollowerCommand, WriteRequest};
     use kinfolk_core::{IdKind, Timestamp};
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kinfolk_core::changes::Change;
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, Posted, Removed};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostKey, PostState, PostWritten, WriteOutcome};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
@@ -82,18 +82,24 @@ impl Model {
         wish: &NewPost,
         made: Id,
         now: Timestamp,
-    ) -> Result<Posted> {
+    ) -> Result<PostWritten> {
         if let Some(post) = self.repeated(wishes, wish)? {
-            return Ok(Posted { position: self.position, post, is_new: false });
+            return Ok(PostWritten { position: self.position, post, is_new: false });
         }
         if let Some(given) = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX)) {
-            return Err(Error::PostInFuture { given });
+            return Err(Error::PostInFuture { created_at: given });
         }
         Ok(self.insert(wishes, wish, made, now))
     }
 
     /// Makes the post of a wish that nothing speaks against.
-    pub(crate) fn insert(&mut self, wishes: &mut Wishes, wish: &NewPost, made: Id, now: Timestamp) -> Posted {
+    pub(crate) fn insert(
+        &mut self,
+        wishes: &mut Wishes,
+        wish: &NewPost,
+        made: Id,
+        now: Timestamp,
+    ) -> PostWritten {
         let post = Post {
             id: wish.id.unwrap_or(made),
             author: wish.author,
@@ -103,7 +109,7 @@ impl Model {
         let delivery = self.delivery_by(wish.author);
         self.record(now, ChangeBody::Posted { post: post.clone(), delivery });
         wishes.remember(wish, post.id);
-        Posted { position: self.position, post, is_new: true }
+        PostWritten { position: self.position, post, is_new: true }
     }
 
     /// The post that an equal wish has made before, if there was one.
@@ -130,7 +136,7 @@ impl Model {
     }
 
     /// Deletes a post when the clock shows `now`.
-    pub fn delete_post(&mut self, id: Id, now: Timestamp) -> Result<Removed> {
+    pub fn delete_post(&mut self, id: Id, now: Timestamp) -> Result<WriteOutcome> {
         let Some(Registered { post, deleted, .. }) = self.posts.get(&id) else {
             return Err(Error::NotFound { detail: format!("there is no post {id}") });
         };
@@ -139,7 +145,7 @@ impl Model {
             let Post { author, created_at, .. } = *post;
             self.record(now, ChangeBody::PostDeleted { id, author, created_at });
         }
-        Ok(Removed { position: self.position, changed })
+        Ok(WriteOutcome { position: self.position, changed })
     }
 
     /// What is known of a post's id.

@@ -5,15 +5,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
-use kinfolk_core::feed::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+use kinfolk_core::feeds::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{
     Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Store,
@@ -256,11 +256,11 @@ impl SuggestionStore for ModelStore {
         Ok(())
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         let everyone = Everyone { model: &self.model, kept: &self.kept, clock: &*self.clock };
         match &self.planted {
             None => Ok(everyone.run(request, watch)),
@@ -270,7 +270,7 @@ impl SuggestionStore for ModelStore {
 }
 
 impl PostStore for ModelStore {
-    async fn register(&self, wish: NewPost) -> Result<Posted> {
+    async fn register(&self, wish: NewPost) -> Result<PostWritten> {
         let result = match &self.planted {
             None => {
                 let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
@@ -283,7 +283,7 @@ impl PostStore for ModelStore {
         result
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         let result = match &self.planted {
             None => self.model().delete_post(id, self.clock.now()),
             Some(planted) => planted.delete_post(&mut self.model(), id, self.clock.now()),
@@ -346,7 +346,7 @@ impl InboxStore for ModelStore {
         }
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
         if self.planted.as_ref().is_none_or(|planted| planted.forgets(of)) {
             locked(&self.inboxes).remove(&of);
         }

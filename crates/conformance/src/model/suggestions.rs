@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Edge, Side};
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, Score, StoredSuggestions, Suggestion, WalkBounds, jaccard, weight,
+use kinfolk_core::suggestions::{
+    Score, StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, WalkBounds, jaccard,
+    weight,
 };
 use kinfolk_core::{Clock, EdgeKind, Id, Timestamp};
 
@@ -109,7 +110,7 @@ impl Kept {
     }
 
     /// The run to go on with, or a new one.
-    fn begin(&mut self, request: EveryoneRequest, now: Timestamp) -> Run {
+    fn begin(&mut self, request: SuggestionRunRequest, now: Timestamp) -> Run {
         let stopped = self.stopped.take().filter(|run| {
             !request.afresh && run.bounds == request.bounds && age(run.began, now) <= CONTINUED_FOR
         });
@@ -134,12 +135,13 @@ impl Everyone<'_> {
     /// `watch` is asked, which may write.
     pub(crate) fn run(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> EveryoneReport {
+    ) -> SuggestionRunReport {
         let mut run = locked(self.kept).begin(request, self.clock.now());
         let everyone = locked(self.model).ever_followed();
-        let mut report = EveryoneReport { resumed: run.done.len() as u64, ..EveryoneReport::default() };
+        let mut report =
+            SuggestionRunReport { resumed: run.done.len() as u64, ..SuggestionRunReport::default() };
         let left: Vec<Id> = everyone.difference(&run.done).copied().collect();
         for (of, done) in left.iter().copied().zip(report.resumed + 1..) {
             let items = locked(self.model).candidates(of, request.bounds);
@@ -155,7 +157,7 @@ impl Everyone<'_> {
             }
         }
         locked(self.kept).stopped = None;
-        EveryoneReport { complete: true, ..report }
+        SuggestionRunReport { complete: true, ..report }
     }
 }
 
@@ -166,7 +168,7 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::graph::{EdgeAction, FollowerCommand, WriteRequest};
-    use kinfolk_core::suggest::Ranking;
+    use kinfolk_core::suggestions::Ranking;
 
     use super::*;
     use crate::clock::SimulatedClock;
@@ -207,10 +209,10 @@ mod tests {
     fn a_stopped_run_goes_on() {
         let (model, kept, clock) = (Mutex::new(model()), Mutex::default(), SimulatedClock::default());
         let everyone = Everyone { model: &model, kept: &kept, clock: &clock };
-        let request = EveryoneRequest { bounds: BOUNDS, threads: 1, afresh: false };
-        let stopped = EveryoneReport { users: 1, suggested: 1, resumed: 0, complete: false };
+        let request = SuggestionRunRequest { bounds: BOUNDS, threads: 1, afresh: false };
+        let stopped = SuggestionRunReport { users: 1, suggested: 1, resumed: 0, complete: false };
         assert_eq!(everyone.run(request, &|_, _| false), stopped);
-        let rest = EveryoneReport { users: 2, suggested: 2, resumed: 1, complete: true };
+        let rest = SuggestionRunReport { users: 2, suggested: 2, resumed: 1, complete: true };
         assert_eq!(everyone.run(request, &|_, _| true), rest);
         let stored = kept.lock().unwrap().stored(Id::Integer(1), Duration::ZERO, clock.now()).unwrap();
         assert_eq!(stored.items.len(), 3);

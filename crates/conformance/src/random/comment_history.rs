@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::NewPost;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ParentKind, ThreadOrder, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentVersion, CommentWritten, Moderator,
+    NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::NewPost;
 use kinfolk_core::{Clock, Id, IdKind, Result, Timestamp};
 use proptest::collection::vec;
 use proptest::option;
@@ -23,7 +23,7 @@ use crate::random::history::run_random;
 use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users::user;
-use crate::{Make, Reopen};
+use crate::{Reopen, StoreFactory};
 
 const USERS: u64 = 3;
 /// Threads of two posts, and two that share an id with one of them.
@@ -53,7 +53,7 @@ enum Twist {
 /// A list that is walked in pages. Comments are counted from the newest.
 #[derive(Clone, Copy, Debug)]
 enum List {
-    Thread(usize, ThreadOrder),
+    Thread(usize, CommentOrder),
     Branch(usize, Option<usize>),
     By(u64),
     Texts(usize),
@@ -82,7 +82,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn comment_histories<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -94,7 +94,7 @@ pub fn comment_histories<S: ContentPorts>(
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any answer differs from the model's.
-pub fn comment_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn comment_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -116,8 +116,8 @@ fn script() -> Vec<Step> {
     let retry = |back| Step::Retry { back, twist: Twist::None };
     let walk = |slot, list| Step::Walk { slot, list, limit: 2 };
     let walks = [
-        walk(0, List::Thread(0, ThreadOrder::Oldest)),
-        walk(1, List::Thread(0, ThreadOrder::Newest)),
+        walk(0, List::Thread(0, CommentOrder::Oldest)),
+        walk(1, List::Thread(0, CommentOrder::Newest)),
         walk(2, List::By(0)),
         walk(3, List::Branch(0, None)),
     ];
@@ -192,7 +192,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..2_u64).prop_map(|number| Withdrawal::Remove(format!("reason {number}").into())),
         2 => Just(Withdrawal::Purge),
     ];
-    let order = prop_oneof![Just(ThreadOrder::Oldest), Just(ThreadOrder::Newest)];
+    let order = prop_oneof![Just(CommentOrder::Oldest), Just(CommentOrder::Newest)];
     let list = prop_oneof![
         4 => (parent(), order).prop_map(|(parent, order)| List::Thread(parent, order)),
         2 => (parent(), option::of(back())).prop_map(|(parent, back)| List::Branch(parent, back)),
@@ -217,7 +217,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],
@@ -255,7 +255,7 @@ struct Walk {
 /// A list of this history.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Thread(Parent, ThreadOrder),
+    Thread(Parent, CommentOrder),
     Branch(Parent, Option<CommentId>),
     By(Id),
     Texts(CommentId),
@@ -393,9 +393,9 @@ impl Expected {
             return Ok(());
         }
         let found = block_on(store.comment(wish.clone()));
-        let made = self.made_id(&found)?;
+        let made = self.is_id_generated(&found)?;
         let expected = self.model.write_comment(wish, made, self.clock.now());
-        if let Ok(Commented { comment, is_new: true, .. }) = &expected {
+        if let Ok(CommentWritten { comment, is_new: true, .. }) = &expected {
             self.fulfilled.push(Fulfilled { wish: wish.clone(), id: comment.id, at: self.latest });
         }
         equal(|| format!("answer to {wish:?}"), &comparable(found), &comparable(expected))?;
@@ -412,8 +412,8 @@ impl Expected {
     }
 
     /// The id that the store made, which the model cannot know; it must be a higher one than all before.
-    fn made_id(&self, found: &Result<Commented>) -> std::result::Result<CommentId, String> {
-        let Ok(Commented { comment: Comment { id, .. }, is_new: true, .. }) = found else {
+    fn is_id_generated(&self, found: &Result<CommentWritten>) -> std::result::Result<CommentId, String> {
+        let Ok(CommentWritten { comment: Comment { id, .. }, is_new: true, .. }) = found else {
             return Ok(NOBODY);
         };
         let newest = self.model.threads.comments.last_key_value().map(|(id, _)| *id);
@@ -450,8 +450,8 @@ impl Expected {
     }
 
     fn lock<S: ContentPorts>(&mut self, store: &S, parent: Parent, locked: bool) -> Verdict {
-        let expected = self.model.lock_thread(parent, locked, self.clock.now());
-        let found = block_on(store.lock_thread(parent, locked));
+        let expected = self.model.lock_comment_thread(parent, locked, self.clock.now());
+        let found = block_on(store.lock_comment_thread(parent, locked));
         equal(|| format!("lock of {parent:?}"), &comparable(found), &comparable(expected))?;
         self.look(store, NOBODY, parent)
     }
@@ -463,7 +463,7 @@ impl Expected {
         let found = answer("comments", self.seen(store).comments(&ids))?;
         let expected: Vec<_> = ids.iter().map(|&id| self.model.comment(id)).collect();
         equal(|| "what it was about".to_owned(), &found, &expected)?;
-        let found = answer("threads", self.seen(store).threads(&[parent]))?;
+        let found = answer("threads", self.seen(store).comment_threads(&[parent]))?;
         equal(|| format!("the state of {parent:?}"), &found, &vec![self.model.thread_state(parent)])
     }
 
@@ -492,8 +492,8 @@ impl Expected {
         };
         let (found, expected) = match walk.list {
             Place::Thread(parent, order) => (
-                answer("thread", self.seen(store).thread(parent, order, after, limit))?,
-                self.model.thread(parent, order, after, limit),
+                answer("thread", self.seen(store).comment_thread(parent, order, after, limit))?,
+                self.model.comment_thread(parent, order, after, limit),
             ),
             Place::Branch(parent, reply_to) => {
                 let branch = Branch { parent, reply_to, after };

@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use kinfolk_core::changes::ChangeLog;
-use kinfolk_core::feed::{Post, PostKey};
+use kinfolk_core::feeds::{Post, PostKey};
 use kinfolk_core::graph::{Edge, EdgeStore, ListEntry, ListKey, Side, UserSet};
-use kinfolk_core::suggest::{Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionStore, WalkBounds};
 use kinfolk_core::{EdgeKind, Frontier, GraphStore, Id, Result, Timestamp};
 
 use crate::model::Model;

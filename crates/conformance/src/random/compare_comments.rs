@@ -1,6 +1,6 @@
 //! Compares all that a quiet store answers about comments with the model. Says what differs; never panics.
 
-use kinfolk_core::thread::{Branch, Comment, CommentId, CommentVersion, Parent, ThreadOrder};
+use kinfolk_core::comments::{Branch, Comment, CommentId, CommentOrder, CommentVersion, Parent};
 use kinfolk_core::{Error, Id, Result};
 
 use crate::model::Model;
@@ -12,7 +12,7 @@ use crate::users::START;
 /// An id that no comment has.
 pub(crate) const NOBODY: CommentId = CommentId(5);
 
-const ORDERS: [ThreadOrder; 2] = [ThreadOrder::Oldest, ThreadOrder::Newest];
+const ORDERS: [CommentOrder; 2] = [CommentOrder::Oldest, CommentOrder::Newest];
 
 /// Whether a store answers like the model: every comment and its texts, every thread, branch and list in small pages and
 /// as a whole, every count, and the log.
@@ -45,7 +45,7 @@ pub(crate) fn compare_comments<S: ContentPorts>(
             equal(|| format!("the comments of {author} in pages of {limit}"), &found, &expected)?;
         }
     }
-    let found = answer("threads", store.threads(parents))?;
+    let found = answer("threads", store.comment_threads(parents))?;
     let expected: Vec<_> = parents.iter().map(|&parent| model.thread_state(parent)).collect();
     equal(|| format!("the states of {parents:?}"), &found, &expected)?;
     let found = answer("changes", store.whole_log())?;
@@ -54,15 +54,15 @@ pub(crate) fn compare_comments<S: ContentPorts>(
 
 fn compare_thread<S: ContentPorts>(store: &Seen<'_, S>, model: &Model, parent: Parent) -> Verdict {
     for order in ORDERS {
-        let expected = model.thread(parent, order, None, usize::MAX);
+        let expected = model.comment_thread(parent, order, None, usize::MAX);
         for limit in [1, 2, 5, ENTRIES_MAX] {
-            let read = |after| answer("thread", store.thread(parent, order, after, limit));
+            let read = |after| answer("thread", store.comment_thread(parent, order, after, limit));
             let found = walk_by(|comment: &Comment| comment.id, limit, read)?;
             let what = || format!("the thread of {parent:?}, {order:?}, in pages of {limit}");
             equal(what, &found, &expected)?;
         }
     }
-    let all = model.thread(parent, ThreadOrder::Oldest, None, usize::MAX);
+    let all = model.comment_thread(parent, CommentOrder::Oldest, None, usize::MAX);
     let branch = |reply_to| Branch { parent, reply_to, after: None };
     // Those at the top are asked for first and last, so that no place is left out.
     let mut branches: Vec<Branch> = all.iter().map(|comment| branch(Some(comment.id))).collect();

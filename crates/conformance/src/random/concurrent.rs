@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side};
 use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Sequence};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::random::Random;
 use crate::random::audit::{Outcome, Record, audit};
@@ -26,7 +26,7 @@ const FOLLOWING_LIMIT: u32 = 2;
 /// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
 /// in the end receipts, change log and final state must tell one story, and one order must explain what was answered about
 /// each pair. Panics if they do not. Writes may fail with an unknown outcome.
-pub fn concurrent_histories<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_histories<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         History::new(make, (seed, round)).run(|store| store);
     }
@@ -34,13 +34,13 @@ pub fn concurrent_histories<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed:
 
 /// As [`concurrent_histories`], with connections in front of the store that get lost: some writes time out, whether they were
 /// applied, were not, or are applied later.
-pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     timeouts(make, None, (rounds, seed));
 }
 
 /// As [`concurrent_histories_with_timeouts`], with a mistake in front of the store.
 pub fn concurrent_histories_with_fault<S: GraphStore>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     fault: TimeoutFault,
     rounds: u32,
     seed: u64,
@@ -48,7 +48,11 @@ pub fn concurrent_histories_with_fault<S: GraphStore>(
     timeouts(make, Some(fault), (rounds, seed));
 }
 
-fn timeouts<S: GraphStore>(make: Make<'_, S>, fault: Option<TimeoutFault>, (rounds, seed): (u32, u64)) {
+fn timeouts<S: GraphStore>(
+    make: StoreFactory<'_, S>,
+    fault: Option<TimeoutFault>,
+    (rounds, seed): (u32, u64),
+) {
     for round in 0..u64::from(rounds) {
         let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
         History::new(&unsettled, (seed, round)).run(Unsettled::into_inner);
@@ -73,7 +77,7 @@ struct History<S> {
 }
 
 impl<S: GraphStore> History<S> {
-    fn new(make: Make<'_, S>, (seed, round): (u64, u64)) -> Self {
+    fn new(make: StoreFactory<'_, S>, (seed, round): (u64, u64)) -> Self {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));

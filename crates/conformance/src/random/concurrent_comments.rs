@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{NewPost, Removed};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentChange, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentWritten,
+    Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::{NewPost, WriteOutcome};
 use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position, Result};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::comments::text_of;
@@ -42,7 +42,7 @@ const DEPTH_MAX: u8 = 3;
 /// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's wishes, edit the same versions, delete,
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
 /// there, or if in the end anything is not what the log says.
-pub fn concurrent_comments<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_comments<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());
@@ -84,7 +84,7 @@ struct Known {
     /// Who withdrew a comment at a position.
     moderators: HashMap<Position, Moderator>,
     /// What each of the twins was answered, by the number of the wish.
-    twins: BTreeMap<u64, Vec<std::result::Result<Commented, ErrorCode>>>,
+    twins: BTreeMap<u64, Vec<std::result::Result<CommentWritten, ErrorCode>>>,
     /// The positions of all changes that were acknowledged.
     positions: Vec<Position>,
 }
@@ -145,7 +145,7 @@ impl<S: ContentPorts> History<S> {
     }
 
     /// Writes a comment, and keeps what was answered once it is visible.
-    fn write(&self, wish: NewComment) -> Result<Commented> {
+    fn write(&self, wish: NewComment) -> Result<CommentWritten> {
         let written = block_on(self.store.comment(wish.clone()))?;
         self.saw(written.position);
         let mut known = locked(&self.known);
@@ -230,7 +230,7 @@ impl<S: ContentPorts> History<S> {
             };
             let by = (withdrawal != Withdrawal::Delete).then(|| Moderator::Service(Arc::clone(&reason)));
             let status = withdrawal.status();
-            let Removed { position, changed } =
+            let WriteOutcome { position, changed } =
                 block_on(self.store.withdraw_comment(id, withdrawal, by.clone())).unwrap();
             self.saw(position);
             self.come_too_late(id);
@@ -288,7 +288,7 @@ impl<S: ContentPorts> History<S> {
         let mut is_locked = false;
         for number in 0..STEPS {
             let wanted = random.below(2) == 0;
-            let done = block_on(self.store.lock_thread(self.parent(LOCKED), wanted)).unwrap();
+            let done = block_on(self.store.lock_comment_thread(self.parent(LOCKED), wanted)).unwrap();
             assert_eq!(done.changed, wanted != is_locked, "{wanted} after {is_locked}");
             is_locked = wanted;
             let mut positions = vec![done];
@@ -311,11 +311,11 @@ impl<S: ContentPorts> History<S> {
             let branch = Branch { parent, reply_to, after };
             answer("replies", self.reader().replies(&[branch], limit)).map(|found| found.concat())
         };
-        self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), ThreadOrder::Oldest)
+        self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), CommentOrder::Oldest)
     }
 
-    fn thread(&self, parent: Parent, order: ThreadOrder, limit: usize) -> Vec<CommentId> {
-        let read = |after| answer("thread", self.reader().thread(parent, order, after, limit));
+    fn comment_thread(&self, parent: Parent, order: CommentOrder, limit: usize) -> Vec<CommentId> {
+        let read = |after| answer("thread", self.reader().comment_thread(parent, order, after, limit));
         self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), order)
     }
 
@@ -326,20 +326,20 @@ impl<S: ContentPorts> History<S> {
         for comment in walked.iter().flatten() {
             assert_eq!((comment.author, comment.status), (author, CommentStatus::Active), "{comment:?}");
         }
-        self.looked_at(walked, ThreadOrder::Newest)
+        self.looked_at(walked, CommentOrder::Newest)
     }
 
     /// What every walk must be: in order, nothing twice, and each comment as it was at one moment.
     fn looked_at(
         &self,
         walked: std::result::Result<Vec<Comment>, String>,
-        order: ThreadOrder,
+        order: CommentOrder,
     ) -> Vec<CommentId> {
         let walked = walked.unwrap_or_else(|wrong| panic!("a walk: {wrong}"));
         let ids: Vec<CommentId> = walked.iter().map(|comment| comment.id).collect();
         let sorted = match order {
-            ThreadOrder::Oldest => ids.is_sorted_by(|a, b| a < b),
-            ThreadOrder::Newest => ids.is_sorted_by(|a, b| a > b),
+            CommentOrder::Oldest => ids.is_sorted_by(|a, b| a < b),
+            CommentOrder::Newest => ids.is_sorted_by(|a, b| a > b),
         };
         assert!(sorted, "out of order or twice: {ids:?}");
         let known = locked(&self.known);
@@ -360,13 +360,13 @@ impl<S: ContentPorts> History<S> {
             let limit = 1 + random.below(6) as usize;
             let (before, index) = (locked(&self.known).clone(), random.below(2) as usize);
             let parent = self.parent(index);
-            let order = if random.below(2) == 0 { ThreadOrder::Oldest } else { ThreadOrder::Newest };
-            for met in [self.thread(parent, order, limit), self.by(STEADY, limit)] {
+            let order = if random.below(2) == 0 { CommentOrder::Oldest } else { CommentOrder::Newest };
+            for met in [self.comment_thread(parent, order, limit), self.by(STEADY, limit)] {
                 let steady = before.steady.iter().filter(|comment| comment.parent == parent);
                 let missing = steady.filter(|comment| !met.contains(&comment.id)).collect::<Vec<_>>();
                 assert!(missing.is_empty(), "{missing:?} were there all the time, but the walk met {met:?}");
             }
-            let (walked, ids) = (self.thread(parent, order, limit), before.written.iter());
+            let (walked, ids) = (self.comment_thread(parent, order, limit), before.written.iter());
             let missing: Vec<_> = ids.filter(|(id, of)| **of == parent && !walked.contains(id)).collect();
             assert!(missing.is_empty(), "{missing:?} were written before, but the walk met {walked:?}");
             let ids: Vec<CommentId> = before.statuses.keys().copied().collect();
@@ -412,7 +412,7 @@ impl<S: ContentPorts> History<S> {
         let mut model = Model::default();
         for change in changes {
             audit_change(&model, &change)?;
-            if let ChangeBody::Thread(ThreadChange::Withdrawn { by, .. }) = &change.body {
+            if let ChangeBody::Comment(CommentChange::Withdrawn { by, .. }) = &change.body {
                 let expected = known.moderators.get(&change.position);
                 equal(|| format!("who withdrew in {change:?}"), &by.as_ref(), &expected)?;
             }
@@ -427,7 +427,7 @@ impl<S: ContentPorts> History<S> {
 /// Of two equal wishes one is new and the other repeats it; of two that differ one is refused.
 fn audit_twins(known: &Known) -> Verdict {
     for (number, answers) in &known.twins {
-        let written: Vec<&Commented> = answers.iter().flatten().collect();
+        let written: Vec<&CommentWritten> = answers.iter().flatten().collect();
         let refused: Vec<&ErrorCode> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
         let new = written.iter().filter(|answer| answer.is_new).count();
         let right = match (&written[..], &refused[..]) {
@@ -450,11 +450,11 @@ fn audit_twins(known: &Known) -> Verdict {
 
 /// Whether the state before allows a change.
 fn audit_change(model: &Model, change: &Change) -> Verdict {
-    let ChangeBody::Thread(told) = &change.body else { return Ok(()) };
+    let ChangeBody::Comment(told) = &change.body else { return Ok(()) };
     let wrong = |why: &str| Err(format!("{change:?}: {why}"));
     let comments = &model.threads.comments;
     match told {
-        ThreadChange::Written { id, parent, author, reply_to, depth, .. } => {
+        CommentChange::Written { id, parent, author, reply_to, depth, .. } => {
             if comments.last_key_value().is_some_and(|(newest, _)| newest >= id) {
                 return wrong("its id is not the highest");
             }
@@ -473,16 +473,16 @@ fn audit_change(model: &Model, change: &Change) -> Verdict {
                 Err(error) => wrong(&error.to_string()),
             }
         }
-        ThreadChange::Edited { id, version, .. } => match comments.get(id) {
+        CommentChange::Edited { id, version, .. } => match comments.get(id) {
             Some(written) if written.status != CommentStatus::Active => wrong("it was not active"),
             Some(written) => equal(|| format!("{change:?}"), version, &(written.version() + 1)),
             None => wrong("there is no such comment"),
         },
-        ThreadChange::Withdrawn { id, status, .. } => match comments.get(id) {
+        CommentChange::Withdrawn { id, status, .. } => match comments.get(id) {
             Some(written) if written.status < *status => Ok(()),
             _ => wrong("it was not worse"),
         },
-        ThreadChange::Locked { parent, locked } => {
+        CommentChange::Locked { parent, locked } => {
             let was = model.threads.locked.contains(parent);
             equal(|| format!("whether it was locked before {change:?}"), &was, &!locked)
         }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{NewPost, Post};
+use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Timestamp};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::inboxes::{settled_inbox, sound_inbox};
@@ -37,7 +37,7 @@ const FIRST_POSTS: u64 = 12;
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
 /// is not what the log says, or at any time an inbox.
-pub fn concurrent_feeds<S: ContentPorts>(make: Make<'_, S>, rounds: u32, seed: u64) {
+pub fn concurrent_feeds<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
         let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
         let clock = Arc::new(SimulatedClock::default());

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use kinfolk_core::feed::{NewPost, Post, PostKey, Posted};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostWritten};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand, Receipt, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 use proptest::collection::vec;
@@ -22,7 +22,7 @@ use crate::threads::block_on;
 use crate::users::START;
 use crate::users::{edge, user};
 use crate::writes::requests;
-use crate::{Make, Reopen};
+use crate::{Reopen, StoreFactory};
 
 /// Few users, and fewer who are followed a lot, so that the threshold is crossed often.
 const USERS: u64 = 8;
@@ -105,7 +105,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; it decides whether the store is closed before or just dropped. The
 /// generator starts from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn feed_histories<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -117,7 +117,7 @@ pub fn feed_histories<S: ContentPorts>(
 
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any page differs from the model's.
-pub fn feed_restarts<S: ContentPorts>(make: Make<'_, S>, reopen: Reopen<'_, S>) {
+pub fn feed_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
     let script = script();
     for id_kind in [IdKind::Integer, IdKind::Uuid] {
         for place in 0..=script.len() {
@@ -226,7 +226,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: ContentPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],
@@ -311,7 +311,7 @@ impl Expected {
             }
             Step::Forget { of } => {
                 let of = user(self.id_kind, *of);
-                answer("forget_inbox", store.forget_inbox(of))?;
+                answer("drop_inbox", store.drop_inbox(of))?;
                 equal(|| format!("the inbox of {of}"), &answer("inbox", self.seen(store).inbox(of))?, &None)
             }
             Step::Advance(millis) => {
@@ -391,10 +391,10 @@ impl Expected {
             return Ok(());
         }
         let found = block_on(store.register(wish.clone()));
-        let made = self.made_id(&wish, &found)?;
+        let made = self.is_id_generated(&wish, &found)?;
         let expected = self.model.register(&mut self.wishes, &wish, made, self.clock.now());
         equal(|| format!("answer to {wish:?}"), &comparable(&found), &comparable(&expected))?;
-        if let Ok(Posted { post, is_new: true, .. }) = expected {
+        if let Ok(PostWritten { post, is_new: true, .. }) = expected {
             self.fulfilled.push(Fulfilled { wish, id: post.id, at: self.latest });
         }
         Ok(())
@@ -410,9 +410,13 @@ impl Expected {
     }
 
     /// The id that the store made, which the model cannot know; it must be a higher one than all before.
-    fn made_id(&self, wish: &NewPost, found: &Result<Posted>) -> std::result::Result<Id, String> {
+    fn is_id_generated(
+        &self,
+        wish: &NewPost,
+        found: &Result<PostWritten>,
+    ) -> std::result::Result<Id, String> {
         let unused = user(self.id_kind, 0);
-        let Ok(Posted { post, is_new: true, .. }) = found else { return Ok(unused) };
+        let Ok(PostWritten { post, is_new: true, .. }) = found else { return Ok(unused) };
         let rises = post.id.kind() == self.id_kind && self.wishes.made.is_none_or(|made| post.id > made);
         match wish.id {
             None if !rises || self.model.posts.contains_key(&post.id) => {

@@ -8,7 +8,7 @@ use kinfolk_core::{Clock, EdgeKind, GraphStore, Id, IdKind, Result};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::reference::Reference;
@@ -56,7 +56,7 @@ pub(crate) enum GraphStep {
 /// Runs `cases` random histories of edges against a store and the reference, and panics with the shortest history that it
 /// finds for which they differ. See [`crate::histories`].
 pub fn graph_histories<S: GraphStore>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -65,14 +65,19 @@ pub fn graph_histories<S: GraphStore>(
 }
 
 /// As [`graph_histories`], with restores.
-pub fn graph_restores<S: GraphStore>(make: Make<'_, S>, restore: Restore<'_, S>, cases: u32, seed: u64) {
+pub fn graph_restores<S: GraphStore>(
+    make: StoreFactory<'_, S>,
+    restore: Restore<'_, S>,
+    cases: u32,
+    seed: u64,
+) {
     let controls = Controls { reopen: None, restore: Some(restore) };
     run_graph_histories("graph restores", make, controls, (cases, seed));
 }
 
 fn run_graph_histories<S: GraphStore>(
     what: &str,
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     controls: Controls<'_, S>,
     (cases, seed): (u32, u64),
 ) {
@@ -125,7 +130,7 @@ pub(crate) struct GraphRun<'a, S> {
 }
 
 impl<'a, S: GraphStore> GraphRun<'a, S> {
-    pub(crate) fn new(make: Make<'_, S>, controls: Controls<'a, S>, id_kind: IdKind) -> Self {
+    pub(crate) fn new(make: StoreFactory<'_, S>, controls: Controls<'a, S>, id_kind: IdKind) -> Self {
         let clock = Arc::new(SimulatedClock::default());
         let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
         let reference = Reference::new(shards_of(&store));

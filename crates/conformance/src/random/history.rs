@@ -4,13 +4,13 @@
 use std::fmt::Debug;
 use std::sync::Mutex;
 
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunReport, SuggestionRunRequest, WalkBounds};
 use kinfolk_core::{Clock, IdKind};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, prop_oneof};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::Make;
+use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::suggestions::{Everyone, Kept, locked};
@@ -37,7 +37,7 @@ enum Step {
 /// With `reopen`, histories contain restarts; a store that is durable should be given it. The generator starts
 /// from `seed`, so that a run can be repeated; the message of a failure names it.
 pub fn histories<S: SuggestionPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     cases: u32,
     seed: u64,
@@ -85,7 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn run_history<S: SuggestionPorts>(
-    make: Make<'_, S>,
+    make: StoreFactory<'_, S>,
     reopen: Option<Reopen<'_, S>>,
     id_kind: IdKind,
     steps: &[Step],
@@ -96,7 +96,7 @@ fn run_history<S: SuggestionPorts>(
         let compare_all = match step {
             Step::Graph(step) => run.step(step)?,
             Step::SuggestForEveryone(bounds) => {
-                suggest_for_everyone(run.store(), (&run.graph(), &kept), *bounds, &run.clock)?;
+                compute_suggestions(run.store(), (&run.graph(), &kept), *bounds, &run.clock)?;
                 true
             }
         };
@@ -115,18 +115,18 @@ fn compare_everything<S: SuggestionPorts>(run: &GraphRun<'_, S>, kept: &Mutex<Ke
 }
 
 /// A whole run for everyone, of the store and of the model.
-fn suggest_for_everyone<S: SuggestionPorts>(
+fn compute_suggestions<S: SuggestionPorts>(
     store: &S,
     (model, kept): (&Model, &Mutex<Kept>),
     bounds: WalkBounds,
     clock: &SimulatedClock,
 ) -> Verdict {
-    let request = EveryoneRequest { bounds, threads: 2, afresh: false };
+    let request = SuggestionRunRequest { bounds, threads: 2, afresh: false };
     let model = Mutex::new(model.clone());
     let expected = Everyone { model: &model, kept, clock }.run(request, &|_, _| true);
-    let found = store.suggest_for_everyone(request, &|_, _| true);
-    let found = found.map_err(|error| format!("suggest_for_everyone failed: {error}"))?;
+    let found = store.compute_suggestions(request, &|_, _| true);
+    let found = found.map_err(|error| format!("compute_suggestions failed: {error}"))?;
     // Whoever follows nobody any more need not be looked at where nothing is stored.
-    let comparable = |report: EveryoneReport| (report.suggested, report.resumed, report.complete);
+    let comparable = |report: SuggestionRunReport| (report.suggested, report.resumed, report.complete);
     equal(|| format!("suggestions for everyone with {bounds:?}"), &comparable(found), &comparable(expected))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
-use kinfolk_conformance::suite::{self, Setting};
+use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{
     Fault, ModelStore, SEED, comment_histories, comment_restarts, concurrent_comments, concurrent_feeds,
     concurrent_histories, feed_histories, feed_restarts, histories,
@@ -245,7 +245,7 @@ pub(crate) fn quietly(test: impl FnOnce()) -> Result<(), String> {
 
 pub(crate) fn run(test: &str, fault: Fault) {
     let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);
-    let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+    let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
         HISTORIES => histories(&make, Some(&ModelStore::reopen), 30, SEED),
         CONCURRENT_HISTORIES => concurrent_histories(&make, 3, SEED),
@@ -255,7 +255,7 @@ pub(crate) fn run(test: &str, fault: Fault) {
         COMMENT_HISTORIES => comment_histories(&make, Some(&ModelStore::reopen), 200, SEED),
         COMMENT_RESTARTS => comment_restarts(&make, &ModelStore::reopen),
         CONCURRENT_COMMENTS => concurrent_comments(&make, 3, SEED),
-        case => suite::run_case_in(case, setting, &make),
+        case => suite::run_case_in(case, scope, &make),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_conformance::suite::{self, Setting};
+use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{
     Fault, LagFault, ModelStore, SEED, ShardedStore, Sharding, SimulatedClock, TimeoutFault, block_on,
     concurrent_histories, concurrent_histories_with_fault, concurrent_histories_with_timeouts, edge,
@@ -88,12 +88,12 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
         Some(fault) => ShardedStore::with_fault(id_kind, clock, sharding, fault),
         None => ShardedStore::new(id_kind, clock, sharding),
     };
-    let setting = Setting { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+    let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
         "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
-        case => suite::run_graph_case_in(case, setting, &make),
+        case => suite::run_graph_case_in(case, scope, &make),
     }
 }
 

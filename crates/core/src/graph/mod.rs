@@ -1,4 +1,4 @@
-//! The follow graph: what it is made of, the ports that keep it, and the operations on it.
+//! The graph of edges: its types, ports and operations, and the planning of writes.
 
 mod model;
 mod operations;
@@ -9,7 +9,7 @@ mod ports;
 pub use model::{
     Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Relationship, Side, UserSet,
 };
-pub use operations::{FollowerChanges, Graph, GraphSettings, ListPage, Written};
+pub use operations::{FollowerChanges, Graph, GraphSettings, ListPage};
 pub use overlap::OverlapPage;
 pub use plan::{EdgeEvent, EdgePlanner, EdgeView, PlannedEdges};
 pub use ports::{CheckStore, EdgeList, EdgeStore, FollowerCommand, OVERLAP_WALK_MAX, Receipt, WriteRequest};

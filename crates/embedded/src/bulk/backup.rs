@@ -20,16 +20,15 @@ use kinfolk_core::bulk::BackupReport;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Shard, Timestamp};
 
-use super::run::{PairRecord, Record};
-use super::{backup_comments, backup_posts};
 use crate::Progress;
-use crate::files::IoContext;
-use crate::format::{Content, Identity};
-use crate::posts::PostsSnapshot;
-use crate::raw::RawId;
-use crate::rows::Tree;
-use crate::store::Store;
-use crate::threads::ThreadsSnapshot;
+use crate::comments::{self, CommentsSnapshot};
+use crate::disk::files::IoContext;
+use crate::disk::format::{Content, Identity};
+use crate::disk::id_encoding::IdEncoding;
+use crate::edges::Tree;
+use crate::edges::load::{PairRecord, Record};
+use crate::engine::store::Store;
+use crate::posts::{self, PostsSnapshot};
 
 const MAGIC: &[u8; 8] = b"KINFOLKB";
 const HEADER_LEN: usize = 44;
@@ -78,7 +77,7 @@ pub struct Snapshot {
     edges: Vec<(EdgeKind, Edges)>,
     edge_count: u64,
     posts: Option<PostsSnapshot>,
-    threads: Option<ThreadsSnapshot>,
+    comments: Option<CommentsSnapshot>,
     /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
     content: Content,
 }
@@ -87,15 +86,15 @@ impl Snapshot {
     /// The store as it is now. Called by the writer, between two batches.
     pub fn take(store: &Store) -> Result<Self> {
         store.settle_rows()?;
-        let _paused = store.rows.pause();
-        let edges = |kind| (kind, Box::new(store.rows.scan(Tree::Pairs, kind)) as Edges);
+        let _paused = store.edges.rows.pause();
+        let edges = |kind| (kind, Box::new(store.edges.rows.scan(Tree::Pairs, kind)) as Edges);
         Ok(Self {
             position: store.position(),
             floor: store.floor.load(std::sync::atomic::Ordering::Acquire),
             edges: EdgeKind::ALL.map(edges).into(),
-            edge_count: EdgeKind::ALL.iter().map(|&kind| store.index.edge_count(kind)).sum(),
+            edge_count: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
             posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
-            threads: store.has(Content::Comments).then(|| store.threads.snapshot()),
+            comments: store.has(Content::Comments).then(|| store.comments.snapshot()),
             content: store.content(),
         })
     }
@@ -115,13 +114,13 @@ pub fn write(
     }
 }
 
-fn write_all<K: RawId>(
+fn write_all<K: IdEncoding>(
     identity: Identity,
     snapshot: Snapshot,
     out: &mut dyn Write,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    let Snapshot { position, floor, edges, edge_count, posts, threads, content } = snapshot;
+    let Snapshot { position, floor, edges, edge_count, posts, comments, content } = snapshot;
     let mut out = Blocks { out, written: 0, block: Vec::new() };
     out.write(&header(content, identity, position, floor))?;
     let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
@@ -130,10 +129,10 @@ fn write_all<K: RawId>(
         write_edges::<K>(&mut out, kind, edges, &mut totals, &step)?;
     }
     if let Some(posts) = posts {
-        backup_posts::write(&mut out, posts, &mut totals, progress)?;
+        posts::write_backup(&mut out, posts, &mut totals, progress)?;
     }
-    if let Some(threads) = threads {
-        backup_comments::write(&mut out, threads, &mut totals, progress)?;
+    if let Some(comments) = comments {
+        comments::write_backup(&mut out, comments, &mut totals, progress)?;
     }
     out.block = totals.encode(content);
     out.close(0)?;
@@ -141,7 +140,7 @@ fn write_all<K: RawId>(
     Ok(totals.report(position, bytes))
 }
 
-fn write_edges<K: RawId>(
+fn write_edges<K: IdEncoding>(
     out: &mut Blocks<'_>,
     kind: EdgeKind,
     edges: Edges,

@@ -1,10 +1,10 @@
-//! Bulk work: imports, exports, backups. Sorted outside of memory, loaded in key order.
+//! Bulk work on a whole store: imports, backups, restores, verification.
 
-pub mod backup;
-mod backup_comments;
-mod backup_posts;
-pub mod import;
-pub mod load;
-pub mod restore;
-mod run;
-mod sorter;
+mod backup;
+mod import;
+mod restore;
+pub mod verify;
+
+pub use backup::{Blocks, Reader, Snapshot, Totals, inspect as inspect_backup, write as write_backup};
+pub use import::Import;
+pub use restore::restore;

@@ -5,23 +5,22 @@
 
 use std::path::Path;
 
-use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence, Timestamp};
 
 use super::backup::{Header, Reader};
-use super::load::{self, Target};
-use super::run::{Block, PairRecord, Record};
-use super::{backup_comments, backup_posts};
 use crate::BackupReport;
-use crate::checkpoint::Checkpoint;
-use crate::files::{self, IoContext};
-use crate::folder_lock::FolderLock;
-use crate::format::{self, Content, Identity};
-use crate::index::{self, Index};
-use crate::posts::Posts;
-use crate::raw::RawId;
-use crate::rows::Rows;
-use crate::threads::Threads;
-use crate::unfinished::Marker;
+use crate::comments::{self, Comments};
+use crate::disk::checkpoint::Checkpoint;
+use crate::disk::files::{self, IoContext};
+use crate::disk::folder_lock::FolderLock;
+use crate::disk::format::{self, Content, Identity};
+use crate::disk::id_encoding::IdEncoding;
+use crate::disk::restore_marker::Marker;
+use crate::edges::Rows;
+use crate::edges::index::{self, Index};
+use crate::edges::load::{self, Block, PairRecord, Record, Target};
+use crate::lsm::Shared;
+use crate::posts::{self, Posts};
 use crate::{Progress, Settings};
 
 /// For sorting.
@@ -90,14 +89,15 @@ fn remove_parts(folder: &Path) -> Result<()> {
     files::sync_folder(folder)
 }
 
-fn restore_all<K: RawId>(
+fn restore_all<K: IdEncoding>(
     reader: &mut Reader<'_>,
     folder: &Path,
     Header { content, position, floor, .. }: Header,
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let rows = Rows::open(&folder.join("rows"), K::KIND, settings.cache_bytes)?;
+    let shared = Shared::new(settings.cache_bytes, Sequence::START);
+    let rows = Rows::open(&folder.join("rows"), K::KIND, shared.clone())?;
     let index = Index::new(K::KIND);
     let scratch = folder.join(SCRATCH);
     files::create_folder(&scratch)?;
@@ -116,13 +116,13 @@ fn restore_all<K: RawId>(
         load::load(&target, edges, None, progress)?;
     }
     if content >= Content::Posts {
-        let posts = Posts::open(&folder.join("posts"), K::KIND, rows.shared(), settings.post_key_keep)?;
-        backup_posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
+        let posts = Posts::open(&folder.join("posts"), K::KIND, &shared, settings.post_key_keep)?;
+        posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
     }
     if content >= Content::Comments {
         let folder = folder.join("comments");
-        let threads = Threads::open(&folder, K::KIND, rows.shared(), settings.comment_key_keep)?;
-        backup_comments::restore(reader, (&threads, K::KIND), position, settings, progress)?;
+        let comments = Comments::open(&folder, K::KIND, &shared, settings.comment_key_keep)?;
+        comments::restore(reader, (&comments, K::KIND), position, settings, progress)?;
     }
     reader.end(content)?;
     std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;
@@ -140,7 +140,7 @@ struct KindEdges<'a, 'b, K> {
     before: PairRecord<K>,
 }
 
-impl<K: RawId> Iterator for KindEdges<'_, '_, K> {
+impl<K: IdEncoding> Iterator for KindEdges<'_, '_, K> {
     type Item = Result<PairRecord<K>>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use foldhash::fast::RandomState;
-use kinfolk_core::feed::PostKey;
+use kinfolk_core::feeds::PostKey;
 use kinfolk_core::graph::ListKey;
 use kinfolk_core::{Id, Sequence, Timestamp};
 use parking_lot::{Condvar, Mutex};

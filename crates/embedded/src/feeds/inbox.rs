@@ -3,10 +3,10 @@
 //! A key is the time (48 bits) and the id of a post, big-endian, so that bytes sort as posts do: 14 bytes with integer ids, 22
 //! with UUIDs. Keys ascend: the newest is the last.
 
-use kinfolk_core::feed::PostKey;
+use kinfolk_core::feeds::PostKey;
 use kinfolk_core::{IdKind, Timestamp};
 
-use crate::raw;
+use crate::disk::id_encoding;
 
 const TIME_LEN: usize = 6;
 
@@ -15,14 +15,14 @@ pub type Key = Vec<u8>;
 
 /// How long a packed key is.
 pub fn key_len(ids: IdKind) -> usize {
-    TIME_LEN + raw::id_len(ids)
+    TIME_LEN + id_encoding::id_len(ids)
 }
 
 /// Packs a key.
 pub fn pack(key: PostKey) -> Key {
     let mut bytes = Vec::with_capacity(22);
     bytes.extend_from_slice(&key.since.millis().to_be_bytes()[2..]);
-    raw::push_id(&mut bytes, key.id);
+    id_encoding::push_id(&mut bytes, key.id);
     bytes
 }
 
@@ -30,7 +30,7 @@ pub fn pack(key: PostKey) -> Key {
 pub fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
     let (time, id) = bytes.split_at_checked(TIME_LEN)?;
     let millis = time.iter().fold(0, |millis, &byte| millis << 8 | u64::from(byte));
-    Some(PostKey { since: Timestamp::from_millis(millis), id: raw::read_id(ids, id)? })
+    Some(PostKey { since: Timestamp::from_millis(millis), id: id_encoding::read_id(ids, id)? })
 }
 
 /// An inbox.

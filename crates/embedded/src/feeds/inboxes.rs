@@ -48,7 +48,7 @@ impl Inboxes {
     }
 
     /// How many there are, what they take, and how many keys were ever put in.
-    pub fn figures(&self) -> (usize, usize, u64) {
+    pub fn stats(&self) -> (usize, usize, u64) {
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         (of(&self.count), of(&self.bytes), self.entries.load(Ordering::Relaxed))
     }
@@ -180,7 +180,7 @@ impl Inboxes {
     /// Drops those whose users have not been seen since a time, and then the longest unseen until the rest fits.
     pub fn tidy(&self, seen_since: u64, bytes_max: usize) {
         self.keep(|inbox| inbox.seen_at >= seen_since);
-        let (_, bytes, _) = self.figures();
+        let (_, bytes, _) = self.stats();
         if bytes <= bytes_max {
             return;
         }
@@ -239,9 +239,9 @@ mod tests {
         assert_eq!(inboxes.read(b, 5).unwrap().keys(), b"bcd");
         inboxes.remove(b, &[b"c".to_vec()]);
         assert_eq!((inboxes.has(a), inboxes.has(b)), (false, true));
-        assert_eq!(inboxes.figures().0, 1);
+        assert_eq!(inboxes.stats().0, 1);
         inboxes.clear();
-        assert_eq!(inboxes.figures().1, 0);
+        assert_eq!(inboxes.stats().1, 0);
         inboxes.fill(b, ticket, &[], None);
         assert!(!inboxes.has(b), "what was dropped while it was filled stays dropped");
     }
@@ -254,10 +254,10 @@ mod tests {
             inboxes.fill(Id::Integer(user), ticket, &[], None);
         }
         inboxes.tidy(10, usize::MAX);
-        assert_eq!(inboxes.figures().0, 90);
-        let (_, bytes, _) = inboxes.figures();
+        assert_eq!(inboxes.stats().0, 90);
+        let (_, bytes, _) = inboxes.stats();
         inboxes.tidy(0, bytes / 2);
-        let (count, bytes_after, _) = inboxes.figures();
+        let (count, bytes_after, _) = inboxes.stats();
         assert!(count < 46 && count > 35 && bytes_after <= bytes / 2, "{count}");
         assert!(inboxes.has(Id::Integer(99)) && !inboxes.has(Id::Integer(11)));
     }

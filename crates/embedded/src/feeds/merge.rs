@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use kinfolk_core::Result;
-use kinfolk_core::feed::{Delivery, PostKey};
+use kinfolk_core::feeds::{Delivery, PostKey};
 
 /// Keys in the order of lists, from new to old, with how the posts are delivered.
 pub type Source<'a> = Box<dyn Iterator<Item = Result<(PostKey, Delivery)>> + 'a>;

@@ -17,34 +17,50 @@ mod verify;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
-use kinfolk_core::{Clock, EdgeKind, Error, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::feeds::{Delivery as Mode, PostKey};
+use kinfolk_core::{Clock, EdgeKind, Error, Result, Sequence, Timestamp};
 use parking_lot::Mutex;
 
 use self::deliveries::{Deliveries, Delivery, Job};
 use self::inbox::{Capacity, Key, pack};
 use self::inboxes::Inboxes;
-use crate::log::{Event, EventBody};
+use crate::disk::format::{Content, Identity};
+use crate::edges::Edges;
+use crate::log::{Event, EventBody, LogReader};
+use crate::posts::Posts;
+use crate::projection::{Projection, Suspects};
+use crate::runtime::folder::StoreFolder;
 use crate::settings::Settings;
-use crate::store::Store;
 
 pub use deliver::run;
 pub use page::{Wanted, page};
-use snapshot::load;
-pub use snapshot::{forget_all, save};
-pub use verify::{InboxPlace, compare, differs, mend};
+use snapshot::{forget_all, load, save};
 
 /// The feeds of all users.
 pub struct Feeds {
+    edges: Arc<Edges>,
+    posts: Arc<Posts>,
+    folder: StoreFolder,
+    identity: Identity,
+    settings: Settings,
     pub inboxes: Inboxes,
     pub deliveries: Deliveries,
     /// How often stored inboxes were dropped: what is being stored meanwhile must not take their place.
     dropped: Mutex<u64>,
 }
 
+/// What feeds are made from.
+pub struct FeedSources {
+    pub edges: Arc<Edges>,
+    pub posts: Arc<Posts>,
+    pub folder: StoreFolder,
+    pub identity: Identity,
+    pub settings: Settings,
+}
+
 /// The state of feeds at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct FeedFigures {
+pub struct FeedStats {
     pub lag_events: u64,
     pub lag: Duration,
     pub entries: u64,
@@ -53,13 +69,12 @@ pub struct FeedFigures {
 }
 
 impl Feeds {
-    /// Feeds without inboxes, with everything delivered up to a position.
-    pub fn new(ids: IdKind, settings: &Settings, delivered: Sequence) -> Self {
-        let capacity = Capacity { key_len: inbox::key_len(ids), entries: settings.inbox_entries.max(1) };
-        let (inboxes, deliveries) = (Inboxes::new(capacity), Deliveries::default());
-        let feeds = Self { inboxes, deliveries, dropped: Mutex::default() };
-        feeds.deliveries.add(&[], delivered);
-        feeds
+    /// Feeds without inboxes.
+    pub fn new(FeedSources { edges, posts, folder, identity, settings }: FeedSources) -> Self {
+        let key_len = inbox::key_len(identity.ids);
+        let inboxes = Inboxes::new(Capacity { key_len, entries: settings.inbox_entries.max(1) });
+        let (deliveries, dropped) = (Deliveries::default(), Mutex::default());
+        Self { edges, posts, folder, identity, settings, inboxes, deliveries, dropped }
     }
 
     /// Takes note of events whose rows are there, before they are visible.
@@ -108,16 +123,16 @@ impl Feeds {
                 self.inboxes.clear();
                 None
             }
-            EventBody::Thread(_) => None,
+            EventBody::Comment(_) => None,
         }
     }
 
     /// The state now.
-    pub fn figures(&self, now: Timestamp) -> FeedFigures {
+    pub fn stats(&self, now: Timestamp) -> FeedStats {
         let (lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
-        let (inboxes, inbox_bytes, entries) = self.inboxes.figures();
-        FeedFigures {
+        let (inboxes, inbox_bytes, entries) = self.inboxes.stats();
+        FeedStats {
             lag_events,
             lag: Duration::from_millis(lag_millis),
             entries,
@@ -127,28 +142,60 @@ impl Feeds {
     }
 }
 
-/// Brings the inboxes of a store that is being opened to where they were, and takes note of what came after.
-pub fn restore(store: &Store) -> Result<()> {
-    const EVENTS_AT_A_TIME: usize = 10_000;
-    let Some((inboxes, position)) = load(&store.folder, store.identity.ids, store.identity.epoch)? else {
-        return Ok(());
-    };
-    inboxes.into_iter().for_each(|(of, inbox)| store.feeds.inboxes.restore(of, inbox));
-    let (mut after, newest) = (position, store.position());
-    while after < newest {
-        match store.log.read(after, newest, EVENTS_AT_A_TIME) {
-            Ok(events) => {
-                store.feeds.take_note(&events);
-                after = events.last().map_or(newest, |event| event.position);
-            }
-            Err(Error::PositionExpired { .. }) => {
-                store.feeds.inboxes.clear();
-                return Ok(());
-            }
-            Err(error) => return Err(error),
-        }
+impl Projection for Arc<Feeds> {
+    fn content(&self) -> Content {
+        Content::Edges
     }
-    Ok(())
+
+    /// The log is not kept for inboxes: they catch up from their snapshot, or are filled when they are read.
+    fn applied(&self) -> Result<Sequence> {
+        Ok(Sequence(u64::MAX))
+    }
+
+    fn apply(&self, events: &[Event]) -> Result<()> {
+        self.take_note(events);
+        Ok(())
+    }
+
+    fn replay(&self, _: &[Event]) -> Result<()> {
+        Ok(())
+    }
+
+    fn catch_up(&self, log: &LogReader, newest: Sequence) -> Result<()> {
+        const EVENTS_AT_A_TIME: usize = 10_000;
+        self.deliveries.add(&[], newest);
+        let Identity { ids, epoch, .. } = self.identity;
+        let Some((inboxes, position)) = load(self.folder.path(), ids, epoch)? else { return Ok(()) };
+        inboxes.into_iter().for_each(|(of, inbox)| self.inboxes.restore(of, inbox));
+        let mut after = position;
+        while after < newest {
+            match log.read(after, newest, EVENTS_AT_A_TIME) {
+                Ok(events) => {
+                    self.take_note(&events);
+                    after = events.last().map_or(newest, |event| event.position);
+                }
+                Err(Error::PositionExpired { .. }) => {
+                    self.inboxes.clear();
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(&self, _: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, suspects)
+    }
+
+    /// Inboxes were filled from what was wrong.
+    fn source_repaired(&self) -> Result<()> {
+        forget_all(self)
+    }
+
+    fn close(&self) -> Result<()> {
+        save(self)
+    }
 }
 
 /// How many posts of any delivery are looked at for one that is pushed.

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery as Mode, Post, PostKey, PostState};
+use kinfolk_core::feeds::{Delivery as Mode, Post, PostKey, PostState};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 
+use super::Feeds;
 use super::deliveries::Undelivered;
 use super::inbox::{Inbox, unpack};
 use super::merge::{Merge, Source};
 use super::newest_pushed;
-use crate::store::Store;
 
 /// Whose feed, from where on, and how much.
 #[derive(Clone, Copy, Debug)]
@@ -23,16 +23,16 @@ pub struct Wanted {
 
 /// A page of a user's feed.
 pub fn page(
-    store: &Store,
+    feeds: &Feeds,
     clock: &Arc<dyn Clock>,
     wanted: Wanted,
     is_given_up: &dyn Fn() -> bool,
 ) -> Result<Vec<Post>> {
-    Reader { store, wanted, is_given_up }.page(super::now(clock))
+    Reader { feeds, wanted, is_given_up }.page(super::now(clock))
 }
 
 struct Reader<'a> {
-    store: &'a Store,
+    feeds: &'a Feeds,
     wanted: Wanted,
     is_given_up: &'a dyn Fn() -> bool,
 }
@@ -40,17 +40,17 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn page(&self, now: u64) -> Result<Vec<Post>> {
         let Wanted { of, after, limit } = self.wanted;
-        let followees = self.store.index.followees(EdgeKind::Follow, of);
+        let followees = self.feeds.edges.index.followees(EdgeKind::Follow, of);
         if followees.is_empty() {
             return Ok(Vec::new());
         }
         // Before the inbox: what is delivered in between is then in both, and not in neither.
-        let undelivered = self.store.feeds.deliveries.undelivered(of, &followees);
-        let inbox = match self.store.feeds.inboxes.read(of, now) {
+        let undelivered = self.feeds.deliveries.undelivered(of, &followees);
+        let inbox = match self.feeds.inboxes.read(of, now) {
             Some(inbox) => inbox,
             None => self.fill(now)?,
         };
-        let reach = inbox.complete_from().and_then(|key| unpack(self.store.identity.ids, key));
+        let reach = inbox.complete_from().and_then(|key| unpack(self.feeds.identity.ids, key));
         let mut posts = Vec::with_capacity(limit);
         // In the order of lists, what is not after the reach is as new as it or newer.
         if reach.is_none_or(|reach| after.is_none_or(|after| after < reach)) {
@@ -66,11 +66,11 @@ impl<'a> Reader<'a> {
 
     /// Makes an inbox for the user, from the newest posts of all whom it follows.
     fn fill(&self, now: u64) -> Result<Inbox> {
-        let (feeds, of) = (&self.store.feeds, self.wanted.of);
+        let (feeds, of) = (self.feeds, self.wanted.of);
         let capacity = feeds.inboxes.capacity();
         let ticket = feeds.inboxes.begin(of, now);
         // Read after the inbox is there: whoever is followed later is brought in by itself.
-        let followees = self.store.index.followees(EdgeKind::Follow, of);
+        let followees = self.feeds.edges.index.followees(EdgeKind::Follow, of);
         let mut merge = self.merge_authors(&followees, None)?;
         let (newest, from) = newest_pushed(capacity.entries, || {
             self.require_wanted()?;
@@ -91,11 +91,11 @@ impl<'a> Reader<'a> {
         undelivered: &Undelivered,
         followees: &[Id],
     ) -> Vec<Source<'a>> {
-        let (after, ids) = (self.wanted.after, self.store.identity.ids);
+        let (after, ids) = (self.wanted.after, self.feeds.identity.ids);
         let is_wanted = move |key: &PostKey| {
             after.is_none_or(|after| *key > after) && reach.is_none_or(|reach| *key <= reach)
         };
-        let key_len = self.store.feeds.inboxes.capacity().key_len;
+        let key_len = self.feeds.inboxes.capacity().key_len;
         let delivered: Vec<PostKey> =
             inbox.keys().chunks(key_len).rev().filter_map(|key| unpack(ids, key)).filter(is_wanted).collect();
         let mut posted: Vec<PostKey> = undelivered.posts.iter().copied().filter(is_wanted).collect();
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         let mut sources: Vec<Source<'a>> =
             vec![Box::new(delivered.into_iter().map(pushed)), Box::new(posted.into_iter().map(pushed))];
         let mut add = |author: Id, mode: Mode| {
-            let posts = self.store.posts.by_author(author, after);
+            let posts = self.feeds.posts.by_author(author, after);
             // No further than the inbox reaches, whatever is found there.
             let within = posts.take_while(move |post| match post {
                 Ok((key, _)) => reach.is_none_or(|reach| *key <= reach),
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
 
     /// Those of the followees who have posts that are pulled.
     fn pulled(&self, followees: &[Id]) -> Vec<Id> {
-        let pulled = self.store.posts.pulled_authors();
+        let pulled = self.feeds.posts.pulled_authors();
         let (few, many): (&[Id], &[Id]) =
             if pulled.len() < followees.len() { (&pulled, followees) } else { (followees, &pulled) };
         few.iter().copied().filter(|id| many.binary_search(id).is_ok()).collect()
@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         let mut sources: Vec<Source<'a>> = Vec::with_capacity(authors.len());
         for &author in authors {
             self.require_wanted()?;
-            sources.push(Box::new(self.store.posts.by_author(author, after)));
+            sources.push(Box::new(self.feeds.posts.by_author(author, after)));
         }
         Merge::new(sources)
     }
@@ -146,8 +146,12 @@ impl<'a> Reader<'a> {
             && let Some((key, _)) = merge.next()?
         {
             self.require_wanted()?;
-            if let Some(PostState::Present(post, _)) = self.store.posts.state(key.id)?
-                && self.store.index.contains(EdgeKind::Follow, Edge { follower: of, followee: post.author })
+            if let Some(PostState::Present(post, _)) = self.feeds.posts.state(key.id)?
+                && self
+                    .feeds
+                    .edges
+                    .index
+                    .contains(EdgeKind::Follow, Edge { follower: of, followee: post.author })
             {
                 posts.push(post);
             }

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{FeedStore, Inbox, InboxStore, Post, PostKey};
+use kinfolk_core::feeds::{FeedStore, Inbox, InboxStore, Post, PostKey};
 use kinfolk_core::{Frontier, Id, Result, Shard};
 
 use super::Wanted;
 use super::inbox::unpack;
 use crate::Embedded;
-use crate::index::Scratch;
+use crate::edges::index::Scratch;
 
 impl FeedStore for Embedded {
     async fn feed(
@@ -20,11 +20,11 @@ impl FeedStore for Embedded {
         at_least: &Frontier,
     ) -> Result<Vec<Post>> {
         self.reach(at_least).await?;
-        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let (feeds, clock) = (Arc::clone(&self.store.feeds), Arc::clone(&self.clock));
         let work = move |_: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            super::page(&store, &clock, Wanted { of, after, limit }, is_given_up)
+            super::page(&feeds, &clock, Wanted { of, after, limit }, is_given_up)
         };
-        self.store.walkers.run(of, work).await
+        self.store.workers.run(of, work).await
     }
 }
 
@@ -41,7 +41,7 @@ impl InboxStore for Embedded {
         }))
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
         self.store.feeds.inboxes.forget(of);
         Ok(())
     }

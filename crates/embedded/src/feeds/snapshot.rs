@@ -16,10 +16,10 @@ use std::path::Path;
 
 use kinfolk_core::{Epoch, Id, IdKind, Result, Sequence};
 
+use super::Feeds;
 use super::inbox::{Inbox, key_len};
-use crate::files::{self, IoContext, remove_file, sync_folder};
-use crate::raw;
-use crate::store::Store;
+use crate::disk::files::{self, IoContext, remove_file, sync_folder};
+use crate::disk::id_encoding;
 
 const MAGIC: &[u8; 8] = b"KINFOLKI";
 const VERSION: u32 = 1;
@@ -32,27 +32,27 @@ fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
     let mut header = [0; 32];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[12..16].copy_from_slice(&(raw::id_len(ids) as u32).to_le_bytes());
+    header[12..16].copy_from_slice(&(id_encoding::id_len(ids) as u32).to_le_bytes());
     header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
     header[24..].copy_from_slice(&position.0.to_le_bytes());
     header
 }
 
 /// Stores all inboxes, replacing what was stored before.
-pub fn save(store: &Store) -> Result<()> {
-    store.require_folder()?;
-    let path = store.folder.join(FILE_NAME);
-    if store.feeds.inboxes.is_empty() {
+pub fn save(feeds: &Feeds) -> Result<()> {
+    feeds.folder.require()?;
+    let path = feeds.folder.path().join(FILE_NAME);
+    if feeds.inboxes.is_empty() {
         return remove_file(&path);
     }
     let temporary = path.with_extension("tmp");
-    let dropped = *store.feeds.dropped.lock();
+    let dropped = *feeds.dropped.lock();
     // The position is read first: what inboxes get meanwhile is delivered again, harmlessly.
-    let position = store.feeds.deliveries.delivered();
+    let position = feeds.deliveries.delivered();
     let write = || -> io::Result<()> {
         let mut out =
             Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
-        out.bytes(&header(store.identity.ids, store.identity.epoch, position))?;
+        out.bytes(&header(feeds.identity.ids, feeds.identity.epoch, position))?;
         let records = RefCell::new(Vec::new());
         let write_records = || {
             let mut records = records.borrow_mut();
@@ -60,25 +60,25 @@ pub fn save(store: &Store) -> Result<()> {
             records.clear();
             written
         };
-        store.feeds.inboxes.visit(|of, inbox| encode(&mut records.borrow_mut(), of, inbox), write_records)?;
+        feeds.inboxes.visit(|of, inbox| encode(&mut records.borrow_mut(), of, inbox), write_records)?;
         out.bytes(&[0])?;
         let checksum = out.checksum;
         out.bytes(&checksum.to_le_bytes())?;
         out.out.into_inner()?.sync_all()
     };
     write().during("writing", &temporary).inspect_err(|_| drop(remove_file(&temporary)))?;
-    let dropped_now = store.feeds.dropped.lock();
+    let dropped_now = feeds.dropped.lock();
     if *dropped_now != dropped {
         return remove_file(&temporary);
     }
     fs::rename(&temporary, &path).during("replacing", &path)?;
     drop(dropped_now);
-    sync_folder(&store.folder)
+    sync_folder(feeds.folder.path())
 }
 
 fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
     record.push(1);
-    raw::push_id(record, of);
+    id_encoding::push_id(record, of);
     record.extend_from_slice(&inbox.seen_at.to_le_bytes());
     record.push(u8::from(inbox.complete_from().is_some()));
     record.extend_from_slice(inbox.complete_from().unwrap_or_default());
@@ -87,16 +87,16 @@ fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
 }
 
 /// Drops all inboxes, also the stored ones.
-pub fn forget_all(store: &Store) -> Result<()> {
-    store.feeds.inboxes.clear();
-    forget_stored(store)
+pub fn forget_all(feeds: &Feeds) -> Result<()> {
+    feeds.inboxes.clear();
+    forget_stored(feeds)
 }
 
 /// Drops the stored inboxes, also those that are being stored at the moment.
-pub fn forget_stored(store: &Store) -> Result<()> {
-    store.require_folder()?;
-    *store.feeds.dropped.lock() += 1;
-    remove_file(&store.folder.join(FILE_NAME))
+pub fn forget_stored(feeds: &Feeds) -> Result<()> {
+    feeds.folder.require()?;
+    *feeds.dropped.lock() += 1;
+    remove_file(&feeds.folder.path().join(FILE_NAME))
 }
 
 /// What was stored: inboxes, and up to where they are complete.
@@ -114,12 +114,12 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
     let start: [u8; 32] = input.array()?;
     let position = Sequence(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
     if start != header(ids, epoch, position) {
-        return Err(invalid("they are of another store, epoch or version"));
+        return Err(invalid("they are of another feeds, epoch or version"));
     }
     let mut inboxes = Vec::new();
     while input.array()? == [1u8] {
-        let id = input.bytes(raw::id_len(ids))?;
-        let id = raw::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
+        let id = input.bytes(id_encoding::id_len(ids))?;
+        let id = id_encoding::read_id(ids, &id).ok_or_else(|| invalid("an id is not valid"))?;
         let seen_at = u64::from_le_bytes(input.array()?);
         let is_bounded = input.array()? == [1u8];
         let complete_from = if is_bounded { Some(input.bytes(key_len(ids))?) } else { None };

@@ -3,16 +3,17 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery as Mode, PostKey};
+use kinfolk_core::feeds::{Delivery as Mode, PostKey};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, Id, Result};
+use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
+use super::Feeds;
 use super::inbox::{Inbox, pack, unpack};
 use super::snapshot::forget_stored;
 use crate::posts::Record;
-use crate::store::Store;
-use crate::verify::{Difference, Suspects};
+use crate::projection::{Difference, Fault, Suspects};
 
 /// How many posts that an inbox seems to lack are looked at again: one is enough to drop it.
 const LACKING_MAX: usize = 8;
@@ -48,18 +49,34 @@ impl fmt::Display for InboxPlace {
     }
 }
 
+impl Fault<Feeds> for InboxPlace {
+    fn recheck(&self, feeds: &Feeds, _: Timestamp) -> Result<Option<Self>> {
+        Ok(differs(feeds, *self)?.then_some(*self))
+    }
+
+    /// Drops the inbox, also where it is stored.
+    fn repair(&self, feeds: &Feeds, _: Timestamp) -> Result<()> {
+        feeds.inboxes.forget(self.of);
+        forget_stored(feeds)
+    }
+
+    fn spreads(&self) -> bool {
+        false
+    }
+}
+
 /// Compares all inboxes. Deliveries and writes go on meanwhile: what seems to differ is looked at again.
-pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
+pub fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result<()> {
     let users = RefCell::new(Vec::new());
     let mut done = 0;
-    store.feeds.inboxes.visit(
+    feeds.inboxes.visit(
         |of, _| users.borrow_mut().push(of),
         || {
             for of in users.take() {
                 done += 1;
                 suspects.step("comparing inboxes", done);
-                for fault in faults(store, of)? {
-                    suspects.add(Difference::Inbox(InboxPlace { of, fault }))?;
+                for fault in faults(feeds, of)? {
+                    suspects.add(Difference::new(feeds, InboxPlace { of, fault }))?;
                 }
             }
             Ok::<(), Error>(())
@@ -68,21 +85,21 @@ pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
 }
 
 /// What seems to be wrong with a user's inbox.
-fn faults(store: &Store, of: Id) -> Result<Vec<InboxFault>> {
-    let Some(inbox) = store.feeds.inboxes.look(of) else { return Ok(Vec::new()) };
-    let capacity = store.feeds.inboxes.capacity();
+fn faults(feeds: &Feeds, of: Id) -> Result<Vec<InboxFault>> {
+    let Some(inbox) = feeds.inboxes.look(of) else { return Ok(Vec::new()) };
+    let capacity = feeds.inboxes.capacity();
     if !inbox.is_in_order(capacity) {
         return Ok(vec![InboxFault::Disorder]);
     }
     let mut faults = Vec::new();
-    for key in inbox.keys().chunks(capacity.key_len).filter_map(|key| unpack(store.identity.ids, key)) {
-        if is_stray(store, key)? {
+    for key in inbox.keys().chunks(capacity.key_len).filter_map(|key| unpack(feeds.identity.ids, key)) {
+        if is_stray(feeds, key)? {
             faults.push(InboxFault::Stray(key));
         }
     }
     let mut lacking = 0;
-    for author in store.index.followees(EdgeKind::Follow, of) {
-        for post in store.posts.by_author(author, None) {
+    for author in feeds.edges.index.followees(EdgeKind::Follow, of) {
+        for post in feeds.posts.by_author(author, None) {
             let (key, mode) = post?;
             if !reaches(&inbox, key) || lacking == LACKING_MAX {
                 break;
@@ -101,8 +118,8 @@ fn reaches(inbox: &Inbox, key: PostKey) -> bool {
 }
 
 /// Whether a key is of no post that was pushed. Of a deleted one only its author and time are known.
-fn is_stray(store: &Store, key: PostKey) -> Result<bool> {
-    Ok(match store.posts.record(key.id)? {
+fn is_stray(feeds: &Feeds, key: PostKey) -> Result<bool> {
+    Ok(match feeds.posts.record(key.id)? {
         Some(Record::Present(post, mode)) => mode != Mode::Push || post.created_at != key.since,
         Some(Record::Deleted { created_at, .. }) => created_at != key.since,
         None => true,
@@ -110,44 +127,38 @@ fn is_stray(store: &Store, key: PostKey) -> Result<bool> {
 }
 
 /// Whether something is still wrong with an inbox. Between two batches of the writer that is certain.
-pub fn differs(store: &Store, InboxPlace { of, fault }: InboxPlace) -> Result<bool> {
-    let (feeds, capacity) = (&store.feeds, store.feeds.inboxes.capacity());
+fn differs(feeds: &Feeds, InboxPlace { of, fault }: InboxPlace) -> Result<bool> {
+    let capacity = feeds.inboxes.capacity();
     // Before the inbox: what is delivered in between is then in both, and not in neither.
     let due = match fault {
-        InboxFault::Lacks(key) => is_due(store, of, key)?,
+        InboxFault::Lacks(key) => is_due(feeds, of, key)?,
         InboxFault::Stray(_) | InboxFault::Disorder => false,
     };
     let Some(inbox) = feeds.inboxes.look(of) else { return Ok(false) };
     Ok(match fault {
         InboxFault::Lacks(key) => due && reaches(&inbox, key) && !inbox.has(&pack(key), capacity.key_len),
-        InboxFault::Stray(key) => inbox.has(&pack(key), capacity.key_len) && is_stray(store, key)?,
+        InboxFault::Stray(key) => inbox.has(&pack(key), capacity.key_len) && is_stray(feeds, key)?,
         InboxFault::Disorder => !inbox.is_in_order(capacity),
     })
 }
 
 /// Whether a post must be in a user's inbox by now, if the inbox reaches that far.
-fn is_due(store: &Store, of: Id, key: PostKey) -> Result<bool> {
-    let Some(Record::Present(post, Mode::Push)) = store.posts.record(key.id)? else { return Ok(false) };
+fn is_due(feeds: &Feeds, of: Id, key: PostKey) -> Result<bool> {
+    let Some(Record::Present(post, Mode::Push)) = feeds.posts.record(key.id)? else { return Ok(false) };
     let author = post.author;
-    let undelivered = store.feeds.deliveries.undelivered(of, &[author]);
+    let undelivered = feeds.deliveries.undelivered(of, &[author]);
     Ok(post.created_at == key.since
-        && store.index.contains(EdgeKind::Follow, Edge { follower: of, followee: author })
+        && feeds.edges.index.contains(EdgeKind::Follow, Edge { follower: of, followee: author })
         && !undelivered.posts.contains(&key)
         && !undelivered.authors.contains(&author))
-}
-
-/// Drops the inbox, also where it is stored.
-pub fn mend(store: &Store, place: InboxPlace) -> Result<()> {
-    store.feeds.inboxes.forget(place.of);
-    forget_stored(store)
 }
 
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::{block_on, write_commands};
-    use kinfolk_core::feed::{FeedStore, NewPost, PostStore};
+    use kinfolk_core::feeds::{FeedStore, NewPost, PostStore};
     use kinfolk_core::graph::{EdgeAction, EdgeCommand};
-    use kinfolk_core::{Frontier, IdKind, Timestamp};
+    use kinfolk_core::{Frontier, IdKind};
 
     use super::*;
     use crate::{Embedded, Settings};
@@ -156,9 +167,9 @@ mod tests {
     const AUTHOR: Id = Id::Integer(2);
 
     fn post(store: &Embedded) -> PostKey {
-        let wish =
+        let request =
             NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key: None };
-        block_on(store.register(wish)).unwrap().post.key()
+        block_on(store.register(request)).unwrap().post.key()
     }
 
     fn delivered(store: &Embedded) {
@@ -227,7 +238,7 @@ mod tests {
         let place = |key| InboxPlace { of: READER, fault: InboxFault::Lacks(key) };
         let shared = store.shared();
         shared.feeds.inboxes.remove(READER, &[pack(posts[7])]);
-        assert!(differs(shared, place(posts[7])).unwrap());
+        assert!(differs(&shared.feeds, place(posts[7])).unwrap());
         let job = super::super::deliveries::Job::Push { author: AUTHOR, key: posts[7], after: None };
         let delivery = super::super::deliveries::Delivery {
             position: store.shared().position(),
@@ -236,8 +247,8 @@ mod tests {
         };
         shared.feeds.deliveries.stop();
         shared.feeds.deliveries.add(&[delivery], store.shared().position());
-        assert!(!differs(shared, place(posts[7])).unwrap());
+        assert!(!differs(&shared.feeds, place(posts[7])).unwrap());
         shared.feeds.deliveries.finish(&delivery);
-        assert!(differs(shared, place(posts[7])).unwrap());
+        assert!(differs(&shared.feeds, place(posts[7])).unwrap());
     }
 }

@@ -12,7 +12,7 @@ use kinfolk_core::{Error, IdKind, Result, Sequence};
 use super::frame::{EventBody, Frame, FrameBuilder};
 use super::reader::{FrameReader, Next};
 use super::segment::{self, Segment};
-use crate::files::IoContext;
+use crate::disk::files::IoContext;
 
 /// Where a segment is written anew, in the folder of the store.
 pub const ERASING_FILE: &str = "erasing.tmp";
@@ -55,10 +55,10 @@ pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Sequence>, to:
 fn encode(frame: Frame, positions: &BTreeSet<Sequence>) -> Option<Vec<u8>> {
     let mut builder = FrameBuilder::new(frame.events.first()?.position);
     for mut event in frame.events {
-        if let EventBody::Thread(body) = &event.body
+        if let EventBody::Comment(body) = &event.body
             && positions.contains(&event.position)
         {
-            event.body = EventBody::Thread(Arc::new(body.erased()));
+            event.body = EventBody::Comment(Arc::new(body.erased()));
         }
         builder.push(&event);
     }

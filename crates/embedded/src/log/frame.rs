@@ -19,12 +19,12 @@
 use std::sync::Arc;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post, Registration};
+use kinfolk_core::feeds::{Delivery, Post, Registration};
 use kinfolk_core::graph::{Edge, EdgeEvent};
 use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
-use super::threads::ThreadEvent;
-use crate::raw;
+use super::comment_events::LoggedCommentEvent;
+use crate::disk::id_encoding;
 
 /// Length and checksum.
 pub const PREFIX_LEN: usize = 8;
@@ -76,7 +76,7 @@ pub enum EventBody {
         created_at: Timestamp,
     },
     /// Something happened in a comment thread.
-    Thread(Arc<ThreadEvent>),
+    Comment(Arc<LoggedCommentEvent>),
 }
 
 impl Event {
@@ -105,8 +105,8 @@ impl Event {
             EventBody::PostDeleted { id, author, created_at } => {
                 ChangeBody::PostDeleted { id, author, created_at }
             }
-            EventBody::Thread(event) => {
-                ChangeBody::Thread(Arc::unwrap_or_clone(event).into_change(is_current))
+            EventBody::Comment(event) => {
+                ChangeBody::Comment(Arc::unwrap_or_clone(event).into_change(is_current))
             }
         };
         Change { position: position.on(Shard::ONLY), at, body }
@@ -160,7 +160,7 @@ impl FrameBuilder {
             EventBody::Imported { .. } => 3,
             EventBody::Posted(_) => 4,
             EventBody::PostDeleted { .. } => 5,
-            EventBody::Thread(event) => event.tag(),
+            EventBody::Comment(event) => event.tag(),
         };
         bytes.extend_from_slice(&[tag, event.kind.number()]);
         push_time(bytes, event.at);
@@ -176,11 +176,11 @@ impl FrameBuilder {
             }
             EventBody::Posted(registration) => push_registration(bytes, registration),
             EventBody::PostDeleted { id, author, created_at } => {
-                raw::push_id(bytes, *id);
-                raw::push_id(bytes, *author);
+                id_encoding::push_id(bytes, *id);
+                id_encoding::push_id(bytes, *author);
                 push_time(bytes, *created_at);
             }
-            EventBody::Thread(event) => event.encode(bytes),
+            EventBody::Comment(event) => event.encode(bytes),
         }
         self.count += 1;
     }
@@ -200,20 +200,20 @@ impl FrameBuilder {
 }
 
 fn push_edge(bytes: &mut Vec<u8>, edge: Edge) {
-    raw::push_id(bytes, edge.follower);
-    raw::push_id(bytes, edge.followee);
+    id_encoding::push_id(bytes, edge.follower);
+    id_encoding::push_id(bytes, edge.followee);
 }
 
 fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
-    let Registration { post, delivery, key, made_id } = registration;
+    let Registration { post, delivery, key, is_id_generated } = registration;
     let flag = |is: bool, flag: u8| if is { flag } else { 0 };
     let flags = flag(*delivery == Delivery::Pull, PULLED)
         | flag(post.payload.is_some(), WITH_PAYLOAD)
         | flag(key.is_some(), WITH_KEY)
-        | flag(*made_id, MADE_ID);
+        | flag(*is_id_generated, MADE_ID);
     bytes.push(flags);
-    raw::push_id(bytes, post.id);
-    raw::push_id(bytes, post.author);
+    id_encoding::push_id(bytes, post.id);
+    id_encoding::push_id(bytes, post.author);
     push_time(bytes, post.created_at);
     if let Some(payload) = &post.payload {
         bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
@@ -259,11 +259,11 @@ fn decode_event(ids: IdKind, position: Sequence, bytes: &[u8]) -> Option<(Event,
     let (header, rest) = bytes.split_at_checked(8)?;
     let kind = EdgeKind::from_number(header[1])?;
     let at = read_time(&header[2..8])?;
-    let id_len = raw::id_len(ids);
+    let id_len = id_encoding::id_len(ids);
     let edge = |bytes: &[u8]| {
         Some(Edge {
-            follower: raw::read_id(ids, &bytes[..id_len])?,
-            followee: raw::read_id(ids, &bytes[id_len..2 * id_len])?,
+            follower: id_encoding::read_id(ids, &bytes[..id_len])?,
+            followee: id_encoding::read_id(ids, &bytes[id_len..2 * id_len])?,
         })
     };
     let (body, rest) = match header[0] {
@@ -287,18 +287,18 @@ fn decode_event(ids: IdKind, position: Sequence, bytes: &[u8]) -> Option<(Event,
             (EventBody::PostDeleted { id, author, created_at }, rest)
         }
         tag => {
-            let (event, rest) = ThreadEvent::decode(tag, ids, rest)?;
-            (EventBody::Thread(Arc::new(event)), rest)
+            let (event, rest) = LoggedCommentEvent::decode(tag, ids, rest)?;
+            (EventBody::Comment(Arc::new(event)), rest)
         }
     };
     Some((Event { position, at, kind, body }, rest))
 }
 
 fn decode_post_place(ids: IdKind, bytes: &[u8]) -> Option<(Id, Id, Timestamp, &[u8])> {
-    let id_len = raw::id_len(ids);
+    let id_len = id_encoding::id_len(ids);
     let (fields, rest) = bytes.split_at_checked(2 * id_len + 6)?;
-    let id = raw::read_id(ids, &fields[..id_len])?;
-    let author = raw::read_id(ids, &fields[id_len..2 * id_len])?;
+    let id = id_encoding::read_id(ids, &fields[..id_len])?;
+    let author = id_encoding::read_id(ids, &fields[id_len..2 * id_len])?;
     Some((id, author, read_time(&fields[2 * id_len..])?, rest))
 }
 
@@ -322,7 +322,7 @@ fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> 
         post: Post { id, author, created_at, payload },
         delivery: if flags & PULLED != 0 { Delivery::Pull } else { Delivery::Push },
         key,
-        made_id: flags & MADE_ID != 0,
+        is_id_generated: flags & MADE_ID != 0,
     };
     Some((EventBody::Posted(Arc::new(registration)), rest))
 }
@@ -336,11 +336,11 @@ mod tests {
     fn posted(
         id: Id,
         author: Id,
-        (delivery, payload, key, made_id): (Delivery, Option<&str>, Option<KeyHash>, bool),
+        (delivery, payload, key, is_id_generated): (Delivery, Option<&str>, Option<KeyHash>, bool),
     ) -> EventBody {
         let created_at = Timestamp::from_millis(0x0605_0403_0201);
         let post = Post { id, author, created_at, payload: payload.map(Arc::from) };
-        EventBody::Posted(Arc::new(Registration { post, delivery, key, made_id }))
+        EventBody::Posted(Arc::new(Registration { post, delivery, key, is_id_generated }))
     }
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<Event> {

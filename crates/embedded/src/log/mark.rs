@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use kinfolk_core::{Epoch, Result, Sequence};
 
-use crate::files::{IoContext, sync_folder};
+use crate::disk::files::{IoContext, sync_folder};
 
 const SLOT_LEN: usize = 28;
 const SLOT_DISTANCE: u64 = 512;

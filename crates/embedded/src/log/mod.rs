@@ -3,6 +3,7 @@
 //! A folder of segment files, appended to by one writer and synced before anything is acknowledged, and a mark
 //! of what was synced, so that a damaged end is told apart from one that a crash tore.
 
+mod comment_events;
 mod erase;
 mod frame;
 mod mark;
@@ -11,16 +12,16 @@ mod recovery;
 mod retention;
 mod segment;
 mod sync;
-mod threads;
 mod writer;
 
+pub use comment_events::{
+    CommentPlace, LoggedCommentEvent, LoggedText, Reader, push_moderator, push_parent, status_from,
+    status_number,
+};
 pub use erase::{ERASING_FILE, blank};
 pub use frame::{Event, EventBody, FrameBuilder};
 pub use reader::LogReader;
 pub use recovery::recover;
 pub use retention::Retention;
 pub use segment::Segment;
-pub use threads::{
-    CommentPlace, LoggedText, Reader, ThreadEvent, push_moderator, push_parent, status_from, status_number,
-};
 pub use writer::{LogSizes, LogWriter};

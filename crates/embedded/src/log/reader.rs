@@ -9,7 +9,7 @@ use kinfolk_core::{Error, IdKind, Result, Sequence, Shard};
 
 use super::frame::{self, Event, Frame};
 use super::segment::{self, Segment, Segments};
-use crate::files::{IoContext, io_error};
+use crate::disk::files::{IoContext, io_error};
 
 /// What stands at a place in a segment.
 pub enum Next {
@@ -83,12 +83,12 @@ impl<'a> FrameReader<'a> {
 const READ_BYTES_MAX: u64 = 4 << 20;
 
 /// How much more is read at once.
-struct Room {
+struct FreeSpace {
     events: usize,
     bytes: u64,
 }
 
-impl Room {
+impl FreeSpace {
     fn is_left(&self) -> bool {
         self.events > 0 && self.bytes > 0
     }
@@ -128,7 +128,7 @@ impl LogReader {
     /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
     pub fn read(&self, after: Sequence, newest: Sequence, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        let (mut at, mut room) = (after, Room { events: limit, bytes: READ_BYTES_MAX });
+        let (mut at, mut room) = (after, FreeSpace { events: limit, bytes: READ_BYTES_MAX });
         while room.is_left() && at < newest {
             match self.read_on(&mut at, newest, &mut room, &mut events) {
                 Ok(()) => {}
@@ -148,7 +148,7 @@ impl LogReader {
         &self,
         at: &mut Sequence,
         newest: Sequence,
-        room: &mut Room,
+        room: &mut FreeSpace,
         events: &mut Vec<Event>,
     ) -> Result<()> {
         let Some((segment, following)) = self.locate(at.next())? else {
@@ -168,7 +168,7 @@ impl LogReader {
         segment: &Segment,
         at: &mut Sequence,
         newest: Sequence,
-        room: &mut Room,
+        room: &mut FreeSpace,
         events: &mut Vec<Event>,
     ) -> Result<()> {
         let index = segment.index.as_deref().unwrap_or_default();

@@ -12,10 +12,10 @@ use super::mark::Mark;
 use super::reader::{FrameReader, LogReader, Next};
 use super::segment::{self, Segment, Segments};
 use super::writer::{LogEnd, LogSizes, LogWriter, write_zeros};
-use crate::files::{self, IoContext};
-use crate::folder_lock::FolderLock;
-use crate::format::Identity;
-use crate::health::Health;
+use crate::disk::files::{self, IoContext};
+use crate::disk::folder_lock::FolderLock;
+use crate::disk::format::Identity;
+use crate::runtime::health::Health;
 
 /// An open log.
 pub struct Recovered {

@@ -9,7 +9,7 @@ use kinfolk_core::{Error, IdKind, Result, Sequence, Timestamp};
 use super::reader::{self, FrameReader, LogReader, Next};
 use super::segment::{self, Segments};
 use super::writer::LogWriter;
-use crate::files::{io_error, remove_file, sync_folder};
+use crate::disk::files::{io_error, remove_file, sync_folder};
 
 /// What is kept of the log.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 use parking_lot::RwLock;
 
-use crate::files::IoContext;
+use crate::disk::files::IoContext;
 
 pub const HEADER_LEN: u64 = 64;
 const MAGIC: &[u8; 8] = b"KINFOLKL";

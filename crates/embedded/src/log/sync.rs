@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::Result;
 
-use crate::health::Health;
+use crate::runtime::health::Health;
 
 /// The thread, and whether it is at work.
 #[derive(Debug)]

@@ -12,10 +12,10 @@ use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
 use super::sync::{self, Syncer};
-use crate::files::{IoContext, io_error, remove_file, sync_folder};
-use crate::folder_lock::FolderLock;
-use crate::health::Health;
-use crate::room::Room;
+use crate::disk::files::{IoContext, io_error, remove_file, sync_folder};
+use crate::disk::folder_lock::FolderLock;
+use crate::disk::free_space::FreeSpace;
+use crate::runtime::health::Health;
 
 /// Why a frame was not appended.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub struct LogWriter {
     /// After a failure nothing is appended.
     health: Arc<Health>,
     /// For segments that only retention wants.
-    pub(super) room: Room,
+    pub(super) room: FreeSpace,
 }
 
 /// What a new [`LogWriter`] goes on from.
@@ -117,7 +117,7 @@ impl LogWriter {
             allocated,
             next,
             health: Arc::clone(health),
-            room: Room::default(),
+            room: FreeSpace::default(),
         })
     }
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{Delivery, Post, PostKey, PostState};
+use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState};
 use kinfolk_core::{Id, IdKind, KeyHash, Timestamp};
 
-use crate::raw;
-use crate::rows::keys::{decode_since, push_list_key, read_list_key, since_value};
+use crate::disk::id_encoding;
+use crate::lsm::{decode_since, push_list_key, read_list_key, since_value};
 
 pub const RECORD: u8 = 1;
 pub const BY_AUTHOR: u8 = 2;
 pub const KEY: u8 = 3;
 pub const PULLED_AUTHOR: u8 = 4;
 /// The key of the row with the newest id that the store made.
-pub const NEWEST_MADE_KEY: [u8; 1] = [5];
+pub const NEWEST_GENERATED_KEY: [u8; 1] = [5];
 
 const PULLED: u8 = 1;
 const WITH_PAYLOAD: u8 = 2;
@@ -41,7 +41,7 @@ impl Record {
         };
         let mut value = Vec::with_capacity(1 + 16 + 6 + payload.len());
         value.push(flags);
-        raw::push_id(&mut value, author);
+        id_encoding::push_id(&mut value, author);
         value.extend_from_slice(&since_value(created_at));
         value.extend_from_slice(payload.as_bytes());
         value
@@ -50,9 +50,9 @@ impl Record {
     /// Reads the value of the row of `id`.
     pub fn decode(id: Id, value: &[u8]) -> Option<Self> {
         let (&flags, rest) = value.split_first()?;
-        let (author, rest) = rest.split_at_checked(raw::id_len(id.kind()))?;
+        let (author, rest) = rest.split_at_checked(id_encoding::id_len(id.kind()))?;
         let (created_at, payload) = rest.split_at_checked(6)?;
-        let author = raw::read_id(id.kind(), author)?;
+        let author = id_encoding::read_id(id.kind(), author)?;
         let created_at = decode_since(created_at)?;
         if flags == DELETED {
             return payload.is_empty().then_some(Self::Deleted { author, created_at });
@@ -102,7 +102,7 @@ pub fn author_value(delivery: Delivery) -> [u8; 1] {
 fn tagged(tag: u8, id: Id) -> Vec<u8> {
     let mut key = Vec::with_capacity(1 + 16 + 6 + 16);
     key.push(tag);
-    raw::push_id(&mut key, id);
+    id_encoding::push_id(&mut key, id);
     key
 }
 
@@ -137,34 +137,34 @@ pub fn pulled_key(author: Id) -> Vec<u8> {
 
 /// The id after the tag, where there is nothing else.
 pub fn read_tagged(ids: IdKind, key: &[u8]) -> Option<Id> {
-    raw::read_id(ids, key.get(1..)?)
+    id_encoding::read_id(ids, key.get(1..)?)
 }
 
 /// The author and the place of a row by author, and how the post is delivered.
 pub fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, PostKey, Delivery)> {
-    let (author, at) = key.get(1..)?.split_at_checked(raw::id_len(ids))?;
+    let (author, at) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
     let [flags] = value else { return None };
-    Some((raw::read_id(ids, author)?, read_list_key(ids, at)?, read_delivery(*flags)?))
+    Some((id_encoding::read_id(ids, author)?, read_list_key(ids, at)?, read_delivery(*flags)?))
 }
 
 /// The value of an idempotency key: which post, and when it was registered.
 pub fn key_value(id: Id, at: Timestamp) -> Vec<u8> {
     let mut value = Vec::with_capacity(16 + 6);
-    raw::push_id(&mut value, id);
+    id_encoding::push_id(&mut value, id);
     value.extend_from_slice(&since_value(at));
     value
 }
 
 /// Reads the value of an idempotency key.
 pub fn read_key_value(ids: IdKind, value: &[u8]) -> Option<(Id, Timestamp)> {
-    let (id, at) = value.split_at_checked(raw::id_len(ids))?;
-    Some((raw::read_id(ids, id)?, decode_since(at)?))
+    let (id, at) = value.split_at_checked(id_encoding::id_len(ids))?;
+    Some((id_encoding::read_id(ids, id)?, decode_since(at)?))
 }
 
 /// Reads the key of an idempotency key.
 pub fn read_idempotency_key(ids: IdKind, key: &[u8]) -> Option<(Id, KeyHash)> {
-    let (author, hash) = key.get(1..)?.split_at_checked(raw::id_len(ids))?;
-    Some((raw::read_id(ids, author)?, hash.try_into().ok()?))
+    let (author, hash) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
+    Some((id_encoding::read_id(ids, author)?, hash.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
                 let value = record.encode();
                 assert_eq!(read_presence(&value), Some(matches!(record, Record::Present(..))));
                 assert_eq!(Record::decode(of(7), &value), Some(record));
-                assert_eq!(Record::decode(of(7), &value[..raw::id_len(ids)]), None);
+                assert_eq!(Record::decode(of(7), &value[..id_encoding::id_len(ids)]), None);
             }
             let at = PostKey { since: Timestamp::from_millis(5), id: of(7) };
             let key = author_key(of(9), at);

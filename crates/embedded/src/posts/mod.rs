@@ -14,6 +14,7 @@
 //! there, and out of it before the record says that it is gone. Posts are rare beside edges, so that the tree's own memory
 //! takes new rows.
 
+mod backup;
 mod layout;
 mod planning;
 mod port;
@@ -23,27 +24,28 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::feed::{Delivery, Post, PostKey, PostState, Registration};
+use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState, Registration};
 use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
+pub use backup::{restore, write as write_backup};
 pub use layout::Record;
 pub use planning::VisiblePosts;
 
+use crate::disk::format::Content;
+use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
-use crate::projection::Projection;
-use crate::raw;
-use crate::remembered::RememberedKeys;
-use crate::rows::Shared;
+use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The posts of a store.
 pub struct Posts {
     ids: IdKind,
-    pub tree: Projection,
+    pub tree: LsmTree,
     /// Authors who have ever had a post pulled, by id.
     pulled: RwLock<Arc<[Id]>>,
-    keys: RememberedKeys,
+    keys: IdempotencyKeys,
 }
 
 /// A key of an author, the post that it stands for, and since when.
@@ -53,14 +55,14 @@ pub type KeyRow = (Id, KeyHash, Id, Timestamp);
 pub struct PostsSnapshot {
     pub records: Box<dyn Iterator<Item = Result<(Id, Record)>> + Send>,
     pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
-    pub newest_made: Option<Id>,
+    pub newest_generated_id: Option<Id>,
 }
 
 impl Posts {
     /// Opens the posts in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
-        let keys = RememberedKeys::new(layout::KEY, key_keep);
-        let tree = Projection::open("posts", folder, shared, &keys)?;
+        let keys = IdempotencyKeys::new(layout::KEY, key_keep);
+        let tree = LsmTree::open("posts", folder, shared, &keys)?;
         let posts = Self { ids, tree, pulled: RwLock::new(Arc::from([])), keys };
         let authors = posts
             .tree
@@ -132,14 +134,14 @@ impl Posts {
     }
 
     /// The newest id that the store made, if it ever made one.
-    pub fn newest_made(&self) -> Result<Option<Id>> {
-        let value = self.tree.get(layout::NEWEST_MADE_KEY)?;
-        value.map(|value| raw::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
+    pub fn newest_generated_id(&self) -> Result<Option<Id>> {
+        let value = self.tree.get(layout::NEWEST_GENERATED_KEY)?;
+        value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
-    /// Applies the events after a position.
-    pub fn apply(&self, events: &[Event], after: Sequence) {
-        for event in events.iter().filter(|event| event.position > after) {
+    /// Applies the events that the tree lacks.
+    fn apply_events(&self, events: &[Event]) {
+        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
             match &event.body {
                 EventBody::Posted(registration) => self.put(registration, event.at),
                 EventBody::PostDeleted { id, author, created_at } => {
@@ -150,19 +152,19 @@ impl Posts {
                 EventBody::Followed(_)
                 | EventBody::Unfollowed(..)
                 | EventBody::Imported { .. }
-                | EventBody::Thread(_) => {}
+                | EventBody::Comment(_) => {}
             }
         }
     }
 
     fn put(&self, registration: &Registration, at: Timestamp) {
-        let Registration { post, delivery, key, made_id } = registration;
+        let Registration { post, delivery, key, is_id_generated } = registration;
         self.put_record(post.id, &Record::Present(post.clone(), *delivery));
         if let Some(hash) = key {
             self.put_key((post.author, *hash, post.id, at));
         }
-        if *made_id {
-            self.put_newest_made(post.id);
+        if *is_id_generated {
+            self.put_newest_generated_id(post.id);
         }
         self.keys.note(at);
     }
@@ -188,10 +190,10 @@ impl Posts {
     }
 
     /// Remembers the newest id that the store made.
-    pub fn put_newest_made(&self, id: Id) {
+    pub fn put_newest_generated_id(&self, id: Id) {
         let mut value = Vec::with_capacity(16);
-        raw::push_id(&mut value, id);
-        self.tree.insert(layout::NEWEST_MADE_KEY, value);
+        id_encoding::push_id(&mut value, id);
+        self.tree.insert(layout::NEWEST_GENERATED_KEY, value);
     }
 
     fn note_pulled(&self, author: Id) {
@@ -225,8 +227,39 @@ impl Posts {
         Ok(PostsSnapshot {
             records: Box::new(self.records(sequence)),
             keys: Box::new(keys),
-            newest_made: self.newest_made()?,
+            newest_generated_id: self.newest_generated_id()?,
         })
+    }
+}
+
+impl Projection for Arc<Posts> {
+    fn content(&self) -> Content {
+        Content::Posts
+    }
+
+    fn applied(&self) -> Result<Sequence> {
+        self.tree.applied()
+    }
+
+    fn apply(&self, events: &[Event]) -> Result<()> {
+        self.apply_events(events);
+        Ok(())
+    }
+
+    fn rows(&self) -> Option<&dyn RowStorage> {
+        Some(&self.tree)
+    }
+
+    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, now, suspects)
+    }
+
+    fn logged_key(&self, event: &Event) -> Option<Difference> {
+        verify::logged_key(self, event)
+    }
+
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        Some(Box::new(verify::PostReconcile::new(self)))
     }
 }
 

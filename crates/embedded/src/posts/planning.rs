@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{NewPost, PostEvent, PostPlanner, PostState, PostView, Posted, Removed};
+use kinfolk_core::feeds::{NewPost, PostEvent, PostPlanner, PostState, PostView, PostWritten, WriteOutcome};
 use kinfolk_core::graph::EdgeEvent;
 use kinfolk_core::{EdgeKind, Id, KeyHash, Result, Timestamp};
 
-use crate::batch::{Batch, Decided};
+use crate::engine::batch::{Batch, Decided};
+use crate::engine::store::Store;
 use crate::log::{Event, EventBody};
-use crate::store::Store;
 
 /// What is visible of posts and follower counts, and the events that are not visible yet.
 pub struct VisiblePosts<'a> {
@@ -36,28 +36,28 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn followers(&self, author: Id) -> u64 {
-        self.store.index.counts(EdgeKind::Follow, author).followers
+        self.store.edges.index.counts(EdgeKind::Follow, author).followers
     }
 
-    fn unseen_len(&self) -> usize {
+    fn pending_len(&self) -> usize {
         self.earlier.len() + self.events.len()
     }
 
-    fn unseen_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent> {
+    fn pending_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent> {
         self.earlier.iter().chain(self.events).skip(skip).filter_map(Event::edge_event)
     }
 }
 
 impl Batch<'_> {
     /// Plans to register a post.
-    pub fn register(&mut self, request: NewPost) -> Result<Posted> {
+    pub fn register(&mut self, request: NewPost) -> Result<PostWritten> {
         let (posted, event) = self.post_planner().register(request)?;
         self.push_post(event);
         Ok(posted)
     }
 
     /// Plans to delete a post.
-    pub fn delete_post(&mut self, id: Id) -> Result<Removed> {
+    pub fn delete_post(&mut self, id: Id) -> Result<WriteOutcome> {
         let (removed, event) = self.post_planner().delete(id)?;
         self.push_post(event);
         Ok(removed)
@@ -69,7 +69,7 @@ impl Batch<'_> {
             view: VisiblePosts::new(self.store, self.earlier, &self.events),
             earlier: self.earlier.map(|earlier| &earlier.pending.posts),
             planned: &mut self.pending.posts,
-            ids: &mut self.made.posts,
+            ids: &mut self.ids.posts,
             fan_out_threshold: self.store.settings.fan_out_threshold,
             now: self.now,
             floor: self.floor,

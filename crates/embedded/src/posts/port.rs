@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, PostStore, Posted, Removed};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome};
 use kinfolk_core::{Frontier, Id, Result};
 
 use crate::Embedded;
-use crate::index::Scratch;
-use crate::writer::Request;
+use crate::edges::index::Scratch;
+use crate::engine::writer::Request;
 
 impl PostStore for Embedded {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
+    async fn register(&self, post: NewPost) -> Result<PostWritten> {
         self.request(|reply| Request::Register(Box::new(post), reply)).await
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         self.request(|reply| Request::DeletePost(id, reply)).await
     }
 
@@ -40,6 +40,6 @@ impl PostStore for Embedded {
         let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| {
             store.layers.rows(|| store.posts.page(author, after, limit))
         };
-        self.store.walkers.run(author, work).await
+        self.store.workers.run(author, work).await
     }
 }

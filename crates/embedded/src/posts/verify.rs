@@ -1,31 +1,107 @@
 //! Compares the authors' lists, the authors whose posts are pulled and the idempotency keys with the records, which are the
 //! truth, and repairs them.
 
-use kinfolk_core::feed::{Delivery, PostKey};
+use std::fmt;
+use std::sync::Arc;
+
+use kinfolk_core::feeds::{Delivery, PostKey};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
-use crate::remembered::{KeyUse, LoggedKey, StoredKey};
-use crate::verify::{Difference, Suspects};
+use crate::log::{Event, EventBody};
+use crate::lsm::{KeyUse, LoggedKey, StoredKey, first_key};
+use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects};
 
 /// A place in an author's list.
-pub type Place = (Id, PostKey);
+type Place = (Id, PostKey);
 
-impl Posts {
-    /// Compares all rows. Writes go on meanwhile: what seems to differ is looked at again.
-    pub fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
-        for (number, row) in (1..).zip(self.tree.all_rows()) {
-            suspects.step("comparing posts", number);
-            if let Some(suspected) = self.examine(&row?, now)? {
-                suspects.add(suspected)?;
+/// Something that differs from the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PostFault {
+    /// The list of an author's posts is not what the post's record says.
+    Listed { author: Id, at: PostKey },
+    /// An idempotency key names something else than the log and the records.
+    Key(LoggedKey<Id>),
+}
+
+impl fmt::Display for PostFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed { author, at } => {
+                write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
             }
+            Self::Key(key) => key.describe(out, "post"),
         }
-        Ok(())
+    }
+}
+
+impl Fault<Posts> for PostFault {
+    fn recheck(&self, posts: &Posts, now: Timestamp) -> Result<Option<Self>> {
+        let differs = match self {
+            &Self::Listed { author, at } => posts.difference((author, at))?.is_some(),
+            Self::Key(key) => posts.key_difference(key, now)?.is_some(),
+        };
+        Ok(differs.then_some(*self))
     }
 
+    fn repair(&self, posts: &Posts, now: Timestamp) -> Result<()> {
+        match self {
+            &Self::Listed { author, at } => posts.mend((author, at)),
+            Self::Key(key) => posts.mend_key(key, now),
+        }
+    }
+}
+
+/// Compares all rows.
+pub fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+    for (number, row) in (1..).zip(posts.tree.all_rows()) {
+        suspects.step("comparing posts", number);
+        if let Some(fault) = posts.examine(&row?, now)? {
+            suspects.add(Difference::new(posts, fault))?;
+        }
+    }
+    Ok(())
+}
+
+/// The key that an event must have left.
+pub fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
+    let EventBody::Posted(posted) = &event.body else { return None };
+    let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
+    let logged = Some(KeyUse { id, at: event.at });
+    Some(Difference::new(posts, PostFault::Key(LoggedKey { author, hash, logged })))
+}
+
+/// Goes through all rows of posts.
+pub struct PostReconcile {
+    posts: Arc<Posts>,
+    from: Vec<u8>,
+}
+
+impl PostReconcile {
+    /// Begins with the first row.
+    pub fn new(posts: &Arc<Posts>) -> Self {
+        Self { posts: Arc::clone(posts), from: first_key() }
+    }
+}
+
+impl Reconcile for PostReconcile {
+    fn step(&mut self, findings: &mut Findings) -> bool {
+        let mut part = self.posts.tree.part(&self.from, findings.rows_max);
+        findings.note_part(&mut part);
+        for row in &part.rows {
+            let fault = findings.readable(self.posts.examine(row, findings.now)).flatten();
+            findings.suspected.extend(fault.map(|fault| Difference::new(&self.posts, fault)));
+        }
+        let is_complete = part.next.is_none();
+        self.from = part.next.unwrap_or_else(first_key);
+        is_complete
+    }
+}
+
+impl Posts {
     /// What seems to differ by a row.
-    pub fn examine(&self, (key, value): &(UserKey, UserValue), now: Timestamp) -> Result<Option<Difference>> {
+    fn examine(&self, (key, value): &(UserKey, UserValue), now: Timestamp) -> Result<Option<PostFault>> {
         match key.first() {
             Some(&layout::RECORD) => {
                 let id = layout::read_tagged(self.ids, key).ok_or_else(damaged)?;
@@ -33,26 +109,26 @@ impl Posts {
                 let Record::Present(post, _) = record else { return Ok(None) };
                 let (author, at) = (post.author, post.key());
                 let differs = self.difference((author, at))?.is_some();
-                Ok(differs.then_some(Difference::Post { author, at }))
+                Ok(differs.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::BY_AUTHOR) => {
                 let (author, at, _) = layout::read_author_row(self.ids, key, value).ok_or_else(damaged)?;
                 // What the list lacks is found by its record.
                 let is_stray = self.difference((author, at))? == Some(None);
-                Ok(is_stray.then_some(Difference::Post { author, at }))
+                Ok(is_stray.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::KEY) => {
                 let (author, hash) = layout::read_idempotency_key(self.ids, key).ok_or_else(damaged)?;
                 let key = LoggedKey { author, hash, logged: None };
                 let differs = self.key_difference(&key, now)?.is_some();
-                Ok(differs.then_some(Difference::PostKey(key)))
+                Ok(differs.then_some(PostFault::Key(key)))
             }
             _ => Ok(None),
         }
     }
 
     /// What should be at a place of a list, if that is not what is there.
-    pub fn difference(&self, (author, at): Place) -> Result<Option<Option<Delivery>>> {
+    fn difference(&self, (author, at): Place) -> Result<Option<Option<Delivery>>> {
         let expected = match self.record(at.id)? {
             Some(Record::Present(post, delivery)) if (post.author, post.key()) == (author, at) => {
                 Some(delivery)
@@ -76,7 +152,7 @@ impl Posts {
     }
 
     /// What a key should stand for, if that is not what it does.
-    pub fn key_difference(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<Option<Option<KeyUse<Id>>>> {
+    fn key_difference(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<Option<Option<KeyUse<Id>>>> {
         let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
         let stored = match row.map(|value| layout::read_key_value(self.ids, &value)) {
             None => StoredKey::Missing,
@@ -97,7 +173,7 @@ impl Posts {
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    pub fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
+    fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
         match self.key_difference(key, now)? {
             None => {}
             Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),
@@ -107,7 +183,7 @@ impl Posts {
     }
 
     /// Brings a place of a list back to what the record says. Runs on the writer's thread.
-    pub fn mend(&self, (author, at): Place) -> Result<()> {
+    fn mend(&self, (author, at): Place) -> Result<()> {
         match self.difference((author, at))? {
             None => {}
             Some(Some(delivery)) => {
@@ -126,7 +202,7 @@ impl Posts {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::feed::{NewPost, PostStore};
+    use kinfolk_core::feeds::{NewPost, PostStore};
     use kinfolk_core::{Frontier, IdKind, Timestamp};
 
     use super::*;
@@ -139,8 +215,8 @@ mod tests {
         let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
         let author = Id::Integer(1);
-        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
-        let truth: Vec<_> = (0..9).map(|_| block_on(store.register(wish.clone())).unwrap().post).collect();
+        let request = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        let truth: Vec<_> = (0..9).map(|_| block_on(store.register(request.clone())).unwrap().post).collect();
         let listed = |store: &Embedded| block_on(store.posts_by(author, None, 99, Frontier::EMPTY)).unwrap();
         let before = listed(&store);
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 0);
@@ -169,8 +245,8 @@ mod tests {
         let settings = Settings { fan_out_threshold: 0, ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let author = Id::Integer(1);
-        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
-        block_on(store.register(wish)).unwrap();
+        let request = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        block_on(store.register(request)).unwrap();
         let posts = &store.shared().posts;
         posts.tree.remove(layout::pulled_key(author));
         assert_eq!(store.verify(false, &|_| {}).unwrap().difference_count, 1);

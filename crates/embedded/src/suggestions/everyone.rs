@@ -8,17 +8,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest};
+use kinfolk_core::suggestions::{SuggestionRunReport, SuggestionRunRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Result};
 use lsm_tree::{AbstractTree, AnyIngestion, AnyTree, SeqNo};
 use parking_lot::{Condvar, Mutex};
 
-use super::{Run, Suggested, record};
-use crate::index::{Scratch, UsersById};
-use crate::maintenance;
-use crate::raw;
-use crate::rows::tree_error;
-use crate::store::Store;
+use super::{ComputedSuggestions, Run, record};
+use crate::disk::id_encoding;
+use crate::edges::index::{Scratch, UsersById};
+use crate::lsm::tree_error;
+use crate::runtime::signal;
 
 /// How many users a thread takes at a time.
 const GROUP_USERS: usize = 64;
@@ -36,25 +35,24 @@ type Record = (Id, Option<Vec<u8>>);
 
 /// Computes suggestions for all users and stores them, or goes on where a run was stopped.
 pub fn compute(
-    store: &Store,
+    suggestions: &ComputedSuggestions,
     clock: &dyn Clock,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     watch: &(dyn Fn(u64, u64) -> bool + Sync),
-) -> Result<EveryoneReport> {
-    let suggested = &store.suggested;
-    let Some(_alone) = suggested.running.try_lock() else {
+) -> Result<SuggestionRunReport> {
+    let Some(_alone) = suggestions.running.try_lock() else {
         return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
     };
-    store.require_folder()?;
-    let tree = suggested.open_tree()?;
+    suggestions.store_folder.require()?;
+    let tree = suggestions.open_tree()?;
     let is_first = tree.table_count() == 0;
-    let resumable = suggested.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));
+    let resumable = suggestions.newest().filter(|run| run.is_resumable(request.bounds, clock.now()));
     let run = resumable.filter(|_| !request.afresh).unwrap_or_else(|| Run::new(request.bounds, clock.now()));
     let (resumed, suggested_before) = (run.users, run.suggested);
-    suggested.keep_run(&run)?;
-    let users = store.index.users_by_id(EdgeKind::Follow, run.done);
+    suggestions.keep_run(&run)?;
+    let users = suggestions.edges.index.users_by_id(EdgeKind::Follow, run.done);
     let work = Work {
-        store,
+        suggestions,
         clock,
         request,
         users: &users,
@@ -65,9 +63,9 @@ pub fn compute(
     };
     let run = work.run(&tree, run, watch)?;
     if run.finished_at.is_some() && !is_first {
-        suggested.merge(&tree)?;
+        suggestions.compact(&tree)?;
     }
-    Ok(EveryoneReport {
+    Ok(SuggestionRunReport {
         users: run.users - resumed,
         suggested: run.suggested - suggested_before,
         resumed,
@@ -77,9 +75,9 @@ pub fn compute(
 
 /// What the threads of a run share.
 struct Work<'a> {
-    store: &'a Store,
+    suggestions: &'a ComputedSuggestions,
     clock: &'a dyn Clock,
-    request: EveryoneRequest,
+    request: SuggestionRunRequest,
     users: &'a UsersById,
     /// The next group that nobody has taken.
     next: AtomicUsize,
@@ -101,7 +99,7 @@ impl Work<'_> {
             drop(send);
             let total = run.users + self.users.len() as u64;
             let mut output =
-                Output { suggested: &self.store.suggested, tree, run, ingestion: None, bytes: 0, users: 0 };
+                Output { suggestions: self.suggestions, tree, run, ingestion: None, bytes: 0, users: 0 };
             let ended = self.write_groups(&results, &mut output, total, watch);
             // A thread that waits to hand over what nobody takes any more would be waited for.
             drop(results);
@@ -124,7 +122,7 @@ impl Work<'_> {
 
     /// A thread: takes groups and walks for each user in them.
     fn walk_groups(&self, results: &SyncSender<(usize, Result<Vec<Record>>)>) {
-        maintenance::yield_to_others();
+        signal::lower_priority();
         // A thread that dies would be waited for.
         let ending = EndOnPanic(self);
         let mut scratch = Scratch::default();
@@ -155,7 +153,7 @@ impl Work<'_> {
 
     fn walk_one(&self, of: Id, scratch: &mut Scratch) -> Result<Record> {
         let is_over = || self.is_over.load(Ordering::Relaxed);
-        let items = self.store.candidates(of, self.request.bounds, scratch, &is_over)?;
+        let items = self.suggestions.edges.candidates(of, self.request.bounds, scratch, &is_over)?;
         let bytes = (!items.is_empty()).then(|| record::encode(self.clock.now(), &items));
         Ok((of, bytes))
     }
@@ -184,7 +182,7 @@ impl Work<'_> {
                 expected += 1;
                 *self.written.lock() = expected;
                 self.advanced.notify_all();
-                output.suggested.report(output.run.users, total);
+                output.suggestions.report(output.run.users, total);
                 if !watch(output.run.users, total) {
                     return Ok(false);
                 }
@@ -204,7 +202,7 @@ impl Drop for EndOnPanic<'_, '_> {
 
 /// Where results go.
 struct Output<'a> {
-    suggested: &'a Suggested,
+    suggestions: &'a ComputedSuggestions,
     tree: &'a AnyTree,
     run: Run,
     /// The part that is being written.
@@ -217,7 +215,7 @@ impl<'a> Output<'a> {
     fn push(&mut self, records: &[Record]) -> Result<()> {
         for (of, record) in records {
             let mut key = Vec::with_capacity(16);
-            raw::push_id(&mut key, *of);
+            id_encoding::push_id(&mut key, *of);
             match record {
                 Some(record) => {
                     self.bytes += key.len() + record.len();
@@ -250,12 +248,12 @@ impl<'a> Output<'a> {
             part.finish().map_err(tree_error)?;
         }
         (self.bytes, self.users) = (0, 0);
-        self.suggested.keep_run(&self.run)
+        self.suggestions.keep_run(&self.run)
     }
 
     /// All users were looked at.
     fn finish(&mut self, clock: &dyn Clock) -> Result<()> {
         self.run.finished_at = Some(clock.now());
-        self.suggested.keep_run(&self.run)
+        self.suggestions.keep_run(&self.run)
     }
 }

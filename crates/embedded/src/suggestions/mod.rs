@@ -3,36 +3,40 @@
 //! One tree, apart from the rows: user id, big-endian, to a record (see `record`). What is damaged here is never an
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.
 
-mod computed;
 mod everyone;
+mod import;
 mod port;
 mod record;
 mod run;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::suggest::StoredSuggestions;
+use kinfolk_core::suggestions::StoredSuggestions;
 use kinfolk_core::{Id, IdKind, Result};
 use lsm_tree::config::CompressionPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, SequenceNumberCounter};
 use parking_lot::{Mutex, RwLock};
 
-pub use computed::store_computed;
 pub use everyone::compute;
+pub use import::store_computed;
 pub use run::Run;
 
-use crate::files::{self, IoContext};
-use crate::raw;
-use crate::rows::{self, merge_fully, tree_error};
+use crate::disk::files::{self, IoContext};
+use crate::disk::id_encoding;
+use crate::edges::Edges;
+use crate::lsm::{compact_fully, open_tree, tree_error};
+use crate::runtime::folder::StoreFolder;
 
 const FOLDER: &str = "suggestions";
 const CACHE_BYTES: u64 = 8 << 20;
 
 /// What is stored, and the state of the run that stores more.
-pub struct Suggested {
+pub struct ComputedSuggestions {
+    edges: Arc<Edges>,
+    store_folder: StoreFolder,
     folder: PathBuf,
     ids: IdKind,
     sequence: SequenceNumberCounter,
@@ -46,13 +50,15 @@ pub struct Suggested {
     pub total: AtomicU64,
 }
 
-impl Suggested {
+impl ComputedSuggestions {
     /// What is stored in a store's folder.
-    pub fn open(store_folder: &Path, ids: IdKind) -> Result<Self> {
-        let folder = store_folder.join(FOLDER);
+    pub fn open(store_folder: &StoreFolder, edges: &Arc<Edges>) -> Result<Self> {
+        let folder = store_folder.path().join(FOLDER);
         let suggested = Self {
+            edges: Arc::clone(edges),
+            store_folder: store_folder.clone(),
             newest: Mutex::new(Run::read(&folder)),
-            ids,
+            ids: edges.rows.ids(),
             sequence: SequenceNumberCounter::default(),
             tree: RwLock::default(),
             running: Mutex::new(()),
@@ -81,7 +87,7 @@ impl Suggested {
             .use_cache(Arc::new(Cache::with_capacity_bytes(CACHE_BYTES)))
             // Records are compact as they are; compressing them took a tenth of a run's time.
             .data_block_compression_policy(CompressionPolicy::all(CompressionType::None));
-        let tree = rows::open_tree(config)?;
+        let tree = open_tree(config)?;
         let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
         self.sequence.fetch_max(next);
         visible.fetch_max(next);
@@ -100,7 +106,7 @@ impl Suggested {
     pub fn get(&self, of: Id) -> Option<StoredSuggestions> {
         let tree = self.tree.read().clone()?;
         let mut key = Vec::with_capacity(16);
-        raw::push_id(&mut key, of);
+        id_encoding::push_id(&mut key, of);
         let stored = tree.get(&key, SeqNo::MAX).map_err(tree_error);
         let value = stored.inspect_err(|error| {
             tracing::warn!(%error, "stored suggestions can't be read; a walk takes their place");
@@ -120,8 +126,8 @@ impl Suggested {
     }
 
     /// Drops what was overwritten.
-    fn merge(&self, tree: &AnyTree) -> Result<()> {
-        merge_fully(tree, &self.sequence)
+    fn compact(&self, tree: &AnyTree) -> Result<()> {
+        compact_fully(tree, &self.sequence)
     }
 
     fn report(&self, done: u64, total: u64) {

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{Frontier, Id, Result, Timestamp};
 
 use crate::Embedded;
-use crate::index::Scratch;
+use crate::edges::index::Scratch;
 
 impl SuggestionStore for Embedded {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
         self.reach(at_least).await?;
-        let store = Arc::clone(&self.store);
+        let edges = Arc::clone(&self.store.edges);
         let work = move |scratch: &mut Scratch, is_given_up: &dyn Fn() -> bool| {
-            store.candidates(of, bounds, scratch, is_given_up)
+            edges.candidates(of, bounds, scratch, is_given_up)
         };
-        self.store.walkers.run(of, work).await
+        self.store.workers.run(of, work).await
     }
 
     async fn stored_suggestions(
@@ -30,22 +30,23 @@ impl SuggestionStore for Embedded {
         self.reach(at_least).await?;
         let age =
             |at: Timestamp| Duration::from_millis(self.clock.now().millis().saturating_sub(at.millis()));
-        Ok(self.store.suggested.get(of).filter(|stored| age(stored.computed_at) <= max_age))
+        Ok(self.store.suggestions.get(of).filter(|stored| age(stored.computed_at) <= max_age))
     }
 
     async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
         let store = Arc::clone(&self.store);
         let about = computed.first().map_or(Id::Integer(0), |&(of, _)| of);
         // It waits for the disk.
-        let work = move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store, &computed);
-        self.store.walkers.run(about, work).await
+        let work =
+            move |_: &mut Scratch, _: &dyn Fn() -> bool| super::store_computed(&store.suggestions, &computed);
+        self.store.workers.run(about, work).await
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
-        super::compute(&self.store, &*self.clock, request, watch)
+    ) -> Result<SuggestionRunReport> {
+        super::compute(&self.store.suggestions, &*self.clock, request, watch)
     }
 }

@@ -12,10 +12,10 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kinfolk_core::suggest::{Score, StoredSuggestions, Suggestion};
+use kinfolk_core::suggestions::{Score, StoredSuggestions, Suggestion};
 use kinfolk_core::{Id, IdKind, Timestamp};
 
-use crate::raw;
+use crate::disk::id_encoding;
 
 const VERSION: u8 = 1;
 
@@ -34,9 +34,9 @@ pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
     bytes.push(VERSION);
     bytes.extend_from_slice(&computed_at.millis().to_be_bytes()[2..]);
     push_number(&mut bytes, between.len() as u64);
-    between.iter().for_each(|&id| raw::push_id(&mut bytes, id));
+    between.iter().for_each(|&id| id_encoding::push_id(&mut bytes, id));
     for item in items {
-        raw::push_id(&mut bytes, item.id);
+        id_encoding::push_id(&mut bytes, item.id);
         push_number(&mut bytes, u64::from(item.mutual_count));
         push_number(&mut bytes, item.score.0);
         push_number(&mut bytes, (f64::from(item.mutual_count) / item.jaccard + 0.5) as u64);
@@ -87,8 +87,8 @@ impl<'a> Input<'a> {
     }
 
     fn id(&mut self) -> Option<Id> {
-        let bytes = self.take(raw::id_len(self.ids))?;
-        raw::read_id(self.ids, bytes)
+        let bytes = self.take(id_encoding::id_len(self.ids))?;
+        id_encoding::read_id(self.ids, bytes)
     }
 
     fn number(&mut self) -> Option<u64> {
@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::suggest::{jaccard, weight};
+    use kinfolk_core::suggestions::{jaccard, weight};
 
     use super::*;
 

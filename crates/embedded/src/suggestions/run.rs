@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use kinfolk_core::suggest::{Ranking, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, WalkBounds};
 use kinfolk_core::{Id, IdKind, Result, Timestamp};
 
-use crate::files;
+use crate::disk::files;
 
 const FILE_NAME: &str = "run";
 /// A stopped run that began longer ago than this is not gone on with, in milliseconds.

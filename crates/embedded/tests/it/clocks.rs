@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
-use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::comments::{CommentEdit, CommentOrder, CommentStore, NewComment, Parent};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
-use kinfolk_core::thread::{CommentEdit, NewComment, Parent, ThreadOrder, ThreadStore};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Timestamp};
 use kinfolk_embedded::{ClockLimits, Embedded, GuardedClock, Settings};
 
@@ -54,21 +54,21 @@ fn a_jump_ahead_is_not_followed() {
     wall.advance(10 * YEAR_MS);
     let refused = follow(&store, 3);
     assert!(is_within(refused, start, MOMENT_MS), "{refused}");
-    let figures = store.figures();
-    assert!(figures.clock_ahead > Duration::from_millis(10 * YEAR_MS - MOMENT_MS), "{figures:?}");
+    let stats = store.stats();
+    assert!(stats.clock_ahead > Duration::from_millis(10 * YEAR_MS - MOMENT_MS), "{stats:?}");
     wall.set(start.plus_millis(HOUR_MS / 2));
     assert_eq!(follow(&store, 4), start.plus_millis(HOUR_MS / 2));
-    assert_eq!(store.figures().clock_ahead, Duration::ZERO);
+    assert_eq!(store.stats().clock_ahead, Duration::ZERO);
     wall.turn_back(HOUR_MS);
     assert_eq!(follow(&store, 5), start.plus_millis(HOUR_MS / 2), "times never go back");
-    assert!(store.figures().clock_behind > Duration::from_millis(HOUR_MS / 2));
+    assert!(store.stats().clock_behind > Duration::from_millis(HOUR_MS / 2));
     store.close().unwrap();
 
     // A start after a year is fine; one in another century is not, and neither is what it would write.
     wall.set(start.plus_millis(80 * YEAR_MS));
     let store = open(&wall);
     assert!(is_within(follow(&store, 6), start, HOUR_MS));
-    assert!(store.figures().clock_ahead > Duration::from_millis(79 * YEAR_MS));
+    assert!(store.stats().clock_ahead > Duration::from_millis(79 * YEAR_MS));
     store.close().unwrap();
     wall.set(start.plus_millis(YEAR_MS));
     let store = open(&wall);
@@ -130,7 +130,7 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         let store = Embedded::open_with_clock(&restored, settings, wall.clone()).unwrap();
         let found: Vec<_> = store.edges(FOLLOW).unwrap().map(|row| row.unwrap().1).collect();
         assert_eq!(found, [now, latest, latest]);
-        assert_eq!(store.figures().clock_behind, Duration::ZERO);
+        assert_eq!(store.stats().clock_behind, Duration::ZERO);
         wall.advance(1);
         assert_eq!(follow(&store, 5), wall.now());
         let posts = block_on(store.posts_by(id(2), None, 9, Frontier::EMPTY)).unwrap();
@@ -138,9 +138,14 @@ fn a_backup_can_be_restored_without_times_that_are_ahead() {
         let (newer, later) = (post(&store), comment(&store, before.id, "b"));
         assert!(newer.id > posted.id && later.id > said.id, "made ids go on rising");
         assert_eq!((newer.created_at, later.created_at), (wall.now(), wall.now()));
-        let thread =
-            block_on(store.thread(Parent::post(before.id), ThreadOrder::Oldest, None, 9, Frontier::EMPTY))
-                .unwrap();
+        let thread = block_on(store.comment_thread(
+            Parent::post(before.id),
+            CommentOrder::Oldest,
+            None,
+            9,
+            Frontier::EMPTY,
+        ))
+        .unwrap();
         assert_eq!(thread.iter().map(|comment| comment.id).collect::<Vec<_>>(), [said.id, later.id]);
         assert_eq!((thread[0].created_at, thread[0].edited_at), (latest, Some(latest)));
         let versions = block_on(store.comment_versions(said.id, 0, 9, Frontier::EMPTY)).unwrap();

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
-use kinfolk_core::feed::{NewPost, PostStore};
-use kinfolk_core::graph::Edge;
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentStore, CommentThreadState,
+    CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::{NewPost, PostStore};
+use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence, Shard};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
 
@@ -21,7 +21,7 @@ use crate::stores::{Store, busy, in_both_kinds};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Store {
-    fn comment(&self, wish: NewComment) -> Result<Commented> {
+    fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
         block_on(self.open.comment(wish))
     }
 
@@ -52,12 +52,12 @@ fn by_key(parent: Parent, author: Id, key: &str) -> NewComment {
     NewComment { idempotency_key: Some(key.into()), ..wish(parent, author, key) }
 }
 
-fn thread(store: &Embedded, parent: Parent) -> Vec<Comment> {
-    block_on(store.thread(parent, ThreadOrder::Oldest, None, 10_000, Frontier::EMPTY)).unwrap()
+fn comment_thread(store: &Embedded, parent: Parent) -> Vec<Comment> {
+    block_on(store.comment_thread(parent, CommentOrder::Oldest, None, 10_000, Frontier::EMPTY)).unwrap()
 }
 
-fn state(store: &Embedded, parent: Parent) -> ThreadState {
-    block_on(store.threads(&[parent], Frontier::EMPTY)).unwrap()[0]
+fn state(store: &Embedded, parent: Parent) -> CommentThreadState {
+    block_on(store.comment_threads(&[parent], Frontier::EMPTY)).unwrap()[0]
 }
 
 /// The first result is answered whatever has become of the comment, the thread and the process.
@@ -80,7 +80,7 @@ fn a_retry_gets_the_first_result_also_after_a_kill() {
         store.edit(first.comment.id, 1, "edited");
         store.edit(first.comment.id, 2, "edited again");
         store.withdraw(first.comment.id, Withdrawal::Remove("spam".into()));
-        block_on(store.open.lock_thread(parent, true)).unwrap();
+        block_on(store.open.lock_comment_thread(parent, true)).unwrap();
         block_on(store.open.delete_post(parent.id)).unwrap();
         assert_eq!(repeated(&store), first.comment);
         let store = store.killed().reopened();
@@ -120,7 +120,7 @@ fn ids_rise_across_restarts_and_clocks_that_go_back() {
             store = store.killed();
         }
     }
-    let ids: Vec<CommentId> = thread(&store.open, parent).iter().map(|comment| comment.id).collect();
+    let ids: Vec<CommentId> = comment_thread(&store.open, parent).iter().map(|comment| comment.id).collect();
     assert!(ids.is_sorted() && ids.len() == 40);
 }
 
@@ -137,17 +137,17 @@ fn the_first_comment_makes_the_format_newer() {
     assert!(format(&store).contains("format 2\n"));
     let comment = store.comment(wish(parent, Id::Integer(1), "a")).unwrap().comment;
     assert!(format(&store).contains("format 3\n"));
-    assert_eq!(thread(&store.killed().open, parent), std::slice::from_ref(&comment));
+    assert_eq!(comment_thread(&store.killed().open, parent), std::slice::from_ref(&comment));
     let store = store.reopened();
     assert!(format(&store).contains("format 3\n"));
-    assert_eq!(thread(&store.open, parent), [comment]);
+    assert_eq!(comment_thread(&store.open, parent), [comment]);
 
     // Comments without any post.
     let store = Store::new(IdKind::Integer, busy());
     let parent = Parent { kind: ParentKind::Item, id: Id::Integer(1) };
     store.comment(wish(parent, Id::Integer(1), "a")).unwrap();
     let store = store.killed();
-    assert_eq!(thread(&store.open, parent).len(), 1);
+    assert_eq!(comment_thread(&store.open, parent).len(), 1);
     store.post(Id::Integer(1));
     assert!(format(&store).contains("format 3\n"));
     store.reopened().require_sound();
@@ -212,7 +212,7 @@ fn many_comments_survive_restarts_and_flushes_with_exact_counts() {
             }
         }
         for parent in parents {
-            let comments = thread(&store.open, parent);
+            let comments = comment_thread(&store.open, parent);
             let active = comments.iter().filter(|comment| comment.status == CommentStatus::Active).count();
             assert_eq!(state(&store.open, parent).count, active as u64);
             for comment in &comments {
@@ -233,7 +233,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         for number in 0..150 {
             store.comment(by_key(parents[number % 2], id(2), &format!("key {number}"))).unwrap();
         }
-        let comments = thread(&store.open, parents[0]);
+        let comments = comment_thread(&store.open, parents[0]);
         let [edited, deleted, removed, purged, ..] = &comments[..] else { panic!("there are more") };
         store.edit(edited.id, 1, "once");
         store.edit(edited.id, 2, "twice");
@@ -242,7 +242,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         let [user, key] = [Moderator::User(id(8)), Moderator::Service("feed-service".into())];
         store.withdraw_by(removed.id, Withdrawal::Remove("spam".into()), Some(user.clone()));
         store.withdraw_by(purged.id, Withdrawal::Purge, Some(key.clone()));
-        block_on(store.open.lock_thread(parents[1], true)).unwrap();
+        block_on(store.open.lock_comment_thread(parents[1], true)).unwrap();
         let file = store.folder.path().join("comments.backup");
         let report = store.open.backup(&mut File::create(&file).unwrap(), &|_| {}).unwrap();
         assert_eq!(Embedded::inspect_backup(&file).unwrap(), report);
@@ -253,7 +253,7 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         assert_eq!(Embedded::restore(&file, &path, &busy(), &|_| {}).unwrap(), report);
         let open = Embedded::open_with_clock(&path, busy(), store.clock.clone()).unwrap();
         let look = |store: &Embedded| {
-            let threads = parents.map(|parent| (thread(store, parent), state(store, parent)));
+            let threads = parents.map(|parent| (comment_thread(store, parent), state(store, parent)));
             let texts = [edited.id, purged.id]
                 .map(|id| block_on(store.comment_versions(id, 0, 99, Frontier::EMPTY)).unwrap());
             (threads, texts, block_on(store.comments_by(id(2), None, 999, Frontier::EMPTY)).unwrap())
@@ -321,7 +321,7 @@ fn erasing_disturbs_nobody() {
         assert_eq!(erased, Some(1));
         let killed = store.killed();
         killed.require_sound();
-        assert_eq!(thread(&killed.open, parent), thread(&store.open, parent));
+        assert_eq!(comment_thread(&killed.open, parent), comment_thread(&store.open, parent));
     }
     ended.store(true, Ordering::Release);
     reader.join().unwrap();

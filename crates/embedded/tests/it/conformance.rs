@@ -100,7 +100,7 @@ impl Stores {
 /// Runs every case of the suite for one of its settings: several tests, so that they run beside each other.
 fn the_suite_passes(setting: usize) {
     let stores = Stores::default();
-    let setting = suite::Setting::all().nth(setting).unwrap();
+    let setting = suite::CaseScope::all().nth(setting).unwrap();
     for name in suite::case_names() {
         suite::run_case_in(name, setting, &|ids, clock| stores.make(ids, clock));
     }
@@ -123,7 +123,7 @@ fn the_suite_passes_with_the_third_setting() {
 
 #[test]
 fn the_suite_passes_with_the_last_setting() {
-    assert_eq!(suite::Setting::all().count(), 4);
+    assert_eq!(suite::CaseScope::all().count(), 4);
     the_suite_passes(3);
 }
 

@@ -21,11 +21,12 @@ use std::{fs, io};
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::changes::{ChangeBody, ChangeLog};
-use kinfolk_core::feed::{Delivery, NewPost, PostState, PostStore};
-use kinfolk_core::graph::{Edge, EdgeList, Side};
-use kinfolk_core::thread::{
-    CommentId, Moderator, NewComment, Parent, ParentKind, ThreadChange, ThreadOrder, ThreadState, ThreadStore,
+use kinfolk_core::comments::{
+    CommentChange, CommentId, CommentOrder, CommentStore, CommentThreadState, Moderator, NewComment, Parent,
+    ParentKind,
 };
+use kinfolk_core::feeds::{Delivery, NewPost, PostState, PostStore};
+use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, Settings};
 
@@ -166,7 +167,8 @@ fn a_backup_of_version_2_restores() {
 fn check_comments(store: &Embedded, ids: IdKind) {
     let id = |number| id(ids, number);
     let post = Parent::post(id(50));
-    let comments = block_on(store.thread(post, ThreadOrder::Oldest, None, 100, Frontier::EMPTY)).unwrap();
+    let comments =
+        block_on(store.comment_thread(post, CommentOrder::Oldest, None, 100, Frontier::EMPTY)).unwrap();
     let told: Vec<(Option<&str>, &str, u32)> = comments
         .iter()
         .map(|comment| (comment.body.as_deref(), comment.status.name(), comment.version))
@@ -187,15 +189,20 @@ fn check_comments(store: &Embedded, ids: IdKind) {
     let texts: Vec<&str> = texts.iter().map(|version| &*version.body).collect();
     assert_eq!(texts, ["second", "second, edited", "second, edited again"]);
     let item = Parent { kind: ParentKind::Item, id: id(50) };
-    let states = block_on(store.threads(&[post, item], Frontier::EMPTY)).unwrap();
-    assert_eq!(states, [ThreadState { count: 3, locked: false }, ThreadState { count: 1, locked: true }]);
+    let states = block_on(store.comment_threads(&[post, item], Frontier::EMPTY)).unwrap();
+    assert_eq!(
+        states,
+        [CommentThreadState { count: 3, locked: false }, CommentThreadState { count: 1, locked: true }]
+    );
     let by: Vec<CommentId> = block_on(store.comments_by(id(2), None, 9, Frontier::EMPTY))
         .unwrap()
         .iter()
         .map(|comment| comment.id)
         .collect();
-    let review =
-        block_on(store.thread(item, ThreadOrder::Newest, None, 9, Frontier::EMPTY)).unwrap().remove(0).id;
+    let review = block_on(store.comment_thread(item, CommentOrder::Newest, None, 9, Frontier::EMPTY))
+        .unwrap()
+        .remove(0)
+        .id;
     assert_eq!(by, [review, comments[0].id]);
     let again = NewComment {
         parent: post,
@@ -217,14 +224,16 @@ fn a_store_of_format_3_opens() {
         let store = Embedded::open(folder.path(), patient()).unwrap();
         check_comments(&store, ids);
         let changes = block_on(store.changes(Frontier::EMPTY, 100)).unwrap().changes;
-        let texts = changes.iter().filter(|change| {
-            let ChangeBody::Thread(ThreadChange::Written { body, .. } | ThreadChange::Edited { body, .. }) =
-                &change.body
-            else {
-                return false;
-            };
-            body.is_some()
-        });
+        let texts =
+            changes.iter().filter(|change| {
+                let ChangeBody::Comment(
+                    CommentChange::Written { body, .. } | CommentChange::Edited { body, .. },
+                ) = &change.body
+                else {
+                    return false;
+                };
+                body.is_some()
+            });
         assert_eq!((changes.len(), texts.count()), (14, 4));
     }
 }
@@ -242,9 +251,14 @@ fn a_backup_of_version_3_restores() {
 
 fn check_moderators(store: &Embedded, ids: IdKind) {
     let id = |number| id(ids, number);
-    let comments =
-        block_on(store.thread(Parent::post(id(50)), ThreadOrder::Oldest, None, 100, Frontier::EMPTY))
-            .unwrap();
+    let comments = block_on(store.comment_thread(
+        Parent::post(id(50)),
+        CommentOrder::Oldest,
+        None,
+        100,
+        Frontier::EMPTY,
+    ))
+    .unwrap();
     let told: Vec<_> = comments
         .iter()
         .map(|comment| (comment.status.name(), comment.body.as_deref(), comment.removed_by.clone()))
@@ -261,7 +275,10 @@ fn check_moderators(store: &Embedded, ids: IdKind) {
     ];
     assert_eq!(told, expected);
     assert_eq!(comments[5].reason.as_deref(), Some("rude"));
-    assert_eq!(block_on(store.threads(&[Parent::post(id(50))], Frontier::EMPTY)).unwrap()[0].count, 2);
+    assert_eq!(
+        block_on(store.comment_threads(&[Parent::post(id(50))], Frontier::EMPTY)).unwrap()[0].count,
+        2
+    );
     assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
 }
 
@@ -276,7 +293,7 @@ fn a_store_of_format_4_opens() {
         let told: Vec<_> = changes
             .into_iter()
             .filter_map(|change| match change.body {
-                ChangeBody::Thread(ThreadChange::Withdrawn { status, by, .. }) => Some((status.name(), by)),
+                ChangeBody::Comment(CommentChange::Withdrawn { status, by, .. }) => Some((status.name(), by)),
                 _ => None,
             })
             .collect();

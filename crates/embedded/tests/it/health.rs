@@ -47,7 +47,7 @@ fn a_store_that_loses_a_thread_has_failed() {
         )
         .unwrap();
         follow(&store, 2).unwrap();
-        assert!(store.failure().is_none() && !store.figures().failed);
+        assert!(store.failure().is_none() && !store.stats().failed);
 
         *clock.fails_on.lock() = Some(thread);
         // Which a writer notices with its next write, and the others by themselves.
@@ -60,8 +60,8 @@ fn a_store_that_loses_a_thread_has_failed() {
         }
         let reason = store.failure().unwrap();
         assert!(reason.contains(thread) && reason.contains("the clock fails"), "{reason}");
-        let figures = store.figures();
-        assert!(figures.failed && figures.read_only);
+        let stats = store.stats();
+        assert!(stats.failed && stats.read_only);
         assert!(matches!(follow(&store, 4), Err(Error::ReadOnly { reason }) if reason.contains(thread)));
         let edge = |followee| Edge { follower: Id::Integer(1), followee: Id::Integer(followee) };
         assert!(store.follows(EdgeKind::Follow, edge(2)), "reads go on");

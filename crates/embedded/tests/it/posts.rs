@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use kinfolk_conformance::{Model, block_on, write_commands};
 use kinfolk_core::changes::{ChangeBody, ChangeLog};
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState, PostStore, Posted};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostKey, PostState, PostStore, PostWritten};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore};
 use kinfolk_core::{Clock, EdgeKind, Error, Frontier, Id, IdKind, Result, Sequence, Shard, Timestamp};
 use kinfolk_embedded::{Embedded, ImportOptions, Settings};
@@ -19,7 +19,7 @@ use crate::stores::{Store, busy, in_both_kinds};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Store {
-    fn register(&self, wish: NewPost) -> Result<Posted> {
+    fn register(&self, wish: NewPost) -> Result<PostWritten> {
         block_on(self.open.register(wish))
     }
 
@@ -97,7 +97,7 @@ fn a_post_is_registered_once_whatever_happens_to_the_process() {
             );
             assert_eq!(store.state(id(404)), None);
             assert_eq!(store.walk(id(1)).len(), 2);
-            assert_eq!(store.open.figures().newest, Sequence(4));
+            assert_eq!(store.open.stats().newest, Sequence(4));
             store.require_sound();
         };
         check(&store);
@@ -228,7 +228,7 @@ fn of_concurrent_wishes_one_is_first() {
     let store = Store::new(IdKind::Integer, busy());
     let author = Id::Integer(1);
     for round in 0..20u64 {
-        let posted: Vec<Posted> = std::thread::scope(|scope| {
+        let posted: Vec<PostWritten> = std::thread::scope(|scope| {
             let wish = || store.register(by_key(author, &format!("key {round}"))).unwrap();
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(wish)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -242,7 +242,7 @@ fn of_concurrent_wishes_one_is_first() {
         });
         assert_eq!(removed, 1);
     }
-    assert_eq!(store.open.figures().newest, Sequence(40));
+    assert_eq!(store.open.stats().newest, Sequence(40));
     store.require_sound();
 }
 

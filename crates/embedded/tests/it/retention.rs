@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kinfolk_conformance::block_on;
 use kinfolk_core::changes::ChangeLog;
-use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore, Withdrawal};
+use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind, Withdrawal};
 use kinfolk_core::{Clock, Error, Frontier, Id, IdKind, Sequence, Shard};
 use kinfolk_embedded::Settings;
 
@@ -23,7 +23,7 @@ fn by_age() -> Settings {
 }
 
 fn trimmed(store: &Store) -> Sequence {
-    store.open.figures().trimmed
+    store.open.stats().trimmed
 }
 
 fn await_trimmed(store: &Store, expected: u64) {
@@ -123,7 +123,7 @@ fn a_clock_that_was_ahead_does_not_put_off_erasing() {
     store.clock.turn_back(365 * DAY_MS);
     assert!(block_on(store.open.withdraw_comment(id, Withdrawal::Purge, None)).unwrap().changed);
     let deadline = Instant::now() + PATIENCE;
-    while store.open.figures().purged_waiting > 0 {
+    while store.open.stats().purged_waiting > 0 {
         assert!(Instant::now() < deadline, "the text is still there");
         std::thread::sleep(Duration::from_millis(1));
     }

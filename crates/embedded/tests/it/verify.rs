@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kinfolk_conformance::{block_on, write_commands};
-use kinfolk_core::feed::{NewPost, PostStore};
+use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind};
+use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-use kinfolk_core::thread::{NewComment, Parent, ParentKind, ThreadStore};
 use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 use kinfolk_embedded::{Embedded, Settings};
 

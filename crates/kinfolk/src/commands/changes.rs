@@ -1,4 +1,4 @@
-//! `changes`: a page of the change log.
+//! `changes`: reads the change log.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,42 +6,49 @@ use std::sync::Arc;
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::Post;
-use kinfolk_core::thread::{CommentId, Moderator, Parent, ThreadChange};
+use kinfolk_core::comments::{CommentChange, CommentId, Moderator, Parent};
+use kinfolk_core::feeds::Post;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text, begin};
+use crate::client::{ChangePage, Client};
 use crate::context::Context;
-use crate::place::ChangesDone;
+use crate::print::{Outcome, Print, as_optional_text, as_parent, as_text, excerpt};
 
-/// What `changes` is given.
+/// List changes, oldest first
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk changes --after TOKEN --limit 1000\n\n\
-    The answer ends with the token to ask with for what comes next. An import is one change.")]
-pub struct Arguments {
-    /// Only what came after this token, which a write or an earlier page gave [default: the oldest kept]
-    // One token in 64 begins like a flag.
+    The output ends with the token of the next page. An import is one change.")]
+pub(crate) struct Changes {
+    /// Start after this token of a write or an earlier page [default: the oldest kept change]
+    // One token in 64 starts with a hyphen.
     #[arg(long, value_name = "TOKEN", allow_hyphen_values = true)]
     after: Option<String>,
-    /// How many
+    /// Maximum number of changes
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     limit: u16,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        let page = target.changes(self.after.as_deref(), self.limit.into())?;
-        target.close()?;
-        context.print(&Changes::from(page))?;
+impl Changes {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        let (after, limit) = (self.after.as_deref(), self.limit.into());
+        let page = context.call(|client| match client {
+            Client::Local(graph) => {
+                let context = &graph.graph().context;
+                let after = after.map(|token| context.frontier(token)).transpose()?.unwrap_or_default();
+                let page = graph.run(graph.changes().read(&after, limit))?;
+                Ok(ChangePage { items: page.items, next: context.token(page.next) })
+            }
+            Client::Remote(server) => server.changes(after, limit),
+        })?;
+        context.print(&Page::from(page))?;
         Ok(Outcome::Done)
     }
 }
 
 #[derive(Serialize)]
-struct Changes {
+struct Page {
     items: Vec<Item>,
     next: String,
 }
@@ -56,7 +63,7 @@ struct Item {
     fields: Fields,
 }
 
-/// What belongs to the type of a change.
+/// The fields of a type of change.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Fields {
@@ -108,29 +115,29 @@ enum Fields {
 }
 
 impl Fields {
-    /// The type and the fields of what happened to a comment or a thread.
-    fn of_thread(change: ThreadChange) -> (String, Self) {
+    /// The type and the fields of a change of comments.
+    fn of_thread(change: CommentChange) -> (String, Self) {
         let (reply_to, depth, version, body, removed_by) = (None, None, None, None, None);
         match change {
-            ThreadChange::Written { id: comment, parent, author, reply_to, depth, body } => {
+            CommentChange::Written { id: comment, parent, author, reply_to, depth, body } => {
                 let depth = Some(depth);
                 (
                     "comment".to_owned(),
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by },
                 )
             }
-            ThreadChange::Edited { id: comment, parent, author, version, body } => {
+            CommentChange::Edited { id: comment, parent, author, version, body } => {
                 let version = Some(version);
                 let fields =
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 ("comment_edited".to_owned(), fields)
             }
-            ThreadChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
+            CommentChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
                 let fields =
                     Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
                 (format!("comment_{}", status.name()), fields)
             }
-            ThreadChange::Locked { parent, locked } => {
+            CommentChange::Locked { parent, locked } => {
                 let name = if locked { "comments_locked" } else { "comments_unlocked" };
                 (name.to_owned(), Self::Thread { parent })
             }
@@ -138,8 +145,8 @@ impl Fields {
     }
 }
 
-impl From<ChangesDone> for Changes {
-    fn from(page: ChangesDone) -> Self {
+impl From<ChangePage> for Page {
+    fn from(page: ChangePage) -> Self {
         Self { items: page.items.into_iter().map(Item::from).collect(), next: page.next }
     }
 }
@@ -164,14 +171,14 @@ impl From<Change> for Item {
                 let (delivery, payload) = (None, None);
                 ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
             }
-            ChangeBody::Thread(change) => Fields::of_thread(change),
+            ChangeBody::Comment(change) => Fields::of_thread(change),
         };
         Self { position: change.position.to_string(), r#type, at: change.at, fields }
     }
 }
 
-impl Answer for Changes {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Page {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let position_width = self.items.iter().map(|item| item.position.len()).max().unwrap_or_default();
         let type_width = self.items.iter().map(|item| item.r#type.len()).max().unwrap_or_default();
         for Item { position, r#type, at, fields } in &self.items {
@@ -183,7 +190,7 @@ impl Answer for Changes {
                 Fields::Comment { comment, parent: Parent { kind, id }, author, removed_by, .. } => {
                     write!(out, "{comment} by {author} on {} {id}", kind.name())?;
                     match removed_by {
-                        Some(by) => writeln!(out, ", moderated by {}", begin(&by.to_string()))?,
+                        Some(by) => writeln!(out, ", moderated by {}", excerpt(&by.to_string()))?,
                         None => writeln!(out)?,
                     }
                 }
@@ -196,9 +203,9 @@ impl Answer for Changes {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::feed::Delivery;
+    use kinfolk_core::comments::CommentStatus;
+    use kinfolk_core::feeds::Delivery;
     use kinfolk_core::graph::Edge;
-    use kinfolk_core::thread::CommentStatus;
     use kinfolk_core::{EdgeKind, Sequence, Shard};
 
     use super::*;
@@ -210,7 +217,7 @@ mod tests {
         let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
         let (parent, comment, status) = (Parent::post(id), CommentId(9), CommentStatus::Removed);
         let by = Some(Moderator::User(Id::Integer(8)));
-        let written = ChangeBody::Thread(ThreadChange::Written {
+        let written = ChangeBody::Comment(CommentChange::Written {
             id: comment,
             parent,
             author,
@@ -225,18 +232,24 @@ mod tests {
             ChangeBody::Posted { post, delivery: Delivery::Push },
             ChangeBody::PostDeleted { id, author, created_at },
             written,
-            ChangeBody::Thread(ThreadChange::Edited { id: comment, parent, author, version: 2, body: None }),
-            ChangeBody::Thread(ThreadChange::Withdrawn { id: comment, parent, author, status, by }),
-            ChangeBody::Thread(ThreadChange::Locked { parent, locked: true }),
+            ChangeBody::Comment(CommentChange::Edited {
+                id: comment,
+                parent,
+                author,
+                version: 2,
+                body: None,
+            }),
+            ChangeBody::Comment(CommentChange::Withdrawn { id: comment, parent, author, status, by }),
+            ChangeBody::Comment(CommentChange::Locked { parent, locked: true }),
         ];
         let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
             position: Sequence(at).on(Shard::ONLY),
             at: Timestamp::from_millis(at),
             body,
         });
-        let changes = Changes::from(ChangesDone { items: items.collect(), next: "abc".to_owned() });
+        let changes = Page::from(ChangePage { items: items.collect(), next: "abc".to_owned() });
         let mut out = Vec::new();
-        changes.write_plain(&mut out).unwrap();
+        changes.write_text(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
          0-99  1970-01-01T00:00:00.099Z  follow           1 2
         0-100  1970-01-01T00:00:00.100Z  unfollow         1 2

@@ -1,116 +1,125 @@
-//! `comments` and `comment-history`: a thread, flat or as a tree, a user's comments, and the texts that one comment had. Writing
-//! them is in `comment`.
+//! `comments`: the comments on a post, as a list or a tree, or those of a user. How a comment prints is here too.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::thread::{
-    Comment, CommentId, CommentNode, CommentStatus, CommentVersion, Moderator, Parent, ThreadOrder, TreeShape,
+use kinfolk_core::comments::{
+    Comment, CommentId, CommentNode, CommentOrder, CommentStatus, Moderator, Parent, TreeShape,
 };
-use kinfolk_core::{Id, Timestamp};
+use kinfolk_core::{Frontier, Id, Timestamp};
 use serde::Serialize;
 
+use super::arguments::parse_id;
 use super::pages::{Page, PageArguments};
-use crate::answer::{Answer, Outcome, as_optional_text, as_parent, as_text, begin, harmless};
-use crate::arguments::{parse_comment_id, parse_id};
+use crate::client::{Client, OPERATOR};
 use crate::context::Context;
+use crate::print::{Outcome, Print, as_optional_text, as_parent, as_text, excerpt};
 
-/// How wide the time and the id before a comment are.
+/// The width of the time and the id before a comment.
 const MARGIN: usize = 24 + 2 + 36 + 2;
 
-/// What `comments` is given.
+/// List the comments on a post, or a user's own
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk comments 70 --order newest --limit 10\n  \
     kinfolk comments 70 --tree --depth 2\n  \
     kinfolk comments --by 7 --all --json\n\n\
-    The lines are time, id, author and the begin of the text. Of a comment that was deleted, removed or purged its place\n\
-    is left; moderators see its text until it is purged. A page that is not the last one ends with the cursor of the next,\n\
-    and so does each branch of a tree.")]
-pub struct Arguments {
-    /// Which post
-    #[arg(value_name = "POST", value_parser = parse_id, required_unless_present = "by")]
+    Prints time, id, author and the beginning of the body. A deleted, removed or purged comment keeps its position\n\
+    without its body; moderators see the body until it is purged. Every page but the last, and every incomplete branch\n\
+    of a tree, ends with the cursor of the rest.")]
+pub(crate) struct Comments {
+    /// The post
+    #[arg(value_parser = parse_id, required_unless_present = "by")]
     post: Option<Id>,
     /// List a user's own comments instead, newest first
     #[arg(long, value_name = "USER", value_parser = parse_id, conflicts_with_all = ["post", "order", "tree"])]
     by: Option<Id>,
-    /// Which comments come first: oldest or newest [default: oldest]
+    /// The order: oldest or newest first [default: oldest]
     #[arg(long, value_parser = parse_order, conflicts_with = "tree")]
-    order: Option<ThreadOrder>,
-    /// Show replies below what they answer
+    order: Option<CommentOrder>,
+    /// Show replies below their parents
     #[arg(long)]
     tree: bool,
-    /// How many levels of replies a tree shows [default: 3]
+    /// Maximum depth of replies in a tree [default: 3]
     #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u8).range(0..=50))]
     depth: Option<u8>,
-    /// How many replies to each comment a tree shows [default: 3]
+    /// Maximum number of replies to each comment in a tree [default: 3]
     #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     replies: Option<u16>,
     #[command(flatten)]
     pages: PageArguments,
 }
 
-/// What `comment-history` is given.
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk comment-history 019a1b2c-3d4e-7f60-8a9b-0c1d2e3f4a5b\n\n\
-    The texts of all versions, oldest first. A comment that was purged has none.")]
-pub struct HistoryArguments {
-    /// Which comment
-    #[arg(value_name = "COMMENT", value_parser = parse_comment_id)]
-    id: CommentId,
-    #[command(flatten)]
-    pages: PageArguments,
-}
-
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let post = match (self.by, self.post) {
-            (Some(author), _) => {
-                return self.pages.print(context, |target, request| {
-                    let page = target.comments_by(author, request)?;
-                    Ok(Page::<OwnItem>::uncounted(page.items, page.next))
-                });
-            }
-            (None, Some(post)) => post,
-            (None, None) => unreachable!("one of them is required"),
-        };
-        if !self.tree {
-            let order = self.order.unwrap_or_default();
-            return self.pages.print(context, |target, request| {
-                let page = target.thread(post, order, request)?;
-                Ok(Page::<Item>::uncounted(page.items, page.next))
-            });
+impl Comments {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        match (self.by, self.post) {
+            (Some(author), _) => self.print_by(author, context),
+            (None, Some(post)) if self.tree => self.print_tree(post, context),
+            (None, Some(post)) => self.print_list(post, context),
+            (None, None) => unreachable!("clap requires one of them"),
         }
-        let usual = TreeShape::default();
+    }
+
+    fn print_by(&self, author: Id, context: &Context) -> Result<Outcome> {
+        self.pages.print(context, |client, page| {
+            let page = match client {
+                Client::Local(graph) => {
+                    graph.run(graph.comments()?.comments_by(author, page, OPERATOR, Frontier::EMPTY))?
+                }
+                Client::Remote(server) => server.comments_by(author, page)?,
+            };
+            Ok(Page::<OwnItem>::uncounted(page.items, page.next))
+        })
+    }
+
+    fn print_list(&self, post: Id, context: &Context) -> Result<Outcome> {
+        let order = self.order.unwrap_or_default();
+        self.pages.print(context, |client, page| {
+            let page = match client {
+                Client::Local(graph) => graph.run(graph.comments()?.comment_thread(
+                    Parent::post(post),
+                    order,
+                    page,
+                    OPERATOR,
+                    Frontier::EMPTY,
+                ))?,
+                Client::Remote(server) => server.comments(post, order, page)?,
+            };
+            Ok(Page::<Item>::uncounted(page.items, page.next))
+        })
+    }
+
+    fn print_tree(&self, post: Id, context: &Context) -> Result<Outcome> {
+        let defaults = TreeShape::default();
         let shape = TreeShape {
-            depth: self.depth.unwrap_or(usual.depth),
-            replies: self.replies.map_or(usual.replies, usize::from),
+            depth: self.depth.unwrap_or(defaults.depth),
+            replies: self.replies.map_or(defaults.replies, usize::from),
         };
-        self.pages.print(context, |target, request| {
-            let page = target.comment_tree(post, shape, request)?;
+        self.pages.print(context, |client, page| {
+            let page = match client {
+                Client::Local(graph) => graph.run(graph.comments()?.comment_tree(
+                    Parent::post(post),
+                    shape,
+                    page,
+                    OPERATOR,
+                    Frontier::EMPTY,
+                ))?,
+                Client::Remote(server) => server.comment_tree(post, shape, page)?,
+            };
             Ok(Page::<Node>::uncounted(page.items, page.next))
         })
     }
 }
 
-impl HistoryArguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |target, request| {
-            let page = target.comment_history(self.id, request)?;
-            Ok(Page::<Version>::uncounted(page.items, page.next))
-        })
-    }
+fn parse_order(text: &str) -> Result<CommentOrder, String> {
+    CommentOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
 }
 
-fn parse_order(text: &str) -> Result<ThreadOrder, String> {
-    ThreadOrder::from_name(text).ok_or_else(|| "expected oldest or newest".to_owned())
-}
-
-/// A comment as it is printed.
+/// A comment.
 #[derive(Serialize)]
-pub struct Item {
+pub(crate) struct Item {
     #[serde(serialize_with = "as_text")]
     id: CommentId,
     #[serde(flatten, serialize_with = "as_parent")]
@@ -159,21 +168,21 @@ impl From<Comment> for Item {
 }
 
 impl Item {
-    /// What has become of it, and the begin of what it says.
+    /// Its status and an excerpt of its body.
     fn text(&self) -> String {
         let status = (self.status != CommentStatus::Active).then(|| {
-            let by = self.removed_by.as_ref().map(|by| format!(" by {}", begin(&by.to_string())));
-            let reason = self.reason.as_ref().map(|reason| format!(": {}", begin(reason)));
+            let by = self.removed_by.as_ref().map(|by| format!(" by {}", excerpt(&by.to_string())));
+            let reason = self.reason.as_ref().map(|reason| format!(": {}", excerpt(reason)));
             format!("[{}{}{}]", self.status.name(), by.unwrap_or_default(), reason.unwrap_or_default())
         });
         let edited = (self.version > 1).then(|| format!("(version {})", self.version));
-        let parts = [status, self.body.as_deref().map(begin), edited];
+        let parts = [status, self.body.as_deref().map(excerpt), edited];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 }
 
-impl Answer for Item {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Item {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}  {}  {}  {}", self.created_at, self.id, self.author, self.text())
     }
 }
@@ -182,7 +191,7 @@ fn as_name<S: serde::Serializer>(status: &CommentStatus, serializer: S) -> Resul
     serializer.serialize_str(status.name())
 }
 
-/// A comment in the list of its author, which tells where it was written.
+/// A comment in the list of its author, which shows its parent.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct OwnItem(Item);
@@ -193,8 +202,8 @@ impl From<Comment> for OwnItem {
     }
 }
 
-impl Answer for OwnItem {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for OwnItem {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Item { id, parent: Parent { kind, id: parent }, created_at, .. } = &self.0;
         writeln!(out, "{created_at}  {id}  {} {parent}  {}", kind.name(), self.0.text())
     }
@@ -228,33 +237,9 @@ impl Node {
     }
 }
 
-impl Answer for Node {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Node {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_at(0, out)
-    }
-}
-
-/// A text that a comment has or had.
-#[derive(Serialize)]
-struct Version {
-    version: u32,
-    #[serde(serialize_with = "as_text")]
-    at: Timestamp,
-    #[serde(serialize_with = "as_text")]
-    body: Arc<str>,
-}
-
-impl From<CommentVersion> for Version {
-    fn from(CommentVersion { version, at, body }: CommentVersion) -> Self {
-        Self { version, at, body }
-    }
-}
-
-impl Answer for Version {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "version {}, {}", self.version, self.at)?;
-        let shown = |line: &str| line.chars().map(harmless).collect::<String>();
-        self.body.split('\n').try_for_each(|line| writeln!(out, "    {}", shown(line)))
     }
 }
 
@@ -280,10 +265,10 @@ mod tests {
         }
     }
 
-    fn printed(answer: &impl Answer) -> String {
+    fn printed(item: &impl Print) -> String {
         let mut out = Vec::new();
-        answer.write_plain(&mut out).unwrap();
-        String::from_utf8(out).unwrap() + &serde_json::to_string(answer).unwrap()
+        item.write_text(&mut out).unwrap();
+        String::from_utf8(out).unwrap() + &serde_json::to_string(item).unwrap()
     }
 
     #[test]
@@ -316,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_and_histories() {
+    fn trees() {
         let node = |number, replies, next: Option<&str>| CommentNode {
             comment: comment(number, CommentStatus::Active, Some("text")),
             replies,
@@ -335,13 +320,6 @@ mod tests {
         1970-01-01T00:00:00.005Z  00000000-0000-0000-0000-000000000004    1  text
                                                                             … more with --cursor def
         {"id":"00000000-0000-0000-0000-000000000001","post":"70","author":"1","body":"text","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0,"replies":[{"id":"00000000-0000-0000-0000-000000000002","post":"70","author":"1","body":"text","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0,"replies":[{"id":"00000000-0000-0000-0000-000000000003","post":"70","author":"1","body":"text","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0,"replies":[]}],"next":"abc"},{"id":"00000000-0000-0000-0000-000000000004","post":"70","author":"1","body":"text","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0,"replies":[],"next":"def"}]}
-        "#);
-        let version = CommentVersion { version: 2, at: Timestamp::from_millis(5), body: "a\n\tb".into() };
-        insta::assert_snapshot!(printed(&Version::from(version)), @r#"
-        version 2, 1970-01-01T00:00:00.005Z
-            a
-             b
-        {"version":2,"at":"1970-01-01T00:00:00.005Z","body":"a\n\tb"}
         "#);
     }
 }

@@ -1,41 +1,47 @@
-//! `counts`: how many edges users have on each side.
+//! `counts`: how many users each user follows, and how many follow them.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::Id;
+use kinfolk_core::{Frontier, Id};
 use serde::{Serialize, Serializer};
 
-use crate::answer::{Align, Answer, Outcome, as_text, write_table};
-use crate::arguments::parse_id;
+use super::KIND;
+use super::arguments::parse_id;
+use crate::client::Client;
 use crate::context::Context;
+use crate::print::{Align, Outcome, Print, as_text, write_table};
 
-/// How many users the graph counts in one call.
+/// The maximum number of users of one call.
 const USERS_PER_CALL: usize = 100;
 
-/// What `counts` is given.
+/// Print how many users each user follows and is followed by
 #[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk counts 1 2 3\n\nA user that the graph does not know has no edges.")]
-pub struct Arguments {
+#[command(after_help = "Example: kinfolk counts 1 2 3\n\nAn unknown user has no edges.")]
+pub(crate) struct Counts {
     /// The users
     #[arg(value_name = "ID", value_parser = parse_id, required = true)]
     users: Vec<Id>,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
+impl Counts {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let mut items = Vec::with_capacity(self.users.len());
-        for ids in self.users.chunks(USERS_PER_CALL) {
-            let counts = target.counts(ids)?;
-            items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
-                id,
-                following: counts.following,
-                followers: counts.followers,
-            }));
-        }
-        target.close()?;
+        context.call(|client| {
+            for ids in self.users.chunks(USERS_PER_CALL) {
+                let counts = match client {
+                    Client::Local(graph) => graph.run(graph.graph().counts(KIND, ids, Frontier::EMPTY))?,
+                    Client::Remote(server) => server.counts(ids)?,
+                };
+                items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
+                    id,
+                    following: counts.following,
+                    followers: counts.followers,
+                }));
+            }
+            Ok(())
+        })?;
         context.print(&Counted(items))?;
         Ok(Outcome::Done)
     }
@@ -51,7 +57,7 @@ struct Item {
 
 struct Counted(Vec<Item>);
 
-/// One user's counts stand alone, those of several are a list.
+/// One user's counts are an object, several users' a list.
 impl Serialize for Counted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -65,8 +71,8 @@ impl Serialize for Counted {
     }
 }
 
-impl Answer for Counted {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Counted {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = [("id", Align::Left), ("following", Align::Right), ("followers", Align::Right)];
         let rows = self
             .0

@@ -1,74 +1,226 @@
-//! `import`: the edges of files, all of them or none.
+//! `import`: adds the edges of files, all of them or none.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use kinfolk_core::{Deployment, Error, ErrorCode};
+use kinfolk_server::FileFormat;
+use serde::{Deserialize, Serialize};
+use ureq::http::Method;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::bulk::{self, ImportChoices};
+use crate::client::{Call, Client, LocalGraph, Server, last_line};
 use crate::context::Context;
-use crate::failure::UsageError;
-use crate::input::Source;
+use crate::failure::{Refusal, UsageError};
+use crate::free_space;
+use crate::input::{Source, Stop};
 use crate::interrupt;
-use crate::place::{ImportWish, Imported};
+use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::profile::Profile;
+use crate::profile::embedded::{Folder, IMPORTED_FILE};
+use crate::progress::{ReadProgress, Reporter};
 
-/// What `import` is given.
+/// Add the edges of files
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk import follows.csv\n  \
     kinfolk import part-*.csv.zst --skip-invalid\n  \
     zcat follows.tsv.gz | kinfolk import -\n\n\
-    A line is 'follower,followee' or 'follower,followee,since'; commas, tabs or spaces, as in the first line.\n\
-    'since' is RFC 3339 or Unix milliseconds; without it, the time of the import. '#' begins a comment line.\n\
+    A line is 'follower,followee' or 'follower,followee,since', separated by commas, tabs or spaces as in the first line.\n\
+    'since' is RFC 3339 or Unix milliseconds; without it, the time of the import. Lines that start with '#' are comments.\n\
     The first line may be a header: follower and followee (or from and to), and since.\n\
     Files ending in .gz and .zst are decompressed; .parquet files have columns of those names.\n\n\
-    A malformed line stops the import before anything is visible. An import that was interrupted goes on where it\n\
-    was when it is run again with the same files and options. A server takes the files one by one, each all or\n\
-    nothing, and always from the beginning.")]
-pub struct Arguments {
-    /// The files; '-' is standard input
+    A malformed line stops the import before anything is visible. An interrupted import of a folder resumes when it is\n\
+    run again with the same files and options. A server imports the files one by one, each all or nothing, and always\n\
+    from the start.")]
+pub(crate) struct Import {
+    /// The files; '-' reads standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Count malformed lines and go on
+    /// Count and skip malformed lines
     #[arg(long)]
     skip_invalid: bool,
-    /// How many one user may follow; edges beyond are counted and skipped [default: the graph's following limit]
+    /// Maximum number of followees of a user; edges beyond it are counted and skipped [default: the graph's following
+    /// limit]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Let users follow as many as the files say
+    /// Import without a following limit
     #[arg(long, conflicts_with = "limit")]
     no_limit: bool,
-    /// How much memory sorting may use, in MiB [default: 512]
+    /// Memory for sorting, in MiB [default: 512]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     memory: Option<u32>,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Import {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         if self.files.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             return Err(UsageError("standard input can be read only once".to_owned()).into());
         }
         let sources = self.files.iter().map(|path| Source::inspect(path)).collect::<Result<Vec<_>>>()?;
-        let wish = ImportWish {
-            skip_invalid: self.skip_invalid,
-            limit: self.limit,
-            no_limit: self.no_limit,
-            memory: self.memory,
+        let imported = match context.endpoint.open_or_create_for(&[])? {
+            Client::Local(graph) => self.import_locally(*graph, &sources, &context.reporter)?,
+            Client::Remote(server) => self.import_remotely(&server, &sources, &context.reporter)?,
         };
-        let target = context.place.open_to_add(&[])?;
-        let imported = target.import(&sources, &wish, &context.reporter)?;
-        context.print(&Figures::new(imported, begin.elapsed().as_secs_f64()))?;
+        context.print(&imported.timed(begin.elapsed().as_secs_f64()))?;
         Ok(Outcome::Done)
+    }
+
+    fn import_locally(
+        &self,
+        graph: LocalGraph<Folder>,
+        sources: &[Source],
+        reporter: &Reporter,
+    ) -> Result<Imported> {
+        let (store, profile) = (graph.store(), graph.profile());
+        let ids = store.id_kind();
+        let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
+        let needed = needed.fold(0, u64::saturating_add).saturating_sub(store.stopped_import_bytes());
+        if let Err(error) = profile.require_free_space(needed) {
+            graph.close_and_discard_if_new()?;
+            return Err(error.into());
+        }
+        let limit = profile.service_settings().graph.following_limit;
+        let following_limit = (!self.no_limit).then(|| self.limit.unwrap_or(limit));
+        let sort_memory = self.memory.map(|mebibytes| mebibytes as usize * (1 << 20));
+        let choices = ImportChoices {
+            skip_invalid: self.skip_invalid,
+            following_limit,
+            sort_memory: sort_memory.unwrap_or_else(|| profile.sort_memory()),
+            fingerprint: self.fingerprint(sources, following_limit),
+            bytes_total: sources.iter().map(Source::length).sum(),
+        };
+        let report = |progress| reporter.report(progress);
+        let imported = bulk::import(store, &choices, &report, |rules, bytes_read, intake| {
+            sources.iter().try_for_each(|source| source.read(rules, bytes_read, intake))
+        });
+        reporter.finish();
+        let done = match imported {
+            Ok(done) => done,
+            Err(stop) => return Err(abandon(graph, stop)),
+        };
+        let token = graph.graph().context.token(done.report.frontier);
+        graph.close()?;
+        Ok(Imported {
+            added: done.report.added,
+            duplicates: done.report.duplicates,
+            self_follows: done.report.self_follows,
+            over_limit: done.report.over_limit,
+            invalid: done.invalid,
+            token,
+        })
+    }
+
+    /// Identifies the input and the options that decide how it is read; none for input that cannot be read again.
+    fn fingerprint(&self, sources: &[Source], following_limit: Option<u32>) -> Option<String> {
+        let files: Option<Vec<String>> = sources.iter().map(Source::fingerprint).collect();
+        let skip_invalid = self.skip_invalid;
+        Some(format!("{}\nskip_invalid {skip_invalid}, limit {following_limit:?}", files?.join("\n")))
+    }
+
+    fn import_remotely(&self, server: &Server, sources: &[Source], reporter: &Reporter) -> Result<Imported> {
+        if self.limit.is_some() || self.memory.is_some() {
+            let message = "--limit and --memory need a folder; a server uses its own settings".to_owned();
+            return Err(UsageError(message).into());
+        }
+        let mut all = Imported::default();
+        for source in sources {
+            let one = self.send(server, source, reporter).map_err(|error| name_file(error, source.name()))?;
+            all = Imported {
+                added: all.added + one.added,
+                duplicates: all.duplicates + one.duplicates,
+                self_follows: all.self_follows + one.self_follows,
+                over_limit: all.over_limit + one.over_limit,
+                invalid: all.invalid + one.invalid,
+                token: one.token,
+            };
+        }
+        reporter.finish();
+        Ok(all)
+    }
+
+    fn send(&self, server: &Server, source: &Source, reporter: &Reporter) -> Result<Imported> {
+        let path = format!(
+            "/v1/admin/import?format={}&skip_invalid={}&no_limit={}",
+            format_name(source.format()),
+            self.skip_invalid,
+            self.no_limit
+        );
+        let mut input = ReadProgress::new(source.open()?, source.length(), reporter);
+        let body = Some(("application/octet-stream", &mut input as &mut dyn Read));
+        // The server copies Parquet to disk first and must know whether it fits.
+        let body_length = source.length().filter(|_| source.format() == FileFormat::Parquet);
+        let call = Call { body, body_length, is_bulk: true, ..Call::new(Method::POST, path) };
+        last_line(server.http.send(call)?, reporter)
+    }
+}
+
+/// Ends an import that could not read its input; returns the error to report.
+fn abandon(graph: LocalGraph<Folder>, stop: Stop) -> anyhow::Error {
+    match stop {
+        Stop::Malformed(mut detail) => {
+            // The user must see the malformed line, even if the cleanup fails too.
+            if let Err(error) = graph.close_and_discard_if_new() {
+                detail.push_str(&format!("; could not remove what was read: {error:#}"));
+            }
+            Error::InvalidInput { detail }.into()
+        }
+        // What was read stays for the next attempt. Dropping closes the store too; its first error is more useful than
+        // an error from closing it.
+        Stop::Unreadable(error) => error,
+        Stop::Refused(error) => error.into(),
+    }
+}
+
+/// Puts the name of the file, which the server does not know, into its message.
+fn name_file(error: anyhow::Error, name: &str) -> anyhow::Error {
+    match error.downcast::<Refusal>() {
+        Ok(Refusal { code, message }) => {
+            let rest = message.strip_prefix(IMPORTED_FILE).filter(|_| code == Some(ErrorCode::InvalidInput));
+            let message = rest.map_or_else(|| message.clone(), |rest| format!("{name}{rest}"));
+            Refusal { code, message }.into()
+        }
+        Err(error) => error,
+    }
+}
+
+/// The name of a format in the REST interface.
+fn format_name(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Csv => "csv",
+        FileFormat::CsvGzip => "csv.gz",
+        FileFormat::CsvZstd => "csv.zst",
+        FileFormat::Parquet => "parquet",
+    }
+}
+
+/// The result of an import.
+#[derive(Debug, Default, Deserialize)]
+struct Imported {
+    added: u64,
+    duplicates: u64,
+    self_follows: u64,
+    over_limit: u64,
+    invalid: u64,
+    token: String,
+}
+
+impl Imported {
+    fn timed(self, seconds: f64) -> ImportStats {
+        let Self { added, duplicates, self_follows, over_limit, invalid, token } = self;
+        let edges = added + duplicates + self_follows + over_limit;
+        let edges_per_second = (edges as f64 / seconds.max(1e-9)) as u64;
+        ImportStats { added, duplicates, self_follows, over_limit, invalid, seconds, edges_per_second, token }
     }
 }
 
 #[derive(Serialize)]
-struct Figures {
+struct ImportStats {
     added: u64,
     duplicates: u64,
     self_follows: u64,
@@ -79,24 +231,9 @@ struct Figures {
     token: String,
 }
 
-impl Figures {
-    fn new(imported: Imported, seconds: f64) -> Self {
-        Self {
-            added: imported.added,
-            duplicates: imported.duplicates,
-            self_follows: imported.self_follows,
-            over_limit: imported.over_limit,
-            invalid: imported.invalid,
-            seconds,
-            edges_per_second: (imported.edges as f64 / seconds.max(1e-9)) as u64,
-            token: imported.token,
-        }
-    }
-}
-
-impl Answer for Figures {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let figures = [
+impl Print for ImportStats {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let stats = [
             ("added", grouped(self.added)),
             ("duplicates", grouped(self.duplicates)),
             ("self-follows", grouped(self.self_follows)),
@@ -105,7 +242,21 @@ impl Answer for Figures {
             ("seconds", format!("{:.2}", self.seconds)),
             ("edges/s", grouped(self.edges_per_second)),
         ];
-        write_figures(out, &figures)?;
+        write_stats(out, &stats)?;
         writeln!(out, "token {}", self.token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_is_named_in_the_server_s_message() {
+        let error = |code, message: &str| Refusal { code, message: message.to_owned() }.into();
+        let named = |error| name_file(error, "a.csv").to_string();
+        let message = format!("{IMPORTED_FILE}:3: no");
+        assert_eq!(named(error(Some(ErrorCode::InvalidInput), &message)), "a.csv:3: no");
+        assert_eq!(named(error(Some(ErrorCode::Forbidden), "no")), "no");
     }
 }

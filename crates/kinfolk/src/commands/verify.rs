@@ -1,32 +1,40 @@
-//! `verify`: a full pass over everything that is derived from edges, posts and comments.
+//! `verify`: compares all derived data with the edges, posts and comments.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use serde::Serialize;
+use kinfolk_core::bulk::VerifyReport;
+use serde::{Deserialize, Serialize};
+use ureq::http::Method;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::client::{Call, Client, Server, last_line};
 use crate::context::Context;
 use crate::interrupt;
+use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::progress::Reporter;
 
-/// What `verify` is given.
+/// Compare all derived data with the edges, posts and comments
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk verify --repair\n\n\
-    The exit status is 1 if something differs and was not repaired.")]
-pub struct Arguments {
-    /// Bring what differs in line with the edges, posts and comments
+    The exit status is 1 if there are differences that were not repaired.")]
+pub(crate) struct Verify {
+    /// Repair differences
     #[arg(long)]
     repair: bool,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Verify {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
-        let target = context.place.open()?;
-        let report = target.verify(self.repair, &context.reporter)?;
-        context.reporter.finish();
-        target.close()?;
+        let reporter = &context.reporter;
+        let report = context.call(|client| match client {
+            Client::Local(graph) => {
+                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?)
+            }
+            Client::Remote(server) => send(server, self.repair, reporter),
+        })?;
+        reporter.finish();
         let verified = Verified {
             edges: report.edges,
             users: report.users,
@@ -40,6 +48,27 @@ impl Arguments {
     }
 }
 
+#[derive(Deserialize)]
+struct VerifyResponse {
+    edges: u64,
+    users: u64,
+    differences: u64,
+    examples: Vec<String>,
+    repaired: bool,
+}
+
+fn send(server: &Server, repair: bool, reporter: &Reporter) -> Result<VerifyReport> {
+    let call = Call::new(Method::POST, format!("/v1/admin/verify?repair={repair}"));
+    let response: VerifyResponse = last_line(server.http.send(Call { is_bulk: true, ..call })?, reporter)?;
+    Ok(VerifyReport {
+        edges: response.edges,
+        users: response.users,
+        difference_count: response.differences,
+        differences: response.examples,
+        repaired: response.repaired,
+    })
+}
+
 #[derive(Serialize)]
 struct Verified {
     edges: u64,
@@ -50,9 +79,9 @@ struct Verified {
     repaired: bool,
 }
 
-impl Answer for Verified {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_figures(
+impl Print for Verified {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_stats(
             out,
             &[
                 ("edges", grouped(self.edges)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 use kinfolk_core::{Id, Result};
 
 use super::{Budget, Limits};
@@ -49,7 +49,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::ErrorCode;
-    use kinfolk_core::thread::ParentKind;
+    use kinfolk_core::comments::ParentKind;
 
     use super::super::{LimitSettings, Rate};
     use super::*;

@@ -15,7 +15,7 @@ mod toll;
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
 pub use comments::Taken;
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
 pub(crate) use toll::Toll;

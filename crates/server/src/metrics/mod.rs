@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use figures::STORE_FIGURES;
 use kinfolk_core::ErrorCode;
-use kinfolk_core::histogram::{Histogram, Snapshot};
+use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 pub use names::{Operation, Protocol, Source};
 use stripes::Striped;
 
@@ -107,8 +107,8 @@ impl Metrics {
         render::render_layers(layers)
     }
 
-    fn durations(&self, protocol: Protocol, operation: Operation) -> Snapshot {
-        let mut sum = Snapshot::default();
+    fn durations(&self, protocol: Protocol, operation: Operation) -> HistogramSnapshot {
+        let mut sum = HistogramSnapshot::default();
         for stripe in self.durations.all() {
             stripe.of(protocol, operation).add_to(&mut sum);
         }

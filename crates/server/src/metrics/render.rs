@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::sync::atomic::Ordering;
 
 use kinfolk_core::ErrorCode;
-use kinfolk_core::histogram::{BOUNDS_NANOS, Snapshot};
+use kinfolk_core::histogram::{BOUNDS_NANOS, HistogramSnapshot};
 
 use super::{Metrics, Operation, Protocol, Source, process};
 use crate::administration::{Figure, FigureKind, LayerTimes};
@@ -60,7 +60,7 @@ pub(super) fn render_layers(layers: &[LayerTimes]) -> String {
     text.out
 }
 
-fn render_histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], snapshot: &Snapshot) {
+fn render_histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], snapshot: &HistogramSnapshot) {
     let mut below = 0;
     let bounds = BOUNDS_NANOS.iter().map(|&nanos| Seconds(nanos).to_string()).chain(["+Inf".to_owned()]);
     for (count, bound) in snapshot.buckets.iter().zip(bounds) {

@@ -334,7 +334,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         if let Verb::Read(verb) = command.verb
             && verb.is_one_check(arguments.len())
-            && self.session.sees_enough()
+            && self.session.refused_token.is_none()
         {
             self.check(command, verb, arguments, work);
             return Ok(());
@@ -429,7 +429,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
     /// One check, the most frequent command: answered without an allocation if the store can say so at once. Otherwise it waits
     /// for those that follow it.
     fn check(&mut self, command: &Command, verb: Read, arguments: Arguments<'_>, work: &mut Work<'_>) {
-        let Session { shared, written: at_least, .. } = &self.session;
+        let Session { shared, seen: at_least, .. } = &self.session;
         let service = &*shared.service;
         let request = Request { service, arguments, at_least, budget: None };
         let asked = check::edge(verb, &request)
@@ -444,9 +444,9 @@ impl<T: Socket, S: Store> Connection<T, S> {
 
     async fn answer_checks(&mut self, work: &mut Work<'_>) {
         if !work.checks.is_empty() {
-            let Session { shared, written, .. } = &self.session;
+            let Session { shared, seen, .. } = &self.session;
             // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
-            Box::pin(work.checks.answer(&shared.service, written, work.out)).await;
+            Box::pin(work.checks.answer(&shared.service, seen, work.out)).await;
         }
     }
 
@@ -522,21 +522,12 @@ async fn read<S: Store>(
     out: &mut Output,
 ) -> Result<()> {
     speaks_for(session, command, arguments)?;
-    let after = session.after.take();
-    let mut seen = None;
-    if let Some(after) = after.as_deref() {
-        let seen = seen.insert(after.clone()?);
-        seen.join(&session.written);
+    if let Some(refused) = session.refused_token.take() {
+        return Err(*refused);
     }
-    let at_least = seen.as_ref().unwrap_or(&session.written);
     let service = &*session.shared.service;
     let budget = session.caller.as_ref().map(|caller| &*caller.budget);
-    let result = commands::read(verb, Request { service, arguments, at_least, budget }, out).await;
-    if result.as_ref().is_err_and(|error| error.code().resp_prefix() == "TRYAGAIN") {
-        // The client will try again, and means the same by it.
-        session.after = after;
-    }
-    result
+    commands::read(verb, Request { service, arguments, at_least: &session.seen, budget }, out).await
 }
 
 /// Runs a write that is a commit of its own.
@@ -551,9 +542,9 @@ async fn write<S: Store>(
     let service = &session.shared.service;
     let position = match verb {
         Single::Dismiss => change::dismiss(actor, service, arguments).await?,
-        Single::DeletePost => posts::delete(actor, service, arguments, &session.all_seen()).await?,
+        Single::DeletePost => posts::delete(actor, service, arguments, &session.seen).await?,
     };
-    session.written.advance(position);
+    session.seen.advance(position);
     out.bulk(session.token());
     Ok(())
 }

@@ -50,11 +50,9 @@ pub(super) struct Session<S: Store> {
     /// The caller's right to this connection; none while everybody is the same caller.
     seat: Option<Seat>,
     pub version: Version,
-    /// What the next read must show besides, by `AFTER`; or why its token is refused, which the next read answers.
-    pub after: Option<Box<Result<Frontier>>>,
-    /// What this connection has written, which all of its reads show.
-    pub written: Frontier,
-    /// What it has asked to see so far: with what it has written, the tokens that it gets cover it.
+    /// Why a token of `AFTER` was refused: the next read replies with it.
+    pub refused_token: Option<Box<Error>>,
+    /// What this connection has written or asked to see: its reads show it, and its tokens cover it.
     pub seen: Frontier,
     pub transaction: Option<Box<Queue>>,
     /// The memory that this connection holds while it waits.
@@ -97,8 +95,7 @@ impl<S: Store> Session<S> {
             credential_until: None,
             seat: None,
             version: Version::Two,
-            after: None,
-            written: Frontier::default(),
+            refused_token: None,
             seen: Frontier::default(),
             transaction: None,
             closing: false,
@@ -143,35 +140,17 @@ impl<S: Store> Session<S> {
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
     }
 
-    /// Whether a read has to show no more than what this connection has written.
-    pub fn sees_enough(&self) -> bool {
-        self.after.is_none()
-    }
-
-    /// Makes the next read show what a token covers, besides what was asked for before.
+    /// Makes the reads that follow show what a token covers, besides what they have to show already.
     pub fn require_after(&mut self, token: &str) {
-        let asked = self.shared.service.frontier(token);
-        if let Ok(asked) = &asked {
-            self.seen.join(asked);
+        match self.shared.service.frontier(token) {
+            Ok(asked) => self.seen.join(&asked),
+            Err(error) => self.refused_token = Some(Box::new(error)),
         }
-        match (self.after.as_deref_mut(), asked) {
-            (Some(Ok(after)), Ok(asked)) => after.join(&asked),
-            // A refusal stays until a read has answered it.
-            (Some(Err(_)), _) => {}
-            (_, asked) => self.after = Some(Box::new(asked)),
-        }
-    }
-
-    /// All that this connection has written, and what it has asked to see.
-    pub fn all_seen(&self) -> Frontier {
-        let mut seen = self.written.clone();
-        seen.join(&self.seen);
-        seen
     }
 
     /// The token of all that it has seen.
     pub fn token(&self) -> String {
-        self.shared.service.token(self.all_seen())
+        self.shared.service.token(self.seen.clone())
     }
 
     pub fn limits(&self) -> &FrameLimits {
@@ -207,7 +186,7 @@ impl<S: Store> Session<S> {
         queue.steps += steps;
         if queue.steps > TRANSACTION_STEPS_MAX {
             let what = "commands and edges in one transaction";
-            return Err(Error::TooMany { what, given: queue.steps, max: TRANSACTION_STEPS_MAX });
+            return Err(Error::TooMany { what, count: queue.steps, max: TRANSACTION_STEPS_MAX });
         }
         if queue.input.len() + queue.batch.capacity_bytes() + arguments.bytes() > max {
             return Err(Error::TooLarge { max });

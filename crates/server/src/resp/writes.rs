@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
-use kinfolk_core::feed::{NewPost, WrittenPost};
-use kinfolk_core::graph::{FollowerChanges, Written};
+use kinfolk_core::feeds::{NewPost, PostWritten};
+use kinfolk_core::graph::{FollowerChanges, Receipt};
 use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::reply::Output;
@@ -192,11 +192,11 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     // A task that has done much is made to pause in between, which would change the order.
     let registered: Vec<_> = tokio::task::unconstrained(registering.collect()).await;
     let positions = registered.iter().flatten().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let token = session.token();
     for (entry, registered) in entries.iter().zip(registered) {
         match (&entry.plan, registered) {
-            (_, Some(Ok(WrittenPost { post, .. }))) => {
+            (_, Some(Ok(PostWritten { post, .. }))) => {
                 out.array(2);
                 out.id(post.id);
                 out.bulk(&token);
@@ -229,7 +229,7 @@ async fn apply<S: Store>(
     let results = session.shared.service.graph.apply(EdgeKind::Follow, changes).await;
     log_failures(&results);
     let positions = results.iter().flatten().map(|written| written.position);
-    positions.for_each(|position| session.written.advance(position));
+    positions.for_each(|position| session.seen.advance(position));
     let wants_token = |(answer, _)| matches!(answer, Answer::Token);
     let token = entries.iter().filter_map(planned).any(wants_token).then(|| session.token());
     let service = &session.shared.service;
@@ -252,7 +252,7 @@ async fn apply<S: Store>(
 }
 
 /// Logs what failed on the server's side, once for all that failed alike.
-fn log_failures(results: &[Result<Written>]) {
+fn log_failures(results: &[Result<Receipt>]) {
     let mut logged = None;
     for error in results.iter().filter_map(|result| result.as_ref().err()) {
         if logged.replace(error.code()) != Some(error.code()) {

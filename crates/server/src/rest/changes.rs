@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::IntoResponse;
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::Post;
-use kinfolk_core::thread::{CommentId, CommentStatus, Moderator, Parent, ThreadChange};
+use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent};
+use kinfolk_core::feeds::Post;
 use kinfolk_core::{ErrorCode, Frontier, Id, Position, Result, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -150,17 +150,17 @@ pub fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontie
 }
 
 /// What happened to a thread.
-fn of_thread(change: ThreadChange) -> (&'static str, Fields) {
+fn of_thread(change: CommentChange) -> (&'static str, Fields) {
     match change {
-        ThreadChange::Written { id, parent, author, reply_to, depth, body } => {
+        CommentChange::Written { id, parent, author, reply_to, depth, body } => {
             let fields = Fields::of_comment(id, parent, author);
             ("comment", Fields { reply_to, depth: Some(depth), body, ..fields })
         }
-        ThreadChange::Edited { id, parent, author, version, body } => {
+        CommentChange::Edited { id, parent, author, version, body } => {
             let fields = Fields::of_comment(id, parent, author);
             ("comment_edited", Fields { version: Some(version), body, ..fields })
         }
-        ThreadChange::Withdrawn { id, parent, author, status, by } => {
+        CommentChange::Withdrawn { id, parent, author, status, by } => {
             let name = match status {
                 CommentStatus::Removed => "comment_removed",
                 CommentStatus::Purged => "comment_purged",
@@ -169,7 +169,7 @@ fn of_thread(change: ThreadChange) -> (&'static str, Fields) {
             };
             (name, Fields { removed_by: by, ..Fields::of_comment(id, parent, author) })
         }
-        ThreadChange::Locked { parent, locked } => {
+        CommentChange::Locked { parent, locked } => {
             let name = if locked { "comments_locked" } else { "comments_unlocked" };
             (name, Fields { parent: parent.into(), ..Fields::default() })
         }
@@ -201,7 +201,7 @@ impl From<Change> for Item {
             ChangeBody::PostDeleted { id, author, created_at } => {
                 ("post_deleted".into(), Fields::of_post(id, author, created_at))
             }
-            ChangeBody::Thread(change) => {
+            ChangeBody::Comment(change) => {
                 let (name, fields) = of_thread(change);
                 (name.into(), fields)
             }

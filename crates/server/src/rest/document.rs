@@ -18,7 +18,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Store;
-use super::endpoint::{Admission, Endpoint};
+use super::endpoint::{Admission, Endpoint, TokenUse};
 use super::json::{GivenUserId, UUID_PATTERN, UserId};
 use super::problem::{self, Problem};
 use crate::service::{Capability, Service};
@@ -46,7 +46,7 @@ const OF_ACTORS: &[ErrorCode] = &[ErrorCode::ActorRequired];
 const OF_WRITES: &[ErrorCode] =
     &[ErrorCode::TooLarge, ErrorCode::Overloaded, ErrorCode::StorageFull, ErrorCode::ReadOnly];
 const OF_TOKENS: &[ErrorCode] = &[ErrorCode::InvalidToken];
-const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::NotYetVisible];
+const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
 const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 
 /// The document without any route.
@@ -83,8 +83,8 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         if endpoint.acts {
             parameters.push(actor().into());
         }
-        if endpoint.takes_token {
-            parameters.push(token(endpoint).into());
+        if let Some(token) = token(endpoint.token) {
+            parameters.push(token.into());
         }
         let admission = endpoint.admission;
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", admission.audience()).build());
@@ -100,9 +100,11 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         codes.extend(has_ids.then_some(OF_PATHS).into_iter().flatten());
         codes.extend(endpoint.acts.then_some(OF_ACTORS).into_iter().flatten());
         codes.extend(endpoint.changes.then_some(OF_WRITES).into_iter().flatten());
-        let is_fresh_read = endpoint.takes_token && !endpoint.changes;
-        codes.extend(endpoint.takes_token.then_some(OF_TOKENS).into_iter().flatten());
-        codes.extend(is_fresh_read.then_some(OF_FRESH_READS).into_iter().flatten());
+        codes.extend(match endpoint.token {
+            TokenUse::Ignored => &[],
+            TokenUse::Awaited => OF_FRESH_READS,
+            TokenUse::Joined => OF_TOKENS,
+        });
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
         operation.responses.responses.extend(refusals(&codes));
@@ -127,15 +129,14 @@ fn actor() -> Parameter {
         .build()
 }
 
-fn token(endpoint: Endpoint) -> Parameter {
-    let description = if endpoint.changes {
-        "What the client has seen: the token of the response covers this one, too"
-    } else {
-        "The answer is at least as fresh as the write that gave this token"
+fn token(token: TokenUse) -> Option<Parameter> {
+    let description = match token {
+        TokenUse::Ignored => return None,
+        TokenUse::Awaited => "The answer is at least as fresh as the write that gave this token",
+        TokenUse::Joined => "What the client has seen: the token of the response covers this one, too",
     };
-    header_parameter("Kinfolk-Token", description)
-        .schema(Some(ObjectBuilder::new().schema_type(SchemaType::new(Type::String))))
-        .build()
+    let schema = ObjectBuilder::new().schema_type(SchemaType::new(Type::String));
+    Some(header_parameter("Kinfolk-Token", description).schema(Some(schema)).build())
 }
 
 /// A response for each status that the codes have.

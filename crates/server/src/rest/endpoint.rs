@@ -65,6 +65,17 @@ impl Admission {
     }
 }
 
+/// What an endpoint does with the token of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenUse {
+    /// It takes none.
+    Ignored,
+    /// The response shows at least what the token covers.
+    Awaited,
+    /// The token of the response covers it.
+    Joined,
+}
+
 /// A route, but for its path and its function.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoint {
@@ -76,8 +87,8 @@ pub struct Endpoint {
     pub changes: bool,
     /// Whether it does so in the name of an actor.
     pub acts: bool,
-    /// Whether it takes a token: a read shows at least what that covers, and the token of a write covers it too.
-    pub takes_token: bool,
+    /// What it does with the request's token.
+    pub token: TokenUse,
     /// Whether it takes as long as it takes, and counts itself when it ends.
     pub is_long: bool,
     /// Whether it can be so much work that it is given up a moment after its client closes its sending side, and so may be
@@ -97,7 +108,7 @@ impl Endpoint {
             admission: Admission::Everybody,
             changes: false,
             acts: false,
-            takes_token: false,
+            token: TokenUse::Ignored,
             is_long: false,
             is_abandonable: false,
             capability: None,
@@ -108,7 +119,7 @@ impl Endpoint {
     /// Reads the graph.
     pub const fn read(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Read);
-        Self { operation, admission, takes_token: true, ..Self::open() }
+        Self { operation, admission, token: TokenUse::Awaited, ..Self::open() }
     }
 
     /// Reads what an end user may see only of itself.
@@ -119,13 +130,13 @@ impl Endpoint {
     /// Changes the graph for an actor.
     pub const fn write(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Write);
-        Self { operation, admission, changes: true, acts: true, takes_token: true, ..Self::open() }
+        Self { operation, admission, changes: true, acts: true, token: TokenUse::Joined, ..Self::open() }
     }
 
     /// Acts on what others have written, in nobody's name.
     pub const fn moderate(operation: Operation) -> Self {
         let admission = Admission::Holders(Scope::Moderate);
-        Self { operation, admission, changes: true, takes_token: true, ..Self::open() }
+        Self { operation, admission, changes: true, token: TokenUse::Joined, ..Self::open() }
     }
 
     /// Reads what belongs to no user.
@@ -147,6 +158,11 @@ impl Endpoint {
     /// Is refused where the profile lacks a capability.
     pub const fn needing(self, capability: Capability) -> Self {
         Self { capability: Some(capability), ..self }
+    }
+
+    /// Returns a token that covers the one of the request.
+    pub const fn joining_token(self) -> Self {
+        Self { token: TokenUse::Joined, ..self }
     }
 
     /// Takes as long as it takes.

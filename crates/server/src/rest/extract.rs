@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kinfolk_core::thread::{CommentId, Moderator, Viewer};
+use kinfolk_core::comments::{CommentId, Moderator, Viewer};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::problem::{Answered, Failure};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use kinfolk_core::feed::{NewPost, Post, PostPage, WrittenPost};
-use kinfolk_core::thread::{Parent, ThreadState};
+use kinfolk_core::comments::{CommentThreadState, Parent};
+use kinfolk_core::feeds::{NewPost, Post, PostPage, PostWritten};
 use kinfolk_core::{ErrorCode, Id, Timestamp};
 use serde::Serialize;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
@@ -136,7 +136,7 @@ async fn register<S: Store>(
     Ok(registered(written, &token))
 }
 
-fn registered(written: WrittenPost, token: &str) -> Response {
+fn registered(written: PostWritten, token: &str) -> Response {
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
     let location = location.expect("an id is plain text");
@@ -172,7 +172,7 @@ impl IntoResponses for Registered {
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
     let post = call.service.feeds()?.post(id, &fresh.0).await?.into();
     let comments = call.service.comments()?;
-    let ThreadState { count, locked } = comments.thread_state(Parent::post(id), &fresh.0).await?;
+    let CommentThreadState { count, locked } = comments.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments { post, comment_count: count, comments_locked: locked }).into_response())
 }
 

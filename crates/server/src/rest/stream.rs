@@ -67,8 +67,7 @@ async fn changes_stream<S: Store>(
     query.end()?;
     let after = header(&headers, &LAST_EVENT_ID)?.map(str::to_owned).or(after);
     // Seen before the page is read: what comes after that is news.
-    let mut tail = tail::follow(&shared);
-    tail.mark_unchanged();
+    let tail = tail::follow(&shared);
     // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
     let after = frontier(&call, after.as_deref())?;
     let ChangesPage { items: page, next: after } = call.service.changes.read(&after, PAGE_LEN).await?;
@@ -130,7 +129,10 @@ impl<S: Store> Reader<S> {
                 let held = self.shared.output.hold(&self.call.caller.identity, events);
                 return Some(held.unwrap_or_else(|error| self.end(&error)));
             }
-            self.tail.mark_unchanged();
+            // The watch may have ended while the client took a page.
+            if *self.tail.borrow_and_update() == Growth::Ended {
+                return None;
+            }
             match self.call.service.changes.read(&self.after, PAGE_LEN).await {
                 Ok(page) => (self.page, self.after) = (page.items, page.next),
                 Err(error) => return Some(self.end(&error)),
@@ -145,8 +147,8 @@ impl<S: Store> Reader<S> {
             };
             match grown {
                 Err(_) => return Some(Bytes::from_static(KEEP_ALIVE)),
-                Ok(Ok(())) if *self.tail.borrow() == Growth::Grown => {}
-                Ok(_) => return None,
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return None,
             }
         }
         None

@@ -1,7 +1,7 @@
 //! People you may know: suggestions to one user, and dismissing them. Computing them for everyone is administration.
 
 use axum::response::IntoResponse;
-use kinfolk_core::suggest::Suggestion;
+use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{Error, ErrorCode, Id, Timestamp};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
@@ -89,7 +89,7 @@ async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Quer
     query.end()?;
     call.caller.require_viewer(of)?;
     if !(1..=LIMIT_MAX).contains(&limit) {
-        return Err(Failure(Error::LimitOutOfRange { given: limit, max: LIMIT_MAX }));
+        return Err(Failure(Error::LimitOutOfRange { limit, max: LIMIT_MAX }));
     }
     let found = call.service.suggest(of, limit, &fresh.0).await?;
     let items = found.items.into_iter().map(SuggestedUser::from).collect();

@@ -43,13 +43,28 @@ impl Tail {
 
 /// Follows the end of the log.
 pub fn follow<S: Store>(shared: &Shared<S>) -> watch::Receiver<Growth> {
+    // Before the look for a watcher: the end of the one that is found is not missed.
+    let growth = shared.tail.growth.subscribe();
     if !shared.tail.has_watcher.swap(true, Ordering::AcqRel) {
+        shared.tail.announce(Growth::Grown);
         tokio::spawn(watch(Arc::clone(shared)));
     }
-    shared.tail.growth.subscribe()
+    growth
+}
+
+/// A watch that goes on. However it ends, also by a panic, its streams learn of it.
+struct Watching<'a>(&'a Tail);
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        // In this order no stream waits for a watch that has ended; one that has just started another may end, and comes back.
+        self.0.has_watcher.store(false, Ordering::Release);
+        self.0.announce(Growth::Ended);
+    }
 }
 
 async fn watch<S: Store>(shared: Shared<S>) {
+    let _watching = Watching(&shared.tail);
     let grow = async {
         let mut newest = None;
         loop {
@@ -62,6 +77,7 @@ async fn watch<S: Store>(shared: Shared<S>) {
                 Err(Error::Unavailable { retry_after, .. } | Error::Overloaded { retry_after }) => {
                     tokio::time::sleep(retry_after.min(REST_MAX)).await;
                 }
+                Err(Error::TimedOut | Error::NotYetVisible { .. }) => tokio::time::sleep(REST_MAX).await,
                 Err(error) => return error,
             }
         }
@@ -69,9 +85,6 @@ async fn watch<S: Store>(shared: Shared<S>) {
     if let Some(error) = shared.stop.run_until_cancelled(grow).await {
         tracing::warn!(%error, "the change log can't be watched; its streams end");
     }
-    // In this order no stream waits for a watch that has ended; one that has just started another may end, and comes back.
-    shared.tail.has_watcher.store(false, Ordering::Release);
-    shared.tail.announce(Growth::Ended);
 }
 
 /// Where the log ends, once that is further than it was.
@@ -85,4 +98,23 @@ async fn grown<S: Store>(shared: &Shared<S>, newest: Option<&Frontier>) -> Resul
         }
     }
     Ok(store.span().await?.newest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_learn_of_a_watch_that_panics() {
+        let tail = Tail::default();
+        tail.has_watcher.store(true, Ordering::Release);
+        let growth = tail.growth.subscribe();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _watching = Watching(&tail);
+            panic!("as the test says");
+        }));
+        assert!(panicked.is_err());
+        assert!(growth.has_changed().unwrap() && *growth.borrow() == Growth::Ended);
+        assert!(!tail.has_watcher.load(Ordering::Acquire));
+    }
 }

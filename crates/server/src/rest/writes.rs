@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kinfolk_core::feed::Removed;
-use kinfolk_core::graph::Written;
+use kinfolk_core::feeds::WriteOutcome;
+use kinfolk_core::graph::Receipt;
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
 use utoipa::IntoResponses;
 use utoipa::openapi::{HeaderBuilder, RefOr, ResponseBuilder};
@@ -89,12 +89,12 @@ async fn remove_follower<S: Store>(
 }
 
 /// The answer of a write.
-pub fn done<S: Store>(call: &Call<S>, fresh: &Fresh, written: &Written) -> Response {
+pub fn done<S: Store>(call: &Call<S>, fresh: &Fresh, written: &Receipt) -> Response {
     changed(&call.token_after(fresh, written.position), written.changed.contains(&true))
 }
 
 /// The answer of a write that took something away, or locked it.
-pub fn removed<S: Store>(call: &Call<S>, fresh: &Fresh, removed: Removed) -> Response {
+pub fn removed<S: Store>(call: &Call<S>, fresh: &Fresh, removed: WriteOutcome) -> Response {
     changed(&call.token_after(fresh, removed.position), removed.changed)
 }
 

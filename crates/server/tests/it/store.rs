@@ -8,19 +8,19 @@ use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{ModelStore, SimulatedClock, block_on};
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
-use kinfolk_core::feed::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, Posted, Removed,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
+};
+use kinfolk_core::feeds::{
+    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
-use kinfolk_core::suggest::{
-    EveryoneReport, EveryoneRequest, StoredSuggestions, Suggestion, SuggestionStore, WalkBounds,
-};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ThreadOrder, ThreadState, ThreadStore, Withdrawal,
+use kinfolk_core::suggestions::{
+    StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Result, Store, Timestamp};
 use tokio::sync::Semaphore;
@@ -341,30 +341,30 @@ impl SuggestionStore for WatchedStore {
         self.model.store_suggestions(computed).await
     }
 
-    fn suggest_for_everyone(
+    fn compute_suggestions(
         &self,
-        request: EveryoneRequest,
+        request: SuggestionRunRequest,
         watch: &(dyn Fn(u64, u64) -> bool + Sync),
-    ) -> Result<EveryoneReport> {
+    ) -> Result<SuggestionRunReport> {
         let walk = self.watch.begin_walk();
         if walk.is_endless() {
             while watch(1, 2) {
                 std::thread::yield_now();
             }
-            return Ok(EveryoneReport { users: 1, ..EveryoneReport::default() });
+            return Ok(SuggestionRunReport { users: 1, ..SuggestionRunReport::default() });
         }
-        self.model.suggest_for_everyone(request, watch)
+        self.model.compute_suggestions(request, watch)
     }
 }
 
 impl PostStore for WatchedStore {
-    async fn register(&self, post: NewPost) -> Result<Posted> {
+    async fn register(&self, post: NewPost) -> Result<PostWritten> {
         self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
         self.pass().await?;
         self.model.register(post).await
     }
 
-    async fn delete_post(&self, id: Id) -> Result<Removed> {
+    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
         self.model.delete_post(id).await
     }
 
@@ -402,17 +402,17 @@ impl InboxStore for WatchedStore {
         self.model.inbox(of, at_least).await
     }
 
-    async fn forget_inbox(&self, of: Id) -> Result<()> {
-        self.model.forget_inbox(of).await
+    async fn drop_inbox(&self, of: Id) -> Result<()> {
+        self.model.drop_inbox(of).await
     }
 }
 
-impl ThreadStore for WatchedStore {
-    async fn comment(&self, new: NewComment) -> Result<Commented> {
+impl CommentStore for WatchedStore {
+    async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
         self.model.comment(new).await
     }
 
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<Commented> {
+    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         self.model.edit_comment(edit).await
     }
 
@@ -421,27 +421,27 @@ impl ThreadStore for WatchedStore {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         self.model.withdraw_comment(id, withdrawal, by).await
     }
 
-    async fn lock_thread(&self, parent: Parent, locked: bool) -> Result<Removed> {
-        self.model.lock_thread(parent, locked).await
+    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
+        self.model.lock_comment_thread(parent, locked).await
     }
 
     async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
         self.model.comments(ids, at_least).await
     }
 
-    async fn thread(
+    async fn comment_thread(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<Comment>> {
-        self.model.thread(parent, order, after, limit, at_least).await
+        self.model.comment_thread(parent, order, after, limit, at_least).await
     }
 
     async fn replies(
@@ -473,8 +473,12 @@ impl ThreadStore for WatchedStore {
         self.model.comment_versions(id, after, limit, at_least).await
     }
 
-    async fn threads(&self, parents: &[Parent], at_least: &Frontier) -> Result<Vec<ThreadState>> {
-        self.model.threads(parents, at_least).await
+    async fn comment_threads(
+        &self,
+        parents: &[Parent],
+        at_least: &Frontier,
+    ) -> Result<Vec<CommentThreadState>> {
+        self.model.comment_threads(parents, at_least).await
     }
 
     async fn erase_purged(&self) -> Result<u64> {

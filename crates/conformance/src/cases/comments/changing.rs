@@ -1,8 +1,8 @@
 //! Cases of editing comments and of taking them back, short of erasing them.
 
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentStatus, CommentVersion, Moderator, Parent, ParentKind, ThreadChange,
-    ThreadState, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentChange, CommentEdit, CommentStatus, CommentThreadState, CommentVersion, Moderator,
+    Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
@@ -50,11 +50,11 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subj
         assert_eq!(subject.comment(comment.id), expected);
         assert_eq!(subject.whole_thread(parent), [before, expected.clone(), after, reply]);
         assert_eq!(subject.comments_by(1, 10)[0], expected, "an edit hides nothing");
-        assert_eq!(subject.thread_state(parent), ThreadState { count: 4, locked: false });
+        assert_eq!(subject.thread_state(parent), CommentThreadState { count: 4, locked: false });
         let version = |version, at, body: &str| CommentVersion { version, at, body: body.into() };
         let history = [version(1, comment.created_at, "first"), version(2, now, "second\n\u{1f600}")];
         assert_eq!(subject.versions(comment.id, 10), history);
-        let told = ThreadChange::Edited {
+        let told = CommentChange::Edited {
             id: comment.id,
             parent,
             author: subject.id(1),
@@ -232,7 +232,7 @@ fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subjec
         let withdraw = |withdrawal: Withdrawal, by: &Option<Moderator>| {
             assert!(subject.withdraw_by(comment.id, withdrawal, by.clone()).changed);
             match subject.thread_log().pop() {
-                Some(ThreadChange::Withdrawn { by: told, .. }) => assert_eq!(&told, by, "in the log"),
+                Some(CommentChange::Withdrawn { by: told, .. }) => assert_eq!(&told, by, "in the log"),
                 told => panic!("the newest event is {told:?}"),
             }
             subject.comment(comment.id).removed_by
@@ -260,10 +260,10 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
         subject.bury(id, Withdrawal::Remove("rude".into()));
         subject.bury(id, Withdrawal::Purge);
         subject.lock(parent, true);
-        let withdrawn = |status| ThreadChange::Withdrawn { id, parent, author, status, by: None };
+        let withdrawn = |status| CommentChange::Withdrawn { id, parent, author, status, by: None };
         expected.extend([
-            ThreadChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
-            ThreadChange::Written {
+            CommentChange::Written { id, parent, author, reply_to: None, depth: 0, body: None },
+            CommentChange::Written {
                 id: reply.id,
                 parent,
                 author,
@@ -271,11 +271,11 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
                 depth: 1,
                 body: Some("reply".into()),
             },
-            ThreadChange::Edited { id, parent, author, version: 2, body: None },
+            CommentChange::Edited { id, parent, author, version: 2, body: None },
             withdrawn(CommentStatus::Deleted),
             withdrawn(CommentStatus::Removed),
             withdrawn(CommentStatus::Purged),
-            ThreadChange::Locked { parent, locked: true },
+            CommentChange::Locked { parent, locked: true },
         ]);
     }
     assert_eq!(subject.thread_log(), expected);
@@ -286,7 +286,7 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
 /// The texts that the log tells, in its order.
 fn told<S: ContentPorts>(subject: &Subject<S>) -> Vec<Option<String>> {
     let told = subject.thread_log().into_iter().filter_map(|told| match told {
-        ThreadChange::Written { body, .. } | ThreadChange::Edited { body, .. } => {
+        CommentChange::Written { body, .. } | CommentChange::Edited { body, .. } => {
             Some(body.map(|body| body.to_string()))
         }
         _ => None,
@@ -366,7 +366,7 @@ fn comments_outlive_their_post<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.whole_thread(parent), comments, "a store shows what it has");
     let own: Vec<_> = comments.iter().rev().chain([&beside]).cloned().collect();
     assert_eq!(subject.comments_by(1, 2), own);
-    assert_eq!(subject.thread_state(parent), ThreadState { count: 4, locked: false });
+    assert_eq!(subject.thread_state(parent), CommentThreadState { count: 4, locked: false });
     for (comment, withdrawal) in comments.iter().zip(withdrawals()) {
         let tombstone = subject.bury(comment.id, withdrawal.clone());
         assert_eq!(tombstone.status, withdrawal.status());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::cases::client::Client;
 use kinfolk_core::PageRequest;
-use kinfolk_core::thread::{
-    Comment, CommentEdit, CommentId, CommentStatus, Moderator, NewComment, Parent, ParentKind, ThreadOrder,
-    ThreadState, TreeShape, Viewer, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentThreadState, Moderator, NewComment,
+    Parent, ParentKind, TreeShape, Viewer, Withdrawal,
 };
 use kinfolk_core::{Error, ErrorCode, Id, Result, Token};
 
@@ -52,7 +52,7 @@ fn page(limit: usize, cursor: Option<&str>) -> PageRequest<'_> {
 /// A list that has pages.
 #[derive(Clone, Copy, Debug)]
 enum List {
-    Thread(Parent, ThreadOrder),
+    Thread(Parent, CommentOrder),
     Tree(Parent),
     By(Id),
     History(CommentId),
@@ -69,7 +69,7 @@ impl List {
         let by = (MODERATOR, fresh);
         match self {
             Self::Thread(parent, order) => {
-                let page = block_on(graph.thread(parent, order, asked, by))?;
+                let page = block_on(graph.comment_thread(parent, order, asked, by))?;
                 Ok((page.items.iter().map(|comment| comment.id.0).collect(), page.next))
             }
             Self::Tree(parent) => {
@@ -103,9 +103,9 @@ fn twelve_of_each<S: ContentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128
         |comments: &[Comment]| -> Vec<u128> { comments.iter().map(|comment| comment.id.0).collect() };
     let reversed = |comments: &[Comment]| -> Vec<u128> { numbers(comments).into_iter().rev().collect() };
     let lists = vec![
-        (List::Thread(post, ThreadOrder::Oldest), numbers(&here)),
-        (List::Thread(post, ThreadOrder::Newest), reversed(&here)),
-        (List::Thread(item, ThreadOrder::Oldest), numbers(&there)),
+        (List::Thread(post, CommentOrder::Oldest), numbers(&here)),
+        (List::Thread(post, CommentOrder::Newest), reversed(&here)),
+        (List::Thread(item, CommentOrder::Oldest), numbers(&there)),
         (List::Tree(post), numbers(&here)),
         (List::Tree(item), numbers(&there)),
         (List::By(subject.id(1)), reversed(&here)),
@@ -122,9 +122,9 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Su
     for kind in ParentKind::ALL {
         let parent = Parent { kind, id: foreign };
         assert_code(block_on(graph.comment(subject.remark(parent, 1, "text"))), refused);
-        assert_code(block_on(graph.lock_thread(parent, true)), refused);
+        assert_code(block_on(graph.lock_comment_thread(parent, true)), refused);
         assert_code(block_on(graph.thread_state(parent, None)), refused);
-        for list in [List::Thread(parent, ThreadOrder::Oldest), List::Tree(parent)] {
+        for list in [List::Thread(parent, CommentOrder::Oldest), List::Tree(parent)] {
             assert_code(list.read(graph, page(5, None), None), refused);
         }
     }
@@ -339,11 +339,11 @@ fn moderators_remove_and_purge<S: ContentPorts>(subject: &Subject<S>) {
     assert!(block_on(graph.store().erase_purged()).unwrap() <= 1);
     assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), None)), ErrorCode::NotFound);
     assert_code(block_on(graph.purge_comment(NOBODY, None)), ErrorCode::NotFound);
-    let (token, changed) = block_on(graph.lock_thread(parent, true)).unwrap();
+    let (token, changed) = block_on(graph.lock_comment_thread(parent, true)).unwrap();
     assert!(changed);
     let state = block_on(graph.thread_state(parent, Some(&token))).unwrap();
-    assert_eq!(state, ThreadState { count: 0, locked: true });
-    assert_eq!(block_on(graph.lock_thread(parent, true)).unwrap(), (token, false));
+    assert_eq!(state, CommentThreadState { count: 0, locked: true });
+    assert_eq!(block_on(graph.lock_comment_thread(parent, true)).unwrap(), (token, false));
     assert_code(block_on(graph.comment(subject.remark(parent, 1, "late"))), ErrorCode::ThreadLocked);
 }
 
@@ -352,7 +352,9 @@ fn shown<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewe
     let (graph, parent) = (&subject.graph, comment.parent);
     let mut found = vec![block_on(graph.read_comment(comment.id, viewer, None)).unwrap()];
     for order in super::words::ORDERS {
-        found.extend(block_on(graph.thread(parent, order, page(20, None), (viewer, None))).unwrap().items);
+        found.extend(
+            block_on(graph.comment_thread(parent, order, page(20, None), (viewer, None))).unwrap().items,
+        );
     }
     let shape = TreeShape { depth: 2, replies: 3 };
     let tree = block_on(graph.comment_tree(parent, shape, page(12, None), (viewer, None))).unwrap();
@@ -431,7 +433,7 @@ fn the_thread_of_a_deleted_post_is_gone<S: ContentPorts>(subject: &Subject<S>) {
     let comment = subject.say(&subject.remark(post, 1, "text"));
     subject.say(&subject.remark(item, 2, "text"));
     let gone = |parent| {
-        for list in [List::Thread(parent, ThreadOrder::Newest), List::Tree(parent)] {
+        for list in [List::Thread(parent, CommentOrder::Newest), List::Tree(parent)] {
             assert_code(list.read(graph, page(5, None), None), ErrorCode::NotFound);
         }
     };
@@ -502,7 +504,7 @@ fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Sub
     }
     let unedited = subject.say(&subject.remark(post, 1, "unedited"));
     let others = [
-        List::Thread(conversation, ThreadOrder::Oldest),
+        List::Thread(conversation, CommentOrder::Oldest),
         List::Tree(conversation),
         List::By(subject.id(3)),
         List::History(unedited.id),
@@ -527,7 +529,7 @@ fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
         let fresh = Some(answer.token.as_str());
         let id = answer.comment.id;
         assert_eq!(block_on(graph.read_comment(id, ANYBODY, fresh)).unwrap(), answer.comment);
-        for list in [List::Thread(parent, ThreadOrder::Newest), List::Tree(parent), by] {
+        for list in [List::Thread(parent, CommentOrder::Newest), List::Tree(parent), by] {
             let (items, _) = list.read(graph, page(12, None), fresh).unwrap();
             assert!(items.len() == number && items.contains(&id.0), "{list:?} after {number}");
         }
@@ -546,7 +548,7 @@ fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
         assert_code(block_on(graph.read_comment(written[0].id, ANYBODY, Some(forged))), refused);
         assert_code(block_on(graph.thread_state(parent, Some(forged))), refused);
         for list in
-            [List::Thread(parent, ThreadOrder::Oldest), List::Tree(parent), by, List::History(written[1].id)]
+            [List::Thread(parent, CommentOrder::Oldest), List::Tree(parent), by, List::History(written[1].id)]
         {
             assert_code(list.read(graph, page(5, None), Some(forged)), refused);
         }
@@ -560,7 +562,7 @@ fn a_token_of_the_future_waits_for_comments<S: ContentPorts>(subject: &Subject<S
     let graph = &subject.graph;
     let token: Arc<str> = graph.token(at(1_000_000)).into();
     let lists = [
-        List::Thread(parent, ThreadOrder::Oldest),
+        List::Thread(parent, CommentOrder::Oldest),
         List::Tree(parent),
         List::By(subject.id(1)),
         List::History(comment.id),

@@ -1,7 +1,7 @@
 //! Cases of erasing comments: nothing tells their texts any more, and their places stay.
 
 use kinfolk_core::ErrorCode;
-use kinfolk_core::thread::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
+use kinfolk_core::comments::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
 
 use super::words::{key, withdrawals};
 use crate::cases::graph::operations::assert_code;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::thread::{
-    Comment, CommentStatus, Commented, NewComment, Parent, ThreadChange, ThreadOrder, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentChange, CommentOrder, CommentStatus, CommentWritten, NewComment, Parent, Withdrawal,
 };
 use kinfolk_core::{Error, ErrorCode, Result};
 
@@ -35,11 +35,11 @@ const EDITS_MAX: u32 = 3_000;
 
 /// How many events of the log tell of a comment.
 fn events<S: ContentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
-    let of = |told: &&ThreadChange| match told {
-        ThreadChange::Written { id, .. }
-        | ThreadChange::Edited { id, .. }
-        | ThreadChange::Withdrawn { id, .. } => *id == comment.id,
-        ThreadChange::Locked { .. } => false,
+    let of = |told: &&CommentChange| match told {
+        CommentChange::Written { id, .. }
+        | CommentChange::Edited { id, .. }
+        | CommentChange::Withdrawn { id, .. } => *id == comment.id,
+        CommentChange::Locked { .. } => false,
     };
     subject.thread_log().iter().filter(of).count()
 }
@@ -67,7 +67,8 @@ fn different_comments_under_one_key_at_once<S: ContentPorts>(subject: &Subject<S
             ..subject.remark(parent, 1, &format!("text {}", thread % 2))
         };
         let answers = at_once(4, |thread| subject.try_say(&wish(thread)));
-        let written: Vec<&Commented> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+        let written: Vec<&CommentWritten> =
+            answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
         assert_eq!(written.iter().filter(|answer| answer.is_new).count(), 1, "{answers:?}");
         assert_eq!(written.len(), 2, "those with the same text: {answers:?}");
         assert_eq!(written[0].comment, written[1].comment);
@@ -86,7 +87,8 @@ fn edits_of_one_version_at_once<S: ContentPorts>(subject: &Subject<S>) {
     for race in 0..RACES {
         let (id, version) = (comment.id, comment.version);
         let answers = at_once(4, |thread| subject.try_edit(id, version, &format!("{race} by {thread}")));
-        let winners: Vec<&Commented> = answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
+        let winners: Vec<&CommentWritten> =
+            answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
         assert_eq!(winners.len(), 1, "{answers:?}");
         for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
             assert!(
@@ -170,9 +172,9 @@ fn a_reply_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
         let log = subject.thread_log();
         let gone = log
             .iter()
-            .position(|told| matches!(told, ThreadChange::Withdrawn { id, .. } if *id == comment.id));
+            .position(|told| matches!(told, CommentChange::Withdrawn { id, .. } if *id == comment.id));
         let last = log.iter().rposition(
-            |told| matches!(told, ThreadChange::Written { reply_to, .. } if *reply_to == Some(comment.id)),
+            |told| matches!(told, CommentChange::Written { reply_to, .. } if *reply_to == Some(comment.id)),
         );
         assert!(last < gone, "{log:?}");
     }
@@ -214,7 +216,7 @@ fn until_it_ends<S: ContentPorts>(
 fn last_comment<S: ContentPorts>(subject: &Subject<S>, parent: Parent) -> Option<usize> {
     let changes = subject.changes();
     changes.iter().rposition(|change| {
-        matches!(&change.body, ChangeBody::Thread(ThreadChange::Written { parent: to, .. })
+        matches!(&change.body, ChangeBody::Comment(CommentChange::Written { parent: to, .. })
             if *to == parent)
     })
 }
@@ -226,7 +228,7 @@ fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
         let locked = subject
             .changes()
             .iter()
-            .rposition(|change| matches!(change.body, ChangeBody::Thread(ThreadChange::Locked { .. })));
+            .rposition(|change| matches!(change.body, ChangeBody::Comment(CommentChange::Locked { .. })));
         assert!(last_comment(subject, parent) < locked, "nothing is written to a locked thread");
     }
 }
@@ -254,7 +256,7 @@ fn every_thread_sees_its_own_comments<S: ContentPorts>(subject: &Subject<S>) {
             assert!(own.last().is_none_or(|last| last.id < said.id), "ids rise");
             own.insert(0, said.clone());
             assert_eq!(subject.comment(said.id), said);
-            let newest = subject.thread_page(parent, ThreadOrder::Newest, None, 100);
+            let newest = subject.thread_page(parent, CommentOrder::Newest, None, 100);
             assert!(ids(&newest).contains(&said.id), "the thread has what was written");
             assert!(subject.count(parent) > own.len() as u64);
             if step % 3 == 1 {
@@ -281,11 +283,11 @@ fn a_walk_while_others_write<S: ContentPorts>(subject: &Subject<S>) {
     let walk = || {
         for order in ORDERS {
             for limit in [2, 5] {
-                let walked = subject.thread(parent, order, limit);
+                let walked = subject.comment_thread(parent, order, limit);
                 let met = ids(&walked);
                 let rising = match order {
-                    ThreadOrder::Oldest => met.is_sorted_by(|a, b| a < b),
-                    ThreadOrder::Newest => met.is_sorted_by(|a, b| a > b),
+                    CommentOrder::Oldest => met.is_sorted_by(|a, b| a < b),
+                    CommentOrder::Newest => met.is_sorted_by(|a, b| a > b),
                 };
                 assert!(rising, "out of order or twice: {met:?}");
                 let met: BTreeSet<_> = met.into_iter().collect();

@@ -1,10 +1,10 @@
 //! Cases of reading comments: threads in both orders, branches, an author's list, many at once.
 
-use kinfolk_core::feed::NewPost;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentId, CommentStatus, NewComment, Parent, ParentKind, ThreadOrder, ThreadState,
-    Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, NewComment, Parent,
+    ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::NewPost;
 
 use super::words::{NOBODY, ORDERS, ids, withdrawals};
 use crate::cases::subject::Subject;
@@ -54,7 +54,7 @@ fn a_thread_is_read_in_both_orders<S: ContentPorts>(subject: &Subject<S>) {
         let mut expected = [before, a_mixed_thread(subject, parent, beside)].concat();
         for order in ORDERS {
             for limit in [1, 2, 3, 4, 5, 8, 9, 10, 17, 18, 19, 1_000] {
-                let found = subject.thread(parent, order, limit);
+                let found = subject.comment_thread(parent, order, limit);
                 assert_eq!(found, expected, "{order:?} in pages of {limit}");
             }
             expected.reverse();
@@ -78,9 +78,9 @@ fn any_id_is_a_place_in_a_thread<S: ContentPorts>(subject: &Subject<S>) {
         earlier.reverse();
         for limit in [1, 2, 100] {
             let page = |order| subject.thread_page(post, order, Some(place), limit);
-            assert_eq!(page(ThreadOrder::Oldest), later[..limit.min(later.len())], "{limit} after {place}");
+            assert_eq!(page(CommentOrder::Oldest), later[..limit.min(later.len())], "{limit} after {place}");
             assert_eq!(
-                page(ThreadOrder::Newest),
+                page(CommentOrder::Newest),
                 earlier[..limit.min(earlier.len())],
                 "{limit} before {place}"
             );
@@ -90,7 +90,7 @@ fn any_id_is_a_place_in_a_thread<S: ContentPorts>(subject: &Subject<S>) {
 
 fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subject<S>) {
     for order in ORDERS {
-        let parent = subject.post_thread(if order == ThreadOrder::Oldest { 50 } else { 51 });
+        let parent = subject.post_thread(if order == CommentOrder::Oldest { 50 } else { 51 });
         let comments = subject.say_many(parent, 1, 12);
         let mut walked: Vec<Comment> = Vec::new();
         let mut late = Vec::new();
@@ -113,8 +113,8 @@ fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subj
         }
         let mut expected = ids(&comments);
         match order {
-            ThreadOrder::Oldest => expected.extend(ids(&late)),
-            ThreadOrder::Newest => expected.reverse(),
+            CommentOrder::Oldest => expected.extend(ids(&late)),
+            CommentOrder::Newest => expected.reverse(),
         }
         assert_eq!(ids(&walked), expected, "{order:?}: tombstones keep their places");
     }
@@ -137,8 +137,12 @@ fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
     }
     subject.lock(parents[4], true);
     for (at, &parent) in parents.iter().enumerate() {
-        assert_eq!(subject.thread(parent, ThreadOrder::Oldest, 2), expected[at], "{parent:?}");
-        assert_eq!(subject.thread_state(parent), ThreadState { count: 2, locked: at == 4 }, "{parent:?}");
+        assert_eq!(subject.comment_thread(parent, CommentOrder::Oldest, 2), expected[at], "{parent:?}");
+        assert_eq!(
+            subject.thread_state(parent),
+            CommentThreadState { count: 2, locked: at == 4 },
+            "{parent:?}"
+        );
     }
     for &author in &authors {
         let mut own: Vec<_> = expected.iter().flatten().filter(|one| one.author == author).cloned().collect();
@@ -155,13 +159,21 @@ fn a_long_thread_is_whole<S: ContentPorts>(subject: &Subject<S>) {
     comments.extend((0..60).map(|_| subject.say(&subject.answer(&top, 2, "reply"))));
     comments[100].reply_count = 60;
     for limit in [7, 60, 100, 1_000] {
-        assert_eq!(subject.thread(parent, ThreadOrder::Oldest, limit), comments, "in pages of {limit}");
+        assert_eq!(
+            subject.comment_thread(parent, CommentOrder::Oldest, limit),
+            comments,
+            "in pages of {limit}"
+        );
     }
     assert_eq!(subject.replies_to(&top), comments[101..]);
     assert_eq!(subject.count(parent), 161);
     comments.reverse();
     for limit in [7, 60, 100, 1_000] {
-        assert_eq!(subject.thread(parent, ThreadOrder::Newest, limit), comments, "in pages of {limit}");
+        assert_eq!(
+            subject.comment_thread(parent, CommentOrder::Newest, limit),
+            comments,
+            "in pages of {limit}"
+        );
     }
     assert_eq!(subject.comments_by(1, 9), comments[60..]);
 }
@@ -296,21 +308,21 @@ fn many_threads_are_counted_in_the_order_asked<S: ContentPorts>(subject: &Subjec
     let unknown = Parent::post(subject.id(51));
     let asked = [conversation, post, unknown, item, post];
     let states = [(0, true), (3, false), (0, false), (2, true), (3, false)];
-    let expected = states.map(|(count, locked)| ThreadState { count, locked });
-    assert_eq!(block_on(subject.store().threads(&asked)).unwrap(), expected);
-    assert_eq!(block_on(subject.store().threads(&[])).unwrap(), []);
+    let expected = states.map(|(count, locked)| CommentThreadState { count, locked });
+    assert_eq!(block_on(subject.store().comment_threads(&asked)).unwrap(), expected);
+    assert_eq!(block_on(subject.store().comment_threads(&[])).unwrap(), []);
 }
 
 fn nothing_is_known_of_what_was_never_written<S: ContentPorts>(subject: &Subject<S>) {
     for kind in ParentKind::ALL {
         let parent = Parent { kind, id: subject.id(50) };
         for order in ORDERS {
-            assert_eq!(subject.thread(parent, order, 5), []);
+            assert_eq!(subject.comment_thread(parent, order, 5), []);
             assert_eq!(subject.thread_page(parent, order, Some(NOBODY), 5), []);
         }
         let branches = [None, Some(NOBODY)].map(|reply_to| Branch { parent, reply_to, after: None });
         assert_eq!(block_on(subject.store().replies(&branches, 5)).unwrap(), [vec![], vec![]]);
-        assert_eq!(subject.thread_state(parent), ThreadState::default());
+        assert_eq!(subject.thread_state(parent), CommentThreadState::default());
     }
     assert_eq!(subject.comments_by(1, 5), []);
     assert_eq!(block_on(subject.store().erase_purged()).unwrap(), 0);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kinfolk_core::ErrorCode;
 use kinfolk_core::PageRequest;
-use kinfolk_core::thread::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
+use kinfolk_core::comments::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
 
 use super::words::ids;
 use crate::cases::graph::operations::assert_code;

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use kinfolk_core::Result;
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::Removed;
-use kinfolk_core::thread::{
-    Branch, Comment, CommentEdit, CommentId, CommentVersion, Commented, Moderator, NewComment, Parent,
-    ParentKind, ThreadChange, ThreadOrder, ThreadState, Withdrawal,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentChange, CommentEdit, CommentId, CommentOrder, CommentThreadState, CommentVersion,
+    CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::WriteOutcome;
 
 use crate::cases::subject::{COMMENTS, Subject};
 use crate::ports::ContentPorts;
 use crate::random::compare::{ENTRIES_MAX, walk_by};
 use crate::threads::block_on;
 
-pub(super) const ORDERS: [ThreadOrder; 2] = [ThreadOrder::Oldest, ThreadOrder::Newest];
+pub(super) const ORDERS: [CommentOrder; 2] = [CommentOrder::Oldest, CommentOrder::Newest];
 
 /// The number of an id that no comment has.
 pub(super) const NOBODY: CommentId = CommentId(5);
@@ -56,7 +56,7 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     /// Writes a comment, and waits until it is visible if it succeeds.
-    pub(super) fn try_say(&self, wish: &NewComment) -> Result<Commented> {
+    pub(super) fn try_say(&self, wish: &NewComment) -> Result<CommentWritten> {
         let commented = block_on(self.store().comment(wish.clone()))?;
         self.saw(commented.position);
         Ok(commented)
@@ -85,7 +85,7 @@ impl<S: ContentPorts> Subject<S> {
         commented.comment
     }
 
-    pub(super) fn try_edit(&self, id: CommentId, version: u32, body: &str) -> Result<Commented> {
+    pub(super) fn try_edit(&self, id: CommentId, version: u32, body: &str) -> Result<CommentWritten> {
         let edited = block_on(self.store().edit_comment(CommentEdit { id, version, body: body.into() }))?;
         self.saw(edited.position);
         Ok(edited)
@@ -99,7 +99,7 @@ impl<S: ContentPorts> Subject<S> {
         edited.comment
     }
 
-    pub(super) fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> Removed {
+    pub(super) fn withdraw(&self, id: CommentId, withdrawal: Withdrawal) -> WriteOutcome {
         self.withdraw_by(id, withdrawal, None)
     }
 
@@ -108,7 +108,7 @@ impl<S: ContentPorts> Subject<S> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Removed {
+    ) -> WriteOutcome {
         let removed = block_on(self.store().withdraw_comment(id, withdrawal, by)).expect("it is withdrawn");
         self.saw(removed.position);
         removed
@@ -121,8 +121,9 @@ impl<S: ContentPorts> Subject<S> {
         self.comment(id)
     }
 
-    pub(super) fn lock(&self, parent: Parent, locked: bool) -> Removed {
-        let removed = block_on(self.store().lock_thread(parent, locked)).expect("it is locked or unlocked");
+    pub(super) fn lock(&self, parent: Parent, locked: bool) -> WriteOutcome {
+        let removed =
+            block_on(self.store().lock_comment_thread(parent, locked)).expect("it is locked or unlocked");
         self.saw(removed.position);
         removed
     }
@@ -146,15 +147,15 @@ impl<S: ContentPorts> Subject<S> {
     pub(super) fn thread_page(
         &self,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         after: Option<CommentId>,
         limit: usize,
     ) -> Vec<Comment> {
-        block_on(self.store().thread(parent, order, after, limit)).unwrap()
+        block_on(self.store().comment_thread(parent, order, after, limit)).unwrap()
     }
 
     /// A whole thread, walked in pages.
-    pub(super) fn thread(&self, parent: Parent, order: ThreadOrder, limit: usize) -> Vec<Comment> {
+    pub(super) fn comment_thread(&self, parent: Parent, order: CommentOrder, limit: usize) -> Vec<Comment> {
         let read = |after| Ok(self.thread_page(parent, order, after, limit));
         walk_by(|comment: &Comment| comment.id, limit, read)
             .unwrap_or_else(|wrong| panic!("the thread of {parent:?}: {wrong}"))
@@ -162,7 +163,7 @@ impl<S: ContentPorts> Subject<S> {
 
     /// A whole thread, oldest first.
     pub(super) fn whole_thread(&self, parent: Parent) -> Vec<Comment> {
-        self.thread(parent, ThreadOrder::Oldest, 1_000)
+        self.comment_thread(parent, CommentOrder::Oldest, 1_000)
     }
 
     /// All active comments of an author, walked in pages.
@@ -190,8 +191,8 @@ impl<S: ContentPorts> Subject<S> {
             .unwrap_or_else(|wrong| panic!("the versions of {id}: {wrong}"))
     }
 
-    pub(super) fn thread_state(&self, parent: Parent) -> ThreadState {
-        let found = block_on(self.store().threads(&[parent])).unwrap();
+    pub(super) fn thread_state(&self, parent: Parent) -> CommentThreadState {
+        let found = block_on(self.store().comment_threads(&[parent])).unwrap();
         let [state] = <[_; 1]>::try_from(found).expect("an answer for each thread");
         state
     }
@@ -201,9 +202,9 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     /// What the log says about threads.
-    pub(super) fn thread_log(&self) -> Vec<ThreadChange> {
+    pub(super) fn thread_log(&self) -> Vec<CommentChange> {
         let told = self.changes().into_iter().filter_map(|change| match change.body {
-            ChangeBody::Thread(told) => Some(told),
+            ChangeBody::Comment(told) => Some(told),
             _ => None,
         });
         told.collect()
@@ -214,7 +215,7 @@ impl<S: ContentPorts> Subject<S> {
         let threads: Vec<_> = parents
             .iter()
             .map(|&parent| {
-                let both = ORDERS.map(|order| self.thread(parent, order, 100));
+                let both = ORDERS.map(|order| self.comment_thread(parent, order, 100));
                 let replies: Vec<_> = both[0].iter().map(|comment| self.replies_to(comment)).collect();
                 let versions: Vec<_> = both[0].iter().map(|comment| self.versions(comment.id, 100)).collect();
                 (both, replies, versions, self.thread_state(parent))

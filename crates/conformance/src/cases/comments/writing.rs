@@ -1,7 +1,7 @@
 //! Cases of writing comments: what is kept, which wishes repeat another, and which are refused.
 
-use kinfolk_core::thread::{
-    Comment, CommentStatus, NewComment, Parent, ParentKind, ThreadChange, Withdrawal,
+use kinfolk_core::comments::{
+    Comment, CommentChange, CommentStatus, NewComment, Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
@@ -62,7 +62,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
             };
             assert_eq!(comment, expected);
             assert_eq!(subject.comment(comment.id), expected);
-            let told = ThreadChange::Written {
+            let told = CommentChange::Written {
                 id: comment.id,
                 parent,
                 author: subject.id(1),
@@ -326,7 +326,7 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     }
     assert!(subject.lock(parents[1], false).changed);
     assert!(!subject.lock(parents[1], false).changed);
-    let told = |parent: Parent, locked| ThreadChange::Locked { parent, locked };
+    let told = |parent: Parent, locked| CommentChange::Locked { parent, locked };
     let [post, item, conversation] = parents;
     let expected = [told(post, true), told(item, true), told(conversation, true), told(item, false)];
     assert_eq!(subject.thread_log(), expected);
@@ -336,7 +336,7 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     let before = subject.newest();
     for parent in [unknown, post] {
         for locked in [true, false] {
-            assert_code(block_on(subject.store().lock_thread(parent, locked)), ErrorCode::NotFound);
+            assert_code(block_on(subject.store().lock_comment_thread(parent, locked)), ErrorCode::NotFound);
         }
     }
     assert_eq!(subject.newest(), before);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostWritten};
 use kinfolk_core::{Clock, Error, Id, Timestamp};
 
 use super::words::{newest_first, payload};
@@ -213,7 +213,7 @@ fn posts_of_several_threads_have_ids_of_their_own<S: ContentPorts>(subject: &Sub
     let mut posted: Vec<_> = threads.into_iter().flatten().collect();
     posted.sort_by_key(|one| one.position.sequence);
     assert_eq!(posted.len() as u64, subject.newest().sequence.0);
-    let rises = |a: &Posted, b: &Posted| a.post.id < b.post.id;
+    let rises = |a: &PostWritten, b: &PostWritten| a.post.id < b.post.id;
     assert!(posted.is_sorted_by(rises), "ids rise with positions: {posted:?}");
     assert!(posted.iter().all(|one| one.post.created_at <= subject.clock.now().plus_millis(32)));
 }

@@ -3,7 +3,7 @@
 //! User 0 reads its feed after every step, so that it has an inbox all the time; user 1 follows the same and reads only
 //! in the end. Both count as followers, so one more makes an author's posts pulled.
 
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostKey, PostState};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostKey, PostState};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 

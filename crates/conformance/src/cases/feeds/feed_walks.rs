@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::Clock;
-use kinfolk_core::feed::Post;
+use kinfolk_core::feeds::Post;
 
 use super::authored::assert_saw_once;
 use super::words::newest_first;

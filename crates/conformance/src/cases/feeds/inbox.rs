@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::EdgeKind;
-use kinfolk_core::feed::{Inbox, Post, PostKey};
+use kinfolk_core::feeds::{Inbox, Post, PostKey};
 
 use super::words::newest_first;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
@@ -70,7 +70,7 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     fn forget(&self, of: u64) {
-        block_on(self.store().forget_inbox(self.id(of))).expect("an inbox can be forgotten");
+        block_on(self.store().drop_inbox(self.id(of))).expect("an inbox can be forgotten");
     }
 
     /// Both follow some, and the reader has an inbox from now on.

@@ -2,7 +2,7 @@
 
 use crate::cases::client::Client;
 use kinfolk_core::PageRequest;
-use kinfolk_core::feed::{NewPost, Post, PostPage};
+use kinfolk_core::feeds::{NewPost, Post, PostPage};
 use kinfolk_core::{
     EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Token,
 };

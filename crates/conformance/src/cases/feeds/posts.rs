@@ -2,7 +2,7 @@
 //! or later cannot be seen from here.
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Removed};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, WriteOutcome};
 use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Timestamp};
 
 use super::words::payload;
@@ -93,7 +93,7 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
         let wish = NewPost { created_at: Some(given), ..subject.keyed(1, "key") };
         for wish in [wish.clone(), NewPost { id: Some(subject.id(50)), ..wish }] {
             match subject.try_register(wish) {
-                Err(Error::PostInFuture { given: told }) => assert_eq!(told, given),
+                Err(Error::PostInFuture { created_at: told }) => assert_eq!(told, given),
                 other => panic!("a post of {given} must be refused, not {other:?}"),
             }
         }
@@ -224,8 +224,8 @@ fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
         // Whoever posts, and whenever it was made.
         let created_at = (number % 3 == 0).then(|| subject.ago(number * HOUR_MS));
         let id = subject.register(NewPost { created_at, ..subject.wish(number % 2) }).post.id;
-        assert_eq!(id.kind(), subject.setting.id_kind);
-        subject.setting.id_kind.require(id).expect("an id that may be asked for");
+        assert_eq!(id.kind(), subject.scope.id_kind);
+        subject.scope.id_kind.require(id).expect("an id that may be asked for");
         assert!(before < Some(id), "{id} after {before:?}");
         before = Some(id);
     }
@@ -283,14 +283,14 @@ fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     let wish = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
     let id = subject.register(wish.clone()).post.id;
     let other = subject.post(1);
-    assert_eq!(subject.delete(id), Removed { position: at(3), changed: true });
+    assert_eq!(subject.delete(id), WriteOutcome { position: at(3), changed: true });
     let body = ChangeBody::PostDeleted { id, author: subject.id(1), created_at };
     assert_eq!(newest_event(subject), (body, subject.clock.now()));
     let gone = Some(PostState::Deleted { author: subject.id(1) });
     assert_eq!(subject.state(id), gone);
     assert_eq!(subject.posts_by(1, 1), [other]);
 
-    assert_eq!(subject.delete(id), Removed { position: at(3), changed: false });
+    assert_eq!(subject.delete(id), WriteOutcome { position: at(3), changed: false });
     for again in [wish.clone(), NewPost { author: subject.id(2), payload: None, ..wish }] {
         match subject.try_register(again) {
             Err(Error::PostDeleted { id: told }) => assert_eq!(told, id.to_string()),
@@ -394,7 +394,7 @@ fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
         let found = block_on(subject.store().posts_by(author, None, 5)).unwrap();
         assert_eq!(found.iter().map(|post| (post.id, post.author)).collect::<Vec<_>>(), [(id, author)]);
     }
-    let lowest = match subject.setting.id_kind {
+    let lowest = match subject.scope.id_kind {
         IdKind::Integer => Id::Integer(0),
         IdKind::Uuid => Id::Uuid(0),
     };

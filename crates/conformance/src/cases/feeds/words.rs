@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feed::{NewPost, Post, PostKey, PostState, Posted, Removed};
+use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostWritten, WriteOutcome};
 use kinfolk_core::graph::Receipt;
 use kinfolk_core::{Clock, Id, Result, Timestamp};
 
@@ -34,13 +34,13 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     /// Registers a post, and waits until it is visible if it succeeds.
-    pub(in crate::cases) fn try_register(&self, wish: NewPost) -> Result<Posted> {
+    pub(in crate::cases) fn try_register(&self, wish: NewPost) -> Result<PostWritten> {
         let posted = block_on(self.store().register(wish))?;
         self.saw(posted.position);
         Ok(posted)
     }
 
-    pub(in crate::cases) fn register(&self, wish: NewPost) -> Posted {
+    pub(in crate::cases) fn register(&self, wish: NewPost) -> PostWritten {
         self.try_register(wish).expect("the post is registered")
     }
 
@@ -74,7 +74,7 @@ impl<S: ContentPorts> Subject<S> {
     }
 
     /// Deletes a post, and waits until that is visible.
-    pub(in crate::cases) fn delete(&self, id: Id) -> Removed {
+    pub(in crate::cases) fn delete(&self, id: Id) -> WriteOutcome {
         let removed = block_on(self.store().delete_post(id)).expect("the post is deleted");
         self.saw(removed.position);
         removed

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt};
-use kinfolk_core::suggest::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
+use kinfolk_core::suggestions::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{EdgeKind, GraphStore, Id};
 
 use crate::cases::subject::{Command, NO_LIMIT, Subject, follow, unfollow};

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, StoredSuggestions, WalkBounds};
+use kinfolk_core::suggestions::{
+    Ranking, StoredSuggestions, SuggestionRunReport, SuggestionRunRequest, WalkBounds,
+};
 use kinfolk_core::{Clock, EdgeKind, Timestamp};
 
 use super::candidates::{ALL, candidates, dismiss, follow_all, model_of, random_graph, write};
@@ -37,7 +39,7 @@ crate::cases::list_cases![SuggestionPorts;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What most cases ask for.
-pub(in crate::cases) const BEST_TEN: EveryoneRequest = EveryoneRequest {
+pub(in crate::cases) const BEST_TEN: SuggestionRunRequest = SuggestionRunRequest {
     bounds: WalkBounds { per_node: None, results: 10, ranking: Ranking::Count },
     threads: 2,
     afresh: false,
@@ -46,9 +48,9 @@ pub(in crate::cases) const BEST_TEN: EveryoneRequest = EveryoneRequest {
 /// A whole run.
 pub(in crate::cases) fn run<S: SuggestionPorts>(
     subject: &Subject<S>,
-    request: EveryoneRequest,
-) -> EveryoneReport {
-    let report = subject.store().suggest_for_everyone(request, &|_, _| true).unwrap();
+    request: SuggestionRunRequest,
+) -> SuggestionRunReport {
+    let report = subject.store().compute_suggestions(request, &|_, _| true).unwrap();
     assert!(report.complete, "nobody stopped it: {report:?}");
     report
 }
@@ -72,11 +74,11 @@ fn assert_stored<S: SuggestionPorts>(
 fn everyone_gets_what_a_walk_finds<S: SuggestionPorts>(subject: &Subject<S>) {
     random_graph(subject, 40, 17);
     let model = model_of(subject);
-    let mut requests: Vec<EveryoneRequest> = Vec::new();
+    let mut requests: Vec<SuggestionRunRequest> = Vec::new();
     for (ranking, threads) in Ranking::ALL.into_iter().zip([1, 2, 3]) {
         for (per_node, results) in [(None, 100), (None, 3), (Some(2), 100)] {
             let bounds = WalkBounds { per_node, results, ranking };
-            requests.push(EveryoneRequest { bounds, threads, afresh: false });
+            requests.push(SuggestionRunRequest { bounds, threads, afresh: false });
         }
     }
     for request in requests {
@@ -168,14 +170,14 @@ fn a_run_has_no_bound_unless_it_is_set<S: SuggestionPorts>(subject: &Subject<S>)
     follow_all(subject, [(1, 3), (3, 900), (2, 4), (4, 901)]);
     subject.clock.advance(1);
     follow_all(subject, (100..700).flat_map(|to| [(1, to), (4, to)]));
-    let everything = EveryoneRequest { bounds: WalkBounds { results: 1_000, ..ALL }, ..BEST_TEN };
+    let everything = SuggestionRunRequest { bounds: WalkBounds { results: 1_000, ..ALL }, ..BEST_TEN };
     run(subject, everything);
     let ids = |of| super::candidates::ids_of(&stored(subject, of, DAY).expect("suggested").items);
     assert_eq!(ids(1), subject.ids([900]));
     assert_eq!(ids(2).len(), 601);
     assert!(ids(2).contains(&subject.id(901)));
     let bounds = WalkBounds { per_node: Some(500), ..everything.bounds };
-    run(subject, EveryoneRequest { bounds, ..everything });
+    run(subject, SuggestionRunRequest { bounds, ..everything });
     assert_eq!(stored(subject, 1, DAY), None);
     assert_eq!(ids(2).len(), 500);
 }
@@ -187,7 +189,7 @@ fn a_run_tells_how_far_it_is<S: SuggestionPorts>(subject: &Subject<S>) {
         told.lock().unwrap().push((done, all));
         true
     };
-    let report = subject.store().suggest_for_everyone(BEST_TEN, &watch).unwrap();
+    let report = subject.store().compute_suggestions(BEST_TEN, &watch).unwrap();
     let told = told.into_inner().unwrap();
     assert!(!told.is_empty(), "it tells something");
     assert!(told.iter().all(|(done, all)| done <= all), "{told:?}");
@@ -204,14 +206,17 @@ fn ring<S: SuggestionPorts>(subject: &Subject<S>) {
 }
 
 /// Stops a run when it asks for the first time. None if it had nobody left by then.
-fn stop_early<S: SuggestionPorts>(subject: &Subject<S>, request: EveryoneRequest) -> Option<EveryoneReport> {
+fn stop_early<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    request: SuggestionRunRequest,
+) -> Option<SuggestionRunReport> {
     let done_first = AtomicU64::new(u64::MAX);
     let watch = |done: u64, all: u64| {
         _ = done_first.compare_exchange(u64::MAX, all - done, Ordering::SeqCst, Ordering::SeqCst);
         false
     };
-    let one_thread = EveryoneRequest { threads: 1, ..request };
-    let report = subject.store().suggest_for_everyone(one_thread, &watch).unwrap();
+    let one_thread = SuggestionRunRequest { threads: 1, ..request };
+    let report = subject.store().compute_suggestions(one_thread, &watch).unwrap();
     let was_stopped = done_first.load(Ordering::SeqCst) > 0;
     assert_eq!(report.complete, !was_stopped, "{report:?}");
     was_stopped.then_some(report)
@@ -249,7 +254,11 @@ fn a_stopped_run_goes_on<S: SuggestionPorts>(subject: &Subject<S>) {
 }
 
 /// Stops a run, lets some time pass, and runs again: everyone is looked at again.
-fn assert_starts_over<S: SuggestionPorts>(subject: &Subject<S>, later: Duration, again: EveryoneRequest) {
+fn assert_starts_over<S: SuggestionPorts>(
+    subject: &Subject<S>,
+    later: Duration,
+    again: SuggestionRunRequest,
+) {
     ring(subject);
     stop_early(subject, BEST_TEN);
     subject.clock.advance(later.as_millis() as u64);
@@ -260,11 +269,11 @@ fn assert_starts_over<S: SuggestionPorts>(subject: &Subject<S>, later: Duration,
 
 fn a_run_with_other_bounds_starts_over<S: SuggestionPorts>(subject: &Subject<S>) {
     let bounds = WalkBounds { ranking: Ranking::Jaccard, ..BEST_TEN.bounds };
-    assert_starts_over(subject, Duration::from_secs(1), EveryoneRequest { bounds, ..BEST_TEN });
+    assert_starts_over(subject, Duration::from_secs(1), SuggestionRunRequest { bounds, ..BEST_TEN });
 }
 
 fn a_run_may_start_afresh<S: SuggestionPorts>(subject: &Subject<S>) {
-    assert_starts_over(subject, Duration::from_secs(1), EveryoneRequest { afresh: true, ..BEST_TEN });
+    assert_starts_over(subject, Duration::from_secs(1), SuggestionRunRequest { afresh: true, ..BEST_TEN });
 }
 
 fn a_run_that_was_stopped_long_ago_starts_over<S: SuggestionPorts>(subject: &Subject<S>) {
@@ -282,7 +291,7 @@ fn a_run_holds_nobody_up<S: SuggestionPorts>(subject: &Subject<S>) {
         assert_eq!(block_on(subject.store().contains(EdgeKind::Follow, &[edge])).unwrap(), [true]);
         candidates(subject, 0, ALL);
     };
-    meanwhile(use_it, || run(subject, EveryoneRequest { afresh: true, ..BEST_TEN }));
+    meanwhile(use_it, || run(subject, SuggestionRunRequest { afresh: true, ..BEST_TEN }));
     let found = stored(subject, 5, DAY).expect("7 is suggested to 5");
     assert_eq!(super::candidates::ids_of(&found.items), subject.ids([7]));
 }

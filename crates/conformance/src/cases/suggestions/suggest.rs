@@ -1,7 +1,7 @@
 //! Cases of suggestions through the graph: what was stored and what is found, dismissals, limits, tokens.
 
 use kinfolk_core::graph::{Counts, Edge, EdgeAction};
-use kinfolk_core::suggest::{Ranking, SuggestionPage, WalkBounds};
+use kinfolk_core::suggestions::{Ranking, SuggestionPage, WalkBounds};
 use kinfolk_core::{Clock, EdgeKind, ErrorCode};
 
 use super::candidates::{candidates, dismiss, follow_all, ids_of, write};

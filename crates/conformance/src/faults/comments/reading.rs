@@ -5,9 +5,9 @@ use std::sync::Mutex;
 
 use kinfolk_core::Id;
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::thread::{
-    Branch, Comment, CommentId, CommentStatus, CommentVersion, Parent, ParentKind, ThreadChange, ThreadOrder,
-    ThreadState,
+use kinfolk_core::comments::{
+    Branch, Comment, CommentChange, CommentId, CommentOrder, CommentStatus, CommentThreadState,
+    CommentVersion, Parent, ParentKind,
 };
 
 use crate::faults::{Fault, Planted, locked_model};
@@ -77,15 +77,15 @@ impl Planted {
         ids.into_iter().map(shown).collect()
     }
 
-    pub(crate) fn thread(
+    pub(crate) fn comment_thread(
         &self,
         model: &Mutex<Model>,
         parent: Parent,
-        order: ThreadOrder,
+        order: CommentOrder,
         (after, limit): Page,
     ) -> Vec<Comment> {
         if self.fault == Fault::ThreadReadTorn {
-            let mut found = locked_model(model).thread(parent, order, after, limit);
+            let mut found = locked_model(model).comment_thread(parent, order, after, limit);
             Self::gap();
             let model = locked_model(model);
             for comment in &mut found {
@@ -94,7 +94,7 @@ impl Planted {
             return found;
         }
         let model = &*locked_model(model);
-        let order = if self.fault == Fault::ThreadNewestIgnored { ThreadOrder::Oldest } else { order };
+        let order = if self.fault == Fault::ThreadNewestIgnored { CommentOrder::Oldest } else { order };
         let mut all = model.threads.all(|written| match self.fault {
             Fault::ThreadsMixKinds => written.parent.id == parent.id,
             _ => written.parent == parent,
@@ -104,14 +104,14 @@ impl Planted {
         let mut found = match (self.fault, after) {
             (Fault::ThreadCursorInclusive, Some(CommentId(id))) => {
                 let after =
-                    if order == ThreadOrder::Oldest { id.saturating_sub(1) } else { id.saturating_add(1) };
+                    if order == CommentOrder::Oldest { id.saturating_sub(1) } else { id.saturating_add(1) };
                 page(all, order, Some(CommentId(after)), limit)
             }
             (Fault::ThreadCursorNeedsComment, Some(id)) if !is_there(id) => Vec::new(),
-            (Fault::ThreadNewestCursorSkips, Some(_)) if order == ThreadOrder::Newest => {
+            (Fault::ThreadNewestCursorSkips, Some(_)) if order == CommentOrder::Newest => {
                 page(all, order, after, limit.saturating_add(1)).split_off(1.min(limit))
             }
-            (Fault::ThreadSecondPageFromStart, Some(_)) if order == ThreadOrder::Newest => {
+            (Fault::ThreadSecondPageFromStart, Some(_)) if order == CommentOrder::Newest => {
                 page(all, order, None, limit)
             }
             _ => page(all, order, after, limit),
@@ -138,7 +138,7 @@ impl Planted {
                 (Fault::BranchHasAllBelow, Some(id)) => {
                     let ids = below(model, id);
                     let all = ids.into_iter().filter_map(|id| model.comment(id)).collect();
-                    page(all, ThreadOrder::Oldest, branch.after, limit)
+                    page(all, CommentOrder::Oldest, branch.after, limit)
                 }
                 _ => model.replies(branch, limit),
             };
@@ -161,8 +161,8 @@ impl Planted {
         });
         all.retain(|comment| !self.is_hidden(model, comment));
         let order = match self.fault {
-            Fault::AuthorsListOldestFirst => ThreadOrder::Oldest,
-            _ => ThreadOrder::Newest,
+            Fault::AuthorsListOldestFirst => CommentOrder::Oldest,
+            _ => CommentOrder::Newest,
         };
         let mut found = page(all, order, after, limit);
         if self.fault == Fault::AuthorsListFilteredAfterPaging {
@@ -201,7 +201,7 @@ impl Planted {
         }
     }
 
-    pub(crate) fn thread_state(&self, model: &Model, parent: Parent) -> ThreadState {
+    pub(crate) fn thread_state(&self, model: &Model, parent: Parent) -> CommentThreadState {
         let mut state = model.thread_state(parent);
         match self.fault {
             Fault::CommentCountHasTombstones => {
@@ -219,7 +219,7 @@ impl Planted {
             _ => {}
         }
         let drift = self.aside().comments.drift.get(&parent).copied().unwrap_or_default();
-        ThreadState { count: state.count.saturating_add_signed(drift), ..state }
+        CommentThreadState { count: state.count.saturating_add_signed(drift), ..state }
     }
 
     /// What the fault tells of an event besides.
@@ -235,7 +235,7 @@ impl Planted {
             ) => told.payload.clone_from(&post.payload),
             (
                 Fault::CommentLogForgetsModerator,
-                ChangeBody::Thread(ThreadChange::Withdrawn { by, .. }),
+                ChangeBody::Comment(CommentChange::Withdrawn { by, .. }),
                 _,
             ) => *by = None,
             _ => {}

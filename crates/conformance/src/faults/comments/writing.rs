@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::Removed;
-use kinfolk_core::thread::{
-    CommentEdit, CommentId, CommentStatus, Commented, Moderator, NewComment, Parent, ParentKind,
-    ThreadChange, Withdrawal,
+use kinfolk_core::comments::{
+    CommentChange, CommentEdit, CommentId, CommentStatus, CommentWritten, Moderator, NewComment, Parent,
+    ParentKind, Withdrawal,
 };
+use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 
 use crate::faults::{Fault, Planted, locked_model};
@@ -32,7 +32,7 @@ impl Planted {
         model: &Mutex<Model>,
         wish: &NewComment,
         clock: &dyn Clock,
-    ) -> Result<Commented> {
+    ) -> Result<CommentWritten> {
         let wish = self.distort_remark(wish);
         if self.fault == Fault::CommentDecidedBefore {
             let repeated = locked_model(model).repeated_comment(&wish)?;
@@ -41,7 +41,7 @@ impl Planted {
             }
             let mut model = locked_model(model);
             if let Some(comment) = repeated {
-                return Ok(Commented { position: model.position, comment, is_new: false });
+                return Ok(CommentWritten { position: model.position, comment, is_new: false });
             }
             return self.insert(&mut model, &wish, clock.now());
         }
@@ -74,7 +74,7 @@ impl Planted {
     }
 
     /// What the fault answers to a wish whose key is known.
-    fn repeat_comment(&self, model: &mut Model, wish: &NewComment) -> Result<Option<Commented>> {
+    fn repeat_comment(&self, model: &mut Model, wish: &NewComment) -> Result<Option<CommentWritten>> {
         let Some(key) = wish.idempotency_key.clone() else { return Ok(None) };
         let keys = &model.threads.unlogged.keys;
         let shared = || keys.iter().find(|((_, known), _)| *known == key).map(|(_, id)| *id);
@@ -117,8 +117,8 @@ impl Planted {
         match self.fault {
             Fault::CommentRetryEmitsEvent => {
                 let &Written { parent, author, reply_to, depth, .. } = written;
-                let told = ThreadChange::Written { id, parent, author, reply_to, depth, body: None };
-                self.log_only(model, ChangeBody::Thread(told));
+                let told = CommentChange::Written { id, parent, author, reply_to, depth, body: None };
+                self.log_only(model, ChangeBody::Comment(told));
             }
             Fault::CommentCountDoubledByRetry => {
                 *self.aside().comments.drift.entry(written.parent).or_default() += 1;
@@ -133,7 +133,7 @@ impl Planted {
         model.changes.push(Change { position: model.position, at: model.floor, body });
     }
 
-    fn first_result(&self, model: &Model, id: CommentId, written: &Written) -> Result<Commented> {
+    fn first_result(&self, model: &Model, id: CommentId, written: &Written) -> Result<CommentWritten> {
         let is_purged = written.status == CommentStatus::Purged;
         let mut answer = model.commented(id)?;
         answer.is_new = self.fault == Fault::CommentRetrySaysNew;
@@ -147,7 +147,7 @@ impl Planted {
     }
 
     /// Writes a comment that repeats none, where the fault finds nothing against it.
-    fn insert(&self, model: &mut Model, wish: &NewComment, now: Timestamp) -> Result<Commented> {
+    fn insert(&self, model: &mut Model, wish: &NewComment, now: Timestamp) -> Result<CommentWritten> {
         let parent = wish.parent;
         let was_there = model.posts.contains_key(&parent.id);
         let is_locked = match self.fault {
@@ -214,7 +214,7 @@ impl Planted {
         model: &Mutex<Model>,
         edit: &CommentEdit,
         clock: &dyn Clock,
-    ) -> Result<Commented> {
+    ) -> Result<CommentWritten> {
         if self.fault == Fault::CommentEditComparedBefore {
             let found = locked_model(model).comment(edit.id);
             if found.is_some_and(|comment| {
@@ -239,7 +239,7 @@ impl Planted {
                 return model.apply_edit(edit, now);
             }
             Fault::CommentEditOfSameTextIgnored if is_active && comment.body.as_ref() == Some(&edit.body) => {
-                return Ok(Commented { position: model.position, comment, is_new: true });
+                return Ok(CommentWritten { position: model.position, comment, is_new: true });
             }
             Fault::ThreadLockRefusesEdits if model.threads.locked.contains(&comment.parent) => {
                 return Err(Error::ThreadLocked);
@@ -258,7 +258,7 @@ impl Planted {
         id: CommentId,
         (withdrawal, by): (&Withdrawal, Option<&Moderator>),
         clock: &dyn Clock,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let act = (withdrawal, by);
         if self.fault == Fault::CommentWithdrawalDecidedBefore {
             let found = locked_model(model).comment(id);
@@ -266,11 +266,11 @@ impl Planted {
                 Self::gap();
                 let mut model = locked_model(model);
                 model.apply_withdrawal(id, act, clock.now())?;
-                return Ok(Removed { position: model.position, changed: true });
+                return Ok(WriteOutcome { position: model.position, changed: true });
             }
         }
         let (mut model, now) = (locked_model(model), clock.now());
-        let unchanged = Removed { position: model.position, changed: false };
+        let unchanged = WriteOutcome { position: model.position, changed: false };
         let Some(comment) = model.comment(id) else {
             return match self.fault {
                 Fault::CommentWithdrawalOfNothingSucceeds => Ok(unchanged),
@@ -283,18 +283,18 @@ impl Planted {
                 let (parent, author, status) = (comment.parent, comment.author, comment.status);
                 self.log_only(
                     &mut model,
-                    ChangeBody::Thread(ThreadChange::Withdrawn { id, parent, author, status, by: None }),
+                    ChangeBody::Comment(CommentChange::Withdrawn { id, parent, author, status, by: None }),
                 );
-                return Ok(Removed { position: model.position, changed: false });
+                return Ok(WriteOutcome { position: model.position, changed: false });
             }
             Fault::CommentDeletionRepeatSaysChanged => {
                 return model
                     .withdraw_comment(id, act, now)
-                    .map(|removed| Removed { changed: true, ..removed });
+                    .map(|removed| WriteOutcome { changed: true, ..removed });
             }
             Fault::CommentStatusGetsBetter if repeated && comment.status != withdrawal.status() => {
                 model.apply_withdrawal(id, act, now)?;
-                return Ok(Removed { position: model.position, changed: true });
+                return Ok(WriteOutcome { position: model.position, changed: true });
             }
             Fault::CommentDeletedCannotBeRemoved if comment.status == CommentStatus::Deleted => {
                 return Ok(unchanged);
@@ -313,20 +313,20 @@ impl Planted {
         model.withdraw_comment(id, act, now)
     }
 
-    pub(crate) fn lock_thread(
+    pub(crate) fn lock_comment_thread(
         &self,
         model: &mut Model,
         parent: Parent,
         locked: bool,
         now: Timestamp,
-    ) -> Result<Removed> {
+    ) -> Result<WriteOutcome> {
         let known = Parent { kind: ParentKind::Item, ..parent };
         if self.fault == Fault::ThreadLockOfUnknownPost && model.require_parent(parent).is_err() {
-            return model.lock_thread(known, locked, now);
+            return model.lock_comment_thread(known, locked, now);
         }
-        let mut done = model.lock_thread(parent, locked, now)?;
+        let mut done = model.lock_comment_thread(parent, locked, now)?;
         if self.fault == Fault::ThreadLockRepeatEmitsEvent && !done.changed {
-            self.log_only(model, ChangeBody::Thread(ThreadChange::Locked { parent, locked }));
+            self.log_only(model, ChangeBody::Comment(CommentChange::Locked { parent, locked }));
             done.position = model.position;
         }
         Ok(done)

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use kinfolk_core::feed::{Inbox, PostKey};
+use kinfolk_core::feeds::{Inbox, PostKey};
 use kinfolk_core::{Frontier, Id, Position};
 
 use super::pages;

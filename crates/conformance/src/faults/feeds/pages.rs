@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, Post, PostKey};
+use kinfolk_core::feeds::{Delivery, Post, PostKey};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id};
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Mutex;
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::feed::{Delivery, NewPost, Post, PostState, Posted, Removed};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, PostWritten, WriteOutcome};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 
 use crate::faults::graph::reads::Page;
@@ -22,27 +22,27 @@ impl Planted {
         wish: &NewPost,
         kind: IdKind,
         clock: &dyn Clock,
-    ) -> Result<Posted> {
+    ) -> Result<PostWritten> {
         if self.fault == Fault::PostDecidedBefore {
             let found = locked_model(model).repeated(&locked(wishes), wish)?;
             Self::gap();
             let (mut model, mut wishes) = (locked_model(model), locked(wishes));
             let made = wishes.make_id(&model, kind, clock.now());
             return Ok(match found {
-                Some(post) => Posted { position: model.position, post, is_new: false },
+                Some(post) => PostWritten { position: model.position, post, is_new: false },
                 None => model.insert(&mut wishes, wish, made, clock.now()),
             });
         }
         let (mut model, mut wishes, now) = (locked_model(model), locked(wishes), clock.now());
         let wish = self.distort_wish(&mut model, &mut wishes, wish, now)?;
         if let Some(post) = self.taken_for_repetition(&model, &wishes, &wish) {
-            return Ok(Posted { position: model.position, post, is_new: false });
+            return Ok(PostWritten { position: model.position, post, is_new: false });
         }
         let made = self.make_id(&model, &wishes, kind, now);
         let future = wish.created_at.is_some_and(|given| given > now.plus_millis(AHEAD_MS_MAX));
         let mut posted = match self.fault {
             Fault::PostFutureAccepted if future => match model.repeated(&wishes, &wish)? {
-                Some(post) => Posted { position: model.position, post, is_new: false },
+                Some(post) => PostWritten { position: model.position, post, is_new: false },
                 None => model.insert(&mut wishes, &wish, made, now),
             },
             _ => model.register(&mut wishes, &wish, made, now)?,
@@ -83,7 +83,7 @@ impl Planted {
                 wish.created_at = wish.created_at.or(Some(now));
             }
             Fault::PostRepeatOfFutureRefused => {
-                future.map_or(Ok(()), |given| Err(Error::PostInFuture { given }))?;
+                future.map_or(Ok(()), |given| Err(Error::PostInFuture { created_at: given }))?;
             }
             Fault::PostPastRefused if wish.created_at.is_some_and(|at| at.plus_millis(DAY_MS) < now) => {
                 return Err(Error::InvalidRequest { detail: "a post is a day old at most".to_owned() });
@@ -117,7 +117,7 @@ impl Planted {
     }
 
     /// What the fault makes of a post that is registered, or of one that was before.
-    fn distort_posted(&self, model: &mut Model, wish: &NewPost, posted: &mut Posted, now: Timestamp) {
+    fn distort_posted(&self, model: &mut Model, wish: &NewPost, posted: &mut PostWritten, now: Timestamp) {
         let author = posted.post.author;
         if !posted.is_new {
             match self.fault {
@@ -154,10 +154,10 @@ impl Planted {
         }
     }
 
-    pub(crate) fn delete_post(&self, model: &mut Model, id: Id, now: Timestamp) -> Result<Removed> {
+    pub(crate) fn delete_post(&self, model: &mut Model, id: Id, now: Timestamp) -> Result<WriteOutcome> {
         let unknown = !model.posts.contains_key(&id);
         if self.fault == Fault::DeletionOfNothingSucceeds && unknown {
-            return Ok(Removed { position: model.position, changed: false });
+            return Ok(WriteOutcome { position: model.position, changed: false });
         }
         let mut removed = model.delete_post(id, now)?;
         match self.fault {

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kinfolk_core::Id;
 use kinfolk_core::graph::{Side, UserSet};
-use kinfolk_core::suggest::{Ranking, Score, Suggestion};
+use kinfolk_core::suggestions::{Ranking, Score, Suggestion};
 
 /// A graph as its edges say it.
 #[derive(Default)]

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use kinfolk_conformance::{SimulatedClock, block_on, write_commands};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, EdgeStore, Overlap, Side, UserSet};
-use kinfolk_core::suggest::{EveryoneRequest, Ranking, StoredSuggestions, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{
+    Ranking, StoredSuggestions, SuggestionRunRequest, SuggestionStore, WalkBounds,
+};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, SystemClock};
 use kinfolk_embedded::{Embedded, Settings};
 
@@ -164,8 +166,8 @@ impl Subject {
         for ranking in Ranking::ALL {
             let bounds = WalkBounds { per_node: None, results: 100, ranking };
             self.clock.advance(1_000);
-            let request = EveryoneRequest { bounds, threads: 2, afresh: false };
-            let report = self.store.suggest_for_everyone(request, &|_, _| true).unwrap();
+            let request = SuggestionRunRequest { bounds, threads: 2, afresh: false };
+            let report = self.store.compute_suggestions(request, &|_, _| true).unwrap();
             assert!(report.complete && report.users >= self.sample.len() as u64, "{report:?}");
             for (of, candidates) in &candidates {
                 let items = best(candidates.clone(), ranking, bounds.results);

@@ -147,9 +147,9 @@ fn layers() -> [LayerTimes; 2] {
     let histogram = kinfolk_core::histogram::Histogram::default();
     histogram.observe(1, Duration::from_millis(2));
     histogram.observe(2, Duration::from_micros(30));
-    let mut times = Snapshot::default();
+    let mut times = HistogramSnapshot::default();
     histogram.add_to(&mut times);
-    [LayerTimes { layer: "rows", times }, LayerTimes { layer: "index", times: Snapshot::default() }]
+    [LayerTimes { layer: "rows", times }, LayerTimes { layer: "index", times: HistogramSnapshot::default() }]
 }
 
 #[test]

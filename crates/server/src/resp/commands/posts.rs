@@ -1,7 +1,7 @@
 //! `POST`, `DELPOST`, `POSTS`, `FEED`: posts, and the feeds that are made of them. Posts are only parsed and allowed
 //! here; they are registered together with their neighbours, see [`super::super::writes`].
 
-use kinfolk_core::feed::NewPost;
+use kinfolk_core::feeds::NewPost;
 use kinfolk_core::{Frontier, Id, Position, Result, Store, Timestamp};
 
 use super::super::batch::Arguments;

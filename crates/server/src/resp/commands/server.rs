@@ -47,7 +47,7 @@ pub fn config<S: Store>(session: &Session<S>, arguments: Arguments<'_>, out: &mu
     }
     let patterns = arguments.skip(2);
     if patterns.len() > PATTERNS_MAX {
-        return Err(Error::TooMany { what: "patterns", given: patterns.len(), max: PATTERNS_MAX });
+        return Err(Error::TooMany { what: "patterns", count: patterns.len(), max: PATTERNS_MAX });
     }
     let patterns: Vec<_> = patterns.iter().map(<[u8]>::to_ascii_lowercase).collect();
     let patterns = patterns.iter().map(|pattern| Pattern::new(pattern)).collect::<Result<Vec<_>>>()?;

@@ -23,7 +23,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
-use super::extract::{Call, NoBody};
+use super::extract::{Call, Fresh, NoBody};
 use super::problem::Answered;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
@@ -44,7 +44,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
     let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes
-        .add(Endpoint::admin(Operation::Import).refusing(job), routes!(import))
+        .add(Endpoint::admin(Operation::Import).joining_token().refusing(job), routes!(import))
         .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
         .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
@@ -98,6 +98,7 @@ impl From<VerifyOutcome> for Verified {
 async fn import<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
+    Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
 ) -> Answered {
@@ -115,7 +116,10 @@ async fn import<S: Store>(
     let lines = progress::Lines { call, operation: Operation::Import, permit };
     Ok(lines.answer(move |teller, last| {
         let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
-        last(imported.map(|outcome| Imported::new(&outcome, service.token(outcome.frontier.clone()))));
+        last(imported.map(|outcome| {
+            seen.join(&outcome.frontier);
+            Imported::new(&outcome, service.token(seen))
+        }));
         discard(&mut file);
     }))
 }
@@ -147,7 +151,7 @@ fn discard(file: &mut impl Read) {
 /// A failure in the middle breaks the transfer off: a file that came to its end is whole.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
     params(
-        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their texts unless they were purged", pattern = "^(edges|comments)$"),
+        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their bodies unless they were purged; 501 where the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
@@ -156,6 +160,9 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
     let (content, name) = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
+    if content == ExportContent::Comments {
+        call.service.require(Capability::Comments)?;
+    }
     let permit = permit(&shared)?;
     let file = download::Download {
         call,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use kinfolk_core::Result;
-use kinfolk_core::suggest::{EveryoneReport, EveryoneRequest, Ranking, SuggestionStore, WalkBounds};
+use kinfolk_core::suggestions::{
+    Ranking, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
+};
 use serde::Serialize;
 
 use super::super::extract::{Call, NoBody};
@@ -28,8 +30,8 @@ struct Computed {
     complete: bool,
 }
 
-impl From<EveryoneReport> for Computed {
-    fn from(EveryoneReport { users, suggested, resumed, complete }: EveryoneReport) -> Self {
+impl From<SuggestionRunReport> for Computed {
+    fn from(SuggestionRunReport { users, suggested, resumed, complete }: SuggestionRunReport) -> Self {
         Self { users, suggested, resumed, complete }
     }
 }
@@ -64,14 +66,14 @@ pub async fn suggest<S: Store>(
         };
         let computed = service
             .suggestions()
-            .and_then(|suggestions| suggestions.store().suggest_for_everyone(request, &watch));
+            .and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
         last(computed.map(Computed::from));
     }))
 }
 
 /// The request that a query makes up with the server's settings.
-fn request(query: &mut Query, settings: EveryoneRequest) -> Result<EveryoneRequest> {
-    let EveryoneRequest { bounds, threads, .. } = settings;
+fn request(query: &mut Query, settings: SuggestionRunRequest) -> Result<SuggestionRunRequest> {
+    let SuggestionRunRequest { bounds, threads, .. } = settings;
     let ranking = match query.one("ranking")? {
         None => bounds.ranking,
         Some(name) => Ranking::from_name(&name).ok_or_else(|| {
@@ -86,5 +88,5 @@ fn request(query: &mut Query, settings: EveryoneRequest) -> Result<EveryoneReque
         ranking,
     };
     let threads = query.number_in("threads", 1..=THREADS_MAX)?.unwrap_or(threads);
-    Ok(EveryoneRequest { bounds, threads, afresh: query.flag("afresh")? })
+    Ok(SuggestionRunRequest { bounds, threads, afresh: query.flag("afresh")? })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
-use kinfolk_core::thread::{
+use kinfolk_core::comments::{
     Comment, CommentId, CommentNode, CommentPage, CommentTree, CommentVersion, HistoryPage, Moderator,
     Parent, ParentKind,
 };

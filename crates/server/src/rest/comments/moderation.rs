@@ -1,7 +1,7 @@
 //! What moderators do: remove and purge comments, lock threads. They act in their own right, not as a user; who removed or purged a
 //! comment is recorded.
 
-use kinfolk_core::thread::Parent;
+use kinfolk_core::comments::Parent;
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
@@ -70,7 +70,7 @@ pub async fn lock_comments<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_thread(Parent::post(id), true).await?;
+    let removed = call.service.comments()?.lock_comment_thread(Parent::post(id), true).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -86,6 +86,6 @@ pub async fn unlock_comments<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_thread(Parent::post(id), false).await?;
+    let removed = call.service.comments()?.lock_comment_thread(Parent::post(id), false).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }

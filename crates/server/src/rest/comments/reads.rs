@@ -3,7 +3,7 @@
 use axum::http::Uri;
 use axum::response::IntoResponse;
 use kinfolk_core::Result;
-use kinfolk_core::thread::{Parent, ThreadOrder, TreeShape};
+use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
@@ -34,7 +34,7 @@ pub struct ThreadParameters {
 
 /// How a thread is read.
 enum View {
-    List(ThreadOrder),
+    List(CommentOrder),
     Tree(TreeShape),
 }
 
@@ -51,7 +51,7 @@ impl View {
             if depth.is_some() || replies.is_some() {
                 return Err(invalid("the parameters depth and replies are for view=tree".to_owned()));
             }
-            let known = order.map_or(Some(ThreadOrder::default()), |name| ThreadOrder::from_name(&name));
+            let known = order.map_or(Some(CommentOrder::default()), |name| CommentOrder::from_name(&name));
             let wrong = || invalid("the parameter order must be oldest or newest".to_owned());
             return Ok(Self::List(known.ok_or_else(wrong)?));
         }
@@ -101,11 +101,15 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
+    let (threads, parent) = (call.service.comments()?, Parent::post(id));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
-        View::List(order) => at.comments(threads.thread(parent, order, page.request(), reading).await?),
-        View::Tree(shape) => at.tree(threads.comment_tree(parent, shape, page.request(), reading).await?),
+        View::List(order) => {
+            at.comments(threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?)
+        }
+        View::Tree(shape) => {
+            at.tree(threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?)
+        }
     })
 }
 
@@ -125,8 +129,7 @@ pub async fn comments_by<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comments_by(author, page.request(), reading).await?;
+    let found = call.service.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
 }
 
@@ -166,7 +169,6 @@ pub async fn comment_history<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comment_history(id, page.request(), reading).await?;
+    let found = call.service.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
 }

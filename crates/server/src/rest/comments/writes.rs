@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use kinfolk_core::thread::{CommentEdit, CommentId, NewComment, Parent, WrittenComment};
+use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
@@ -56,7 +56,11 @@ pub async fn write_comment<S: Store>(
     let threads = call.service.comments()?;
     let taken = call.service.limits.take_comment(author, parent)?;
     let written = threads.comment(new).await;
-    if written.as_ref().map_or(true, |written| !written.is_new) {
+    let is_unused = match &written {
+        Ok(written) => !written.is_new,
+        Err(error) => !error.is_outcome_unknown(),
+    };
+    if is_unused {
         taken.give_back();
     }
     let written = written?;
@@ -111,8 +115,8 @@ pub async fn delete_comment<S: Store>(
 }
 
 /// The comment as it was written, its version, and what every write says about itself.
-fn answer<S: Store>(call: &Call<S>, fresh: &Fresh, written: WrittenComment) -> Response {
-    let WrittenComment { position, comment, is_new } = written;
+fn answer<S: Store>(call: &Call<S>, fresh: &Fresh, written: CommentWritten) -> Response {
+    let CommentWritten { position, comment, is_new } = written;
     let headers = writes::headers(&call.token_after(fresh, position), is_new);
     ([entity_tag(comment.version)], headers, Json(CommentItem::from(comment))).into_response()
 }

@@ -137,8 +137,8 @@ fn a_run_that_fails_fails_where_the_store_was_asked() {
     let retry_after = Duration::from_secs(1);
     server.watch.refuse_next(Error::Unavailable { what: "a host".to_owned(), retry_after });
     let replies = client.call_all(&["FOLLOWS 1 2", "FOLLOWS 1 3", "FOLLOWS 1 4", "FOLLOWS 1 5", "PING"]);
-    let refused = "-TRYAGAIN a host can't be reached, nothing was changed; try again";
+    let refused = "-TRYAGAIN a part of the storage can't be reached, nothing was changed; try again";
     assert_eq!(replies, ["0", refused, "0", refused, "+PONG"]);
     server.watch.refuse_next(Error::TimedOut);
-    assert!(client.call("FOLLOW 1 2").starts_with("-TRYAGAIN the request took too long"));
+    assert!(client.call("FOLLOW 1 2").starts_with("-ERR the request timed out"));
 }

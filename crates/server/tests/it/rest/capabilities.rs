@@ -42,6 +42,8 @@ fn routes_beyond_the_graph_are_not_available() {
         let answer = server.request(&method.to_uppercase(), &address, &[], b"");
         assert_eq!(answer.refusal(), (501, "not_available".to_owned()), "{method} {path}");
     }
+    let comments = server.request("GET", "/v1/admin/export?content=comments", &[], b"");
+    assert_eq!(comments.refusal(), (501, "not_available".to_owned()));
     assert_eq!(missing, ["comments", "feeds", "suggestions"].map(str::to_owned).into());
 }
 

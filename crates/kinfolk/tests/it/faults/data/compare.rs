@@ -24,7 +24,7 @@ pub fn compare(model: &Model, reader: &Reader<'_>) -> Compared {
     }
     for (&id, post) in &model.posts {
         comparison.post(id, post)?;
-        comparison.thread(id, post)?;
+        comparison.comment_thread(id, post)?;
     }
     model.comments.iter().try_for_each(|(id, comment)| comparison.comment(id, comment))
 }
@@ -118,7 +118,8 @@ impl Comparison<'_> {
             same(&path, &found.status.into(), &404.into())?;
             return same(&format!("{path} again"), &again.code().into(), &"post_deleted".into());
         }
-        let active = self.model.thread(id).filter(|(_, comment)| comment.status == Status::Active).count();
+        let active =
+            self.model.comment_thread(id).filter(|(_, comment)| comment.status == Status::Active).count();
         let mut expected = shown_post(id, post);
         expected["comment_count"] = active.into();
         expected["comments_locked"] = post.locked.into();
@@ -131,7 +132,7 @@ impl Comparison<'_> {
     }
 
     /// A thread in both orders, and as a tree.
-    fn thread(&self, id: u64, post: &Post) -> Compared {
+    fn comment_thread(&self, id: u64, post: &Post) -> Compared {
         let path = format!("/v1/posts/{id}/comments");
         if post.deleted {
             let Some(found) = self.reader.ask(&Ask::get(&path))? else { return Ok(()) };
@@ -139,14 +140,14 @@ impl Comparison<'_> {
         }
         let oldest = format!("{path}?order=oldest");
         if let Some(found) = self.reader.list(&oldest)? {
-            same_comments(&oldest, &found, self.model.thread(id))?;
+            same_comments(&oldest, &found, self.model.comment_thread(id))?;
         }
-        if self.model.thread(id).next().is_none() {
+        if self.model.comment_thread(id).next().is_none() {
             return Ok(());
         }
         let newest = format!("{path}?order=newest");
         if let Some(found) = self.reader.list(&newest)? {
-            same_comments(&newest, &found, self.model.thread(id).rev())?;
+            same_comments(&newest, &found, self.model.comment_thread(id).rev())?;
         }
         let tree = format!("{path}?view=tree&depth=40&replies=1000&limit=1000");
         match self.reader.get(&tree)? {
@@ -160,7 +161,7 @@ impl Comparison<'_> {
         let found: Vec<Value> = found.as_array().into_iter().flatten().cloned().collect();
         let replies: Vec<_> = self
             .model
-            .thread(post)
+            .comment_thread(post)
             .filter(|(_, comment)| comment.new.reply_to.as_deref() == reply_to)
             .collect();
         same_comments(path, &found, replies.iter().copied())?;

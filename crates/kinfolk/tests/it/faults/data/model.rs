@@ -144,7 +144,7 @@ impl Model {
     }
 
     /// The comments on a post, oldest first.
-    pub fn thread(&self, post: u64) -> impl DoubleEndedIterator<Item = (&str, &Comment)> {
+    pub fn comment_thread(&self, post: u64) -> impl DoubleEndedIterator<Item = (&str, &Comment)> {
         let comments = self.comments.iter().map(|(id, comment)| (id.as_str(), comment));
         comments.filter(move |(_, comment)| comment.new.post == post)
     }

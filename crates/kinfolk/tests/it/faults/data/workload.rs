@@ -123,7 +123,7 @@ impl Workload {
     }
 
     fn comment(&mut self, model: &Model) -> Operation {
-        let open = |post: &u64| !model.posts[post].locked && model.thread(*post).count() < HOT;
+        let open = |post: &u64| !model.posts[post].locked && model.comment_thread(*post).count() < HOT;
         let Some(post) = self.present_post(model).filter(open) else { return self.post() };
         self.made += 1;
         let reply_to = self.random.once_in(2).then(|| self.answered(model, post)).flatten();
@@ -135,7 +135,7 @@ impl Workload {
     fn answered(&mut self, model: &Model, post: u64) -> Option<String> {
         let can_be = |comment: &Comment| comment.status == Status::Active && comment.depth < DEPTH_MAX;
         let all: Vec<&str> =
-            model.thread(post).filter(|(_, comment)| can_be(comment)).map(|(id, _)| id).collect();
+            model.comment_thread(post).filter(|(_, comment)| can_be(comment)).map(|(id, _)| id).collect();
         (!all.is_empty()).then(|| all[self.random.below(all.len())].to_owned())
     }
 

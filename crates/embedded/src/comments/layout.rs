@@ -1,0 +1,465 @@
+//! The bytes of comments: keys and values of the rows. Which rows there are is documented with the tree.
+
+use std::sync::Arc;
+
+use kinfolk_core::comments::{
+    Comment, CommentId, CommentStatus, CommentThreadState, CommentVersion, Moderator, Parent,
+};
+use kinfolk_core::{Id, IdKind, KeyHash, Sequence, Timestamp};
+
+use crate::disk::id_encoding;
+use crate::log::{Reader, push_moderator, push_parent, status_from, status_number};
+use crate::lsm::{decode_since, since_value};
+
+pub const RECORD: u8 = 1;
+pub const PLACE: u8 = 2;
+pub const REPLY: u8 = 3;
+pub const BY_AUTHOR: u8 = 4;
+pub const VERSION: u8 = 5;
+pub const KEY: u8 = 6;
+pub const STATE: u8 = 7;
+pub const REPLY_COUNT: u8 = 8;
+pub const UNERASED: u8 = 9;
+
+const STATUS: u8 = 3;
+const WITH_REPLY_TO: u8 = 4;
+const WITH_EDITED_AT: u8 = 8;
+const WITH_REASON: u8 = 16;
+const WITH_TEXT: u8 = 32;
+const WITH_MODERATOR: u8 = 64;
+
+/// A comment as it is stored. How many replies it has is in a row of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub author: Id,
+    pub reply_to: Option<CommentId>,
+    pub depth: u8,
+    pub created_at: Timestamp,
+    pub version: u32,
+    pub edited_at: Option<Timestamp>,
+    pub status: CommentStatus,
+    pub reason: Option<Arc<str>>,
+    pub removed_by: Option<Moderator>,
+    /// The newest text; none once it is purged.
+    pub text: Option<Arc<str>>,
+    /// Where the newest text is in the log.
+    pub position: Sequence,
+}
+
+impl Record {
+    /// Whether it is active.
+    pub fn is_active(&self) -> bool {
+        self.status == CommentStatus::Active
+    }
+
+    /// The comment, as it is now.
+    pub fn into_comment(self, (parent, id): (Parent, CommentId), reply_count: u64) -> Comment {
+        let Self {
+            author, reply_to, depth, created_at, version, edited_at, status, reason, removed_by, ..
+        } = self;
+        let body = self.text;
+        Comment {
+            id,
+            parent,
+            author,
+            reply_to,
+            depth,
+            created_at,
+            version,
+            edited_at,
+            status,
+            body,
+            reason,
+            removed_by,
+            reply_count,
+        }
+    }
+
+    /// A comment whose newest text is at a position in the log.
+    pub fn new(comment: Comment, position: Sequence) -> Self {
+        let Comment { author, reply_to, depth, created_at, version, edited_at, status, reason, .. } = comment;
+        let (removed_by, text) = (comment.removed_by, comment.body);
+        Self {
+            author,
+            reply_to,
+            depth,
+            created_at,
+            version,
+            edited_at,
+            status,
+            reason,
+            removed_by,
+            text,
+            position,
+        }
+    }
+
+    /// The newest text, as a version.
+    pub fn newest_version(&self) -> Option<StoredVersion> {
+        let at = self.edited_at.unwrap_or(self.created_at);
+        let text = self.text.clone()?;
+        Some(StoredVersion {
+            position: self.position,
+            version: CommentVersion { version: self.version, at, body: text },
+        })
+    }
+
+    /// The bytes of the row's value.
+    pub fn encode(&self) -> Vec<u8> {
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        let flags = status_number(self.status)
+            | flag(self.reply_to.is_some(), WITH_REPLY_TO)
+            | flag(self.edited_at.is_some(), WITH_EDITED_AT)
+            | flag(self.reason.is_some(), WITH_REASON)
+            | flag(self.removed_by.is_some(), WITH_MODERATOR)
+            | flag(self.text.is_some(), WITH_TEXT);
+        let mut value = vec![flags, self.depth];
+        id_encoding::push_id(&mut value, self.author);
+        value.extend_from_slice(&since_value(self.created_at));
+        value.extend_from_slice(&self.version.to_be_bytes());
+        value.extend_from_slice(&self.position.0.to_be_bytes());
+        value.extend(self.reply_to.iter().flat_map(|id| id.0.to_be_bytes()));
+        value.extend(self.edited_at.iter().flat_map(|&at| since_value(at)));
+        if let Some(reason) = &self.reason {
+            value.extend_from_slice(&(reason.len() as u32).to_be_bytes());
+            value.extend_from_slice(reason.as_bytes());
+        }
+        self.removed_by.iter().for_each(|by| push_moderator(&mut value, by));
+        value.extend_from_slice(self.text.as_deref().unwrap_or_default().as_bytes());
+        value
+    }
+
+    /// Reads a row's value.
+    pub fn decode(ids: IdKind, value: &[u8]) -> Option<Self> {
+        let mut reader = Reader { ids, bytes: value };
+        let [flags, depth] = reader.take()?;
+        let (author, created_at) = (reader.id()?, decode_since(&reader.take::<6>()?)?);
+        let version = u32::from_be_bytes(reader.take()?);
+        let position = Sequence(u64::from_be_bytes(reader.take()?));
+        let reply_to = if flags & WITH_REPLY_TO != 0 { Some(reader.comment_id()?) } else { None };
+        let edited_at =
+            if flags & WITH_EDITED_AT != 0 { Some(decode_since(&reader.take::<6>()?)?) } else { None };
+        let reason = if flags & WITH_REASON != 0 {
+            let length = u32::from_be_bytes(reader.take()?);
+            let (reason, rest) = reader.bytes.split_at_checked(length as usize)?;
+            reader.bytes = rest;
+            Some(std::str::from_utf8(reason).ok()?.into())
+        } else {
+            None
+        };
+        let removed_by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
+        let text = std::str::from_utf8(reader.bytes).ok()?;
+        (flags & WITH_TEXT != 0 || text.is_empty()).then_some(())?;
+        Some(Self {
+            author,
+            reply_to,
+            depth,
+            created_at,
+            version,
+            edited_at,
+            status: status_from(flags & STATUS)?,
+            reason,
+            removed_by,
+            text: (flags & WITH_TEXT != 0).then(|| text.into()),
+            position,
+        })
+    }
+}
+
+/// The status and version of a record, without reading all of it.
+pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
+    let mut reader = Reader { ids, bytes: value };
+    let [flags, _] = reader.take()?;
+    reader.id()?;
+    reader.take::<6>()?;
+    Some((status_from(flags & STATUS)?, u32::from_be_bytes(reader.take()?)))
+}
+
+/// A text that a comment has or had, and where it is in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredVersion {
+    pub position: Sequence,
+    pub version: CommentVersion,
+}
+
+impl StoredVersion {
+    /// The bytes of the row's value.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut value = self.position.0.to_be_bytes().to_vec();
+        value.extend_from_slice(&since_value(self.version.at));
+        value.extend_from_slice(self.version.body.as_bytes());
+        value
+    }
+
+    /// Reads a row.
+    pub fn decode(key: &[u8], value: &[u8]) -> Option<(CommentId, Self)> {
+        let mut key = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+        let (id, version) = (key.comment_id()?, u32::from_be_bytes(key.take()?));
+        let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+        let position = Sequence(u64::from_be_bytes(reader.take()?));
+        let at = decode_since(&reader.take::<6>()?)?;
+        let body = std::str::from_utf8(reader.bytes).ok()?.into();
+        Some((id, Self { position, version: CommentVersion { version, at, body } }))
+    }
+}
+
+/// The first byte of a key and what belongs to it.
+fn key(tag: u8, parts: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut key = Vec::with_capacity(50);
+    key.push(tag);
+    parts(&mut key);
+    key
+}
+
+fn push_comment(key: &mut Vec<u8>, id: CommentId) {
+    key.extend_from_slice(&id.0.to_be_bytes());
+}
+
+/// All comments of a thread begin with this.
+pub fn thread_prefix(parent: Parent) -> Vec<u8> {
+    key(RECORD, |key| push_parent(key, parent))
+}
+
+pub fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
+    let mut key = thread_prefix(parent);
+    push_comment(&mut key, id);
+    key
+}
+
+/// What a row of a thread says of where it is.
+pub fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, CommentId)> {
+    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    Some((reader.parent()?, reader.comment_id()?))
+}
+
+pub fn place_key(id: CommentId) -> Vec<u8> {
+    key(PLACE, |key| push_comment(key, id))
+}
+
+pub fn parent_value(parent: Parent) -> Vec<u8> {
+    let mut value = Vec::new();
+    push_parent(&mut value, parent);
+    value
+}
+
+pub fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
+    Reader { ids, bytes: value }.parent()
+}
+
+/// All direct replies to a comment, or all comments at the top, begin with this.
+pub fn branch_prefix(parent: Parent, reply_to: Option<CommentId>) -> Vec<u8> {
+    key(REPLY, |key| {
+        push_parent(key, parent);
+        push_comment(key, reply_to.unwrap_or(CommentId(0)));
+    })
+}
+
+pub fn reply_key(parent: Parent, reply_to: Option<CommentId>, id: CommentId) -> Vec<u8> {
+    let mut key = branch_prefix(parent, reply_to);
+    push_comment(&mut key, id);
+    key
+}
+
+pub fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<CommentId>, CommentId)> {
+    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let (parent, reply_to, id) = (reader.parent()?, reader.comment_id()?, reader.comment_id()?);
+    Some((parent, (reply_to != CommentId(0)).then_some(reply_to), id))
+}
+
+pub fn author_prefix(author: Id) -> Vec<u8> {
+    key(BY_AUTHOR, |key| id_encoding::push_id(key, author))
+}
+
+pub fn author_key(author: Id, id: CommentId) -> Vec<u8> {
+    let mut key = author_prefix(author);
+    push_comment(&mut key, CommentId(!id.0));
+    key
+}
+
+pub fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)> {
+    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let (author, id) = (reader.id()?, reader.comment_id()?);
+    Some((author, CommentId(!id.0)))
+}
+
+pub fn versions_prefix(id: CommentId) -> Vec<u8> {
+    key(VERSION, |key| push_comment(key, id))
+}
+
+pub fn version_key(id: CommentId, version: u32) -> Vec<u8> {
+    let mut key = versions_prefix(id);
+    key.extend_from_slice(&version.to_be_bytes());
+    key
+}
+
+pub fn idempotency_key(author: Id, hash: &KeyHash) -> Vec<u8> {
+    key(KEY, |key| {
+        id_encoding::push_id(key, author);
+        key.extend_from_slice(hash);
+    })
+}
+
+pub fn read_idempotency_key(ids: IdKind, key: &[u8]) -> Option<(Id, KeyHash)> {
+    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    Some((reader.id()?, reader.take()?))
+}
+
+pub fn key_value(id: CommentId, at: Timestamp) -> Vec<u8> {
+    let mut value = id.0.to_be_bytes().to_vec();
+    value.extend_from_slice(&since_value(at));
+    value
+}
+
+pub fn read_key_value(value: &[u8]) -> Option<(CommentId, Timestamp)> {
+    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+    Some((reader.comment_id()?, decode_since(reader.bytes)?))
+}
+
+pub fn state_key(parent: Parent) -> Vec<u8> {
+    key(STATE, |key| push_parent(key, parent))
+}
+
+pub fn state_value(state: CommentThreadState) -> Vec<u8> {
+    let mut value = state.count.to_be_bytes().to_vec();
+    value.push(u8::from(state.locked));
+    value
+}
+
+pub fn read_state(value: &[u8]) -> Option<CommentThreadState> {
+    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+    let count = u64::from_be_bytes(reader.take()?);
+    let [locked] = reader.take()?;
+    Some(CommentThreadState { count, locked: locked != 0 })
+}
+
+pub fn reply_count_key(id: CommentId) -> Vec<u8> {
+    key(REPLY_COUNT, |key| push_comment(key, id))
+}
+
+/// The comment that a key with nothing but a comment's id behind its tag is about.
+pub fn read_tagged(key: &[u8]) -> Option<CommentId> {
+    let mut reader = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+    reader.comment_id().filter(|_| reader.bytes.is_empty())
+}
+
+pub fn read_count(value: &[u8]) -> Option<u64> {
+    value.try_into().ok().map(u64::from_be_bytes)
+}
+
+pub fn unerased_key(id: CommentId) -> Vec<u8> {
+    key(UNERASED, |key| push_comment(key, id))
+}
+
+/// When a comment was purged, and where its texts are in the log.
+pub fn unerased_value(at: Timestamp, positions: &[Sequence]) -> Vec<u8> {
+    let mut value = since_value(at).to_vec();
+    value.extend(positions.iter().flat_map(|position| position.0.to_be_bytes()));
+    value
+}
+
+pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
+    let (at, positions) = value.split_first_chunk::<6>()?;
+    let (positions, rest) = positions.as_chunks::<8>();
+    rest.is_empty().then_some(())?;
+    let position = |&bytes: &[u8; 8]| Sequence(u64::from_be_bytes(bytes));
+    Some((decode_since(at)?, positions.iter().map(position).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::comments::ParentKind;
+
+    use super::*;
+
+    #[test]
+    fn records_round_trip() {
+        let record = Record {
+            author: Id::Integer(3),
+            reply_to: Some(CommentId(9)),
+            depth: 7,
+            created_at: Timestamp::from_millis(5),
+            version: 2,
+            edited_at: Some(Timestamp::MAX),
+            status: CommentStatus::Removed,
+            reason: Some("spam, ä".into()),
+            removed_by: Some(Moderator::User(Id::Integer(8))),
+            text: Some("what\nit says".into()),
+            position: Sequence(77),
+        };
+        let plain =
+            Record { reply_to: None, edited_at: None, reason: None, removed_by: None, ..record.clone() };
+        let service = Some(Moderator::Service("feed-service".into()));
+        let purged =
+            Record { status: CommentStatus::Purged, text: None, removed_by: service, ..record.clone() };
+        let empty = Record { text: Some("".into()), ..plain.clone() };
+        for record in [record, plain, purged.clone(), empty] {
+            let value = record.encode();
+            assert_eq!(read_version(IdKind::Integer, &value), Some((record.status, record.version)));
+            assert_eq!(Record::decode(IdKind::Integer, &value), Some(record));
+        }
+        assert_eq!(Record::decode(IdKind::Integer, &[]), None);
+        let whole = purged.encode();
+        for cut in 0..whole.len() {
+            assert_eq!(Record::decode(IdKind::Integer, &whole[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    /// A promise to every store on disk: also to those that were written before moderators were recorded.
+    #[test]
+    fn records_are_laid_out_as_documented() {
+        let record = |removed_by, text: Option<&str>| Record {
+            author: Id::Integer(3),
+            reply_to: None,
+            depth: 7,
+            created_at: Timestamp::from_millis(5),
+            version: 2,
+            edited_at: None,
+            status: CommentStatus::Removed,
+            reason: Some("no".into()),
+            removed_by,
+            text: text.map(Into::into),
+            position: Sequence(77),
+        };
+        let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
+        let head =
+            [number(3, 8), number(5, 6), number(2, 4), number(77, 8), number(2, 4), b"no".to_vec()].concat();
+        for (record, value) in [
+            (record(None, Some("hi")), [vec![2 + 16 + 32, 7], head.clone(), b"hi".to_vec()]),
+            (
+                record(Some(Moderator::User(Id::Integer(8))), Some("hi")),
+                [vec![2 + 16 + 32 + 64, 7], head.clone(), [vec![1], number(8, 8), b"hi".to_vec()].concat()],
+            ),
+            (
+                record(Some(Moderator::Service("key".into())), None),
+                [vec![2 + 16 + 64, 7], head, [vec![2, 3, 0, 0, 0], b"key".to_vec()].concat()],
+            ),
+        ] {
+            assert_eq!(record.encode(), value.concat());
+            assert_eq!(Record::decode(IdKind::Integer, &value.concat()), Some(record));
+        }
+    }
+
+    /// The layout is a promise to every store on disk.
+    #[test]
+    fn keys_are_laid_out_as_documented() {
+        let parent = Parent { kind: ParentKind::Item, id: Id::Integer(0x0102) };
+        let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
+        let parent_bytes = [vec![2], vec![0, 0, 0, 0, 0, 0, 1, 2]].concat();
+        let id = CommentId(5);
+        assert_eq!(record_key(parent, id), [vec![1], parent_bytes.clone(), number(5, 16)].concat());
+        let reply = [vec![3], parent_bytes.clone(), vec![0; 16], number(5, 16)].concat();
+        assert_eq!(reply_key(parent, None, id), reply);
+        assert_eq!(read_reply_key(IdKind::Integer, &reply), Some((parent, None, id)));
+        let by_author = [vec![4], number(3, 8), vec![255; 15], vec![250]].concat();
+        assert_eq!(author_key(Id::Integer(3), id), by_author);
+        assert_eq!(read_author_key(IdKind::Integer, &by_author), Some((Id::Integer(3), id)));
+        assert_eq!(version_key(id, 258), [vec![5], number(5, 16), vec![0, 0, 1, 2]].concat());
+        assert_eq!(
+            state_value(CommentThreadState { count: 1, locked: true }),
+            [number(1, 8), vec![1]].concat()
+        );
+        let unerased = unerased_value(Timestamp::from_millis(1), &[Sequence(2)]);
+        assert_eq!(unerased, [number(1, 6), number(2, 8)].concat());
+        assert_eq!(read_unerased(&unerased), Some((Timestamp::from_millis(1), vec![Sequence(2)])));
+    }
+}

@@ -1,0 +1,447 @@
+//! Comment comments on disk: one LSM tree with a projection of the log's comments. What a request changes is planned elsewhere.
+//!
+//! ```text
+//! 0u8                             -> position u64                  up to where the log is applied
+//! 1u8 | parent | id               -> record                        a thread's comments, in the order of time
+//! 2u8 | id                        -> parent                        where a comment is
+//! 3u8 | parent | reply_to | id    -> nothing                       direct replies; reply_to is 0 at the top
+//! 4u8 | author | !id              -> parent                        an author's active comments, newest first
+//! 5u8 | id | version u32          -> position u64 | at u48 | text  texts before the newest one
+//! 6u8 | author | hash of the key  -> id | at u48                   idempotency keys
+//! 7u8 | parent                    -> count u64 | locked u8         a thread as a whole
+//! 8u8 | id                        -> count u64                     how many direct replies there are, if there are any
+//! 9u8 | id                        -> at u48 | positions u64…       purged, but still in files: since when, and where in the log
+//! ```
+//!
+//! Everything is big-endian; `!` is the bitwise complement; a parent is its kind u8 and its id. A record is
+//! `flags u8 | depth u8 | author | created_at u48 | version u32 | position u64 | reply_to (flag 4) | edited_at u48 (flag 8) |
+//! length u32, reason (flag 16) | moderator as in the log (flag 64) | text (flag 32)`; flags 1 and 2 are the status. `position` is where
+//! the text is in the log. Records that have no moderator are as they were before moderators were recorded.
+//! The records are the truth: a comment is in other rows after its record is there. Counts are of what is applied, which a
+//! flushed tree knows exactly, so that a replay counts nothing twice.
+
+mod backup;
+mod erase;
+mod layout;
+mod planning;
+mod port;
+mod verify;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::comments::{
+    Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentVersion, Parent,
+};
+use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
+use lsm_tree::{SeqNo, UserKey, UserValue};
+use parking_lot::Mutex;
+
+pub use backup::{restore, write as write_backup};
+pub use erase::erase_when_due;
+pub use layout::{Record, StoredVersion, version_key};
+
+use crate::disk::format::Content;
+use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
+use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::projection::{Difference, Projection, Reconcile, Suspects};
+
+/// The comment threads of a store.
+pub struct Comments {
+    ids: IdKind,
+    pub tree: LsmTree,
+    /// Held while purged bodies are erased.
+    erasing: Mutex<()>,
+    keys: IdempotencyKeys,
+}
+
+/// A key of an author, the comment that it stands for, and since when.
+pub type KeyRow = (Id, KeyHash, CommentId, Timestamp);
+
+/// All comments as of one moment.
+pub struct CommentsSnapshot {
+    pub records: Box<dyn Iterator<Item = Result<(Parent, CommentId, Record)>> + Send>,
+    pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
+    pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
+    pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
+}
+
+impl Comments {
+    /// Opens the comments in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
+    pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
+        let keys = IdempotencyKeys::new(layout::KEY, key_keep);
+        let tree = LsmTree::open("comments", folder, shared, &keys)?;
+        Ok(Self { ids, tree, erasing: Mutex::new(()), keys })
+    }
+
+    /// Where a comment is.
+    fn parent_of(&self, id: CommentId) -> Result<Option<Parent>> {
+        let value = self.tree.get(layout::place_key(id))?;
+        value.map(|value| layout::read_parent(self.ids, &value).ok_or_else(damaged)).transpose()
+    }
+
+    /// A comment of a thread.
+    fn record_in(&self, parent: Parent, id: CommentId) -> Result<Option<Record>> {
+        let value = self.tree.get(layout::record_key(parent, id))?;
+        value.map(|value| Record::decode(self.ids, &value).ok_or_else(damaged)).transpose()
+    }
+
+    /// A comment and where it is.
+    fn record(&self, id: CommentId) -> Result<Option<(Parent, Record)>> {
+        let Some(parent) = self.parent_of(id)? else { return Ok(None) };
+        Ok(self.record_in(parent, id)?.map(|record| (parent, record)))
+    }
+
+    fn reply_count(&self, id: CommentId) -> Result<u64> {
+        let value = self.tree.get(layout::reply_count_key(id))?;
+        value.map_or(Ok(0), |value| layout::read_count(&value).ok_or_else(damaged))
+    }
+
+    fn comment_of(&self, parent: Parent, id: CommentId, record: Record) -> Result<Comment> {
+        Ok(record.into_comment((parent, id), self.reply_count(id)?))
+    }
+
+    /// A comment, or its tombstone.
+    pub fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
+        let found = self.record(id)?;
+        found.map(|(parent, record)| self.comment_of(parent, id, record)).transpose()
+    }
+
+    /// A page of a thread.
+    pub fn comment_thread(
+        &self,
+        parent: Parent,
+        order: CommentOrder,
+        after: Option<CommentId>,
+        limit: usize,
+    ) -> Result<Vec<Comment>> {
+        let prefix = layout::thread_prefix(parent);
+        let after = after.map(|id| layout::record_key(parent, id));
+        let read = |row: Result<(UserKey, UserValue)>| {
+            let (parent, id, record) = self.read_record(&row?)?;
+            self.comment_of(parent, id, record)
+        };
+        match order {
+            CommentOrder::Oldest => {
+                let rows = self.tree.rows(&prefix, (after.as_deref(), None), SeqNo::MAX);
+                rows.take(limit).map(read).collect()
+            }
+            CommentOrder::Newest => {
+                let rows = self.tree.rows(&prefix, (None, after.as_deref()), SeqNo::MAX);
+                rows.rev().take(limit).map(read).collect()
+            }
+        }
+    }
+
+    fn read_record(&self, (key, value): &(UserKey, UserValue)) -> Result<(Parent, CommentId, Record)> {
+        let (parent, id) = layout::read_record_key(self.ids, key).ok_or_else(damaged)?;
+        Ok((parent, id, Record::decode(self.ids, value).ok_or_else(damaged)?))
+    }
+
+    /// Direct replies, oldest first.
+    pub fn replies(&self, Branch { parent, reply_to, after }: Branch, limit: usize) -> Result<Vec<Comment>> {
+        let after = after.map(|id| layout::reply_key(parent, reply_to, id));
+        let rows =
+            self.tree.rows(&layout::branch_prefix(parent, reply_to), (after.as_deref(), None), SeqNo::MAX);
+        let read = |row: Result<(UserKey, UserValue)>| {
+            let (_, _, id) = layout::read_reply_key(self.ids, &row?.0).ok_or_else(damaged)?;
+            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
+            self.comment_of(parent, id, record)
+        };
+        rows.take(limit).map(read).collect()
+    }
+
+    /// An author's active comments, newest first.
+    pub fn by_author(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+        let after = after.map(|id| layout::author_key(author, id));
+        let rows = self.tree.rows(&layout::author_prefix(author), (after.as_deref(), None), SeqNo::MAX);
+        let mut found = Vec::new();
+        for row in rows {
+            if found.len() == limit {
+                break;
+            }
+            let (key, value) = row?;
+            let (_, id) = layout::read_author_key(self.ids, &key).ok_or_else(damaged)?;
+            let parent = layout::read_parent(self.ids, &value).ok_or_else(damaged)?;
+            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
+            // Withdrawn since its row was read: then it is in no page that is made from now on.
+            if record.is_active() {
+                found.push(self.comment_of(parent, id, record)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Texts that a comment has or had, oldest first, with versions above `after`.
+    pub fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+        // The newest first: what is edited meanwhile is then among the older ones, and left out there.
+        let Some((_, record)) = self.record(id)? else { return Ok(Vec::new()) };
+        let Some(newest) = record.newest_version() else { return Ok(Vec::new()) };
+        let older = self.older_versions(id, after).map(|row| row.map(|stored| stored.version));
+        let older = older.take_while(|row| row.as_ref().map_or(true, |older| older.version < record.version));
+        let newest = (newest.version.version > after).then_some(Ok(newest.version));
+        older.chain(newest).take(limit).collect()
+    }
+
+    fn older_versions(
+        &self,
+        id: CommentId,
+        after: u32,
+    ) -> impl Iterator<Item = Result<StoredVersion>> + Send + use<> {
+        let after = version_key(id, after);
+        let rows = self.tree.rows(&layout::versions_prefix(id), (Some(&after), None), SeqNo::MAX);
+        rows.map(|row| {
+            let (key, value) = row?;
+            StoredVersion::decode(&key, &value).map(|(_, version)| version).ok_or_else(damaged)
+        })
+    }
+
+    /// What is known of a thread as a whole.
+    pub fn state(&self, parent: Parent) -> Result<CommentThreadState> {
+        let value = self.tree.get(layout::state_key(parent))?;
+        value
+            .map_or(Ok(CommentThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
+    }
+
+    /// The comment that an author's key stands for, unless the key is older than they are remembered.
+    fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
+        let Some(value) = self.tree.get(layout::idempotency_key(author, hash))? else { return Ok(None) };
+        let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
+        Ok((!self.keys.is_over(at, now)).then_some(id))
+    }
+
+    /// The newest id that the store made, if it ever made one.
+    pub fn newest_generated_id(&self) -> Result<Option<Id>> {
+        let newest = self.tree.rows(&[layout::PLACE], (None, None), SeqNo::MAX).next_back().transpose()?;
+        newest.map(|(key, _)| Ok(Id::Uuid(layout::read_tagged(&key).ok_or_else(damaged)?.0))).transpose()
+    }
+
+    /// Whether a version of a comment is what an active comment says.
+    pub fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
+        let value = self.tree.get(layout::record_key(place.parent, place.id))?;
+        let found =
+            value.map(|value| layout::read_version(self.ids, &value).ok_or_else(damaged)).transpose()?;
+        Ok(found == Some((CommentStatus::Active, version)))
+    }
+
+    /// Applies the events that the tree lacks.
+    fn apply_events(&self, events: &[Event]) -> Result<()> {
+        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
+            if let EventBody::Comment(body) = &event.body {
+                self.apply_one(body, event)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_one(&self, body: &LoggedCommentEvent, event: &Event) -> Result<()> {
+        match body {
+            LoggedCommentEvent::Written { place, depth, reply_to, key, text } => {
+                let record = Record {
+                    author: place.author,
+                    reply_to: *reply_to,
+                    depth: *depth,
+                    created_at: event.at,
+                    version: 1,
+                    edited_at: None,
+                    status: CommentStatus::Active,
+                    reason: None,
+                    removed_by: None,
+                    text: Some(text.text()),
+                    position: event.position,
+                };
+                self.put_new((place.parent, place.id), &record)?;
+                if let Some(hash) = key {
+                    self.put_key((place.author, *hash, place.id, event.at));
+                }
+                self.keys.note(event.at);
+                Ok(())
+            }
+            LoggedCommentEvent::Edited { place, version, text } => {
+                self.apply_edit(*place, *version, text, event)
+            }
+            LoggedCommentEvent::Withdrawn { place, status, reason, by } => {
+                let record = self.required(*place)?;
+                if record.is_active() {
+                    self.tree.remove(layout::author_key(place.author, place.id));
+                    self.change_state(place.parent, |state| match state.count.checked_sub(1) {
+                        Some(count) => state.count = count,
+                        None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
+                    })?;
+                }
+                let position = record.position;
+                let comment = record.into_comment((place.parent, place.id), 0);
+                let tombstone = comment.withdrawn(*status, reason.as_ref(), by.as_ref());
+                let record = Record::new(tombstone, position);
+                if *status == CommentStatus::Purged {
+                    return self.purge(*place, &record, event.at);
+                }
+                self.put_record(*place, &record);
+                Ok(())
+            }
+            LoggedCommentEvent::Locked { parent, locked } => {
+                self.change_state(*parent, |state| state.locked = *locked)
+            }
+        }
+    }
+
+    fn apply_edit(&self, place: CommentPlace, version: u32, text: &LoggedText, event: &Event) -> Result<()> {
+        let record = self.required(place)?;
+        if let Some(before) = record.newest_version() {
+            self.put_version(place.id, &before);
+        }
+        let (text, edited_at) = (Some(text.text()), Some(event.at));
+        self.put_record(place, &Record { version, edited_at, text, position: event.position, ..record });
+        Ok(())
+    }
+
+    /// Leaves the tombstone, which is given, and notes which places in the log are still to be erased.
+    fn purge(&self, place: CommentPlace, record: &Record, at: Timestamp) -> Result<()> {
+        // Without the texts, which may be many.
+        let older =
+            self.older_versions(place.id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
+        let older: Vec<(u32, Sequence)> = older.collect::<Result<_>>()?;
+        let mut positions: Vec<Sequence> = older.iter().map(|&(_, position)| position).collect();
+        positions.push(record.position);
+        self.put_record(place, record);
+        for (version, _) in older {
+            self.tree.remove(version_key(place.id, version));
+        }
+        self.tree.insert(layout::unerased_key(place.id), layout::unerased_value(at, &positions));
+        Ok(())
+    }
+
+    /// The record of a comment that the log has told of before.
+    fn required(&self, CommentPlace { id, parent, .. }: CommentPlace) -> Result<Record> {
+        self.record_in(parent, id)?.ok_or_else(|| torn(id))
+    }
+
+    fn put_record(&self, CommentPlace { id, parent, .. }: CommentPlace, record: &Record) {
+        self.tree.insert(layout::record_key(parent, id), record.encode());
+    }
+
+    /// Puts a comment in that is not there, with all that follows from it.
+    pub fn put_new(&self, (parent, id): (Parent, CommentId), record: &Record) -> Result<()> {
+        self.tree.insert(layout::record_key(parent, id), record.encode());
+        self.tree.insert(layout::place_key(id), layout::parent_value(parent));
+        self.tree.insert(layout::reply_key(parent, record.reply_to, id), []);
+        if let Some(answered) = record.reply_to {
+            let count = self.reply_count(answered)? + 1;
+            self.tree.insert(layout::reply_count_key(answered), count.to_be_bytes());
+        }
+        if record.is_active() {
+            self.tree.insert(layout::author_key(record.author, id), layout::parent_value(parent));
+            self.change_state(parent, |state| state.count += 1)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a text in that a comment had.
+    pub fn put_version(&self, id: CommentId, stored: &StoredVersion) {
+        self.tree.insert(version_key(id, stored.version.version), stored.encode());
+    }
+
+    /// Puts an idempotency key in.
+    pub fn put_key(&self, (author, hash, id, at): KeyRow) {
+        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
+    }
+
+    /// Changes what is known of a thread as a whole.
+    pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut CommentThreadState)) -> Result<()> {
+        let mut state = self.state(parent)?;
+        change(&mut state);
+        self.tree.insert(layout::state_key(parent), layout::state_value(state));
+        Ok(())
+    }
+
+    /// All comments as of a moment, thread by thread.
+    pub fn records(
+        &self,
+        moment: SeqNo,
+    ) -> impl Iterator<Item = Result<(Parent, CommentId, Record)>> + Send + use<> {
+        let ids = self.ids;
+        self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| {
+            let (key, value) = row?;
+            let (parent, id) = layout::read_record_key(ids, &key).ok_or_else(damaged)?;
+            Ok((parent, id, Record::decode(ids, &value).ok_or_else(damaged)?))
+        })
+    }
+
+    /// All comments as of now. Called by the writer, between batches.
+    pub fn snapshot(&self) -> CommentsSnapshot {
+        let (ids, now) = (self.ids, self.tree.now());
+        let all = |tag: u8| self.tree.rows(&[tag], (None, None), now);
+        let versions = all(layout::VERSION).map(|row| {
+            let (key, value) = row?;
+            StoredVersion::decode(&key, &value).ok_or_else(damaged)
+        });
+        let keys = all(layout::KEY).map(move |row| {
+            let (key, value) = row?;
+            let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
+            let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
+            Ok((author, hash, id, at))
+        });
+        let locked = all(layout::STATE).filter_map(move |row| {
+            let read = |(key, value): (UserKey, UserValue)| {
+                let parent =
+                    layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
+                Ok((parent, layout::read_state(&value).ok_or_else(damaged)?))
+            };
+            match row.and_then(read) {
+                Ok((parent, state)) => state.locked.then_some(Ok(parent)),
+                Err(error) => Some(Err(error)),
+            }
+        });
+        CommentsSnapshot {
+            records: Box::new(self.records(now)),
+            versions: Box::new(versions),
+            keys: Box::new(keys),
+            locked: Box::new(locked),
+        }
+    }
+}
+
+impl Projection for Arc<Comments> {
+    fn content(&self) -> Content {
+        Content::Comments
+    }
+
+    fn applied(&self) -> Result<Sequence> {
+        self.tree.applied()
+    }
+
+    fn apply(&self, events: &[Event]) -> Result<()> {
+        self.apply_events(events)
+    }
+
+    fn rows(&self) -> Option<&dyn RowStorage> {
+        Some(&self.tree)
+    }
+
+    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+        verify::compare(self, now, suspects)
+    }
+
+    fn logged_key(&self, event: &Event) -> Option<Difference> {
+        verify::logged_key(self, event)
+    }
+
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        Some(Box::new(verify::CommentReconcile::new(self)))
+    }
+
+    fn may_be_compacted(&self) -> bool {
+        // Erasing purged bodies compacts all of them; others would have to wait for it.
+        !self.erasing.is_locked()
+    }
+}
+
+fn damaged() -> Error {
+    Error::Corrupt { detail: "a row of comments has an unknown layout; restore from a backup".into() }
+}
+
+/// A row tells of a comment whose record is missing.
+fn torn(id: CommentId) -> Error {
+    Error::Corrupt { detail: format!("the record of comment {id} is missing; run verify") }
+}

@@ -1,0 +1,120 @@
+//! Ids as the bytes and numbers that the store works with: `u64` for integers, `u128` for UUIDs.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use kinfolk_core::{Id, IdKind};
+
+/// An id without its kind. A store has one kind, so the code below it is written once for both.
+pub trait IdEncoding: Copy + Debug + Eq + Ord + Hash + Default + Send + Sync + 'static {
+    /// The kind of ids that this type holds.
+    const KIND: IdKind;
+    /// How many bytes one takes on disk.
+    const LEN: usize;
+
+    /// The bare value. The store has checked the kind before: another kind is a bug.
+    fn from_id(id: Id) -> Self;
+
+    /// The id again.
+    fn to_id(self) -> Id;
+
+    /// Appends the value, big-endian, so that bytes sort as ids do.
+    fn push_to(self, bytes: &mut Vec<u8>);
+
+    /// Reads [`IdEncoding::LEN`] bytes.
+    fn from_bytes(bytes: &[u8]) -> Option<Self>;
+
+    /// The difference to a smaller value, as 128 bits.
+    fn minus(self, smaller: Self) -> u128;
+
+    /// The value that is this much larger, if it fits.
+    fn plus(self, difference: u128) -> Option<Self>;
+}
+
+impl IdEncoding for u64 {
+    const KIND: IdKind = IdKind::Integer;
+    const LEN: usize = 8;
+
+    fn from_id(id: Id) -> Self {
+        match id {
+            Id::Integer(value) => value,
+            Id::Uuid(_) => unreachable!("the kind of every id is checked at the entrance"),
+        }
+    }
+
+    fn to_id(self) -> Id {
+        Id::Integer(self)
+    }
+
+    fn push_to(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::from_be_bytes)
+    }
+
+    fn minus(self, smaller: Self) -> u128 {
+        u128::from(self - smaller)
+    }
+
+    fn plus(self, difference: u128) -> Option<Self> {
+        self.checked_add(u64::try_from(difference).ok()?)
+    }
+}
+
+impl IdEncoding for u128 {
+    const KIND: IdKind = IdKind::Uuid;
+    const LEN: usize = 16;
+
+    fn from_id(id: Id) -> Self {
+        match id {
+            Id::Uuid(value) => value,
+            Id::Integer(_) => unreachable!("the kind of every id is checked at the entrance"),
+        }
+    }
+
+    fn to_id(self) -> Id {
+        Id::Uuid(self)
+    }
+
+    fn push_to(self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.to_be_bytes());
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self::from_be_bytes)
+    }
+
+    fn minus(self, smaller: Self) -> u128 {
+        self - smaller
+    }
+
+    fn plus(self, difference: u128) -> Option<Self> {
+        self.checked_add(difference)
+    }
+}
+
+/// How many bytes an id of a kind takes on disk.
+pub fn id_len(kind: IdKind) -> usize {
+    match kind {
+        IdKind::Integer => u64::LEN,
+        IdKind::Uuid => u128::LEN,
+    }
+}
+
+/// Appends an id, big-endian.
+pub fn push_id(bytes: &mut Vec<u8>, id: Id) {
+    match id {
+        Id::Integer(value) => value.push_to(bytes),
+        Id::Uuid(value) => value.push_to(bytes),
+    }
+}
+
+/// Reads an id of a kind from exactly its bytes.
+pub fn read_id(kind: IdKind, bytes: &[u8]) -> Option<Id> {
+    match kind {
+        IdKind::Integer => u64::from_bytes(bytes).map(IdEncoding::to_id),
+        IdKind::Uuid => u128::from_bytes(bytes).map(IdEncoding::to_id),
+    }
+}

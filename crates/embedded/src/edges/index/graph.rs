@@ -1,0 +1,538 @@
+//! The edges of one kind: users in shards, each with the sorted numbers of those whom it follows.
+//!
+//! Readers take shard locks for the length of a look-up; the writer holds one shard at a time for the length of
+//! one change. Nothing here waits for a disk. No code path waits for a second lock for writing while it holds one,
+//! so two readers' locks can be held together.
+
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use foldhash::quality::RandomState;
+use kinfolk_core::graph::{Counts, Edge};
+use kinfolk_core::suggestions::Suggestion;
+use kinfolk_core::{Id, Result};
+use parking_lot::RwLock;
+
+use super::snapshot::{Sink, Source};
+use super::table::{Table, User};
+use super::walk::{Scratch, Walk};
+use super::{AnyGraph, UsersById};
+use crate::disk::id_encoding::IdEncoding;
+
+/// More shards make waiting for a writer rarer; each costs a cache line and some slack.
+pub(super) const SHARDS: usize = 256;
+
+/// A shard on cache lines of its own, so that locks of neighbours don't disturb each other.
+#[repr(align(64))]
+struct Shard<K>(RwLock<Table<K>>);
+
+/// The edges of one kind.
+pub struct KindGraph<K> {
+    shards: Box<[Shard<K>]>,
+    /// The id behind each number. Only the writer adds to it.
+    pub(super) ids: RwLock<Vec<K>>,
+    edges: AtomicU64,
+    hasher: RandomState,
+}
+
+impl<K: IdEncoding> KindGraph<K> {
+    /// No users, no edges.
+    pub fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::new()))).collect();
+        let hasher = RandomState::default();
+        Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), hasher }
+    }
+
+    #[inline]
+    pub(super) fn locate(&self, id: K) -> (&RwLock<Table<K>>, u32) {
+        let (shard, hash) = self.place(id);
+        (self.shard(shard), hash)
+    }
+
+    /// The number of a user's shard, and the hash within it.
+    #[inline]
+    pub(super) fn place(&self, id: K) -> (usize, u32) {
+        let hash = self.hasher.hash_one(id);
+        // The shard comes from other bits than the slot.
+        ((hash >> 56) as usize % SHARDS, hash as u32)
+    }
+
+    #[inline]
+    pub(super) fn shard(&self, number: usize) -> &RwLock<Table<K>> {
+        &self.shards[number].0
+    }
+
+    fn slot_hash(&self) -> impl Fn(K) -> u32 + '_ {
+        |id| self.hasher.hash_one(id) as u32
+    }
+
+    pub(super) fn number(&self, id: K) -> Option<u32> {
+        let (shard, hash) = self.locate(id);
+        shard.read().find(id, hash).map(|user| user.number)
+    }
+
+    /// The number of a user, given one if it is new.
+    fn intern(&self, id: K) -> u32 {
+        if let Some(number) = self.number(id) {
+            return number;
+        }
+        let mut ids = self.ids.write();
+        let number = u32::try_from(ids.len()).expect("a store has fewer than 2^32 users");
+        ids.push(id);
+        drop(ids);
+        let user = User { id, number, followers: 0, following: Box::default() };
+        self.locate(id).0.write().insert(user, self.slot_hash());
+        number
+    }
+
+    /// The number of a user who has one more follower: [`KindGraph::intern`] and the count in one look-up.
+    fn intern_followed(&self, id: K) -> u32 {
+        let (shard, hash) = self.locate(id);
+        if let Some(user) = shard.write().find_mut(id, hash) {
+            user.followers += 1;
+            return user.number;
+        }
+        let number = self.intern(id);
+        self.with_user(id, |user| user.followers = 1);
+        number
+    }
+
+    /// All ids by number, copied in short turns: the writer adds to them.
+    fn copied_ids(&self) -> Vec<K> {
+        const IDS_IN_A_TURN: usize = 1 << 16;
+        let mut copied = Vec::with_capacity(self.ids.read().len());
+        loop {
+            let ids = self.ids.read();
+            let rest = &ids[copied.len()..];
+            if rest.is_empty() {
+                return copied;
+            }
+            copied.extend_from_slice(&rest[..rest.len().min(IDS_IN_A_TURN)]);
+        }
+    }
+
+    fn with_user<T>(&self, id: K, change: impl FnOnce(&mut User<K>) -> T) -> T {
+        let (shard, hash) = self.locate(id);
+        let mut table = shard.write();
+        change(table.find_mut(id, hash).expect("an interned user is in the table"))
+    }
+}
+
+fn counts_of<K>(user: &User<K>) -> Counts {
+    Counts { following: user.following.len() as u64, followers: u64::from(user.followers) }
+}
+
+/// A list with one more number. Lists have no slack: their slots then fit a cache line in pairs, which every check
+/// gains from, and copying a list costs a follow little beside its sync.
+fn inserted(list: &[u32], at: usize, number: u32) -> Box<[u32]> {
+    let mut longer = Vec::with_capacity(list.len() + 1);
+    longer.extend_from_slice(&list[..at]);
+    longer.push(number);
+    longer.extend_from_slice(&list[at..]);
+    longer.into_boxed_slice()
+}
+
+fn removed(list: &[u32], at: usize) -> Box<[u32]> {
+    [&list[..at], &list[at + 1..]].concat().into_boxed_slice()
+}
+
+impl<K: IdEncoding> AnyGraph for KindGraph<K> {
+    #[inline]
+    fn contains(&self, edge: Edge) -> bool {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let (follower_shard, follower_hash) = self.locate(follower);
+        let (followee_shard, followee_hash) = self.locate(followee);
+        // Both locks first, then both look-ups: a lock waits for the loads before it, and these two can overlap.
+        let follower_table = follower_shard.read();
+        let followee_table = followee_shard.read_recursive();
+        let (Some(user), Some(target)) =
+            (follower_table.find(follower, follower_hash), followee_table.find(followee, followee_hash))
+        else {
+            return false;
+        };
+        user.following.binary_search(&target.number).is_ok()
+    }
+
+    /// Looks through the shorter side: a look-up of each followee, or of each whom the follower follows. All edges
+    /// are of one follower.
+    fn contains_all(&self, edges: &[Edge], answers: &mut Vec<bool>) {
+        let Some(first) = edges.first() else { return };
+        let follower = K::from_id(first.follower);
+        let followed = {
+            let (shard, hash) = self.locate(follower);
+            let table = shard.read();
+            let following = table.find(follower, hash).map_or(&[][..], |user| &user.following);
+            (following.len() < edges.len()).then(|| following.to_vec())
+        };
+        let Some(followed) = followed else {
+            return answers.extend(edges.iter().map(|&edge| self.contains(edge)));
+        };
+        let ids = self.ids.read();
+        let mut followed: Vec<K> = followed.iter().map(|&number| ids[number as usize]).collect();
+        drop(ids);
+        followed.sort_unstable();
+        let exists = |edge: &Edge| followed.binary_search(&K::from_id(edge.followee)).is_ok();
+        answers.extend(edges.iter().map(exists));
+    }
+
+    fn examine(&self, edge: Edge) -> (bool, u64) {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let target = self.number(followee);
+        let (shard, hash) = self.locate(follower);
+        shard.read().find(follower, hash).map_or((false, 0), |user| {
+            let exists = target.is_some_and(|number| user.following.binary_search(&number).is_ok());
+            (exists, user.following.len() as u64)
+        })
+    }
+
+    fn insert(&self, edge: Edge) -> bool {
+        let followee = K::from_id(edge.followee);
+        let number = self.intern(followee);
+        let follower = K::from_id(edge.follower);
+        let add = |user: &mut User<K>| match user.following.binary_search(&number) {
+            Ok(_) => false,
+            Err(at) => {
+                user.following = inserted(&user.following, at, number);
+                true
+            }
+        };
+        let (shard, hash) = self.locate(follower);
+        let known = shard.write().find_mut(follower, hash).map(add);
+        let inserted = known.unwrap_or_else(|| {
+            self.intern(follower);
+            self.with_user(follower, add)
+        });
+        if inserted {
+            self.with_user(followee, |user| user.followers += 1);
+            self.edges.fetch_add(1, Ordering::Relaxed);
+        }
+        inserted
+    }
+
+    fn remove(&self, edge: Edge) -> bool {
+        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
+        let (Some(number), Some(_)) = (self.number(followee), self.number(follower)) else { return false };
+        let removed = self.with_user(follower, |user| match user.following.binary_search(&number) {
+            Ok(at) => {
+                user.following = removed(&user.following, at);
+                true
+            }
+            Err(_) => false,
+        });
+        if removed {
+            self.with_user(followee, |user| user.followers = user.followers.saturating_sub(1));
+            self.edges.fetch_sub(1, Ordering::Relaxed);
+        }
+        removed
+    }
+
+    fn extend(&self, follower: Id, followees: &[Id]) {
+        let follower = K::from_id(follower);
+        self.intern(follower);
+        if self.counts(follower.to_id()).following == 0 {
+            let mut numbers: Vec<u32> =
+                followees.iter().map(|&id| self.intern_followed(K::from_id(id))).collect();
+            numbers.sort_unstable();
+            self.with_user(follower, |user| user.following = numbers.into_boxed_slice());
+            self.edges.fetch_add(followees.len() as u64, Ordering::Relaxed);
+            return;
+        }
+        let mut added: Vec<(u32, K)> =
+            followees.iter().map(|&id| K::from_id(id)).map(|id| (self.intern(id), id)).collect();
+        added.sort_unstable();
+        self.with_user(follower, |user| {
+            // An import that is replayed after a crash may offer edges that are there already.
+            added.retain(|(number, _)| user.following.binary_search(number).is_err());
+            let all = user.following.iter().copied().chain(added.iter().map(|&(number, _)| number));
+            user.following = all.collect();
+            user.following.sort_unstable();
+        });
+        self.edges.fetch_add(added.len() as u64, Ordering::Relaxed);
+        for (_, followee) in added {
+            self.with_user(followee, |user| user.followers += 1);
+        }
+    }
+
+    fn counts(&self, of: Id) -> Counts {
+        let id = K::from_id(of);
+        let (shard, hash) = self.locate(id);
+        shard.read().find(id, hash).map_or(Counts::default(), counts_of)
+    }
+
+    fn followees(&self, of: Id) -> Vec<Id> {
+        let id = K::from_id(of);
+        let (shard, hash) = self.locate(id);
+        let numbers = shard.read().find(id, hash).map(|user| user.following.clone()).unwrap_or_default();
+        let ids = self.ids.read();
+        let mut followees: Vec<K> = numbers.iter().map(|&number| ids[number as usize]).collect();
+        drop(ids);
+        followees.sort_unstable();
+        followees.into_iter().map(K::to_id).collect()
+    }
+
+    fn followee_numbers(&self, of: Id) -> Vec<u32> {
+        self.followee_numbers_of(K::from_id(of))
+    }
+
+    fn number(&self, of: Id) -> Option<u32> {
+        KindGraph::number(self, K::from_id(of))
+    }
+
+    fn numbers(&self, ids: &[Id]) -> Vec<u32> {
+        ids.iter().filter_map(|&id| self.number(K::from_id(id))).collect()
+    }
+
+    fn retain_followers(&self, numbers: &mut Vec<u32>, of: Id) {
+        self.retain_followers_of(numbers, K::from_id(of));
+    }
+
+    fn page(&self, numbers: &[u32], after: Option<Id>, limit: usize) -> Vec<Id> {
+        self.page_of(numbers, after.map(K::from_id), limit)
+    }
+
+    fn walk(&self, of: Id, walk: &Walk<'_>, scratch: &mut Scratch) -> Result<Vec<Suggestion>> {
+        self.walk_from(K::from_id(of), walk, scratch)
+    }
+
+    fn edge_count(&self) -> u64 {
+        self.edges.load(Ordering::Relaxed)
+    }
+
+    fn user_count(&self) -> u64 {
+        self.ids.read().len() as u64
+    }
+
+    fn users_from(&self, number: u32, limit: usize) -> Vec<Id> {
+        self.ids.read().iter().skip(number as usize).take(limit).map(|id| id.to_id()).collect()
+    }
+
+    fn users_by_id(&self, after: Option<Id>) -> UsersById {
+        let after = after.map(K::from_id);
+        let mut ids = self.copied_ids();
+        ids.retain(|&id| after.is_none_or(|after| id > after));
+        ids.sort_unstable();
+        UsersById { len: ids.len(), get: Box::new(move |place| ids[place].to_id()) }
+    }
+
+    fn memory(&self) -> u64 {
+        let tables: usize = self.shards.iter().map(|shard| shard.0.read().memory()).sum();
+        let numbers = self.edges.load(Ordering::Relaxed) * size_of::<u32>() as u64;
+        (tables + self.ids.read().capacity() * size_of::<K>()) as u64 + numbers
+    }
+
+    fn set_follower_count(&self, of: Id, count: u32) {
+        let id = K::from_id(of);
+        self.intern(id);
+        self.with_user(id, |user| user.followers = count);
+    }
+
+    fn replace_followees(&self, of: Id, followees: &[Id]) {
+        let id = K::from_id(of);
+        self.intern(id);
+        let mut numbers: Vec<u32> = followees.iter().map(|&id| self.intern(K::from_id(id))).collect();
+        numbers.sort_unstable();
+        let (before, after) = self.with_user(id, |user| {
+            let before = user.following.len() as u64;
+            user.following = numbers.into_boxed_slice();
+            (before, user.following.len() as u64)
+        });
+        self.edges.fetch_add(after, Ordering::Relaxed);
+        self.edges.fetch_sub(before, Ordering::Relaxed);
+    }
+
+    /// Lists first, shard by shard, then the ids: a list written while users are added never names a number that
+    /// the ids don't have.
+    fn save(&self, out: &mut Sink<'_>) -> io::Result<()> {
+        let mut lists = Vec::new();
+        for shard in &self.shards {
+            copy_lists(&shard.0, &mut lists);
+            out.bytes(&lists)?;
+        }
+        out.number(u32::MAX)?;
+        // Copied, so that the writer does not wait for the disk.
+        let ids = self.copied_ids();
+        let mut bytes = Vec::with_capacity(ids.len() * K::LEN);
+        ids.iter().for_each(|id| id.push_to(&mut bytes));
+        out.ids(&bytes)
+    }
+
+    fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
+        let ids: Vec<K> = input.ids().chunks_exact(K::LEN).filter_map(K::from_bytes).collect();
+        self.load_users(&ids);
+        let mut followers = vec![0u32; ids.len()];
+        let mut edges = 0;
+        std::thread::scope(|scope| {
+            // One thread reads, checks and decodes; the other puts the lists where they belong.
+            let (send, lists) = sync_channel(LISTS_AHEAD);
+            let reader = scope.spawn(move || read_lists(input, &send));
+            for (number, following) in lists.into_iter().flatten() {
+                let id = *ids.get(number as usize).ok_or_else(unknown_number)?;
+                for &target in &following {
+                    *followers.get_mut(target as usize).ok_or_else(unknown_number)? += 1;
+                }
+                edges += following.len() as u64;
+                self.with_user(id, |user| user.following = following.into_boxed_slice());
+            }
+            reader.join().unwrap_or_else(|_| Err(io::Error::other("the reading thread has died")))
+        })?;
+        for shard in &self.shards {
+            for user in shard.0.write().users_mut() {
+                user.followers = followers[user.number as usize];
+            }
+        }
+        *self.ids.get_mut() = ids;
+        *self.edges.get_mut() = edges;
+        Ok(())
+    }
+}
+
+impl<K: IdEncoding> KindGraph<K> {
+    /// Gives the users of a snapshot their places, on two threads: each takes every other shard.
+    fn load_users(&self, ids: &[K]) {
+        let shard_of = |id: K| self.place(id).0;
+        let load_half = |half: usize| {
+            let mut shard_sizes = vec![0; SHARDS];
+            ids.iter().for_each(|&id| shard_sizes[shard_of(id)] += 1);
+            for (shard, users) in self.shards.iter().zip(shard_sizes).skip(half).step_by(2) {
+                shard.0.write().reserve(users, self.slot_hash());
+            }
+            for (number, &id) in (0..).zip(ids) {
+                if shard_of(id) % 2 == half {
+                    let user = User { id, number, followers: 0, following: Box::default() };
+                    self.locate(id).0.write().insert(user, self.slot_hash());
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| load_half(0));
+            load_half(1);
+        });
+    }
+}
+
+/// Copies the lists of a shard as they are written to a snapshot. In short turns: a writer, and readers behind it, may wait
+/// for the lock, and neither the disk nor a low priority may make them wait long.
+fn copy_lists<K: IdEncoding>(shard: &RwLock<Table<K>>, lists: &mut Vec<u8>) {
+    const SLOTS_IN_A_TURN: usize = 1_024;
+    lists.clear();
+    let (mut at, mut slots) = (0, shard.read().slots().len());
+    while at < slots {
+        let table = shard.read();
+        if table.slots().len() != slots {
+            // It has grown, and users have moved.
+            lists.clear();
+            (at, slots) = (0, table.slots().len());
+        }
+        let end = slots.min(at + SLOTS_IN_A_TURN);
+        let users = table.slots().get(at..end).unwrap_or_default().iter().flatten();
+        for user in users.filter(|user| !user.following.is_empty()) {
+            lists.extend_from_slice(&user.number.to_le_bytes());
+            lists.extend_from_slice(&(user.following.len() as u32).to_le_bytes());
+            lists.extend(user.following.iter().flat_map(|number| number.to_le_bytes()));
+        }
+        at = end;
+    }
+}
+
+/// How many groups of lists may wait between the thread that reads them and the one that takes them.
+const LISTS_AHEAD: usize = 4;
+/// How many lists are handed over at a time.
+const LISTS_IN_A_GROUP: usize = 1_024;
+
+/// A user's number and the numbers of those whom it follows.
+type NumberedList = (u32, Vec<u32>);
+
+fn read_lists(input: &mut Source<'_>, lists: &SyncSender<Vec<NumberedList>>) -> io::Result<()> {
+    let mut group = Vec::with_capacity(LISTS_IN_A_GROUP);
+    loop {
+        let number = input.number()?;
+        if number != u32::MAX {
+            group.push((number, input.numbers()?));
+        }
+        if number == u32::MAX || group.len() == LISTS_IN_A_GROUP {
+            // Nobody takes them any more where one of them was wrong: that is reported there.
+            if lists.send(std::mem::replace(&mut group, Vec::with_capacity(LISTS_IN_A_GROUP))).is_err()
+                || number == u32::MAX
+            {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn unknown_number() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a list names a user that is not in the snapshot")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn edge(follower: u64, followee: u64) -> Edge {
+        Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_set(steps in proptest::collection::vec((any::<bool>(), 0u64..12, 0u64..12), 0..400)) {
+            let graph = KindGraph::<u64>::new();
+            let mut model = BTreeSet::new();
+            for (follow, a, b) in steps {
+                if follow {
+                    prop_assert_eq!(graph.insert(edge(a, b)), model.insert((a, b)));
+                } else {
+                    prop_assert_eq!(graph.remove(edge(a, b)), model.remove(&(a, b)));
+                }
+            }
+            prop_assert_eq!(graph.edge_count(), model.len() as u64);
+            for a in 0..12 {
+                let followees: Vec<Id> = (0..12).filter(|&b| model.contains(&(a, b))).map(Id::Integer).collect();
+                let followers = (0..12).filter(|&b| model.contains(&(b, a))).count() as u64;
+                prop_assert_eq!(graph.counts(Id::Integer(a)), Counts { following: followees.len() as u64, followers });
+                prop_assert_eq!(graph.followees(Id::Integer(a)), followees);
+                for b in 0..12 {
+                    prop_assert_eq!(graph.contains(edge(a, b)), model.contains(&(a, b)));
+                }
+                for asked in [1, 3, 12] {
+                    let edges: Vec<Edge> = (0..asked).map(|b| edge(a, b)).collect();
+                    let expected: Vec<bool> = (0..asked).map(|b| model.contains(&(a, b))).collect();
+                    let mut answers = Vec::new();
+                    graph.contains_all(&edges, &mut answers);
+                    prop_assert_eq!(answers, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extend_adds_to_what_is_there() {
+        let graph = KindGraph::<u64>::new();
+        graph.insert(edge(1, 5));
+        graph.extend(Id::Integer(1), &[Id::Integer(9), Id::Integer(3)]);
+        graph.extend(Id::Integer(1), &[Id::Integer(9)]);
+        assert_eq!(graph.followees(Id::Integer(1)), [3, 5, 9].map(Id::Integer));
+        assert_eq!(graph.counts(Id::Integer(9)).followers, 1);
+        assert_eq!(graph.edge_count(), 3);
+    }
+
+    #[test]
+    fn checks_go_on_beside_a_writer() {
+        let graph = KindGraph::<u64>::new();
+        graph.insert(edge(1, 2));
+        std::thread::scope(|scope| {
+            let writer = scope
+                .spawn(|| (0..20_000).for_each(|id| assert!(graph.insert(edge(id % 100 + 10, id + 1_000)))));
+            while !writer.is_finished() {
+                assert!(graph.contains(edge(1, 2)));
+                assert!(!graph.contains(edge(2, 1)));
+            }
+        });
+        assert_eq!(graph.edge_count(), 20_001);
+    }
+}

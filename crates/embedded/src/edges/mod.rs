@@ -1,0 +1,77 @@
+//! Edges: rows on disk with their memtables, the check index in memory, and what is answered from both.
+//!
+//! Two projections: the rows, whose pairs are the truth of which edges exist, and the index, which follows them, so that a check never
+//! knows more than a list.
+
+pub mod faults;
+mod friends;
+pub mod imports;
+pub mod index;
+pub mod load;
+mod memtable;
+mod overlap;
+mod port;
+mod projections;
+mod recent_followees;
+mod reconcile;
+mod row_keys;
+mod rows;
+mod verify;
+
+use kinfolk_core::graph::{Edge, Side};
+use kinfolk_core::suggestions::{Suggestion, WalkBounds};
+use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
+
+pub use projections::{EdgeIndex, LoadedIndex};
+pub use recent_followees::RecentFollowees;
+pub use rows::{Load, Row, Rows, Tree};
+
+use self::index::{Index, Scratch, Walk};
+
+/// The edges of a store.
+pub struct Edges {
+    pub rows: Rows,
+    pub index: Index,
+    /// The recent followees of users who follow many.
+    pub recent_followees: RecentFollowees,
+}
+
+impl Edges {
+    /// Rows, and the index of them.
+    pub fn new(rows: Rows, index: Index) -> Self {
+        Self { rows, index, recent_followees: RecentFollowees::new() }
+    }
+
+    /// Since when an edge exists that the index knows of.
+    pub fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
+        self.rows.since(kind, edge)?.ok_or_else(|| Error::Corrupt {
+            detail: format!(
+                "the index knows the edge {} to {} but the rows don't; run verify",
+                edge.follower, edge.followee
+            ),
+        })
+    }
+
+    /// Candidates for suggestions to a user, by a walk of two steps.
+    pub fn candidates(
+        &self,
+        of: Id,
+        bounds: WalkBounds,
+        scratch: &mut Scratch,
+        is_given_up: &dyn Fn() -> bool,
+    ) -> Result<Vec<Suggestion>> {
+        let most = bounds.per_node.unwrap_or(usize::MAX);
+        let newest = |of: Id| self.recent_followees.get(of, most, || self.read_recent_followees(of, most));
+        let dismissed = self.index.followees(EdgeKind::Dismissal, of);
+        let walk = Walk { bounds, dismissed: &dismissed, newest: &newest, is_given_up };
+        self.index.walk(EdgeKind::Follow, of, &walk, scratch)
+    }
+
+    fn read_recent_followees(&self, of: Id, most: usize) -> Result<Vec<u32>> {
+        let rows = self.rows.list_rows((EdgeKind::Follow, Side::Following, of), None);
+        let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
+        let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+}

@@ -1,0 +1,481 @@
+//! Rows on disk: three LSM trees that hold every edge three times, each in the order of one question.
+//!
+//! ```text
+//! pairs      kind u8 | follower | followee             -> since u48      the truth: is there an edge, since when
+//! following  kind u8 | follower | !since u48 | !followee -> nothing      whom a user follows, newest first
+//! followers  kind u8 | followee | !since u48 | !follower -> nothing      who follows a user, newest first
+//! every tree 0u8                                        -> position u64  up to where the log is applied
+//! ```
+//!
+//! Everything is big-endian; `!` is the bitwise complement, which turns the order around. There is no journal
+//! here: the change log is one already. Rows that were not flushed before a crash are replayed from the position that
+//! each tree says. Applying an event twice is harmless.
+
+use std::ops::Bound;
+use std::path::Path;
+
+use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Timestamp};
+use lsm_tree::config::FilterPolicy;
+use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::memtable::{self, Memtable, MemtableRange, Memtables};
+use super::row_keys::{decode_row, key_len, row_key};
+use crate::disk::{files, id_encoding};
+use crate::log::{Event, EventBody};
+use crate::lsm::{
+    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, decode_since, increment,
+    open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
+};
+use crate::settings::Settings;
+
+/// The trees, and the rows that are not in them yet.
+pub struct Rows {
+    ids: IdKind,
+    pairs: AnyTree,
+    following: AnyTree,
+    followers: AnyTree,
+    sequence: SequenceNumberCounter,
+    shared: Shared,
+    recent: Memtables,
+    /// Held while a memtable goes into the trees, so that a scan sees all of them as of one position.
+    flushing: Mutex<()>,
+    /// Up to where the log was applied in each tree when they were opened.
+    pub applied_at_open: [Sequence; 3],
+}
+
+/// A row that some tree has or should have.
+pub type Row = (EdgeKind, Edge, Timestamp);
+
+/// One of the trees, by the question that it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tree {
+    /// Is there an edge, since when.
+    Pairs,
+    /// Whom does a user follow.
+    Following,
+    /// Who follows a user.
+    Followers,
+}
+
+impl Tree {
+    /// All trees.
+    pub const ALL: [Self; 3] = [Self::Pairs, Self::Following, Self::Followers];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pairs => "pairs",
+            Self::Following => "following",
+            Self::Followers => "followers",
+        }
+    }
+}
+
+impl Rows {
+    /// Opens the trees below a folder, making them where they are missing.
+    pub fn open(folder: &Path, ids: IdKind, shared: Shared) -> Result<Self> {
+        let sequence = SequenceNumberCounter::default();
+        let visible = SequenceNumberCounter::default();
+        let open = |tree: Tree| {
+            let config = shared
+                .tree(&folder.join(tree.name()), &sequence, &visible)
+                // The index in memory knows which edges exist: a look-up of one that does not is rare.
+                .expect_point_read_hits(true);
+            let config = match tree {
+                Tree::Pairs => config,
+                Tree::Following | Tree::Followers => config.filter_policy(FilterPolicy::disabled()),
+            };
+            open_tree(config)
+        };
+        files::create_folder(folder)?;
+        let (pairs, following, followers) =
+            (open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?);
+        // The trees sync what is in their folders, not that they have folders.
+        files::sync_folder(folder)?;
+        let highest =
+            [&pairs, &following, &followers].iter().filter_map(|tree| tree.get_highest_seqno()).max();
+        let next = highest.map_or(0, |highest| highest + 1);
+        sequence.fetch_max(next);
+        visible.fetch_max(next);
+        let applied = |tree: &AnyTree, name: Tree| shared.applied(tree, name.name());
+        let applied_at_open = [
+            applied(&pairs, Tree::Pairs)?,
+            applied(&following, Tree::Following)?,
+            applied(&followers, Tree::Followers)?,
+        ];
+        let (recent, flushing) = (Memtables::new(), Mutex::new(()));
+        Ok(Self { ids, pairs, following, followers, sequence, shared, recent, flushing, applied_at_open })
+    }
+
+    /// The kind of ids in the rows.
+    pub fn ids(&self) -> IdKind {
+        self.ids
+    }
+
+    /// One of the trees.
+    pub fn tree(&self, tree: Tree) -> &AnyTree {
+        match tree {
+            Tree::Pairs => &self.pairs,
+            Tree::Following => &self.following,
+            Tree::Followers => &self.followers,
+        }
+    }
+
+    /// Applies events, in each tree only those after the position that it has applied: an older event must never
+    /// come above the rows of a newer one, not even for a moment, since the next crash may be in that moment.
+    pub fn apply(&self, events: &[Event]) {
+        let layer = self.recent.active();
+        for event in events {
+            let (row, present) = match event.body {
+                EventBody::Followed(edge) => ((event.kind, edge, event.at), true),
+                EventBody::Unfollowed(edge, since) => ((event.kind, edge, since), false),
+                EventBody::Imported { .. }
+                | EventBody::Posted(_)
+                | EventBody::PostDeleted { .. }
+                | EventBody::Comment(_) => continue,
+            };
+            for tree in
+                Tree::ALL.into_iter().filter(|&tree| event.position > self.applied_at_open[tree as usize])
+            {
+                self.put_one(&layer, tree, row, present);
+            }
+        }
+        if let Some(last) = events.last() {
+            Memtables::reached(&layer, last.position);
+        }
+    }
+
+    fn put_one(
+        &self,
+        layer: &Memtable,
+        tree: Tree,
+        (kind, edge, since): (EdgeKind, Edge, Timestamp),
+        present: bool,
+    ) {
+        let (key, _) = row_key(tree, kind, edge, since);
+        let value = present.then(|| if tree == Tree::Pairs { since_value(since) } else { [0; 6] });
+        Memtables::put(layer, tree as usize, self.owner(&key), key, value);
+    }
+
+    /// Kind and owner: the first part of every key.
+    fn owner<'a>(&self, key: &'a [u8]) -> &'a [u8] {
+        &key[..1 + id_encoding::id_len(self.ids)]
+    }
+
+    /// Puts one row in or takes it out, to repair a projection.
+    pub fn repair(&self, tree: Tree, row: (EdgeKind, Edge, Timestamp), present: bool) {
+        self.put_one(&self.recent.active(), tree, row, present);
+    }
+
+    /// Whether a tree has the row of an edge.
+    pub fn has(&self, tree: Tree, (kind, edge, since): (EdgeKind, Edge, Timestamp)) -> Result<bool> {
+        let (key, len) = row_key(tree, kind, edge, since);
+        if let Some(value) = self.recent.get(tree as usize, self.owner(&key), &key) {
+            return Ok(value.is_some());
+        }
+        self.tree(tree).contains_key(&key[..len], SeqNo::MAX).map_err(tree_error)
+    }
+
+    /// Since when an edge exists, if it does.
+    pub fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Option<Timestamp>> {
+        let (key, len) = row_key(Tree::Pairs, kind, edge, Timestamp::MIN);
+        if let Some(value) = self.recent.get(Tree::Pairs as usize, self.owner(&key), &key) {
+            return Ok(value.and_then(|value| decode_since(&value)));
+        }
+        let value = self.pairs.get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
+        value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs))).transpose()
+    }
+
+    /// A page of a user's list.
+    pub fn list(
+        &self,
+        (kind, side, of): (EdgeKind, Side, Id),
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
+        self.list_rows((kind, side, of), after).take(limit).collect()
+    }
+
+    /// A user's list from a place on, row by row.
+    pub fn list_rows(
+        &self,
+        (kind, side, of): (EdgeKind, Side, Id),
+        after: Option<ListKey>,
+    ) -> impl Iterator<Item = Result<ListEntry>> + use<> {
+        let (tree, ids) = (list_tree(side), self.ids);
+        let mut prefix = Vec::with_capacity(40);
+        prefix.push(kind.number());
+        id_encoding::push_id(&mut prefix, of);
+        let start = after.map(|key| {
+            let mut start = prefix.clone();
+            push_list_key(&mut start, key);
+            start
+        });
+        let prefix_len = prefix.len();
+        self.owned_rows(tree, &prefix, start.as_deref()).map(move |key| {
+            key?.get(prefix_len..).and_then(|rest| read_list_key(ids, rest)).ok_or_else(|| damaged_row(tree))
+        })
+    }
+
+    /// A user's list as of now, whatever is written later. Called by the writer, between batches.
+    pub fn frozen_list(
+        &self,
+        (kind, side, of): (EdgeKind, Side, Id),
+    ) -> impl Iterator<Item = Result<()>> + Send + use<> {
+        let mut prefix = vec![kind.number()];
+        id_encoding::push_id(&mut prefix, of);
+        let mut rows = self.owned_rows(list_tree(side), &prefix, None);
+        rows.recent.freeze();
+        rows.map(|key| key.map(|_| ()))
+    }
+
+    /// Whom a user follows by the truth, by id.
+    pub fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
+        let ids = self.ids;
+        let mut prefix = Vec::with_capacity(40);
+        prefix.push(kind.number());
+        id_encoding::push_id(&mut prefix, of);
+        let prefix_len = prefix.len();
+        self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
+            key?.get(prefix_len..)
+                .and_then(|id| id_encoding::read_id(ids, id))
+                .ok_or_else(|| damaged_row(Tree::Pairs))
+        })
+    }
+
+    /// The keys of one owner's rows, after a key if one is given: what the tree has, overridden by recent rows.
+    fn owned_rows(&self, tree: Tree, owner: &[u8], after: Option<&[u8]>) -> MergedRows {
+        let mut end = owner.to_vec();
+        increment(&mut end);
+        let recent_start = after
+            .map_or(Bound::Included(memtable::key(owner)), |after| Bound::Excluded(memtable::key(after)));
+        // The layers first: what leaves them meanwhile is in the tree already.
+        let recent = self.recent.range(tree as usize, owner, recent_start, memtable::key(&end));
+        let start = after.map_or(Bound::Included(owner), Bound::Excluded);
+        let rows =
+            self.tree(tree).range::<&[u8], _>((start, Bound::Excluded(end.as_slice())), SeqNo::MAX, None);
+        let stored: StoredKeys = Box::new(rows.map(|row| row.key().map_err(tree_error)));
+        MergedRows { recent, stored: stored.peekable(), len: key_len(tree, self.ids) }
+    }
+
+    /// Keeps trees and sealed layers as they are while it is held.
+    pub fn pause(&self) -> MutexGuard<'_, ()> {
+        self.flushing.lock()
+    }
+
+    /// All rows of a kind in a tree, as edges with `since`, without those that are not sealed: seal or flush first. The
+    /// caller holds the pause, until it has the iterators of all trees that it wants as of the same position.
+    pub fn scan(
+        &self,
+        tree: Tree,
+        kind: EdgeKind,
+    ) -> impl Iterator<Item = Result<(Edge, Timestamp)>> + Send + use<> {
+        let (ids, number) = (self.ids, kind.number());
+        let rows = self.tree(tree).range([number]..[number + 1], SeqNo::MAX, None);
+        let stored = rows.map(|row| row.into_inner().map_err(tree_error));
+        let sealed = self.recent.sealed_rows(tree as usize, number);
+        ScannedRows {
+            sealed: sealed.into_iter().peekable(),
+            stored: stored.peekable(),
+            len: key_len(tree, ids),
+        }
+        .map(move |row| {
+            let (key, value) = row?;
+            decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree))
+        })
+    }
+
+    /// Up to `limit` rows of a tree from a key on, without recent ones, past what can't be read.
+    pub fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
+        read_part(self.tree(tree), from, limit)
+    }
+
+    /// What a row of a tree says.
+    pub fn decode(&self, tree: Tree, (key, value): &(UserKey, UserValue)) -> Result<Row> {
+        let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
+        let row = decode_row(tree, self.ids, key, value);
+        let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
+        Ok((kind, edge, since))
+    }
+
+    /// How many rows are recent and not sealed.
+    pub fn unsealed(&self) -> u64 {
+        self.recent.unsealed()
+    }
+
+    fn applied_in(&self, tree: Tree) -> Result<Sequence> {
+        self.shared.applied(self.tree(tree), tree.name())
+    }
+
+    fn flush_tree(&self, tree: Tree, layer: &Memtable) -> Result<()> {
+        let len = key_len(tree, self.ids);
+        let mut ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
+        // A layer of repairs has no position of its own.
+        let position = layer.last().max(self.applied_in(tree)?);
+        ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        for (key, value) in layer.rows(tree as usize) {
+            let written = match value {
+                Some(value) if tree == Tree::Pairs => ingestion.write(&key[..len], value),
+                Some(_) => ingestion.write(&key[..len], []),
+                None => ingestion.write_tombstone(&key[..len]),
+            };
+            written.map_err(tree_error)?;
+        }
+        ingestion.finish().map_err(tree_error)
+    }
+
+    /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
+    pub fn load(&self, tree: Tree, kind: EdgeKind, position: Sequence) -> Result<Load<'_>> {
+        let mut load = self.load_part(tree, kind)?;
+        load.ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
+        Ok(load)
+    }
+
+    /// As [`Rows::load`], for a part of the rows that brings the tree to no position by itself.
+    pub fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
+        let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
+        Ok(Load { ingestion, tree, kind })
+    }
+}
+
+impl RowStorage for Rows {
+    fn applied(&self) -> Result<Sequence> {
+        let [pairs, following, followers] = Tree::ALL.map(|tree| self.applied_in(tree));
+        Ok(pairs?.min(following?).min(followers?))
+    }
+
+    fn is_large(&self, settings: &Settings) -> bool {
+        self.unsealed() >= settings.flush_rows
+    }
+
+    /// A memtable knows the position that it reaches.
+    fn seal(&self, _: Sequence) {
+        self.recent.seal();
+    }
+
+    /// The oldest memtable first.
+    fn flush(&self) -> Result<()> {
+        loop {
+            // The lock comes first: a memtable must not be written twice, the second time above a newer one.
+            let _whole = self.flushing.lock();
+            let Some(layer) = self.recent.oldest_sealed() else { return Ok(()) };
+            for tree in Tree::ALL {
+                self.shared.storing.change(|| self.flush_tree(tree, &layer))?;
+            }
+            self.recent.drop_sealed(&layer);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        let runs = Tree::ALL.iter().map(|&tree| self.tree(tree).l0_run_count()).max();
+        Backlog { sealed: self.recent.sealed(), runs: runs.unwrap_or(0) }
+    }
+
+    fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
+        let compact = |&tree: &Tree| compact(self.tree(tree), &self.sequence, runs, should_stop);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
+    }
+
+    fn compact_fully(&self) -> Result<()> {
+        let compact = |&tree: &Tree| compact_fully(self.tree(tree), &self.sequence);
+        self.shared.storing.change(|| Tree::ALL.iter().try_for_each(compact))
+    }
+}
+
+/// Rows on their way into a tree; visible and durable when finished.
+pub struct Load<'a> {
+    ingestion: lsm_tree::AnyIngestion<'a>,
+    tree: Tree,
+    kind: EdgeKind,
+}
+
+impl Load<'_> {
+    /// The next row.
+    pub fn push(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
+        let (key, len) = row_key(self.tree, self.kind, edge, since);
+        let value = since_value(since);
+        let value: &[u8] = if self.tree == Tree::Pairs { &value } else { &[] };
+        self.ingestion.write(&key[..len], value).map_err(tree_error)
+    }
+
+    /// Makes the rows durable and visible.
+    pub fn finish(self) -> Result<()> {
+        self.ingestion.finish().map_err(tree_error)
+    }
+}
+
+fn list_tree(side: Side) -> Tree {
+    match side {
+        Side::Following => Tree::Following,
+        Side::Followers => Tree::Followers,
+    }
+}
+
+fn damaged_row(tree: Tree) -> Error {
+    Error::Corrupt {
+        detail: format!("a row of {} has an unknown layout; restore from a backup", tree.name()),
+    }
+}
+
+type StoredKeys = Box<dyn Iterator<Item = Result<UserKey>> + Send>;
+
+/// The keys of one owner's rows, from the tree and the recent layers.
+struct MergedRows {
+    recent: MemtableRange,
+    stored: std::iter::Peekable<StoredKeys>,
+    len: usize,
+}
+
+impl Iterator for MergedRows {
+    type Item = Result<UserKey>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((key, value)) = self.recent.peek() else { return self.stored.next() };
+            let recent = &key[..self.len];
+            match self.stored.peek() {
+                Some(Ok(stored)) if stored.as_ref() < recent => return self.stored.next(),
+                Some(Err(_)) => return self.stored.next(),
+                Some(Ok(stored)) if stored.as_ref() == recent => {
+                    self.stored.next();
+                }
+                _ => {}
+            }
+            self.recent.pass(&key);
+            if value.is_some() {
+                return Some(Ok(key[..self.len].into()));
+            }
+        }
+    }
+}
+
+/// The rows of a tree, from its files and from sealed layers, which override them.
+struct ScannedRows<Stored: Iterator> {
+    sealed: std::iter::Peekable<std::vec::IntoIter<(memtable::Key, memtable::Value)>>,
+    stored: std::iter::Peekable<Stored>,
+    len: usize,
+}
+
+type StoredRow = Result<(UserKey, UserValue)>;
+
+impl<Stored: Iterator<Item = StoredRow>> Iterator for ScannedRows<Stored> {
+    type Item = StoredRow;
+
+    fn next(&mut self) -> Option<StoredRow> {
+        loop {
+            let Some((key, _)) = self.sealed.peek() else { return self.stored.next() };
+            match self.stored.peek() {
+                Some(Ok((stored, _))) if stored.as_ref() < &key[..self.len] => return self.stored.next(),
+                Some(Err(_)) => return self.stored.next(),
+                Some(Ok((stored, _))) if stored.as_ref() == &key[..self.len] => {
+                    self.stored.next();
+                }
+                _ => {}
+            }
+            if let Some((key, Some(value))) = self.sealed.next() {
+                return Some(Ok((key[..self.len].into(), value.into())));
+            }
+        }
+    }
+}

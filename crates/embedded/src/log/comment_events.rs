@@ -1,0 +1,417 @@
+//! Events of comment threads: what they say, and their bytes within a frame.
+//!
+//! ```text
+//!   6 written    flags u8 | depth u8 | id | parent | author | reply_to (flag 1) | key 16 bytes (flag 2) | text
+//!   7 edited     flags u8 | id | parent | author | version u32 | text
+//!   8 withdrawn  status and flags u8 | id | parent | author | reason | moderator (flag 4)
+//!   9 locked     locked u8 | parent
+//! ```
+//!
+//! Ids of comments are 16 bytes, a parent is its kind u8 and its id, a text or reason is its length u32 and its bytes.
+//! Flags of 6 and 7: 1 it answers another comment, 2 it has an idempotency key, 4 its text was erased: then there are as many zeros.
+//! Flags of 8: 4 the moderator is known, which makes the format of the store newer. A moderator is 1u8 and the id of a user, or
+//! 2u8, length u32 and the name of a key. Integers are little-endian.
+
+use std::sync::Arc;
+
+use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent, ParentKind};
+use kinfolk_core::{Id, IdKind, KeyHash};
+
+use crate::disk::id_encoding;
+
+const REPLY: u8 = 1;
+const WITH_KEY: u8 = 2;
+const ERASED: u8 = 4;
+const WITH_MODERATOR: u8 = 4;
+
+/// What comes before a text in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommentPlace {
+    pub id: CommentId,
+    pub parent: Parent,
+    pub author: Id,
+}
+
+/// A text in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoggedText {
+    Kept(Arc<str>),
+    /// It was erased, and had so many bytes.
+    Erased(u32),
+}
+
+impl LoggedText {
+    /// What it says; nothing if that was erased.
+    pub fn text(&self) -> Arc<str> {
+        match self {
+            Self::Kept(text) => Arc::clone(text),
+            Self::Erased(_) => Arc::from(""),
+        }
+    }
+
+    /// The same without what it says.
+    fn erased(&self) -> Self {
+        match self {
+            Self::Kept(text) => Self::Erased(text.len() as u32),
+            Self::Erased(length) => Self::Erased(*length),
+        }
+    }
+}
+
+/// What an event says about a thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoggedCommentEvent {
+    /// A comment was written.
+    Written {
+        place: CommentPlace,
+        depth: u8,
+        reply_to: Option<CommentId>,
+        key: Option<KeyHash>,
+        text: LoggedText,
+    },
+    /// A comment was edited, and has that version since.
+    Edited { place: CommentPlace, version: u32, text: LoggedText },
+    /// A comment was deleted, removed or purged.
+    Withdrawn { place: CommentPlace, status: CommentStatus, reason: Option<Arc<str>>, by: Option<Moderator> },
+    /// A thread was locked or unlocked.
+    Locked { parent: Parent, locked: bool },
+}
+
+impl LoggedCommentEvent {
+    /// The type of the event in a frame.
+    pub fn tag(&self) -> u8 {
+        match self {
+            Self::Written { .. } => 6,
+            Self::Edited { .. } => 7,
+            Self::Withdrawn { .. } => 8,
+            Self::Locked { .. } => 9,
+        }
+    }
+
+    /// The same event without its text, and as long.
+    pub fn erased(&self) -> Self {
+        match self.clone() {
+            Self::Written { place, depth, reply_to, key, text } => {
+                Self::Written { place, depth, reply_to, key, text: text.erased() }
+            }
+            Self::Edited { place, version, text } => Self::Edited { place, version, text: text.erased() },
+            other => other,
+        }
+    }
+
+    /// Whether it says which moderator acted.
+    pub fn has_moderator(&self) -> bool {
+        matches!(self, Self::Withdrawn { by: Some(_), .. })
+    }
+
+    /// The comment and version whose text the event has, if it has one.
+    pub fn version(&self) -> Option<(CommentPlace, u32)> {
+        match self {
+            Self::Written { place, .. } => Some((*place, 1)),
+            Self::Edited { place, version, .. } => Some((*place, *version)),
+            Self::Withdrawn { .. } | Self::Locked { .. } => None,
+        }
+    }
+
+    /// What consumers are told. They see the text only if that is said to be current.
+    pub fn into_change(self, is_current: bool) -> CommentChange {
+        let body = |text: LoggedText| is_current.then(|| text.text());
+        match self {
+            Self::Written { place: CommentPlace { id, parent, author }, depth, reply_to, text, .. } => {
+                CommentChange::Written { id, parent, author, reply_to, depth, body: body(text) }
+            }
+            Self::Edited { place: CommentPlace { id, parent, author }, version, text } => {
+                CommentChange::Edited { id, parent, author, version, body: body(text) }
+            }
+            Self::Withdrawn { place: CommentPlace { id, parent, author }, status, by, .. } => {
+                CommentChange::Withdrawn { id, parent, author, status, by }
+            }
+            Self::Locked { parent, locked } => CommentChange::Locked { parent, locked },
+        }
+    }
+
+    /// Appends the bytes after type, kind and time.
+    pub fn encode(&self, bytes: &mut Vec<u8>) {
+        let erased = |text: &LoggedText| if matches!(text, LoggedText::Erased(_)) { ERASED } else { 0 };
+        match self {
+            Self::Written { place, depth, reply_to, key, text } => {
+                let reply = reply_to.map_or(0, |_| REPLY);
+                bytes.extend_from_slice(&[reply | key.map_or(0, |_| WITH_KEY) | erased(text), *depth]);
+                push_place(bytes, *place);
+                bytes.extend(reply_to.iter().flat_map(|id| id.0.to_be_bytes()));
+                bytes.extend(key.iter().flatten());
+                push_text(bytes, text);
+            }
+            Self::Edited { place, version, text } => {
+                bytes.push(erased(text));
+                push_place(bytes, *place);
+                bytes.extend_from_slice(&version.to_le_bytes());
+                push_text(bytes, text);
+            }
+            Self::Withdrawn { place, status, reason, by } => {
+                bytes.push(status_number(*status) | by.as_ref().map_or(0, |_| WITH_MODERATOR));
+                push_place(bytes, *place);
+                push_bytes(bytes, reason.as_deref().unwrap_or_default().as_bytes());
+                by.iter().for_each(|by| push_moderator(bytes, by));
+            }
+            Self::Locked { parent, locked } => {
+                bytes.push(u8::from(*locked));
+                push_parent(bytes, *parent);
+            }
+        }
+    }
+
+    /// Reads an event of a type from these bytes; returns what is behind it.
+    pub fn decode(tag: u8, ids: IdKind, bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let mut reader = Reader { ids, bytes };
+        let event = match tag {
+            6 => {
+                let [flags, depth] = reader.take()?;
+                (flags & !(REPLY | WITH_KEY | ERASED) == 0).then_some(())?;
+                let place = reader.place()?;
+                let reply_to = (flags & REPLY != 0).then(|| reader.comment_id());
+                let reply_to = if let Some(found) = reply_to { Some(found?) } else { None };
+                let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
+                Self::Written { place, depth, reply_to, key, text: reader.text(flags)? }
+            }
+            7 => {
+                let [flags] = reader.take()?;
+                (flags & !ERASED == 0).then_some(())?;
+                let (place, version) = (reader.place()?, u32::from_le_bytes(reader.take()?));
+                Self::Edited { place, version, text: reader.text(flags)? }
+            }
+            8 => {
+                let [flags] = reader.take()?;
+                let status = status_from(flags & !WITH_MODERATOR);
+                let status = status.filter(|&status| status != CommentStatus::Active)?;
+                let (place, reason) = (reader.place()?, reader.string()?);
+                let by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
+                Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
+            }
+            9 => {
+                let [locked] = reader.take()?;
+                (locked <= 1).then_some(())?;
+                Self::Locked { parent: reader.parent()?, locked: locked == 1 }
+            }
+            _ => return None,
+        };
+        Some((event, reader.bytes))
+    }
+}
+
+/// The number of a status on disk.
+pub fn status_number(status: CommentStatus) -> u8 {
+    match status {
+        CommentStatus::Active => 0,
+        CommentStatus::Deleted => 1,
+        CommentStatus::Removed => 2,
+        CommentStatus::Purged => 3,
+    }
+}
+
+/// The status of that number.
+pub fn status_from(number: u8) -> Option<CommentStatus> {
+    CommentStatus::ALL.into_iter().find(|&status| status_number(status) == number)
+}
+
+/// Appends what a thread belongs to.
+pub fn push_parent(bytes: &mut Vec<u8>, parent: Parent) {
+    bytes.push(parent.kind.number());
+    id_encoding::push_id(bytes, parent.id);
+}
+
+fn push_place(bytes: &mut Vec<u8>, CommentPlace { id, parent, author }: CommentPlace) {
+    bytes.extend_from_slice(&id.0.to_be_bytes());
+    push_parent(bytes, parent);
+    id_encoding::push_id(bytes, author);
+}
+
+fn push_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
+    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(text);
+}
+
+/// Appends who removed or purged a comment.
+pub fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
+    match moderator {
+        Moderator::User(id) => {
+            bytes.push(1);
+            id_encoding::push_id(bytes, *id);
+        }
+        Moderator::Service(key) => {
+            bytes.push(2);
+            push_bytes(bytes, key.as_bytes());
+        }
+    }
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &LoggedText) {
+    match text {
+        LoggedText::Kept(text) => push_bytes(bytes, text.as_bytes()),
+        LoggedText::Erased(length) => push_bytes(bytes, &vec![0; *length as usize]),
+    }
+}
+
+/// Takes fields off the front of bytes.
+pub struct Reader<'a> {
+    pub ids: IdKind,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// So many bytes.
+    pub fn take<const LEN: usize>(&mut self) -> Option<[u8; LEN]> {
+        let (taken, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
+        Some(*taken)
+    }
+
+    fn slice(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
+        Some(taken)
+    }
+
+    /// An id of a user or parent.
+    pub fn id(&mut self) -> Option<Id> {
+        let length = id_encoding::id_len(self.ids);
+        id_encoding::read_id(self.ids, self.slice(length)?)
+    }
+
+    /// The id of a comment.
+    pub fn comment_id(&mut self) -> Option<CommentId> {
+        self.take().map(|bytes| CommentId(u128::from_be_bytes(bytes)))
+    }
+
+    /// What a thread belongs to.
+    pub fn parent(&mut self) -> Option<Parent> {
+        let [kind] = self.take()?;
+        Some(Parent { kind: ParentKind::from_number(kind)?, id: self.id()? })
+    }
+
+    fn place(&mut self) -> Option<CommentPlace> {
+        Some(CommentPlace { id: self.comment_id()?, parent: self.parent()?, author: self.id()? })
+    }
+
+    /// As many bytes as the length before them says.
+    pub fn length_and_bytes(&mut self) -> Option<&'a [u8]> {
+        let length = u32::from_le_bytes(self.take()?);
+        self.slice(length as usize)
+    }
+
+    /// Who removed or purged a comment.
+    pub fn moderator(&mut self) -> Option<Moderator> {
+        match self.take()? {
+            [1] => self.id().map(Moderator::User),
+            [2] => self.string().map(|key| Moderator::Service(key.into())),
+            _ => None,
+        }
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.length_and_bytes()?).ok()
+    }
+
+    fn text(&mut self, flags: u8) -> Option<LoggedText> {
+        if flags & ERASED == 0 {
+            return Some(LoggedText::Kept(self.string()?.into()));
+        }
+        let zeros = self.length_and_bytes()?;
+        zeros.iter().all(|&byte| byte == 0).then_some(LoggedText::Erased(zeros.len() as u32))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(of: impl Fn(u64) -> Id) -> Vec<LoggedCommentEvent> {
+        let parent = Parent { kind: ParentKind::Item, id: of(2) };
+        let place = CommentPlace { id: CommentId(7 << 100), parent, author: of(3) };
+        let text = || LoggedText::Kept("ä\n".into());
+        let (reply_to, key, depth) = (Some(CommentId(5)), Some([9; 16]), 50);
+        let written = LoggedCommentEvent::Written { place, depth, reply_to, key, text: text() };
+        let withdrawn = |status, reason: Option<&str>, by| LoggedCommentEvent::Withdrawn {
+            place,
+            status,
+            reason: reason.map(Into::into),
+            by,
+        };
+        vec![
+            written.erased(),
+            written,
+            LoggedCommentEvent::Written { place, depth: 0, reply_to: None, key: None, text: text() },
+            LoggedCommentEvent::Edited { place, version: 70_000, text: text() },
+            LoggedCommentEvent::Edited { place, version: 2, text: LoggedText::Erased(3) },
+            withdrawn(CommentStatus::Removed, Some("spam"), None),
+            withdrawn(CommentStatus::Purged, None, None),
+            withdrawn(CommentStatus::Removed, Some("spam"), Some(Moderator::User(of(4)))),
+            withdrawn(CommentStatus::Purged, None, Some(Moderator::Service("feed-service".into()))),
+            LoggedCommentEvent::Locked { parent, locked: true },
+            LoggedCommentEvent::Locked { parent, locked: false },
+        ]
+    }
+
+    fn encoded(event: &LoggedCommentEvent) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        event.encode(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn events_round_trip_for_both_id_kinds() {
+        for (ids, events) in [
+            (IdKind::Integer, events(Id::Integer)),
+            (IdKind::Uuid, events(|value| Id::Uuid(u128::from(value) << 90))),
+        ] {
+            for event in events {
+                let mut bytes = encoded(&event);
+                for cut in 0..bytes.len() {
+                    assert_eq!(
+                        LoggedCommentEvent::decode(event.tag(), ids, &bytes[..cut]),
+                        None,
+                        "{event:?}"
+                    );
+                }
+                bytes.push(77);
+                assert_eq!(LoggedCommentEvent::decode(event.tag(), ids, &bytes), Some((event, &[77][..])));
+            }
+        }
+    }
+
+    /// A frame must keep its length when a text is erased from it.
+    #[test]
+    fn erasing_changes_no_length_and_leaves_nothing() {
+        for event in events(Id::Integer) {
+            let (before, after) = (encoded(&event), encoded(&event.erased()));
+            assert_eq!(before.len(), after.len());
+            assert!(event.version().is_none() || !after.windows(2).any(|pair| pair == "ä".as_bytes()));
+            assert_eq!(event.erased().erased(), event.erased());
+        }
+    }
+
+    /// The layout is a promise to every log on disk.
+    #[test]
+    fn comments_are_laid_out_as_documented() {
+        let parent = Parent { kind: ParentKind::Post, id: Id::Integer(2) };
+        let at = CommentPlace { id: CommentId(1), parent, author: Id::Integer(3) };
+        let text = LoggedText::Kept("hi".into());
+        let (reply_to, key) = (Some(CommentId(4)), Some([9; 16]));
+        let event = LoggedCommentEvent::Written { place: at, depth: 6, reply_to, key, text };
+        let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
+        let place = [number(1, 16), vec![1], number(2, 8), number(3, 8)].concat();
+        let rest = [number(4, 16), vec![9; 16], vec![2, 0, 0, 0], b"hi".to_vec()].concat();
+        assert_eq!(encoded(&event), [vec![3, 6], place.clone(), rest].concat());
+
+        let status = CommentStatus::Removed;
+        let withdrawn =
+            |by| LoggedCommentEvent::Withdrawn { place: at, status, reason: Some("no".into()), by };
+        let reason = [place, vec![2, 0, 0, 0], b"no".to_vec()].concat();
+        // As an older Kinfolk wrote it, which recorded nobody.
+        assert_eq!(encoded(&withdrawn(None)), [vec![2], reason.clone()].concat());
+        let user = [vec![6], reason.clone(), vec![1], number(8, 8)].concat();
+        assert_eq!(encoded(&withdrawn(Some(Moderator::User(Id::Integer(8))))), user);
+        let key = [vec![6], reason, vec![2, 3, 0, 0, 0], b"key".to_vec()].concat();
+        assert_eq!(encoded(&withdrawn(Some(Moderator::Service("key".into())))), key);
+    }
+}

@@ -1,0 +1,162 @@
+//! An LSM tree that is a projection of the log: it holds whole batches when it is sealed, with the position that they bring
+//! it to. What its rows mean is not known here.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kinfolk_core::{Result, Sequence};
+use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
+
+use super::{
+    Backlog, IdempotencyKeys, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, increment,
+    open_tree, read_part, tree_error,
+};
+use crate::disk::files::{self, IoContext};
+use crate::settings::Settings;
+
+/// A tree. Its own memory takes new rows: for rows that are few beside edges.
+pub struct LsmTree {
+    name: &'static str,
+    folder: PathBuf,
+    tree: AnyTree,
+    sequence: SequenceNumberCounter,
+    visible: SequenceNumberCounter,
+    /// The position of the newest seal.
+    sealed: AtomicU64,
+    /// Up to where the log was applied when it was opened.
+    pub applied_at_open: Sequence,
+    shared: Shared,
+}
+
+impl LsmTree {
+    /// Opens the tree in a folder, making it if it is missing. Idempotency keys go when they are over.
+    pub fn open(name: &'static str, folder: &Path, shared: &Shared, keys: &IdempotencyKeys) -> Result<Self> {
+        let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
+        let config = shared.tree(folder, &sequence, &visible);
+        let tree = open_tree(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
+        // The tree syncs what is in its folder, not that it has one.
+        folder.parent().map_or(Ok(()), files::sync_folder)?;
+        let next = tree.get_highest_seqno().map_or(0, |highest| highest + 1);
+        sequence.fetch_max(next);
+        visible.fetch_max(next);
+        let folder = folder.to_path_buf();
+        let applied_at_open = shared.applied(&tree, name)?;
+        let (sealed, shared) = (AtomicU64::new(0), shared.clone());
+        Ok(Self { name, folder, tree, sequence, visible, sealed, applied_at_open, shared })
+    }
+
+    /// The value of a row.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<UserValue>> {
+        self.tree.get(key, SeqNo::MAX).map_err(tree_error)
+    }
+
+    /// Puts a row in.
+    pub fn insert(&self, key: impl Into<UserKey>, value: impl Into<UserValue>) {
+        let sequence = self.sequence.next();
+        self.tree.insert(key, value, sequence);
+        self.visible.fetch_max(sequence + 1);
+    }
+
+    /// Takes a row out.
+    pub fn remove(&self, key: impl Into<UserKey>) {
+        let sequence = self.sequence.next();
+        self.tree.remove(key, sequence);
+        self.visible.fetch_max(sequence + 1);
+    }
+
+    /// The moment between the last row and the next: between two batches, if the writer asks.
+    pub fn now(&self) -> SeqNo {
+        self.sequence.get()
+    }
+
+    /// The rows whose keys begin with a prefix, strictly between two keys where they are given, as of a moment.
+    pub fn rows(
+        &self,
+        prefix: &[u8],
+        (after, before): (Option<&[u8]>, Option<&[u8]>),
+        moment: SeqNo,
+    ) -> impl DoubleEndedIterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
+        let mut end = prefix.to_vec();
+        increment(&mut end);
+        let start = after.map_or(Bound::Included(prefix), Bound::Excluded);
+        let end = Bound::Excluded(before.unwrap_or(&end));
+        let rows = self.tree.range::<&[u8], _>((start, end), moment, None);
+        rows.map(|row| row.into_inner().map_err(tree_error))
+    }
+
+    /// All rows but the position, as of now or later.
+    pub fn all_rows(&self) -> impl Iterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
+        let rows = self.tree.range::<&[u8], _>(
+            (Bound::Excluded(&POSITION_KEY[..]), Bound::Unbounded),
+            SeqNo::MAX,
+            None,
+        );
+        rows.map(|row| row.into_inner().map_err(tree_error))
+    }
+
+    /// Up to `limit` rows from a key on, past what can't be read.
+    pub fn part(&self, from: &[u8], limit: usize) -> Part {
+        read_part(&self.tree, from, limit)
+    }
+
+    /// How many bytes of rows are in memory and not sealed.
+    pub fn unsealed(&self) -> u64 {
+        self.tree.active_memtable().size()
+    }
+
+    /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in
+    /// one keeps it longer. Only the writer calls it, between two batches.
+    pub fn let_go(&self, position: Sequence) -> Result<()> {
+        self.insert(POSITION_KEY, position.0.to_be_bytes());
+        self.tree.rotate_memtable();
+        self.flush()
+    }
+
+    /// The names of its files of rows.
+    pub fn files(&self) -> Result<BTreeSet<OsString>> {
+        let folder = self.folder.join("tables");
+        let entries = std::fs::read_dir(&folder).during("reading folder", &folder)?;
+        entries.map(|entry| Ok(entry.during("reading folder", &folder)?.file_name())).collect()
+    }
+}
+
+impl RowStorage for LsmTree {
+    fn applied(&self) -> Result<Sequence> {
+        self.shared.applied(&self.tree, self.name)
+    }
+
+    fn is_large(&self, settings: &Settings) -> bool {
+        self.unsealed() >= settings.flush_post_bytes
+    }
+
+    fn seal(&self, position: Sequence) {
+        let before = self.sealed.swap(position.0, Ordering::AcqRel);
+        if before == position.0 && self.tree.active_memtable().is_empty() {
+            return;
+        }
+        self.insert(POSITION_KEY, position.0.to_be_bytes());
+        self.tree.rotate_memtable();
+    }
+
+    fn flush(&self) -> Result<()> {
+        let lock = self.tree.get_flush_lock();
+        self.shared.storing.change(|| self.tree.flush(&lock, self.sequence.get()).map_err(tree_error))?;
+        Ok(())
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog { sealed: self.tree.sealed_memtable_count(), runs: self.tree.l0_run_count() }
+    }
+
+    fn compact(&self, runs: u8, should_stop: &dyn Fn() -> bool) -> Result<()> {
+        self.shared.storing.change(|| compact(&self.tree, &self.sequence, runs, should_stop))
+    }
+
+    fn compact_fully(&self) -> Result<()> {
+        self.shared.storing.change(|| compact_fully(&self.tree, &self.sequence))
+    }
+}

@@ -1,0 +1,124 @@
+//! What a projection of the change log is, and the one list of them that opening, replay, publishing, flushing, snapshots, compaction,
+//! verification, reconciliation and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
+
+mod difference;
+mod reconcile;
+mod recount;
+mod suspects;
+
+use kinfolk_core::{Result, Sequence, Timestamp};
+
+pub use difference::{Counting, Difference, Fault};
+pub use reconcile::{Findings, Reconcile, Unreadable};
+pub use recount::Recount;
+pub use suspects::{Suspects, TOGETHER};
+
+use crate::disk::format::Content;
+use crate::log::{Event, LogReader};
+use crate::lsm::RowStorage;
+
+/// State that follows from the events of the log: it can be dropped and built again from them, or from another projection.
+///
+/// Only the writer applies events, in batches that are durable already; nothing is visible before all projections have a batch. No
+/// method is on the path of a check.
+pub trait Projection: Send + Sync {
+    /// The content whose events it takes. A store whose format does not announce that content has none of them yet.
+    fn content(&self) -> Content;
+
+    /// Up to where it had the log when it was opened: a start replays what comes after the lowest.
+    fn applied(&self) -> Result<Sequence>;
+
+    /// Applies those of the events that it lacks.
+    fn apply(&self, events: &[Event]) -> Result<()>;
+
+    /// As [`Projection::apply`], at a start, before the newest position is known.
+    fn replay(&self, events: &[Event]) -> Result<()> {
+        self.apply(events)
+    }
+
+    /// The last step of a start, for a projection that the log is not kept for: it reads what it lacks by itself.
+    fn catch_up(&self, _log: &LogReader, _newest: Sequence) -> Result<()> {
+        Ok(())
+    }
+
+    /// Its rows on disk, which are flushed and compacted; `None` for a projection in memory.
+    fn rows(&self) -> Option<&dyn RowStorage> {
+        None
+    }
+
+    /// Whether its rows may be compacted now.
+    fn may_be_compacted(&self) -> bool {
+        true
+    }
+
+    /// Up to where the snapshot of a projection in memory has the log, which is kept from there on; `None` without one.
+    fn snapshotted(&self) -> Option<Sequence> {
+        None
+    }
+
+    /// Replaces the snapshot by one that has the log at least up to a position.
+    fn snapshot(&self, _position: Sequence) -> Result<()> {
+        Ok(())
+    }
+
+    /// Compares all of it with the truth. Writes go on meanwhile: what seems to differ is looked at again. `now` is not earlier than any
+    /// event.
+    fn compare(&self, _now: Timestamp, _suspects: &mut Suspects<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// The idempotency key that an event must have left in it, as something that may differ.
+    fn logged_key(&self, _event: &Event) -> Option<Difference> {
+        None
+    }
+
+    /// Compares it with the truth in the background, if that is more than dropping it.
+    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
+        None
+    }
+
+    /// A projection that it may be built from was repaired.
+    fn source_repaired(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Stores what a clean end should leave behind.
+    fn close(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// All projections of a store, in the order in which a batch is applied to them.
+pub struct Projections(Vec<Box<dyn Projection>>);
+
+impl Projections {
+    /// The list of a store.
+    pub fn new(all: Vec<Box<dyn Projection>>) -> Self {
+        Self(all)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &dyn Projection> {
+        self.0.iter().map(|projection| &**projection)
+    }
+
+    /// Those that a store with such content has events for.
+    pub fn used(&self, content: Content) -> impl Iterator<Item = &dyn Projection> {
+        self.all().filter(move |projection| content >= projection.content())
+    }
+
+    /// The rows of those.
+    pub fn rows(&self, content: Content) -> impl Iterator<Item = &dyn RowStorage> {
+        self.used(content).filter_map(Projection::rows)
+    }
+
+    /// Those that are kept in memory.
+    pub fn in_memory(&self) -> impl Iterator<Item = &dyn Projection> {
+        self.all().filter(|projection| projection.rows().is_none())
+    }
+
+    /// Up to where all snapshots have the log.
+    pub fn snapshotted(&self) -> Sequence {
+        self.all().filter_map(Projection::snapshotted).min().unwrap_or_default()
+    }
+}

@@ -1,0 +1,54 @@
+//! Wakes and ends the threads that work in the background, and lowers their priority.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Wakes a thread that works in the background, or ends it.
+#[derive(Debug, Default)]
+pub struct Signal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    awake: bool,
+    stopping: bool,
+}
+
+impl Signal {
+    /// There is something to do.
+    pub fn wake(&self) {
+        self.state.lock().awake = true;
+        self.changed.notify_one();
+    }
+
+    /// There will be nothing more to do.
+    pub fn stop(&self) {
+        self.state.lock().stopping = true;
+        self.changed.notify_one();
+    }
+
+    /// Whether it is time to end.
+    pub fn is_stopping(&self) -> bool {
+        self.state.lock().stopping
+    }
+
+    /// Waits for a wake-up, but not longer than given; false when it is time to end.
+    pub fn wait(&self, longest: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.awake && !state.stopping {
+            self.changed.wait_for(&mut state, longest);
+        }
+        state.awake = false;
+        !state.stopping
+    }
+}
+
+/// Gives the calling thread less of the processor than others, where they want it too: answers come first.
+pub fn lower_priority() {
+    const NICENESS: i32 = 10;
+    // Without the right to it, it works at the usual priority.
+    let _ = rustix::process::nice(NICENESS);
+}
