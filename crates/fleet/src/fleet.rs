@@ -31,6 +31,10 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
     pub(crate) fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.topology.read())
     }

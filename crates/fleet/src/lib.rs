@@ -12,7 +12,7 @@
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
 //! | `project` | the follower side, brought up to date from the logs |
-//! | `suggest` | suggestions, found by a walk in the request |
+//! | `suggestions` | suggestions, found by a walk in the request |
 
 mod catalog;
 mod fleet;
@@ -21,7 +21,8 @@ mod postgres;
 mod project;
 mod read;
 mod settings;
-mod suggest;
+mod status;
+mod suggestions;
 mod write;
 
 pub use catalog::{Catalog, NewDeployment};
@@ -30,3 +31,4 @@ pub use log::{Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
 pub use settings::{Settings, Timeouts};
+pub use status::{HostCondition, HostStatus};

@@ -67,8 +67,8 @@ pub fn run_graph_case_in<S: GraphStore>(name: &str, scope: CaseScope, make: Stor
 }
 
 /// As [`run_graph_case_in`], for suggestions.
-pub fn run_suggestion_case_in<S: SuggestionPorts>(name: &str, setting: Setting, make: Make<'_, S>) {
-    outcome(named(suggestion_cases(), name), setting, make).unwrap_or_else(|failure| panic!("{failure}"));
+pub fn run_suggestion_case_in<S: SuggestionPorts>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
+    outcome(named(suggestion_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
 /// The names of the cases of suggestions that are found in the request.

@@ -131,6 +131,6 @@ fn random_bytes<const N: usize>() -> Result<[u8; N]> {
 }
 
 /// A random number from 1 on: 0 means that there is none yet.
-fn random() -> Result<i64> {
+pub(super) fn random() -> Result<i64> {
     Ok((i64::from_be_bytes(random_bytes()?) & i64::MAX).max(1))
 }

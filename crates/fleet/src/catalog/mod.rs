@@ -66,6 +66,19 @@ impl Catalog {
         Ok(Description { identity: row.get(0), id_kind, epoch: Epoch(row.get::<_, i64>(2) as u64), shards })
     }
 
+    /// An epoch that the deployment has not had.
+    pub(crate) async fn next_epoch(&self) -> Result<Epoch> {
+        let (before, next) = (self.describe().await?.epoch, init::random()? as u64);
+        Ok(Epoch(if next == before.0 { next - 1 } else { next }))
+    }
+
+    /// Makes every process work in an epoch, once its hosts are ready for it.
+    pub(crate) async fn publish_epoch(&self, epoch: Epoch) -> Result<()> {
+        let client = self.client().await?;
+        let changed = client.execute("UPDATE deployment SET epoch = $1", &[&(epoch.0 as i64)]).await;
+        changed.map(drop).map_err(|error| storage(&error))
+    }
+
     /// The keys that sign tokens and cursors: the newest signs, all of them verify.
     pub async fn keys(&self) -> Result<Keyring> {
         let client = self.client().await?;

@@ -1,9 +1,10 @@
 //! A host: a PostgreSQL database that holds shards, and this process's connections to it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Clock, Error, Result};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
@@ -25,28 +26,56 @@ const FIRST_WRITE: &str = "
 const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off";
 
-/// A connection that is returned to its pool when it is dropped.
+/// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
+/// and whoever got its connection next would go on in its transaction.
 pub(crate) struct Pooled {
-    object: Object,
+    /// Not there only while it is dropped.
+    object: Option<Object>,
+    in_transaction: AtomicBool,
 }
 
 impl Pooled {
+    fn object(&self) -> &Object {
+        self.object.as_ref().expect("the connection is there until it is dropped")
+    }
+
     /// The prepared statement, which costs a round trip the first time.
     pub(crate) async fn prepare(
         &self,
         statements: &Statements,
         query: Query,
     ) -> std::result::Result<Statement, tokio_postgres::Error> {
-        self.object.prepare_cached(statements.text(query)).await
+        self.object().prepare_cached(statements.text(query)).await
     }
 
     pub(crate) fn client(&self) -> &Client {
-        &self.object
+        self.object()
+    }
+
+    /// Begins a transaction. Until it is known to have ended, the connection is nobody else's.
+    pub(crate) async fn begin(&self, statement: &str) -> std::result::Result<(), tokio_postgres::Error> {
+        self.in_transaction.store(true, Ordering::Relaxed);
+        self.client().batch_execute(statement).await
+    }
+
+    /// Ends a transaction.
+    pub(crate) async fn end(&self, statement: &str) -> std::result::Result<(), tokio_postgres::Error> {
+        self.client().batch_execute(statement).await?;
+        self.in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Closes the connection: after an error nobody knows what state it is in.
     pub(crate) fn discard(self) {
-        drop(Object::take(self.object));
+        self.in_transaction.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take().filter(|_| self.in_transaction.load(Ordering::Relaxed)) {
+            drop(Object::take(object));
+        }
     }
 }
 
@@ -104,7 +133,7 @@ impl Host {
 
     async fn connection(&self, pool: &Pool) -> std::result::Result<Pooled, Failure> {
         let object = pool.get().await.map_err(|error| Failure::of_pool(&self.name, &error))?;
-        Ok(Pooled { object })
+        Ok(Pooled { object: Some(object), in_transaction: AtomicBool::new(false) })
     }
 
     /// Runs one statement that changes nothing.
@@ -154,6 +183,22 @@ impl Host {
 }
 
 impl Host {
+    /// How far a clock is ahead of the host's.
+    pub(crate) async fn clock_lead(&self, clock: &dyn Clock) -> std::result::Result<Duration, Failure> {
+        let connection = self.reader().await?;
+        let ask = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let answer = connection.client().query_one(ask, &[]).await;
+        match answer {
+            Ok(row) => {
+                Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
+            }
+            Err(error) => {
+                connection.discard();
+                Err(Failure::of_statement(&self.name, &error))
+            }
+        }
+    }
+
     /// The plan of a statement, as every connection of this store makes it.
     pub(crate) async fn explain(&self, text: &str) -> std::result::Result<String, Failure> {
         let connection = self.reader().await?;

@@ -51,6 +51,7 @@ statements! {
     LockMarks = "project/lock_marks.sql",
     Apply = "project/apply.sql",
     AdvanceMarks = "project/advance_marks.sql",
+    EdgesOfShard = "project/edges_of_shard.sql",
 }
 
 impl Query {

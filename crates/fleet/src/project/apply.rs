@@ -91,7 +91,7 @@ async fn apply_with(
     let client = connection.client();
     let sources: Vec<i16> = batches.iter().map(|batch| batch.source.0 as i16).collect();
     let of_sources: [&(dyn ToSql + Sync); 1] = [&sources];
-    let (begun, marks) = tokio::join!(biased; client.batch_execute(BEGIN), client.query(&lock, &of_sources));
+    let (begun, marks) = tokio::join!(biased; connection.begin(BEGIN), client.query(&lock, &of_sources));
     begun?;
     let marks: BTreeMap<Shard, Mark> = marks?.iter().map(Mark::of).map(|mark| (mark.source, mark)).collect();
 
@@ -105,26 +105,13 @@ async fn apply_with(
         }
     }
     let rows = Rows::new(topology, host, &step.changes);
-    let Rows { gone, there } = &rows;
-    let of_rows: [&(dyn ToSql + Sync); 11] = [
-        &gone.shards,
-        &gone.kinds,
-        &gone.followees,
-        &gone.followers,
-        &there.shards,
-        &there.kinds,
-        &there.followees,
-        &there.followers,
-        &there.since,
-        &there.sources,
-        &there.sequences,
-    ];
+    let of_rows = rows.parameters();
     let of_marks: [&(dyn ToSql + Sync); 2] = [&step.sources, &step.sequences];
     let (written, advanced, committed) = tokio::join!(
         biased;
         client.execute(&write, &of_rows),
         client.execute(&advance, &of_marks),
-        client.batch_execute(COMMIT),
+        connection.end(COMMIT),
     );
     written?;
     advanced?;
@@ -178,17 +165,39 @@ struct Edges {
     sequences: Vec<i64>,
 }
 
-struct Rows {
+pub(super) struct Rows {
     gone: Edges,
     there: Edges,
 }
 
 impl Rows {
+    /// The parameters of `Query::Apply`.
+    pub(super) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
+        let Self { gone, there } = self;
+        [
+            &gone.shards,
+            &gone.kinds,
+            &gone.followees,
+            &gone.followers,
+            &there.shards,
+            &there.kinds,
+            &there.followees,
+            &there.followers,
+            &there.since,
+            &there.sources,
+            &there.sequences,
+        ]
+    }
+
     /// What changes leave of the edges whose followees are on a host.
     fn new(topology: &Topology, host: usize, changes: &[Change]) -> Self {
         let is_here = |edge: &NetEdge| topology.host_of(topology.shard_of(edge.edge.followee)) == host;
-        let mut edges: Vec<NetEdge> =
-            net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
+        let edges = net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
+        Self::of_edges(topology, edges)
+    }
+
+    /// The rows of edges whose followees are on one host.
+    pub(super) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
         // In the order of the key.
         edges.sort_by_key(|edge| {
             (topology.shard_of(edge.edge.followee), edge.kind, edge.edge.followee, edge.edge.follower)

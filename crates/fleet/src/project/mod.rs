@@ -4,6 +4,7 @@
 //! are harmless; it applies exactly the changes that follow on them, and never jumps a gap.
 
 mod apply;
+mod new_epoch;
 mod runner;
 mod source;
 

@@ -83,7 +83,11 @@ impl Writers {
             self.runtime.spawn(work(ShardWriter::new(Arc::clone(&self.shared), shard), receiver));
             sender
         };
-        queue.get_or_insert_with(start).clone()
+        // A batcher that has ended has panicked: its requests were answered, and the next one starts afresh.
+        match queue {
+            Some(sender) if !sender.is_closed() => sender.clone(),
+            _ => queue.insert(start()).clone(),
+        }
     }
 }
 

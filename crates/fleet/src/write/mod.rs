@@ -8,4 +8,4 @@ mod transaction;
 
 pub(crate) use batcher::Writers;
 pub(crate) use rows::{NetEdge, net_edges};
-pub(crate) use transaction::{BEGIN, COMMIT};
+pub(crate) use transaction::{BEGIN, COMMIT, LOCK_CLASS};

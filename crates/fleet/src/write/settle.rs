@@ -68,7 +68,7 @@ impl ShardWriter {
         let outcome = connection.prepare(statements, Query::Outcome).await?;
         let client = connection.client();
         let (shard, last) = (self.shard.0 as i16, unsettled.plan.last().sequence.0 as i64);
-        client.batch_execute(BEGIN).await?;
+        connection.begin(BEGIN).await?;
         client.query_one(&lock, &[&LOCK_CLASS, &i32::from(self.shard.0)]).await?;
         let head = client.query_opt(&head, &[&shard]).await?;
         let is_here = head.is_some_and(|head| (head.get(0), head.get(2)) == (unsettled.epoch.0 as i64, true));
@@ -77,7 +77,7 @@ impl ShardWriter {
         }
         let found = client.query_one(&outcome, &[&shard, &last, &IdValue(unsettled.batch)]).await?.get(0);
         client.batch_execute(WRITE).await?;
-        client.batch_execute(COMMIT).await?;
+        connection.end(COMMIT).await?;
         Ok(Some(found))
     }
 }

@@ -121,7 +121,7 @@ impl ShardWriter {
             }
         };
         if plan.events.is_empty() {
-            return match connection.client().batch_execute("ROLLBACK").await {
+            return match connection.end("ROLLBACK").await {
                 Ok(()) => Attempt::Committed(plan),
                 Err(error) => {
                     connection.discard();
@@ -168,7 +168,7 @@ impl ShardWriter {
         // In this order on the wire: each future sends its statement when it is first polled.
         let (begun, locked, head, edges, users) = tokio::join!(
             biased;
-            client.batch_execute(BEGIN),
+            connection.begin(BEGIN),
             client.query_one(&lock, &lock_key),
             client.query_opt(&head, &of_head),
             client.query_one(&edges, &of_edges),
@@ -259,7 +259,7 @@ impl ShardWriter {
             client.execute(&upsert, &upsert_parameters),
             client.execute(&count, &count_parameters),
             client.execute(&append, &append_parameters),
-            client.batch_execute(COMMIT),
+            connection.end(COMMIT),
         );
         let expected = [gone.kinds.len(), made.kinds.len(), counted.kinds.len(), log.kinds.len()];
         let outcome = [deleted, upserted, counted_rows, appended];

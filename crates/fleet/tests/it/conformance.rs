@@ -7,7 +7,7 @@ use kinfolk_conformance::{
     SEED, concurrent_histories, concurrent_histories_with_timeouts, graph_histories, suite,
 };
 
-use crate::deployments::{Projecting, Stores, server};
+use crate::deployments::{Projecting, Stores, servers};
 
 /// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
 fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
@@ -19,8 +19,8 @@ fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
 }
 
 fn the_suite_passes(setting: usize, projecting: Projecting) {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 4, projecting);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, projecting);
     let setting = suite::CaseScope::all().nth(setting).unwrap();
     let make = |ids, clock| stores.make(ids, clock);
     all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
@@ -48,8 +48,8 @@ suite_tests! {
 }
 
 fn histories_agree(projecting: Projecting) {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 4, projecting);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, projecting);
     let make = |ids, clock| stores.make(ids, clock);
     graph_histories(&make, Some(&|store| stores.reopen(store)), 15, SEED);
     concurrent_histories(&make, 8, SEED);
@@ -69,8 +69,8 @@ fn histories_with_lag_agree_with_the_model() {
 /// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one.
 #[test]
 fn the_suite_passes_on_256_shards() {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 256, Projecting::AtOnce);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 256, Projecting::AtOnce);
     let setting = suite::CaseScope::all().next().unwrap();
     let make = |ids, clock| stores.make(ids, clock);
     all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));

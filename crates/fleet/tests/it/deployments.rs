@@ -13,17 +13,22 @@ use tokio_postgres::{Client, Config, NoTls};
 
 use crate::late::Late;
 
-/// The variable that names a server: a connection string of one who may create databases.
-pub const SERVER: &str = "KINFOLK_TEST_POSTGRES";
+/// Names the servers of the catalog and of two hosts, by URLs with commas between them, or one server for all of them. The user
+/// must be allowed to create databases.
+const SERVERS: &str = "KINFOLK_TEST_POSTGRES";
 
-/// The server to test with. Without one there is nothing to test, unless `KINFOLK_REQUIRE_POSTGRES` is set.
-pub fn server() -> Option<String> {
-    let server = std::env::var(SERVER).ok();
-    assert!(
-        server.is_some() || std::env::var_os("KINFOLK_REQUIRE_POSTGRES").is_none(),
-        "set {SERVER} to a connection string"
-    );
-    server
+/// The servers to test with. Without them there is nothing to test, unless `KINFOLK_REQUIRE_POSTGRES` is set.
+pub fn servers() -> Option<[String; 3]> {
+    let named = std::env::var(SERVERS).ok();
+    let is_required = std::env::var_os("KINFOLK_REQUIRE_POSTGRES").is_some();
+    assert!(named.is_some() || !is_required, "set {SERVERS} to the URLs of PostgreSQL servers");
+    let named = named?;
+    let urls: Vec<&str> = named.split(',').collect();
+    match urls[..] {
+        [one] => Some([one, one, one].map(str::to_owned)),
+        [catalog, a, b] => Some([catalog, a, b].map(str::to_owned)),
+        _ => panic!("{SERVERS} names one server or three"),
+    }
 }
 
 /// How the follower side follows.
@@ -39,27 +44,36 @@ pub enum Projecting {
 
 /// Databases of one deployment: a catalog and two hosts.
 pub struct Databases {
-    server: String,
+    servers: [String; 3],
     names: [String; 3],
     runtime: Runtime,
 }
 
 impl Databases {
-    pub fn create(server: &str) -> Self {
+    pub fn create(servers: &[String; 3]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = |part: &str| format!("fleet_{}_{number}_{part}", std::process::id());
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let databases = Self { server: server.to_owned(), names: ["catalog", "a", "b"].map(name), runtime };
-        for name in &databases.names {
-            databases.execute(None, &format!("CREATE DATABASE {name}"));
-        }
+        let databases = Self { servers: servers.clone(), names: ["catalog", "a", "b"].map(name), runtime };
+        databases.of_servers("CREATE DATABASE", "");
         databases
     }
 
-    /// Runs SQL in one of the databases, or beside them.
-    pub fn execute(&self, database: Option<usize>, sql: &str) {
+    /// Runs a statement about each database in a database beside it.
+    fn of_servers(&self, statement: &str, options: &str) {
+        for (server, name) in self.servers.iter().zip(&self.names) {
+            let sql = format!("{statement} {name} {options}");
+            self.runtime.block_on(async {
+                let client = connect(server.parse().unwrap()).await;
+                client.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            });
+        }
+    }
+
+    /// Runs SQL in one of the databases: 0 is the catalog.
+    pub fn execute(&self, database: usize, sql: &str) {
         self.runtime.block_on(async {
             let client = self.client(database).await;
             client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
@@ -68,35 +82,23 @@ impl Databases {
 
     /// The first column of the first row of a query.
     pub fn number(&self, database: usize, sql: &str) -> i64 {
-        self.runtime
-            .block_on(async { self.client(Some(database)).await.query_one(sql, &[]).await.unwrap().get(0) })
+        self.runtime.block_on(async { self.client(database).await.query_one(sql, &[]).await.unwrap().get(0) })
     }
 
-    pub async fn client(&self, database: Option<usize>) -> Client {
-        let mut config: Config = self.server.parse().unwrap();
-        if let Some(database) = database {
-            config.dbname(&self.names[database]);
-        }
+    async fn client(&self, database: usize) -> Client {
+        let mut config: Config = self.url(database).parse().unwrap();
         config.options("-c search_path=kinfolk,kinfolk_catalog -c client_min_messages=warning");
-        let (client, connection) = config.connect(NoTls).await.unwrap();
-        tokio::spawn(connection);
-        client
+        connect(config).await
+    }
+
+    fn url(&self, database: usize) -> String {
+        let (server, _) = self.servers[database].rsplit_once('/').unwrap();
+        format!("{server}/{}", self.names[database])
     }
 
     pub fn settings(&self) -> Settings {
-        let with_name = |name: &str| {
-            let mut config = self.server.clone();
-            let end = config.rfind('/').unwrap();
-            config.replace_range(end + 1.., name);
-            config
-        };
-        let [catalog, a, b] = &self.names;
-        let hosts = [("a", a), ("b", b)].map(|(host, name)| (host.to_owned(), with_name(name)));
-        Settings {
-            read_connections: 6,
-            write_connections: 4,
-            ..Settings::new(with_name(catalog), hosts.into())
-        }
+        let hosts = [("a".to_owned(), self.url(1)), ("b".to_owned(), self.url(2))];
+        Settings { read_connections: 6, write_connections: 4, ..Settings::new(self.url(0), hosts.into()) }
     }
 
     /// Empties the deployment and begins a new epoch.
@@ -111,23 +113,27 @@ impl Databases {
              DELETE FROM following; DELETE FROM users; DELETE FROM log;
              COMMIT;"
         );
-        self.execute(Some(1), &script);
-        self.execute(Some(2), &script);
-        self.execute(Some(0), &format!("UPDATE deployment SET epoch = {epoch}"));
+        self.execute(1, &script);
+        self.execute(2, &script);
+        self.execute(0, &format!("UPDATE deployment SET epoch = {epoch}"));
     }
 }
 
 impl Drop for Databases {
     fn drop(&mut self) {
-        for name in self.names.clone() {
-            self.execute(None, &format!("DROP DATABASE {name} WITH (FORCE)"));
-        }
+        self.of_servers("DROP DATABASE", "WITH (FORCE)");
     }
+}
+
+async fn connect(config: Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
 }
 
 /// Makes stores, one after another, each on an empty deployment. One deployment for each id kind is kept for all of them.
 pub struct Stores {
-    server: String,
+    servers: [String; 3],
     shards: NonZeroU16,
     projecting: Projecting,
     change_settings: Box<dyn Fn(Settings) -> Settings>,
@@ -137,10 +143,10 @@ pub struct Stores {
 }
 
 impl Stores {
-    pub fn new(server: String, shards: u16, projecting: Projecting) -> Self {
+    pub fn new(servers: [String; 3], shards: u16, projecting: Projecting) -> Self {
         let shards = NonZeroU16::new(shards).unwrap();
         Self {
-            server,
+            servers,
             shards,
             projecting,
             change_settings: Box::new(|settings| settings),
@@ -197,7 +203,7 @@ impl Stores {
     pub fn with_databases<T>(&self, id_kind: IdKind, work: impl FnOnce(&Databases) -> T) -> T {
         let mut kept = self.kept.borrow_mut();
         let databases = kept.entry(id_kind.name()).or_insert_with(|| {
-            let databases = Databases::create(&self.server);
+            let databases = Databases::create(&self.servers);
             Fleet::init(&databases.settings(), NewDeployment { id_kind, shards: self.shards }).unwrap();
             databases
         });

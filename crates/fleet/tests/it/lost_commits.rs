@@ -1,42 +1,48 @@
 //! Connections that are lost around a commit: what was acknowledged is there, and nothing happens twice.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use kinfolk_conformance::{SEED, concurrent_histories, graph_histories};
 use kinfolk_fleet::Settings;
 
-use crate::deployments::{Projecting, Stores, server};
-use crate::proxy::Proxy;
+use crate::deployments::{Projecting, Stores, servers};
+use crate::proxy::{Cuts, Proxy};
 
-/// Puts a proxy in front of the hosts, but not of the catalog.
-fn behind(proxy: &Proxy, server: &str, mut settings: Settings) -> Settings {
-    let port = server.rsplit(':').next().unwrap().split('/').next().unwrap();
-    for connection in settings.hosts.values_mut() {
-        *connection = connection.replace(&format!(":{port}/"), &format!(":{}/", proxy.address.port()));
+/// Proxies in front of the servers of hosts, but not of the catalog.
+#[derive(Default)]
+struct Proxies(Mutex<HashMap<SocketAddr, Proxy>>);
+
+impl Proxies {
+    fn before_hosts(&self, mut settings: Settings) -> Settings {
+        for url in settings.hosts.values_mut() {
+            let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
+            let server = address.parse().unwrap();
+            let mut proxies = self.0.lock().unwrap();
+            let proxy = proxies.entry(server).or_insert_with(|| Proxy::start(server, 4));
+            *url = url.replace(&address, &proxy.address.to_string());
+        }
+        settings
     }
-    settings
+
+    fn count(&self, which: impl Fn(&Cuts) -> &AtomicU64) -> u64 {
+        self.0.lock().unwrap().values().map(|proxy| which(&proxy.cuts).load(Ordering::SeqCst)).sum()
+    }
 }
 
 #[test]
 fn lost_commits_are_settled() {
-    let Some(server) = server() else { return };
-    let address = server.rsplit('@').next().unwrap().split('/').next().unwrap().parse().unwrap();
-    let proxy = Arc::new(Proxy::start(address, 4));
-    let in_front = Arc::clone(&proxy);
-    let of_server = server.clone();
-    let stores = Stores::new(server, 4, Projecting::AtOnce)
-        .with_settings(move |settings| behind(&in_front, &of_server, settings));
+    let Some(servers) = servers() else { return };
+    let proxies = Arc::new(Proxies::default());
+    let before_hosts = Arc::clone(&proxies);
+    let stores = Stores::new(servers, 4, Projecting::AtOnce)
+        .with_settings(move |settings| before_hosts.before_hosts(settings));
     let make = |ids, clock| stores.make(ids, clock);
     concurrent_histories(&make, 10, SEED);
     graph_histories(&make, None, 5, SEED);
-    let cuts = &proxy.cuts;
-    let count = |cuts: &std::sync::atomic::AtomicU64| cuts.load(Ordering::SeqCst);
-    println!(
-        "{} commits, cut {} before and {} after",
-        count(&cuts.commits),
-        count(&cuts.before),
-        count(&cuts.after)
-    );
-    assert!(count(&cuts.before) > 20 && count(&cuts.after) > 20, "{cuts:?}");
+    let (before, after) = (proxies.count(|cuts| &cuts.before), proxies.count(|cuts| &cuts.after));
+    println!("{} commits, cut {before} before and {after} after", proxies.count(|cuts| &cuts.commits));
+    assert!(before > 20 && after > 20, "{before} and {after}");
 }

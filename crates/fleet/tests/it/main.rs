@@ -7,6 +7,8 @@ mod deployments;
 mod explain;
 mod late;
 mod lost_commits;
+mod processes;
 mod projection;
 mod proxy;
+mod restores;
 mod retention;

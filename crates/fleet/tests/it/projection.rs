@@ -8,7 +8,7 @@ use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerC
 use kinfolk_core::{EdgeKind, Error, Frontier, Id, IdKind, Position};
 use kinfolk_fleet::{Fleet, LogSource, Projection};
 
-use crate::deployments::{Projecting, Stores, server};
+use crate::deployments::{Projecting, Stores, servers};
 use crate::late::Late;
 
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -36,8 +36,8 @@ fn empty_store(stores: &Stores) -> Fleet {
 /// A follower's own check needs only its own shard.
 #[test]
 fn a_check_does_not_wait_for_the_follower_side() {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 4, Projecting::Never);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, Projecting::Never);
     let store = empty_store(&stores);
     for number in 1..=3 {
         let seen = write(&store, EdgeAction::Follow, number, 0).into();
@@ -55,8 +55,8 @@ fn a_check_does_not_wait_for_the_follower_side() {
 /// Three owners of all sources, two of whom bring changes late, twice and with gaps.
 #[test]
 fn several_owners_of_one_source_are_harmless() {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 4, Projecting::AtOnce);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, Projecting::AtOnce);
     let store = empty_store(&stores);
     let others = [stores.open_beside(&store, 3), stores.open_beside(&store, 4)];
     let mut follows = [false; 20];
@@ -83,8 +83,8 @@ fn several_owners_of_one_source_are_harmless() {
 /// A source that leaves out the first of all changes: it must come from the log.
 #[test]
 fn a_gap_is_filled_from_the_log() {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 1, Projecting::Never);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 1, Projecting::Never);
     let store = empty_store(&stores);
     for number in 1..=30 {
         write(&store, EdgeAction::Follow, number, 0);

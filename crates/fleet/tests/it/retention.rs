@@ -9,15 +9,15 @@ use kinfolk_core::graph::EdgeAction;
 use kinfolk_core::{Error, Frontier, IdKind, Sequence, Shard};
 use kinfolk_fleet::{LogSource, Projection, Retention, Trimmed};
 
-use crate::deployments::{Projecting, Stores, server};
+use crate::deployments::{Projecting, Stores, servers};
 use crate::projection::write;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
 #[test]
 fn the_oldest_changes_go_but_not_before_every_host_shows_them() {
-    let Some(server) = server() else { return };
-    let stores = Stores::new(server, 1, Projecting::Never);
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 1, Projecting::Never);
     let clock = Arc::new(SimulatedClock::default());
     let store = stores.make(IdKind::Integer, Arc::<SimulatedClock>::clone(&clock));
     for number in 1..=20 {

@@ -35,8 +35,9 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn key(&self) -> (u32, Score, f64, Id) {
-        (self.between.len() as u32, self.score, self.jaccard, self.id)
+    fn key(&self) -> RankKey<Id> {
+        let mutual_count = self.between.len() as u32;
+        RankKey { mutual_count, score: self.score, jaccard: self.jaccard, id: self.id }
     }
 }
 
