@@ -199,7 +199,7 @@ mod tests {
         1970-01-01T00:00:00.005Z  00000000-0000-0000-0000-000000000001  1  one  two
         {"id":"00000000-0000-0000-0000-000000000001","post":"70","author":"1","body":"one\n\ttwo","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0}
         "#);
-        insta::assert_snapshot!(printed(&OwnComment::from(first.clone())), @r#"
+        insta::assert_snapshot!(printed(&OwnComment(Comment::from(first.clone()))), @r#"
         1970-01-01T00:00:00.005Z  00000000-0000-0000-0000-000000000001  post 70  one  two
         {"id":"00000000-0000-0000-0000-000000000001","post":"70","author":"1","body":"one\n\ttwo","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"active","depth":0,"reply_count":0}
         "#);

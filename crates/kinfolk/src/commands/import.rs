@@ -106,7 +106,7 @@ impl Import {
             Ok(done) => done,
             Err(stop) => return Err(abandon(graph, stop)),
         };
-        let token = graph.graph().context.token(done.report.frontier);
+        let token = graph.graph().context.token(done.report.frontier.clone());
         graph.close()?;
         Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }

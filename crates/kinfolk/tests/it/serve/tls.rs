@@ -32,6 +32,8 @@ fn both_ports_are_encrypted_and_a_new_certificate_is_taken() {
 fn half_a_certificate_is_refused() {
     let sandbox = Sandbox::new();
     let line = "serve --http 127.0.0.1:0 --resp 127.0.0.1:0 --tls-certificates";
-    assert!(sandbox.fails(&format!("{line} missing.pem"), 2).contains("set both tls.certificates and tls.key"));
+    assert!(
+        sandbox.fails(&format!("{line} missing.pem"), 2).contains("set both tls.certificates and tls.key")
+    );
     assert!(sandbox.fails(&format!("{line} missing.pem --tls-key key.pem"), 1).contains("missing.pem"));
 }
