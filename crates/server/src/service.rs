@@ -226,7 +226,7 @@ impl<S: Store> Service<S> {
         at_least: &Frontier,
     ) -> Result<Overlap> {
         self.charge_overlap(budget, sets, at_least).await?;
-        self.graph.overlap(EdgeKind::Follow, sets, (None, limit), at_least).await
+        self.graph.overlap(EdgeKind::Follow, sets, None, limit, at_least).await
     }
 
     /// Charges for an overlap before it is looked for. For a caller without a limit, its cost is not even estimated.

@@ -55,21 +55,31 @@ impl<P: Profile> Threads for OpenGraph<P> {
     }
 
     fn comment_thread(&self, post: Id, order: CommentOrder, request: PageRequest<'_>) -> Result<CommentPage> {
-        let reading = (OPERATOR, Frontier::EMPTY);
-        Ok(self.run(self.comments()?.comment_thread(Parent::post(post), order, request, reading))?)
+        Ok(self.run(self.comments()?.comment_thread(
+            Parent::post(post),
+            order,
+            request,
+            OPERATOR,
+            Frontier::EMPTY,
+        ))?)
     }
 
     fn comment_tree(&self, post: Id, shape: TreeShape, request: PageRequest<'_>) -> Result<CommentTree> {
-        let reading = (OPERATOR, Frontier::EMPTY);
-        Ok(self.run(self.comments()?.comment_tree(Parent::post(post), shape, request, reading))?)
+        Ok(self.run(self.comments()?.comment_tree(
+            Parent::post(post),
+            shape,
+            request,
+            OPERATOR,
+            Frontier::EMPTY,
+        ))?)
     }
 
     fn comments_by(&self, author: Id, request: PageRequest<'_>) -> Result<CommentPage> {
-        Ok(self.run(self.comments()?.comments_by(author, request, (OPERATOR, Frontier::EMPTY)))?)
+        Ok(self.run(self.comments()?.comments_by(author, request, OPERATOR, Frontier::EMPTY))?)
     }
 
     fn comment_history(&self, id: CommentId, request: PageRequest<'_>) -> Result<HistoryPage> {
-        Ok(self.run(self.comments()?.comment_history(id, request, (OPERATOR, Frontier::EMPTY)))?)
+        Ok(self.run(self.comments()?.comment_history(id, request, OPERATOR, Frontier::EMPTY))?)
     }
 
     fn export_comments(&self, file: &Path, reporter: &Reporter) -> Result<u64> {

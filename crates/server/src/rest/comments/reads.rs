@@ -101,13 +101,15 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent, reading) = (call.service.comments()?, Parent::post(id), (viewer, &fresh.0));
+    let (threads, parent) = (call.service.comments()?, Parent::post(id));
     let at = At { page: &page, uri: &uri, how: &view.parameters() };
     Ok(match view {
         View::List(order) => {
-            at.comments(threads.comment_thread(parent, order, page.request(), reading).await?)
+            at.comments(threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?)
         }
-        View::Tree(shape) => at.tree(threads.comment_tree(parent, shape, page.request(), reading).await?),
+        View::Tree(shape) => {
+            at.tree(threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?)
+        }
     })
 }
 
@@ -127,8 +129,7 @@ pub async fn comments_by<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comments_by(author, page.request(), reading).await?;
+    let found = call.service.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
 }
 
@@ -168,7 +169,6 @@ pub async fn comment_history<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let reading = (viewer, &fresh.0);
-    let found = call.service.comments()?.comment_history(id, page.request(), reading).await?;
+    let found = call.service.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
 }
