@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use kinfolk::input::{LineReader, Place, Rules, Sink, Stop};
+use kinfolk::input::{LineReader, Location, Rules, Sink, Stop};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{IdKind, Timestamp};
 
@@ -63,8 +63,8 @@ impl Sink for Notes {
         Ok(())
     }
 
-    fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop> {
-        self.malformed.push((place.line, reason.to_owned()));
+    fn malformed(&mut self, location: Location<'_>, reason: &str) -> Result<(), Stop> {
+        self.malformed.push((location.line, reason.to_owned()));
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! A capability that a profile lacks. It has no values, so that nothing can be asked of it.
+//! The type of a capability that a profile lacks. It has no values, so none of its methods can be called.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Deployment for Absent {
     }
 }
 
-/// Methods that nobody can call.
+/// Port methods that cannot be called.
 macro_rules! never {
     ($($name:ident($($argument:ty),*) -> $output:ty;)+) => {
         $(never!(@one $name, ($($argument),*), $output);)+

@@ -1,81 +1,81 @@
-//! The words of bulk work, which every profile does in its own way: imports, verification, backups, runs of suggestions.
+//! Types of bulk operations, which every profile implements in its own way: imports, verification, backups, suggestion runs.
 
 use crate::{EdgeKind, Frontier, Position, Timestamp};
 
-/// How far a long operation has come.
+/// The progress of a long operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is being done.
+    /// The current stage.
     pub stage: &'static str,
-    /// How much of it is done.
+    /// Units of work done in this stage.
     pub done: u64,
-    /// How much there is, if that is known.
+    /// Units of work in this stage, if known.
     pub total: Option<u64>,
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     /// Which kind of edge.
     pub kind: EdgeKind,
-    /// How many edges a follower may have; `None` for any number.
+    /// The maximum number of followees per follower; `None` for no limit.
     pub following_limit: Option<u32>,
-    /// Names the input and all that changes how it is read: a stopped import is continued only under the same name.
+    /// Identifies the input and every option that changes how it is read. A stopped import resumes only if it is equal.
     pub fingerprint: String,
-    /// How much memory sorting may use, in bytes.
+    /// The maximum memory for sorting, in bytes.
     pub sort_memory: usize,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Edges that are new.
+    /// New edges.
     pub added: u64,
     /// Edges from a user to itself, skipped.
     pub self_follows: u64,
-    /// Edges that were there already or came twice, skipped.
+    /// Edges that existed already or occur twice in the input, skipped.
     pub duplicates: u64,
     /// Edges beyond the following limit, skipped.
     pub over_limit: u64,
-    /// A read that asks for at least this much sees the import.
+    /// A read with this frontier sees the import.
     pub frontier: Frontier,
 }
 
-/// What a full pass found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyReport {
-    /// How many edges the truth has, of all kinds.
+    /// How many edges the source of truth has, of all kinds.
     pub edges: u64,
-    /// How many users the index knows, of all kinds.
+    /// How many users the index has, of all kinds.
     pub users: u64,
-    /// How many differences there were.
+    /// How many differences were found.
     pub difference_count: u64,
-    /// The first of them, in words.
+    /// Descriptions of the first differences.
     pub differences: Vec<String>,
-    /// Whether they were repaired.
+    /// Whether the differences were repaired.
     pub repaired: bool,
 }
 
-/// What a backup holds.
+/// The contents of a backup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackupReport {
     /// How many edges, of all kinds.
     pub edges: u64,
-    /// How many posts, those that were deleted among them.
+    /// How many posts, including deleted ones.
     pub posts: u64,
-    /// How many comments, tombstones among them.
+    /// How many comments, including tombstones.
     pub comments: u64,
-    /// As of which position.
+    /// The position that the backup reflects.
     pub position: Position,
-    /// The size of the file.
+    /// The size of the file in bytes.
     pub bytes: u64,
 }
 
-/// The newest run that computed suggestions for everyone.
+/// The most recent run that computed suggestions for all users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuggestionRun {
-    /// When it began.
+    /// When it started.
     pub started_at: Timestamp,
-    /// When it ended, unless it was stopped or goes on.
+    /// When it finished; `None` if it was stopped or is still running.
     pub finished_at: Option<Timestamp>,
 }

@@ -1,19 +1,18 @@
-//! The wall clock as a port, so that tests can stop it, turn it back or let it jump.
+//! The wall clock as a port, so that tests can stop it, set it back and let it jump.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::Timestamp;
 
-/// A wall clock. It may jump in both directions; nothing may depend on it for order.
+/// A wall clock. It may jump in both directions, so ordering must never depend on it.
 pub trait Clock: Send + Sync {
-    /// The time now, as far as this clock knows.
+    /// The current time.
     fn now(&self) -> Timestamp;
 
-    /// A store that uses this clock is opened, and has given out times up to `newest`. A clock that checks itself can compare
-    /// with it.
+    /// Called when a store with timestamps up to `newest` opens with this clock, so that the clock can check itself against it.
     fn begin(&self, _newest: Timestamp) {}
 
-    /// How far the clock that this one follows is ahead of it, where that is so far that it is not followed.
+    /// How far the underlying clock is ahead of this one, if it is too far ahead to be followed; otherwise zero.
     fn ahead(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,16 +1,15 @@
-//! What the operations of every part of the core work with: a store, the keys that sign tokens and cursors, and the checks
-//! of arguments that all of them share.
+//! What all operations share: a store, the keys that sign tokens and cursors, and common argument checks.
 
 use std::sync::Arc;
 
 use crate::{Deployment, Error, Frontier, Id, IdKind, Keyring, Position, Result, Token};
 
-/// Which page of a list.
+/// Selects a page of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRequest<'a> {
-    /// How many entries.
+    /// The maximum number of entries.
     pub limit: usize,
-    /// Where to go on: the `next` of the page before.
+    /// The `next` cursor of the previous page; `None` for the first page.
     pub cursor: Option<&'a str>,
 }
 
@@ -19,7 +18,7 @@ pub struct PageRequest<'a> {
 pub struct Context<S> {
     store: Arc<S>,
     pub(crate) keys: Keyring,
-    /// The largest page.
+    /// The maximum page size.
     page_limit_max: usize,
 }
 
@@ -30,7 +29,7 @@ impl<S> Clone for Context<S> {
 }
 
 impl<S> Context<S> {
-    /// The largest page that deployments allow unless they are set otherwise.
+    /// The default maximum page size.
     pub const PAGE_LIMIT_MAX: usize = 1_000;
 
     /// A context with the keys of the store's deployment.
@@ -38,17 +37,17 @@ impl<S> Context<S> {
         Self { store, keys, page_limit_max }
     }
 
-    /// The same for another part of the deployment.
+    /// The same keys and limits with another store of the deployment.
     pub fn with<T>(&self, store: Arc<T>) -> Context<T> {
         Context { store, keys: self.keys.clone(), page_limit_max: self.page_limit_max }
     }
 
-    /// The store below.
+    /// The store.
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// The store below, to be shared.
+    /// The store, as a shared pointer.
     pub fn shared_store(&self) -> &Arc<S> {
         &self.store
     }
@@ -65,17 +64,17 @@ impl<S: Deployment> Context<S> {
         self.store.id_kind()
     }
 
-    /// What a client's token asks a read to have seen.
+    /// The frontier of a client's token.
     pub fn frontier(&self, token: &str) -> Result<Frontier> {
         Token::decode(token, &self.keys)?.frontier_in(self.store.epoch())
     }
 
-    /// The token of a frontier.
+    /// The token for a frontier.
     pub fn token(&self, frontier: Frontier) -> String {
         Token { epoch: self.store.epoch(), frontier }.encode(&self.keys)
     }
 
-    /// The token of what a caller had seen and of what its write did: tokens are joined, never replaced.
+    /// The token that covers both what the caller had seen and its new write: tokens are joined, never replaced.
     pub fn token_after(&self, seen: &Frontier, written: Position) -> String {
         let mut frontier = seen.clone();
         frontier.advance(written);

@@ -1,4 +1,4 @@
-//! Cursors: the signed place in one list where the next page begins. Keyset, never an offset.
+//! Cursors: the signed key after which the next page of one list begins (keyset pagination, never an offset).
 
 use crate::graph::{ListKey, Side, UserSet};
 use crate::{EdgeKind, Error, Id, IdKind, Keyring, Result, Timestamp};
@@ -6,31 +6,31 @@ use crate::{EdgeKind, Error, Id, IdKind, Keyring, Result, Timestamp};
 /// The list that a cursor belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListName {
-    /// Whom the user follows.
+    /// The user's followees.
     Following,
-    /// Who follows the user.
+    /// The user's followers.
     Followers,
-    /// Who follows the user and is followed back.
+    /// The user's mutual followers.
     Friends,
-    /// What the user has posted.
+    /// The user's posts.
     Posts,
-    /// What those have posted whom the user follows.
+    /// The user's home feed.
     Feed,
 }
 
-/// A place in one user's list, bound to it: it is refused for any other list.
+/// The cursors of one user's list. A cursor of one list is refused for any other list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListCursor {
-    /// Which list.
+    /// The name of the list.
     pub list: ListName,
-    /// Which kind of edge.
+    /// The kind of edge.
     pub kind: EdgeKind,
-    /// Whose list.
+    /// The owner of the list.
     pub of: Id,
 }
 
 impl ListCursor {
-    /// What is signed but not carried: the name of the list.
+    /// Signed but not part of the text: identifies the list.
     fn context(self) -> Vec<u8> {
         let mut context = b"kinfolk cursor 1 ".to_vec();
         context.push(match self.list {
@@ -52,7 +52,7 @@ impl ListCursor {
         keys.seal(&self.context(), &message)
     }
 
-    /// The place that a client's text names in this list.
+    /// The key in a client's cursor for this list.
     pub fn decode(self, text: &str, keys: &Keyring) -> Result<ListKey> {
         let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
         let (since, id) = message.split_first_chunk::<8>().ok_or(Error::InvalidCursor)?;
@@ -63,12 +63,12 @@ impl ListCursor {
     }
 }
 
-/// A place among those who are in all of some sets, bound to these sets in any order.
+/// The cursors of an intersection of sets, bound to these sets in any order.
 #[derive(Clone, Copy, Debug)]
 pub struct OverlapCursor<'a> {
-    /// Which kind of edge.
+    /// The kind of edge.
     pub kind: EdgeKind,
-    /// Which sets; there is at least one.
+    /// The sets; at least one.
     pub sets: &'a [UserSet],
 }
 
@@ -92,7 +92,7 @@ impl OverlapCursor<'_> {
         keys.seal(&self.context(), &message)
     }
 
-    /// The place that a client's text names among those who are in all of the sets.
+    /// The id in a client's cursor for this intersection.
     pub fn decode(self, text: &str, keys: &Keyring) -> Result<Id> {
         let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
         let kind = self.sets.first().ok_or(Error::InvalidCursor)?.of.kind();

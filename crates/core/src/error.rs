@@ -1,4 +1,4 @@
-//! Everything that can go wrong, and one table that says what each protocol calls it.
+//! Every error, and one table that maps each to HTTP, RESP and the exit status.
 
 use std::time::Duration;
 
@@ -27,133 +27,133 @@ pub enum Error {
         /// The input.
         input: String,
     },
-    /// A post with this id, or under this idempotency key, has another content.
-    #[error("post {id} is registered with another content")]
+    /// The id or idempotency key belongs to a post with different contents.
+    #[error("post {id} is already registered with different contents")]
     PostConflict {
-        /// Which post.
+        /// The id of the post.
         id: String,
     },
-    /// The post was deleted; its id is not used again.
-    #[error("post {id} was deleted, and its id is not used again")]
+    /// The post was deleted; its id cannot be reused.
+    #[error("post {id} was deleted; its id cannot be reused")]
     PostDeleted {
-        /// Which post.
+        /// The id of the post.
         id: String,
     },
-    /// A post from the future.
-    #[error("a post can be made at most 5 minutes ahead of the store's clock, not at {created_at}")]
+    /// The creation time of a post is too far in the future.
+    #[error("a post can be dated at most 5 minutes in the future, not {created_at}")]
     PostInFuture {
         /// The time in the request.
         created_at: crate::Timestamp,
     },
-    /// A payload that is longer than is allowed.
-    #[error("the payload of a post has at most {max} bytes")]
+    /// The payload of a post is too long.
+    #[error("the payload of a post can have at most {max} bytes")]
     PayloadTooLarge {
-        /// The most that is allowed.
+        /// The maximum.
         max: usize,
     },
-    /// The author has used the idempotency key for another comment.
-    #[error("the idempotency key was used for another comment: use a new one")]
+    /// The author has used the idempotency key for a different comment.
+    #[error("the idempotency key was used for a different comment; use a new key")]
     IdempotencyConflict,
-    /// No more comments may be written here.
-    #[error("this thread is locked: no new comments are accepted")]
+    /// The comment thread is locked.
+    #[error("the comments are locked; no new comments are accepted")]
     ThreadLocked,
-    /// A comment can't answer that one.
-    #[error("a comment can't answer {id}: {reason}")]
+    /// The comment cannot be replied to.
+    #[error("cannot reply to comment {id}: {reason}")]
     InvalidReply {
-        /// Which comment was to be answered.
+        /// The id of the comment.
         id: String,
-        /// Why it can't be.
+        /// Why not.
         reason: &'static str,
     },
     /// The body or reason is not valid text.
     #[error("{what} {reason}")]
     InvalidBody {
-        /// What it was to be.
+        /// What the text is, such as "a comment".
         what: &'static str,
         /// What is wrong with it.
         reason: String,
     },
-    /// The comment was edited since the editor has seen it.
-    #[error("the comment is at version {current}: read it again, then edit that version")]
+    /// The comment is at another version than the edit expects.
+    #[error("the comment is at version {current}; read it again, then edit that version")]
     VersionConflict {
-        /// Its version now.
+        /// The current version.
         current: u32,
     },
-    /// An edit that does not say of which version.
-    #[error("an edit needs the header If-Match with the version that it is about, such as \"1\"")]
+    /// An edit without a version.
+    #[error("an edit requires the header If-Match with the version to edit, such as \"1\"")]
     VersionRequired,
     /// The comment was deleted, removed or purged.
     #[error("comment {id} was deleted or removed")]
     CommentDeleted {
-        /// Which comment.
+        /// The id of the comment.
         id: String,
     },
-    /// A user can't follow itself.
+    /// The follower and the followee are the same user.
     #[error("a user cannot follow itself")]
     SelfFollow,
-    /// The follower follows as many as is allowed.
-    #[error("user {follower} already follows {limit}, the most that is allowed")]
+    /// The follower has reached the following limit.
+    #[error("user {follower} already follows {limit} users, the maximum")]
     FollowingLimit {
-        /// Who wanted to follow.
+        /// The follower.
         follower: String,
         /// The limit.
         limit: u32,
     },
-    /// A page size outside of what is allowed.
+    /// The page size is out of range.
     #[error("a limit must be between 1 and {max}, not {limit}")]
     LimitOutOfRange {
         /// The requested limit.
         limit: usize,
-        /// The most that is allowed.
+        /// The maximum.
         max: usize,
     },
-    /// More ids or pairs in one call than is allowed.
+    /// The call has too many items.
     #[error("{count} {what} in one call are too many; send at most {max}")]
     TooMany {
-        /// What there is too much of.
+        /// What the items are, such as "pairs".
         what: &'static str,
         /// How many the call has.
         count: usize,
         /// The maximum.
         max: usize,
     },
-    /// A cursor that was changed, made up, or belongs to another list.
+    /// The cursor was modified, forged, or belongs to another list.
     #[error("the cursor is not valid for this list; start again without one")]
     InvalidCursor,
-    /// A token that was changed, made up, or belongs to another deployment.
+    /// The token was modified, forged, or belongs to another deployment.
     #[error("the consistency token was not issued by this deployment")]
     InvalidToken,
-    /// A token from before a restore.
-    #[error("the consistency token is from before a restore; read the graph afresh")]
+    /// The token was issued before a restore.
+    #[error("the consistency token was issued before a restore; drop it and read the graph again")]
     TokenFromOtherEpoch,
-    /// The position was not reached within the time that a read may wait.
-    #[error("position {asked} is not visible yet, this store is at {current}; try again")]
+    /// The position did not become visible within the maximum wait of a read.
+    #[error("position {asked} is not visible yet; this store is at {current}; try again")]
     NotYetVisible {
-        /// What the token asks for.
+        /// The position in the token.
         asked: Position,
-        /// What the store has.
+        /// The last visible position of the store.
         current: Position,
     },
-    /// The position is older than the oldest that the log keeps.
+    /// The changes after the position were trimmed from the log.
     #[error(
-        "changes after position {asked} are no longer kept; the oldest kept is {oldest}: read the graph afresh"
+        "changes after position {asked} are no longer kept; the oldest is {oldest}: read the graph again"
     )]
     PositionExpired {
-        /// After which position changes were asked for.
+        /// The requested position.
         asked: Position,
         /// The oldest position in the log.
         oldest: Position,
     },
-    /// More requests are waiting than the store can take.
+    /// The queue of the store is full.
     #[error("too many requests are waiting; try again")]
     Overloaded {
         /// When to try again.
         retry_after: Duration,
     },
-    /// A part of the deployment can't be reached; nothing was changed.
-    #[error("{what} can't be reached, nothing was changed; try again")]
+    /// A part of the deployment is unreachable; nothing was changed.
+    #[error("{what} is unreachable, nothing was changed; try again")]
     Unavailable {
-        /// What can't be reached.
+        /// The unreachable part.
         what: String,
         /// When to try again.
         retry_after: Duration,
@@ -161,16 +161,16 @@ pub enum Error {
     /// The disk is full; nothing was written.
     #[error("the disk is full, nothing was written: free some space and try again ({detail})")]
     StorageFull {
-        /// What the system said.
+        /// The system's error message.
         detail: String,
     },
-    /// The disk has less room than the work needs; it was not begun.
+    /// The disk has less free space than the operation needs; it was not started.
     #[error("{detail}")]
     NoRoom {
-        /// How much is needed, how much there is, and what to do.
+        /// How much is needed, how much is free, and what to do.
         detail: String,
     },
-    /// A sync or write failed; the store serves reads only until it is opened again.
+    /// A sync or write failed; until the store is reopened, it serves reads only.
     #[error(
         "writes are refused since the storage failed ({reason}); reads go on: check the disk, then restart"
     )]
@@ -178,7 +178,7 @@ pub enum Error {
         /// The first failure.
         reason: String,
     },
-    /// Stored data is damaged or does not fit together.
+    /// Stored data is damaged or inconsistent.
     #[error("{detail}")]
     Corrupt {
         /// What is damaged, where, and what to do.
@@ -202,25 +202,25 @@ pub enum Error {
         /// Where and why.
         detail: String,
     },
-    /// The store failed in a way that no rule explains.
+    /// The store failed for another reason.
     #[error("storage error: {detail}")]
     Storage {
-        /// What the system said.
+        /// The system's error message.
         detail: String,
     },
-    /// The store is being loaded; nothing can be asked yet.
-    #[error("the store is being loaded; try again")]
+    /// The store is loading.
+    #[error("the store is loading; try again")]
     Loading,
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
-    /// A request that can't be understood.
+    /// The request is malformed.
     #[error("{detail}")]
     InvalidRequest {
         /// What is wrong with it and what is expected.
         detail: String,
     },
-    /// No credentials, or ones that are not valid.
+    /// Credentials are missing or invalid.
     #[error("{detail}")]
     Unauthenticated {
         /// What is missing or wrong; never the credential itself.
@@ -232,46 +232,46 @@ pub enum Error {
         /// What the caller lacks.
         detail: String,
     },
-    /// A write without anybody to act.
+    /// A write without an actor.
     #[error("a write needs an actor: name one in the header Kinfolk-Actor, or use a user's token")]
     ActorRequired,
-    /// The caller asks too often.
+    /// The caller exceeds its rate limit.
     #[error("too many requests; try again in {} ms", retry_after.as_millis())]
     RateLimited {
-        /// When the next one is allowed.
+        /// When the next request is allowed.
         retry_after: Duration,
     },
-    /// There is nothing at this address.
+    /// The requested object or path does not exist.
     #[error("{detail}")]
     NotFound {
         /// What was not found.
         detail: String,
     },
-    /// The address exists, but not for this method.
+    /// The path exists, but not for this method.
     #[error("the method is not allowed here")]
     MethodNotAllowed,
-    /// A body or frame that is larger than is allowed.
-    #[error("the request is larger than the {max} bytes that are allowed")]
+    /// The body or frame is too large.
+    #[error("the request is larger than the maximum of {max} bytes")]
     TooLarge {
-        /// The most bytes that are allowed.
+        /// The maximum size in bytes.
         max: usize,
     },
-    /// A body of a kind that is not understood.
+    /// The content type of the body is not supported.
     #[error("the content type must be {expected}")]
     UnsupportedMediaType {
-        /// What would be understood.
+        /// The supported content type.
         expected: &'static str,
     },
-    /// The client did not send its whole request in time; nothing was done.
+    /// The client did not send its whole request in time; nothing was changed.
     #[error("the request did not arrive in time; send all of it at once")]
     RequestTimeout,
-    /// An address that is longer than is allowed.
-    #[error("the address is longer than the {max} bytes that are allowed; ask for less in one request")]
+    /// The URI is too long.
+    #[error("the URI is longer than the maximum of {max} bytes; split the request")]
     UriTooLong {
         /// The maximum length in bytes.
         max: usize,
     },
-    /// Headers that are larger, or more, than is allowed.
+    /// The headers are too large or too many.
     #[error(
         "the headers are too large; send at most {max} headers, and {bytes_max} bytes with the request line"
     )]
@@ -281,23 +281,22 @@ pub enum Error {
         /// The maximum size of the request line and all headers.
         bytes_max: usize,
     },
-    /// A version of HTTP that is not served.
+    /// The HTTP version is not supported.
     #[error("this version of HTTP is not supported; use HTTP/1.1")]
     UnsupportedVersion,
-    /// The request took longer than is allowed, or a connection was lost while it was committed; whether it had an effect is
-    /// not known.
-    #[error("the request took too long and may have had an effect; repeat it if that is safe")]
+    /// The request timed out, or a connection was lost during its commit; whether it took effect is unknown.
+    #[error("the request timed out and may have taken effect; repeat it if that is safe")]
     TimedOut,
-    /// A key of the Redis protocol that is of no known family.
+    /// A RESP key of an unknown family.
     #[error("a key must be following:ID or followers:ID")]
     WrongKey,
-    /// A transaction of the Redis protocol with a command that was refused when it was queued.
+    /// A RESP transaction that contains a command which was refused when it was queued.
     #[error("the transaction was discarded because of an error in one of its commands")]
     TransactionAborted,
-    /// This profile can't do that yet.
+    /// The profile does not support the operation yet.
     #[error("{what} is not available in this profile yet")]
     NotAvailable {
-        /// What can't be done.
+        /// The unsupported operation.
         what: &'static str,
     },
 }
@@ -365,7 +364,7 @@ struct Presentation {
     exit_status: u8,
 }
 
-/// The one table: every protocol looks its answer up here.
+/// The single table that every protocol uses.
 const PRESENTATIONS: [Presentation; 48] = {
     const fn row(
         code: ErrorCode,
@@ -429,7 +428,7 @@ const PRESENTATIONS: [Presentation; 48] = {
 };
 
 impl ErrorCode {
-    /// All codes, each at the place of its number.
+    /// All codes, in the order of their numbers.
     pub const ALL: [Self; PRESENTATIONS.len()] = {
         let mut codes = [Self::InvalidId; PRESENTATIONS.len()];
         let mut at = 0;
@@ -466,7 +465,7 @@ impl ErrorCode {
 }
 
 impl Error {
-    /// Whether a write that failed with this error may have taken effect all the same. Any other error changed nothing.
+    /// Whether a write that failed with this error may have taken effect. After any other error, nothing was changed.
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Self::ReadOnly { .. } | Self::Closed | Self::TimedOut)
     }

@@ -1,18 +1,18 @@
-//! Frontiers: how far a reader has seen the log of each shard. They grow by joining, and never shrink.
+//! Frontiers: how much of each shard's log a reader has seen. Frontiers are joined and never shrink.
 
 use std::fmt;
 
 use crate::{Position, Sequence, Shard};
 
-/// For some shards, the newest sequence that was seen. Nothing is asked of a shard that it does not name.
+/// The last sequence seen, for some shards. It says nothing about a shard that it does not name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Frontier {
-    /// By shard, each once.
+    /// Sorted by shard, without duplicates.
     entries: Vec<(Shard, Sequence)>,
 }
 
 impl Frontier {
-    /// Nothing was seen.
+    /// The frontier that names no shard.
     pub const EMPTY: &'static Self = &Self { entries: Vec::new() };
 
     /// Whether it names no shard.
@@ -21,18 +21,18 @@ impl Frontier {
         self.entries.is_empty()
     }
 
-    /// The newest sequence that was seen of a shard.
+    /// The last sequence seen of a shard.
     pub fn get(&self, shard: Shard) -> Option<Sequence> {
         let at = self.entries.binary_search_by_key(&shard, |&(shard, _)| shard).ok()?;
         self.entries.get(at).map(|&(_, sequence)| sequence)
     }
 
-    /// Every shard that it names, in order.
+    /// The position in every shard that it names, in the order of shards.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Position> {
         self.entries.iter().map(|&(shard, sequence)| sequence.on(shard))
     }
 
-    /// Adds a position; an older one of the same shard changes nothing.
+    /// Adds a position. An older position of a shard changes nothing.
     pub fn advance(&mut self, to: Position) {
         match self.entries.binary_search_by_key(&to.shard, |&(shard, _)| shard) {
             Ok(at) => self.entries[at].1 = self.entries[at].1.max(to.sequence),
@@ -40,18 +40,18 @@ impl Frontier {
         }
     }
 
-    /// Adds everything that another has seen.
+    /// Adds all positions of another frontier.
     pub fn join(&mut self, other: &Self) {
         other.iter().for_each(|position| self.advance(position));
     }
 
-    /// Whether a position was seen.
+    /// Whether the position has been seen.
     pub fn covers(&self, position: Position) -> bool {
         position.sequence == Sequence::START
             || self.get(position.shard).is_some_and(|seen| seen >= position.sequence)
     }
 
-    /// Whether everything was seen that another has seen.
+    /// Whether everything that `other` covers has been seen.
     pub fn covers_all(&self, other: &Self) -> bool {
         other.iter().all(|position| self.covers(position))
     }

@@ -1,7 +1,7 @@
-//! How long things took, in buckets from a microsecond to ten seconds. Whoever counts reads the clock: that is not done here.
+//! Histograms of durations, in buckets from a microsecond to ten seconds. Callers measure the durations.
 //!
 //! Each decade has six buckets: narrow enough to read a quantile to a third of its value, few enough to be scraped.
-//! Their bounds are round numbers, so that "under 1 ms" is a bucket and not a guess.
+//! The bounds are round numbers, so that "under 1 ms" is exact.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,15 +9,15 @@ use std::time::Duration;
 /// The steps of a decade, times ten.
 const STEPS: [u64; 6] = [10, 15, 20, 30, 50, 70];
 const DECADES: usize = 7;
-/// The bounds, and one more for everything that took longer.
+/// The number of bounds.
 const BOUNDS: usize = STEPS.len() * DECADES + 1;
-/// How many buckets a histogram has.
+/// The number of buckets; the last one counts everything above the highest bound.
 pub const BUCKETS: usize = BOUNDS + 1;
 
-/// The longest time of each bucket but the last, in nanoseconds.
+/// The upper bound of each bucket except the last, in nanoseconds.
 pub const BOUNDS_NANOS: [u64; BOUNDS] = bounds();
 
-/// For each number of significant bits, the first bucket that a time of so many bits can be in.
+/// For each number of significant bits, the first bucket that a duration with that many bits can be in.
 const FIRST_BY_BITS: [u8; 65] = first_by_bits();
 
 const fn bounds() -> [u64; BOUNDS] {
@@ -49,7 +49,7 @@ const fn first_by_bits() -> [u8; 65] {
     first
 }
 
-/// The bucket of a time: a table look-up and at most four comparisons.
+/// The bucket of a duration: a table lookup and at most four comparisons.
 fn bucket(nanos: u64) -> usize {
     let mut at = usize::from(FIRST_BY_BITS[(u64::BITS - nanos.leading_zeros()) as usize]);
     while at < BOUNDS && BOUNDS_NANOS[at] < nanos {
@@ -58,7 +58,7 @@ fn bucket(nanos: u64) -> usize {
     at
 }
 
-/// Counts times by their bucket. Several threads may add to it at once.
+/// Counts durations by bucket. Threads may add to it concurrently.
 #[derive(Debug)]
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -71,12 +71,12 @@ impl Default for Histogram {
     }
 }
 
-/// What a histogram held at some moment.
+/// The contents of a histogram at some moment.
 #[derive(Clone, Debug)]
 pub struct HistogramSnapshot {
-    /// How many times each bucket has; the last one has what took longer than every bound.
+    /// The count of each bucket.
     pub buckets: [u64; BUCKETS],
-    /// All times together.
+    /// The sum of all durations.
     pub sum_nanos: u64,
 }
 
@@ -87,21 +87,21 @@ impl Default for HistogramSnapshot {
 }
 
 impl HistogramSnapshot {
-    /// How many times were counted.
+    /// The total count.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 }
 
 impl Histogram {
-    /// Counts `count` things that took the same time each.
+    /// Counts `count` events of the same duration.
     pub fn observe(&self, count: u64, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanos)].fetch_add(count, Ordering::Relaxed);
         self.sum_nanos.fetch_add(nanos.saturating_mul(count), Ordering::Relaxed);
     }
 
-    /// Adds what it holds to a snapshot.
+    /// Adds the contents to a snapshot.
     pub fn add_to(&self, sum: &mut HistogramSnapshot) {
         for (total, bucket) in sum.buckets.iter_mut().zip(&self.buckets) {
             *total += bucket.load(Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub enum IdKind {
 /// The id of a user. Ordered by value within its kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Id {
-    /// An integer id; at most 2^63 - 1 when made by [`Id::integer`] or [`IdKind::parse`].
+    /// An integer id; [`Id::integer`] and [`IdKind::parse`] ensure that it is at most 2^63 - 1.
     Integer(u64),
     /// A UUID as its 128-bit value.
     Uuid(u128),
@@ -63,7 +63,7 @@ impl IdKind {
         self.parse_bytes(text.as_bytes())
     }
 
-    /// As [`IdKind::parse`], for bytes that came from a file or a socket.
+    /// As [`IdKind::parse`], for bytes from a file or a socket.
     pub fn parse_bytes(self, text: &[u8]) -> Result<Id> {
         let parsed = match self {
             Self::Integer => parse_integer(text),
@@ -122,15 +122,15 @@ fn parse_uuid(text: &[u8]) -> std::result::Result<Id, &'static str> {
     Ok(Id::Uuid(value))
 }
 
-/// At most 40 characters of what was given, printable, for an error message.
+/// At most 40 printable characters of the input, for an error message.
 fn excerpt(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(text.get(..40).unwrap_or(text)).escape_debug().to_string();
     if text.len() > 40 { format!("{shown}…") } else { shown }
 }
 
-/// Makes ids for what is written without one.
+/// Generates ids for posts and comments that are written without one.
 pub trait IdGenerator {
-    /// An id that rises with each one, for something that is written at a time. It `is_free`; if that can't be known, none is made.
+    /// The next id, for an object written at time `at`. Ids increase, and each `is_free`; an error of that check is returned.
     fn next_id(&mut self, at: Timestamp, is_free: &dyn Fn(Id) -> Result<bool>) -> Result<Id>;
 }
 

@@ -1,9 +1,9 @@
-//! What stores keep instead of idempotency keys.
+//! Hashes of idempotency keys, which stores keep instead of the keys.
 
-/// Stands for an idempotency key of an author.
+/// The hash of an author's idempotency key.
 pub type KeyHash = [u8; 16];
 
-/// What stands for an idempotency key: the first half of its BLAKE3 hash. Stores keep it on disk; it never changes.
+/// The hash of an idempotency key: the first half of its BLAKE3 hash. It is on disk, so it never changes.
 pub fn key_hash(key: &str) -> KeyHash {
     let hash = blake3::hash(key.as_bytes());
     std::array::from_fn(|at| hash.as_bytes()[at])

@@ -1,22 +1,22 @@
-//! Edge kinds: what a relation between two entities means. Every kind shares one storage layout.
+//! Edge kinds: the meaning of an edge. All kinds share one storage layout.
 
 /// The kind of an edge. The number is part of keys on disk and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum EdgeKind {
-    /// The follower reads what the followee publishes.
+    /// The follower reads the followee's posts.
     Follow = 1,
-    /// The first does not want to see, or be seen by, the second.
+    /// The source neither sees nor is seen by the target.
     Block = 2,
-    /// The first does not want to see the second.
+    /// The source does not see the target.
     Mute = 3,
-    /// The first likes the second, usually a post.
+    /// The source likes the target, usually a post.
     Like = 4,
-    /// The first is a member of the second.
+    /// The source is a member of the target.
     Membership = 5,
-    /// The first has shared the second.
+    /// The source has shared the target.
     Share = 6,
-    /// The first does not want the second to be suggested again.
+    /// The source does not want the target to be suggested again.
     Dismissal = 7,
 }
 
@@ -35,7 +35,7 @@ impl EdgeKind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The name used in messages and change events; removing an edge has `un` before it.
+    /// The name in messages and change events; the event that removes an edge has the prefix `un`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Follow => "follow",

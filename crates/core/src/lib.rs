@@ -1,7 +1,7 @@
 //! The rules of Kinfolk's social graph, and the ports that a store implements.
 //!
-//! Nothing here opens a socket or a file, speaks SQL or JSON, or reads the clock by itself: time comes in
-//! through [`Clock`], randomness through key bytes, storage through the ports that [`Store`] names.
+//! This crate opens no socket and no file, knows neither SQL nor JSON, and never reads the system clock by itself: time
+//! comes in through [`Clock`], randomness through key bytes, storage through the ports of [`Store`].
 
 mod absent;
 pub mod bulk;

@@ -1,13 +1,13 @@
-//! Positions in the change log. A position is an order, never a time.
+//! Positions in the change log. A position defines an order, never a time.
 //!
-//! The log of a deployment is one log per shard, each with an order of its own: sequences of one shard have no gaps, and
-//! those of two shards say nothing about each other. The embedded profile has one shard.
+//! A deployment has one log per shard, each with its own order: the sequences of a shard have no gaps, and sequences of two
+//! shards cannot be compared. The embedded profile has one shard.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// One of the logs of a deployment, and the users whose truth it holds.
+/// A shard: one log of a deployment, and the users whose data it is the source of truth for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(pub u16);
 
@@ -16,7 +16,7 @@ impl Shard {
     pub const ONLY: Self = Self(0);
 }
 
-/// The place of an event in the log of one shard. The first event has sequence 1; 0 is "before all events".
+/// The number of an event in the log of one shard. The first event has sequence 1; 0 is "before all events".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sequence(pub u64);
 
@@ -42,12 +42,12 @@ impl fmt::Display for Sequence {
     }
 }
 
-/// The place of an event in the change log of a deployment. Written as `SHARD-SEQUENCE`, such as `0-17`.
+/// The position of an event in the change log of a deployment. Written as `SHARD-SEQUENCE`, such as `0-17`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Position {
-    /// Whose log.
+    /// The shard.
     pub shard: Shard,
-    /// The place in it.
+    /// The sequence in its log.
     pub sequence: Sequence,
 }
 
@@ -59,7 +59,7 @@ impl Position {
     }
 }
 
-/// Positions of one shard are ordered; those of two say nothing about each other.
+/// Positions of one shard are ordered; positions of two shards cannot be compared.
 impl PartialOrd for Position {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         (self.shard == other.shard).then(|| self.sequence.cmp(&other.sequence))
@@ -72,7 +72,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// A text that is not a position.
+/// The error for text that is not a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsePositionError;
 
@@ -86,7 +86,7 @@ impl FromStr for Position {
     }
 }
 
-/// Names one life of a change log. A restore starts a new life, so that older tokens can be told apart.
+/// Identifies one lifetime of a change log. A restore begins a new epoch, so that tokens from before it can be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(pub u64);
 

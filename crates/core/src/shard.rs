@@ -1,4 +1,4 @@
-//! Which shard holds a user: one function for every profile and every process, which never changes.
+//! The shard of a user: one function for every profile and every process. It never changes.
 
 use std::num::NonZeroU16;
 
@@ -7,8 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{Id, Shard};
 
 impl Shard {
-    /// The shard of a user, of so many: XXH3 (64 bits, no seed) of the id's big-endian bytes, 8 or 16 of them, modulo the
-    /// number of shards. Rows are stored by it: another result would lose them.
+    /// The shard of a user: XXH3 (64 bits, no seed) of the 8 or 16 big-endian bytes of the id, modulo the number of shards.
+    /// Rows are stored by this result; a different result would lose them.
     pub fn of(id: Id, shards: NonZeroU16) -> Self {
         let hash = match id {
             Id::Integer(value) => xxh3_64(&value.to_be_bytes()),

@@ -1,4 +1,4 @@
-//! Signatures for tokens and cursors: what a client carries back to us must be something that we gave out.
+//! Signatures of tokens and cursors: a client can only send back what this deployment has issued.
 
 use std::fmt;
 
@@ -22,13 +22,13 @@ impl SigningKey {
         &self.0
     }
 
-    /// A public name of the key, so that a verifier knows which one to try.
+    /// A public identifier of the key, so that a verifier knows which key to use.
     fn id(&self) -> [u8; KEY_ID_LEN] {
         let hash = blake3::derive_key("kinfolk 2026-11 signing key id", &self.0);
         [hash[0], hash[1], hash[2], hash[3]]
     }
 
-    /// The context keeps one purpose's signatures useless for another; it and its length are signed too.
+    /// The context separates purposes: a signature for one is invalid for another. It is signed together with its length.
     fn mac(&self, context: &[u8], message: &[u8]) -> [u8; MAC_LEN] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(&(context.len() as u64).to_le_bytes()).update(context).update(message);
@@ -44,8 +44,8 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// The keys of a deployment: the first signs, all verify. Rotation puts a new key in front and drops the last
-/// one once nothing signed by it is in use.
+/// The keys of a deployment: the first signs, all verify. Rotation adds a new key in front, and drops the last one when
+/// nothing signed with it is in use.
 #[derive(Clone, Debug)]
 pub struct Keyring {
     keys: Vec<([u8; KEY_ID_LEN], SigningKey)>,
@@ -63,7 +63,7 @@ impl Keyring {
         self.keys.iter().map(|(_, key)| key)
     }
 
-    /// Text that carries the message and proves that it came from here.
+    /// Text that carries the message and its signature.
     ///
     /// Bytes before encoding: key id (4), message, truncated keyed BLAKE3 of context and message (16).
     pub(crate) fn seal(&self, context: &[u8], message: &[u8]) -> String {
@@ -86,7 +86,7 @@ impl Keyring {
         let (id, rest) = bytes.split_at_checked(KEY_ID_LEN)?;
         let (message, mac) = rest.split_at_checked(rest.len().checked_sub(MAC_LEN)?)?;
         let (_, key) = self.keys.iter().find(|(known, _)| known == id)?;
-        // The comparison folds all bytes, so that its time does not tell how many were right.
+        // Comparing all bytes takes constant time, so timing does not reveal how many were right.
         let differing = key.mac(context, message).iter().zip(mac).fold(0, |sum, (a, b)| sum | (a ^ b));
         (differing == 0).then(|| message.to_vec())
     }

@@ -1,4 +1,4 @@
-//! What a profile offers: the graph always, the rest as capabilities that it has or has not.
+//! What a profile offers: the graph always, suggestions and content as optional capabilities.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::feeds::{FeedStore, InboxStore, PostStore};
 use crate::graph::{CheckStore, EdgeStore};
 use crate::suggestions::SuggestionStore;
 
-/// The ports of the graph, which every profile has.
+/// The ports of the graph. Every profile has them.
 pub trait GraphStore: CheckStore + EdgeStore + ChangeLog {}
 
 impl<S: CheckStore + EdgeStore + ChangeLog> GraphStore for S {}
@@ -20,9 +20,9 @@ impl<S: PostStore + FeedStore + InboxStore + CommentStore> ContentStore for S {}
 
 /// A profile's store. A capability that it lacks has the type [`crate::Absent`].
 pub trait Store: GraphStore {
-    /// Keeps suggestions.
+    /// The store of suggestions.
     type Suggestions: SuggestionStore + CheckStore + EdgeStore;
-    /// Keeps posts, feeds and comments.
+    /// The store of posts, feeds and comments.
     type Content: ContentStore;
 
     /// Suggestions, if the profile has them.

@@ -1,24 +1,24 @@
-//! Consistency tokens: a signed frontier of the change log that a read can ask to have seen.
+//! Consistency tokens: a signed frontier of the change log. A read with a token shows at least that much.
 
 use crate::{Epoch, Error, Frontier, Keyring, Result, Sequence, Shard};
 
 const CONTEXT: &[u8] = b"kinfolk token 2";
 
-/// Tokens of before there were shards: epoch and sequence, 8 bytes each. They are still read.
+/// Tokens issued before there were shards: epoch and sequence, 8 bytes each. They are still accepted.
 const CONTEXT_OF_ONE: &[u8] = b"kinfolk token 1";
 
-/// How far a client has seen the change log of one deployment.
+/// What a client has seen of the change log of one deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// The life of the log that the frontier belongs to.
+    /// The epoch that the frontier belongs to.
     pub epoch: Epoch,
-    /// What was seen of it.
+    /// What the client has seen.
     pub frontier: Frontier,
 }
 
 impl Token {
-    /// The token as text for a client, sealed. Its bytes are the epoch (8, big-endian) and, for each shard in order, two
-    /// numbers of 7 bits a byte, the lowest first: how many shards lie between it and the one before, and its sequence.
+    /// The token as sealed text for a client. Its bytes are the epoch (8, big-endian) and, for each shard in order, two
+    /// LEB128 numbers: how many shards lie between it and the previous one, and its sequence.
     pub fn encode(&self, keys: &Keyring) -> String {
         let mut message = self.epoch.0.to_be_bytes().to_vec();
         let mut next = 0;
@@ -31,7 +31,7 @@ impl Token {
         keys.seal(CONTEXT, &message)
     }
 
-    /// Reads a token that this deployment issued.
+    /// Decodes a token that this deployment issued.
     pub fn decode(text: &str, keys: &Keyring) -> Result<Self> {
         let message = match keys.open(CONTEXT, text) {
             Some(message) => message,
@@ -59,7 +59,7 @@ impl Token {
         Some(Self { epoch: Epoch(u64::from_be_bytes(epoch)), frontier: sequence.on(Shard::ONLY).into() })
     }
 
-    /// The frontier, if the token belongs to the current life of the log.
+    /// The frontier, if the token belongs to the current epoch.
     pub fn frontier_in(self, current: Epoch) -> Result<Frontier> {
         if self.epoch == current { Ok(self.frontier) } else { Err(Error::TokenFromOtherEpoch) }
     }
@@ -116,8 +116,8 @@ mod tests {
             assert!(matches!(Token::decode(&text, &others), Err(Error::InvalidToken)));
             assert!(matches!(token.frontier_in(Epoch(2)), Err(Error::TokenFromOtherEpoch)));
         }
-        for given in ["", "nonsense", "é"] {
-            assert!(matches!(Token::decode(given, &keys), Err(Error::InvalidToken)), "{given:?}");
+        for text in ["", "nonsense", "é"] {
+            assert!(matches!(Token::decode(text, &keys), Err(Error::InvalidToken)), "{text:?}");
         }
     }
 

@@ -1,5 +1,5 @@
-//! Bulk work on an open store, shared by the command line on a folder and by a server: what is read goes in, what
-//! is stored comes out. Where it is read from and written to is the caller's business.
+//! Imports and exports of an open store, shared by the command line and the server. The caller supplies the input and
+//! the output.
 
 use std::cell::Cell;
 
@@ -9,11 +9,11 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Timestamp};
 
-use crate::input::{Place, Rules, Sink, Stop};
+use crate::input::{Location, Rules, Sink, Stop};
 use crate::profile::{EdgeImport, OpenStore};
 use crate::progress::READING;
 
-/// The kind of edge that files hold.
+/// The edge kind of files.
 const KIND: EdgeKind = EdgeKind::Follow;
 
 /// How many edges pass between two reports of progress.
@@ -21,35 +21,33 @@ const REPORT_EDGES: u64 = 16_384;
 /// The same for comments.
 const REPORT_COMMENTS: u64 = 1_024;
 
-/// How to import.
+/// The options of an import.
 #[derive(Clone, Debug)]
-pub struct ImportChoices {
-    /// Count and skip what is malformed.
-    pub skip_invalid: bool,
-    /// How many one user may follow; `None` for any number.
-    pub following_limit: Option<u32>,
-    /// How much memory sorting may use.
-    pub sort_memory: usize,
-    /// Names the input and all that decides how it is read; `None` for input that can't be read again.
-    pub fingerprint: Option<String>,
-    /// How many bytes the input has, if that is known.
-    pub bytes_total: Option<u64>,
+pub(crate) struct ImportChoices {
+    /// Count and skip malformed lines.
+    pub(crate) skip_invalid: bool,
+    /// The maximum number of followees of a user; `None` for no limit.
+    pub(crate) following_limit: Option<u32>,
+    /// Memory for sorting, in bytes.
+    pub(crate) sort_memory: usize,
+    /// Identifies the input and the options that decide how it is read; `None` for input that cannot be read again.
+    pub(crate) fingerprint: Option<String>,
+    /// The length of the input in bytes, if known.
+    pub(crate) bytes_total: Option<u64>,
 }
 
-/// What an import has read and done.
+/// The result of an import.
 #[derive(Clone, Debug)]
-pub struct ImportDone {
-    /// What the store did.
-    pub report: ImportReport,
-    /// What was malformed.
-    pub invalid: u64,
-    /// What was not.
-    pub edges: u64,
+pub(crate) struct ImportDone {
+    /// The report of the store.
+    pub(crate) report: ImportReport,
+    /// Malformed lines.
+    pub(crate) invalid: u64,
 }
 
-/// Imports what `read` hands over. Malformed input leaves nothing behind; what could not be read this time can be
-/// continued, if it can be read again.
-pub fn import<S: OpenStore>(
+/// Imports the edges that `read` passes to its sink. Malformed input leaves nothing behind. An import whose input could
+/// not be read this time resumes with the next call, if the input can be read again.
+pub(crate) fn import<S: OpenStore>(
     store: &S,
     choices: &ImportChoices,
     report: &dyn Fn(Progress),
@@ -58,14 +56,14 @@ pub fn import<S: OpenStore>(
     let options = ImportOptions {
         kind: KIND,
         following_limit: choices.following_limit,
-        fingerprint: choices.fingerprint.clone().unwrap_or_else(unrepeatable_name),
+        fingerprint: choices.fingerprint.clone().unwrap_or_else(unique_name),
         sort_memory: choices.sort_memory,
     };
     let import = store.import(&options).map_err(Stop::Refused)?;
     let rules = Rules::new(store.id_kind(), store.now());
     let bytes_read = Cell::new(0);
     let mut intake = Intake {
-        still_taken: import.taken(),
+        to_skip: import.taken(),
         import,
         skip_invalid: choices.skip_invalid,
         invalid: 0,
@@ -75,16 +73,16 @@ pub fn import<S: OpenStore>(
         report,
     };
     let outcome = read(rules, &bytes_read, &mut intake);
-    let Intake { import, invalid, edges, .. } = intake;
+    let Intake { import, invalid, .. } = intake;
     match outcome {
         Ok(()) => {
             let report = import.finish(report).map_err(Stop::Refused)?;
-            Ok(ImportDone { report, invalid, edges })
+            Ok(ImportDone { report, invalid })
         }
         Err(Stop::Malformed(mut detail)) => {
-            // The malformed line is what the user must see, whatever else goes wrong.
+            // The user must see the malformed line, even if the cleanup fails too.
             if let Err(error) = import.abandon() {
-                detail.push_str(&format!("; nor could what was read be removed: {error}"));
+                detail.push_str(&format!("; could not remove what was read: {error}"));
             }
             Err(Stop::Malformed(detail))
         }
@@ -92,18 +90,18 @@ pub fn import<S: OpenStore>(
             if choices.fingerprint.is_none()
                 && let Err(error) = import.abandon()
             {
-                tracing::warn!(%error, "an import that failed could not be removed");
+                tracing::warn!(%error, "could not remove a failed import");
             }
             Err(stop)
         }
     }
 }
 
-/// Hands edges to the store, apart from those that an earlier run has handed over.
-pub struct Intake<'a, I> {
+/// Passes edges to the store, except those that an earlier run has passed already.
+pub(crate) struct Intake<'a, I> {
     import: I,
-    /// How many edges of the input an earlier run has made durable, less those that have passed since.
-    still_taken: u64,
+    /// The number of edges still to skip: an earlier run made them durable.
+    to_skip: u64,
     skip_invalid: bool,
     invalid: u64,
     edges: u64,
@@ -120,24 +118,24 @@ impl<I: EdgeImport> Sink for Intake<'_, I> {
             let (done, total) = (self.bytes_read.get(), self.bytes_total);
             (self.report)(Progress { stage: READING, done, total });
         }
-        if self.still_taken > 0 {
-            self.still_taken -= 1;
+        if self.to_skip > 0 {
+            self.to_skip -= 1;
             return Ok(());
         }
         self.import.push(edge, since).map_err(Stop::Refused)
     }
 
-    fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop> {
+    fn malformed(&mut self, location: Location<'_>, reason: &str) -> Result<(), Stop> {
         if !self.skip_invalid {
-            return Err(Stop::malformed(place, reason));
+            return Err(Stop::malformed(location, reason));
         }
         self.invalid += 1;
         Ok(())
     }
 }
 
-/// Hands all edges on, as of now; gives their number.
-pub fn export(
+/// Passes all edges, as of now, to `write`; returns their number.
+pub(crate) fn export(
     store: &impl OpenStore,
     report: &dyn Fn(Progress),
     mut write: impl FnMut(Edge, Timestamp) -> Result<()>,
@@ -155,8 +153,8 @@ pub fn export(
     Ok(edges)
 }
 
-/// Hands all comments on, as of now, thread by thread, oldest first; gives their number.
-pub fn export_comments(
+/// Passes all comments, as of now, to `write`: by parent, oldest first. Returns their number.
+pub(crate) fn export_comments(
     store: &impl OpenStore,
     report: &dyn Fn(Progress),
     mut write: impl FnMut(&Comment) -> Result<()>,
@@ -172,8 +170,8 @@ pub fn export_comments(
     Ok(comments)
 }
 
-/// A name unlike any other.
-pub fn unrepeatable_name() -> String {
+/// A unique name.
+pub(crate) fn unique_name() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     format!("once {} {}", std::process::id(), now.as_nanos())
 }

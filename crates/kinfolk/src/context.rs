@@ -1,44 +1,47 @@
-//! What every command is given: the configuration, where to work and how to answer. Made once from the arguments.
+//! The context of a command: the configuration, the graph to use and how to print. Created once from the arguments.
 
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
+use kinfolk_api::WriteOutcome;
+use kinfolk_core::Id;
 use kinfolk_core::graph::GraphSettings;
 use kinfolk_server::ServiceSettings;
 
-use crate::answer::Answer;
+use crate::client::{Client, Endpoint, ServerAddress};
 use crate::failure::UsageError;
-use crate::place::{Place, ServerAddress};
+use crate::print::{Outcome, Print, WriteResult};
 use crate::profile::embedded::{Folder, Settings, WallClock};
 use crate::progress::Reporter;
 use crate::settings::{Configuration, Origin, Texts};
 use crate::standard_output::StandardOutput;
 
-/// The settings that hold for every command.
+/// The context of a command.
 #[derive(Debug)]
-pub struct Context {
+pub(crate) struct Context {
     /// The effective configuration.
-    pub configuration: Configuration,
-    /// The same as texts, with their origins.
-    pub texts: Texts,
-    /// The graph that the command works on.
-    pub place: Place,
-    /// The folder, for commands that work on nothing else.
-    pub folder: Folder,
-    /// Whether answers are JSON.
-    pub json: bool,
-    /// Whether stderr stays empty unless something fails.
-    pub quiet: bool,
-    /// How long work tells how far it has come.
-    pub reporter: Reporter,
+    pub(crate) configuration: Configuration,
+    /// The same settings as texts, with their origins.
+    pub(crate) texts: Texts,
+    /// The graph that the command uses.
+    pub(crate) endpoint: Endpoint,
+    /// The folder, for commands that need one.
+    pub(crate) folder: Folder,
+    /// Whether to print JSON.
+    pub(crate) json: bool,
+    /// Whether stderr stays empty unless the command fails.
+    pub(crate) quiet: bool,
+    /// Reports the progress of long work.
+    pub(crate) reporter: Reporter,
 }
 
 impl Context {
-    /// The context that the settings make up; `settings` are those of a store, which goes by `clock`.
-    pub fn new(
+    /// Creates the context from the configuration.
+    pub(crate) fn new(
         configuration: Configuration,
         texts: Texts,
-        (settings, clock): (Settings, WallClock),
+        settings: Settings,
+        clock: WallClock,
     ) -> Result<Self> {
         let folder = Folder {
             path: configuration.data.folder.clone(),
@@ -59,7 +62,7 @@ impl Context {
         let client = &configuration.client;
         let reporter = if client.quiet { Reporter::silent() } else { Reporter::new(client.progress_every.0) };
         Ok(Self {
-            place: place(&configuration, &texts, &folder)?,
+            endpoint: endpoint(&configuration, &texts, &folder)?,
             folder,
             json: client.json,
             quiet: client.quiet,
@@ -69,45 +72,71 @@ impl Context {
         })
     }
 
-    /// The folder, for a command that can't ask a server.
-    pub fn folder_only(&self) -> Result<&Folder> {
+    /// Opens the graph, which must exist, calls it and closes it.
+    pub(crate) fn call<T>(&self, call: impl FnOnce(&Client) -> Result<T>) -> Result<T> {
+        call_and_close(self.endpoint.open()?, call)
+    }
+
+    /// As [`Context::call`], for a write about these users. A folder without a graph gets one.
+    pub(crate) fn call_or_create<T>(
+        &self,
+        users: &[Id],
+        call: impl FnOnce(&Client) -> Result<T>,
+    ) -> Result<T> {
+        call_and_close(self.endpoint.open_or_create_for(users)?, call)
+    }
+
+    /// The folder, for a command that no server offers.
+    pub(crate) fn folder_only(&self) -> Result<&Folder> {
         if matches!(self.texts.origin("client", "url"), Origin::Flag(_)) {
             let message =
-                "this works on a folder that no server has open; name it with --data DIR".to_owned();
+                "this command needs a folder that no server has open; name it with --data DIR".to_owned();
             return Err(UsageError(message).into());
         }
         Ok(&self.folder)
     }
 
-    /// Prints an answer in the form that was asked for.
-    pub fn print(&self, answer: &impl Answer) -> Result<()> {
+    /// Prints a result as JSON or as text.
+    pub(crate) fn print(&self, result: &impl Print) -> Result<()> {
         let mut out = self.stdout();
         if self.json {
-            serde_json::to_writer(&mut out, answer).map_err(io::Error::from)?;
+            serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
             writeln!(out)?;
         } else {
-            answer.write_plain(&mut out)?;
+            result.write_text(&mut out)?;
         }
         Ok(out.flush()?)
     }
 
+    /// Prints the result of a write; `message` is its text.
+    pub(crate) fn print_written(&self, outcome: WriteOutcome, message: String) -> Result<Outcome> {
+        self.print(&WriteResult { outcome, message })?;
+        Ok(Outcome::Done)
+    }
+
     /// Buffered standard output.
-    pub fn stdout(&self) -> BufWriter<StandardOutput> {
+    pub(crate) fn stdout(&self) -> BufWriter<StandardOutput> {
         BufWriter::with_capacity(64 << 10, StandardOutput::new())
     }
 }
 
-/// A folder that was named by flag or variable, else a server. The folder that a file names is the server's.
-fn place(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Result<Place> {
+fn call_and_close<T>(client: Client, call: impl FnOnce(&Client) -> Result<T>) -> Result<T> {
+    let result = call(&client)?;
+    client.close()?;
+    Ok(result)
+}
+
+/// The folder if a flag or variable names one, else the server. A folder named in the configuration file belongs to
+/// the server.
+fn endpoint(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Result<Endpoint> {
     let (data, url) = (texts.origin("data", "folder"), texts.origin("client", "url"));
     if let (Origin::Flag(_), Origin::Flag(_)) = (data, url) {
-        let message =
-            "--data and --url cannot be used with each other; the graph is at one of them".to_owned();
+        let message = "--data and --url cannot be used together; name the folder or the server".to_owned();
         return Err(UsageError(message).into());
     }
     let names_folder = matches!(data, Origin::Flag(_) | Origin::Environment(_));
     if names_folder && !matches!(url, Origin::Flag(_)) {
-        return Ok(Place::Folder(Box::new(folder.clone())));
+        return Ok(Endpoint::Folder(Box::new(folder.clone())));
     }
-    Ok(Place::Server(ServerAddress::new(&configuration.client, texts)?))
+    Ok(Endpoint::Server(ServerAddress::new(&configuration.client, texts)?))
 }

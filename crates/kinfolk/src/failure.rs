@@ -1,16 +1,18 @@
-//! What a failed command prints and how it exits: one line on stderr, status 1 for failed work, 2 for wrong usage.
+//! Failures of a command: one line on stderr, and exit status 1 for failed work or 2 for wrong usage.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::answer::harmless;
+use kinfolk_core::ErrorCode;
+
+use crate::print::harmless;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
-/// Wrong usage that only shows after the arguments were read.
+/// Wrong usage that is detected after the arguments were parsed.
 #[derive(Debug)]
-pub struct UsageError(pub String);
+pub(crate) struct UsageError(pub(crate) String);
 
 impl std::fmt::Display for UsageError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -20,43 +22,36 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// What a server has refused or failed at, in its own words.
-#[derive(Debug)]
-pub struct Refusal {
-    /// The class of the error, if this version knows it.
-    pub code: Option<kinfolk_core::ErrorCode>,
-    /// What the server said.
-    pub message: String,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
-/// Reports a failure and says how to exit.
-pub fn report(error: &anyhow::Error) -> ExitCode {
+/// Prints a failure; returns the exit status.
+pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
-        // Whoever read our output has seen enough, as in `kinfolk export - | head`.
+        // The reader of the output stopped early, as in `kinfolk export - | head`.
         return ExitCode::SUCCESS;
     }
-    print_line(&format!("{error:#}"));
+    print_line(&format!("{error:#}{}", advice(error)));
     ExitCode::from(exit_status(error))
 }
 
-/// Reports arguments that could not be read; help and version, which come the same way, are printed as they are.
-pub fn usage(error: &clap::Error) -> ExitCode {
+/// Prints a usage error. Help and version, which clap reports the same way, are printed unchanged.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
-        // Nothing can be done when even this can't be printed.
+        // A closed stream cannot be reported.
         let _ = error.print();
         return ExitCode::from(if error.use_stderr() { USAGE } else { 0 });
     }
     print_line(&usage_line(&error.render().to_string()));
     ExitCode::from(USAGE)
+}
+
+/// What to do about a server that cannot be reached.
+fn advice(error: &anyhow::Error) -> &'static str {
+    match error.downcast_ref() {
+        Some(kinfolk_client::Error::Unreachable { .. }) => {
+            "; start one with 'kinfolk serve' or name a folder with --data DIR"
+        }
+        _ => "",
+    }
 }
 
 fn exit_status(error: &anyhow::Error) -> u8 {
@@ -65,9 +60,9 @@ fn exit_status(error: &anyhow::Error) -> u8 {
     }
     let code = error.chain().find_map(|cause| {
         let here = cause.downcast_ref::<kinfolk_core::Error>().map(kinfolk_core::Error::code);
-        here.or_else(|| cause.downcast_ref::<Refusal>().and_then(|refusal| refusal.code))
+        here.or_else(|| cause.downcast_ref::<kinfolk_client::Error>().and_then(kinfolk_client::Error::code))
     });
-    code.map_or(FAILED, kinfolk_core::ErrorCode::exit_status)
+    code.map_or(FAILED, ErrorCode::exit_status)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -77,12 +72,12 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .any(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// The gist of clap's message, which spreads over several paragraphs.
+/// Clap's message of several paragraphs on one line.
 fn usage_line(rendered: &str) -> String {
     let mut line = String::new();
-    let gist =
+    let message =
         rendered.lines().take_while(|text| !text.starts_with("Usage:") && !text.starts_with("For more"));
-    for part in gist.map(str::trim).filter(|part| !part.is_empty()) {
+    for part in message.map(str::trim).filter(|part| !part.is_empty()) {
         if !line.is_empty() {
             line.push_str(if line.ends_with(':') { " " } else { "; " });
         }
@@ -92,27 +87,30 @@ fn usage_line(rendered: &str) -> String {
 }
 
 fn print_line(message: &str) {
-    // A server's message may quote what somebody else has written.
+    // The message of a server may quote a user's text.
     let message: String = message.replace('\r', " ").chars().map(harmless).collect();
-    // Nothing can be done when stderr is closed.
+    // A closed stderr cannot be reported.
     let _ = writeln!(io::stderr(), "kinfolk: {message}");
 }
 
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use kinfolk_api::Problem;
+    use kinfolk_client::Refusal;
 
     use super::*;
 
     #[test]
-    fn the_cause_decides_the_status() {
+    fn the_cause_decides_the_exit_status() {
         let failed = anyhow::anyhow!("something");
         let refused = anyhow::Error::new(kinfolk_core::Error::SelfFollow).context("follow");
         let malformed = Err::<(), _>(kinfolk_core::Error::InvalidCursor).context("list").unwrap_err();
         let usage = anyhow::Error::new(UsageError("no".to_owned()));
-        let code = Some(kinfolk_core::ErrorCode::InvalidCursor);
-        let told = anyhow::Error::new(Refusal { code, message: "no".to_owned() });
-        let statuses = [failed, refused, malformed, usage, told].each_ref().map(exit_status);
+        let problem = Problem::new(ErrorCode::InvalidCursor, "no".to_owned(), String::new());
+        let refusal = Box::new(Refusal { problem, retry_after: None });
+        let remote = anyhow::Error::new(kinfolk_client::Error::Refused(refusal));
+        let statuses = [failed, refused, malformed, usage, remote].each_ref().map(exit_status);
         assert_eq!(statuses, [1, 1, 2, 2, 2]);
     }
 

@@ -1,4 +1,4 @@
-//! Graphs made from a seed: power-law degrees on both sides, a few very large accounts, every edge once.
+//! Generates graphs from a seed: power-law degrees on both sides, a few very large accounts, distinct edges.
 //!
 //! The same settings give the same edges in the same order on every machine: only integers and the exactly
 //! rounded operations of IEEE 754 (product, quotient, square root) decide. Memory grows with users, not with
@@ -7,10 +7,10 @@
 //! # The shape
 //! Users are numbered: the large accounts first, then the ordinary ones, then the audience.
 //! - Large account `k` (from 0) has exactly `edges / (10 * (k + 1))` followers. At most half of the ordinary
-//!   users follow it; whatever is missing is made up by the **audience**: extra users, beyond those asked for,
-//!   who follow large accounts and nobody else.
-//! - All other edges go from large and ordinary users to ordinary ones. How many a user follows falls with the
-//!   power 2.3 and is at most 10,000; whom, with the power 2.5.
+//!   users follow it; the rest are the **audience**: extra users, beyond the requested number, who follow only
+//!   large accounts.
+//! - All other edges go from large and ordinary users to ordinary ones. Out-degrees follow a power law
+//!   with exponent 2.3, up to 10,000; in-degrees one with exponent 2.5.
 
 mod numbers;
 
@@ -21,41 +21,41 @@ use kinfolk_core::graph::Edge;
 
 use numbers::{Random, RankSet, Shuffle, mix, spread};
 
-/// The most that a user follows: the default limit of a store.
+/// Maximum out-degree: the default following limit of a store.
 const FOLLOWING_MAX: u64 = 10_000;
 
-/// The most large accounts: together they then have a third of all edges.
+/// Maximum number of large accounts: together they have a third of all edges.
 pub const LARGE_MAX: u64 = 16;
 
-/// The most users, the audience included, so that a number fits 32 bits.
+/// Maximum number of users with the audience, so that a number fits 32 bits.
 const USERS_MAX: u64 = 1 << 31;
 
-/// What to generate.
+/// The parameters of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLaw {
-    /// How many edges, exactly.
+    /// Exact number of edges.
     pub edges: u64,
-    /// How many users, apart from the audience of the large accounts.
+    /// Number of users without the audience of the large accounts.
     pub users: u64,
-    /// What makes one graph differ from another of the same size.
+    /// The seed: another one gives another graph of the same size.
     pub seed: u64,
-    /// How many large accounts, at most [`LARGE_MAX`].
+    /// Number of large accounts, at most [`LARGE_MAX`].
     pub large: u64,
     /// Whether ids are spread over 63 bits instead of counting from 1.
     pub sparse: bool,
 }
 
-/// Why a graph can't be made.
+/// Why a graph is impossible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impossible {
-    /// There are not enough users for that many edges, or for the large accounts.
+    /// Too few users for the edges or the large accounts.
     TooFewUsers {
-        /// The most edges that these users can have, apart from those to large accounts.
+        /// Maximum number of edges of these users, without those to large accounts.
         edges_max: u64,
     },
-    /// More users than can be numbered.
+    /// More users than numbers.
     TooManyUsers,
-    /// More large accounts than there may be.
+    /// More large accounts than [`LARGE_MAX`].
     TooManyLarge,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Impossible {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewUsers { edges_max } => {
-                write!(out, "so few users can have at most about {edges_max} edges; ask for more users")
+                write!(out, "this number of users has at most about {edges_max} edges; use more users")
             }
             Self::TooManyUsers => write!(out, "a graph has at most {USERS_MAX} users"),
             Self::TooManyLarge => write!(out, "a graph has at most {LARGE_MAX} large accounts"),
@@ -79,17 +79,17 @@ impl PowerLaw {
         Self { edges, users, seed, large: 1, sparse: false }
     }
 
-    /// All edges, the followers in a mixed order, each follower's edges together.
+    /// All edges: followers in a shuffled order, each with its edges together.
     pub fn edges(&self) -> Result<Edges, Impossible> {
         Edges::new(*self)
     }
 
-    /// How many followers a large account has.
+    /// The number of followers of a large account.
     pub fn large_followers(&self, account: u64) -> u64 {
         self.edges / (10 * (account + 1))
     }
 
-    /// How many users there are beside those asked for, who follow large accounts only.
+    /// The number of extra users, who follow only large accounts.
     pub fn audience(&self) -> u64 {
         if self.large == 0 {
             return 0;
@@ -108,21 +108,21 @@ impl PowerLaw {
     }
 }
 
-/// The edges of a generated graph, one after the other.
+/// An iterator over the edges of a graph.
 #[derive(Debug)]
 pub struct Edges {
     graph: PowerLaw,
-    /// How many ordinary users each large or ordinary user follows.
+    /// The number of ordinary followees of each large or ordinary user.
     degrees: Vec<u16>,
-    /// The order in which followers come.
+    /// The order of followers.
     order: Shuffle,
-    /// Which ordinary user has which rank of popularity.
+    /// The popularity rank of each ordinary user.
     popularity: Shuffle,
-    /// Which ordinary users follow each large account.
+    /// The ordinary followers of each large account.
     fans: Vec<Shuffle>,
     taken: RankSet,
     next_follower: u64,
-    /// The follower and its edges that are still to be given out.
+    /// The current follower and its remaining edges.
     follower: u64,
     followees: Vec<u64>,
 }
@@ -176,8 +176,8 @@ impl Edges {
         true
     }
 
-    /// Whether a user follows a large account: the first part of the ordinary users in an order of the account's
-    /// own, and the first part of the audience.
+    /// Whether a user follows a large account: the first ordinary users in the account's own order do, and the first of
+    /// the audience.
     fn is_fan(&self, user: u64, account: u64) -> bool {
         let PowerLaw { large, users, .. } = self.graph;
         let ordinary = self.graph.ordinary();
@@ -192,7 +192,7 @@ impl Edges {
         }
     }
 
-    /// Draws whom a user follows among the ordinary users, by popularity.
+    /// Draws the ordinary followees of a user by popularity.
     fn pick_ordinary(&mut self, follower: u64) {
         let ordinary = self.graph.ordinary();
         let degree = u64::from(self.degrees[follower as usize]);
@@ -202,8 +202,8 @@ impl Edges {
             let fraction = random.fraction();
             // The density of the ranks falls with the power 2/3, which makes that of the degrees fall with 2.5.
             let mut rank = (ordinary as f64 * (fraction * fraction * fraction)) as u64;
-            // A rank that is taken gives way to the next free one: it always ends, as the degree is below the
-            // number of ordinary users.
+            // A taken rank is replaced by the next free one. This terminates: the degree is below the number of
+            // ordinary users.
             loop {
                 if rank >= ordinary {
                     rank = 0;
@@ -235,7 +235,7 @@ impl Iterator for Edges {
     }
 }
 
-/// How many ordinary users each user follows: a power law scaled and cut so that the sum is exactly `total`.
+/// The number of ordinary followees of each user: a power law, scaled and truncated so that the sum is `total`.
 fn degrees(graph: PowerLaw, total: u64, degree_max: u64) -> Vec<u16> {
     // u^(-3/4) for a uniform u: a density that falls with the power 1 + 4/3.
     let weight = |user: u64| {
@@ -247,7 +247,7 @@ fn degrees(graph: PowerLaw, total: u64, degree_max: u64) -> Vec<u16> {
     let sum = |scale: f64| weights.iter().map(|&weight| degree(scale, weight)).sum::<u64>();
 
     // Halving the interval of the scale brings the sum to just below the total; weights are at least 1, so the
-    // largest scale gives everybody the largest degree.
+    // largest scale gives every user the largest degree.
     let (mut low, mut high) = (0.0, degree_max as f64 + 1.0);
     for _ in 0..40 {
         let middle = (low + high) / 2.0;
@@ -273,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks what holds for every generated graph; gives the followers of each user.
+    /// Checks the invariants of every graph; returns the number of followers of each user.
     fn checked(graph: PowerLaw) -> HashMap<Id, u64> {
         let mut seen = HashSet::new();
         let mut following: HashMap<Id, u64> = HashMap::new();

@@ -1,37 +1,41 @@
-//! Signals in the middle of a command's long work: SIGTERM and SIGINT end it at once, with a status that says so. What was to
-//! become a file is removed; a store is as after a crash, which takes nothing back and shows nothing half done.
+//! Signals during the long work of a command: SIGTERM and SIGINT end the process with the usual exit status. Temporary
+//! files are removed; a store recovers as after a crash.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use tempfile::NamedTempFile;
+
 use crate::serve::on_stop;
 
-/// Temporary files that this process has made, which are removed when it is interrupted.
+/// The temporary files of this process, removed when it is interrupted.
 static TEMPORARY_FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Makes a temporary file, and remembers its path.
-pub fn remember_temporary<T>(make: impl FnOnce() -> io::Result<(T, PathBuf)>) -> io::Result<T> {
-    // Held meanwhile, so that no file is made that an interruption does not know of.
+/// Creates a temporary file and registers it for removal.
+pub(crate) fn register_temporary(
+    create: impl FnOnce() -> io::Result<NamedTempFile>,
+) -> io::Result<NamedTempFile> {
+    // Locked while the file is created, so that an interruption finds every file registered.
     let mut files = temporary_files();
-    let (made, path) = make()?;
-    files.push(path);
-    Ok(made)
+    let file = create()?;
+    files.push(file.path().to_owned());
+    Ok(file)
 }
 
 fn temporary_files() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on SIGTERM and SIGINT end the process at once.
-pub fn end_at_once() -> io::Result<()> {
+/// Ends the process on SIGTERM and SIGINT from now on.
+pub(crate) fn end_at_once() -> io::Result<()> {
     on_stop(|signal| {
         let files = temporary_files();
         for path in files.iter() {
-            // One that is in its place by now, or was given up, is not there any more.
+            // It may be renamed or removed already.
             let _ = std::fs::remove_file(path);
         }
-        // Nobody is left to tell where this can't be written.
+        // A closed stderr cannot be reported.
         let _ = writeln!(
             io::stderr(),
             "kinfolk: interrupted by {} before it was done; run it again",

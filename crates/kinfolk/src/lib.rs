@@ -1,5 +1,5 @@
-//! The parts of the binary that others reuse: the generated graphs of `kinfolk generate`, and how files of edges are
-//! read. Not the command line.
+//! The parts of the binary that other crates reuse: the generator behind `kinfolk generate`, and the readers of edge
+//! files. Not the command line.
 
 pub mod generate;
 pub mod input;

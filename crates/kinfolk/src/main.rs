@@ -1,17 +1,17 @@
-//! The binary: reads what was typed, runs one command, turns its outcome into an exit status.
+//! The binary: parses the command line, runs one command and turns its outcome into an exit status.
 
-mod answer;
-mod arguments;
 mod bulk;
+mod cli;
+mod client;
 mod commands;
 mod context;
 mod failure;
+mod free_space;
 mod interrupt;
 mod output;
-mod place;
+mod print;
 mod profile;
 mod progress;
-mod room;
 mod serve;
 mod settings;
 mod standard_output;
@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use kinfolk::input;
 
-use crate::arguments::Arguments;
+use crate::cli::Arguments;
 
 /// Import and the writer of a store allocate from several threads at once.
 #[global_allocator]

@@ -1,23 +1,35 @@
-//! How far long work has come, on stderr: a bar on a terminal, a plain line now and then elsewhere.
+//! The progress of long work, on stderr: a bar on a terminal, a line now and then elsewhere.
 
 use std::cell::{Cell, RefCell};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use kinfolk_core::bulk::Progress;
 
-use crate::answer::grouped;
+use crate::print::grouped;
 
 /// The stage in which an import reads its files. Its progress is in bytes.
-pub const READING: &str = "reading";
+pub(crate) const READING: &str = "reading";
 
 /// The stage in which suggestions are computed. Its progress is in users.
-pub const SUGGESTING: &str = "suggesting";
+pub(crate) const SUGGESTING: &str = "suggesting";
 
-/// Tells how far work has come. Reporting is cheap enough for every few thousand edges.
+/// The stages of a server's work.
+const STAGES: [&str; 8] = [
+    READING,
+    SUGGESTING,
+    "counting",
+    "loading",
+    "loading followers",
+    "writing the index",
+    "erasing",
+    "merging",
+];
+
+/// Displays progress. Reporting is cheap enough for every few thousand edges.
 #[derive(Debug)]
-pub struct Reporter {
+pub(crate) struct Reporter {
     display: Display,
     stage: Cell<&'static str>,
 }
@@ -30,13 +42,13 @@ enum Display {
 }
 
 impl Reporter {
-    /// A reporter that says nothing.
-    pub fn silent() -> Self {
+    /// A reporter that displays nothing.
+    pub(crate) fn silent() -> Self {
         Self { display: Display::Silent, stage: Cell::new("") }
     }
 
-    /// A bar where stderr is a terminal, otherwise a line at most every so often.
-    pub fn new(every: Duration) -> Self {
+    /// A bar if stderr is a terminal, otherwise a line at most once per `every`.
+    pub(crate) fn new(every: Duration) -> Self {
         let display = if io::stderr().is_terminal() {
             Display::Bar(RefCell::new(None))
         } else {
@@ -47,8 +59,16 @@ impl Reporter {
         Self { display, stage: Cell::new("") }
     }
 
-    /// Takes note of progress.
-    pub fn report(&self, progress: Progress) {
+    /// Displays the progress of a server.
+    pub(crate) fn report_remote(&self, progress: kinfolk_api::Progress) {
+        let kinfolk_api::Progress { stage, done, total } = progress;
+        // A newer server may have stages that this version does not know.
+        let stage = STAGES.into_iter().find(|known| *known == stage).unwrap_or("working");
+        self.report(Progress { stage, done, total });
+    }
+
+    /// Displays progress.
+    pub(crate) fn report(&self, progress: Progress) {
         let stage_is_new = self.stage.replace(progress.stage) != progress.stage;
         match &self.display {
             Display::Silent => {}
@@ -63,15 +83,15 @@ impl Reporter {
                 let now = Instant::now();
                 if last.get().is_none_or(|last| now.duration_since(last) >= *every) {
                     last.set(Some(now));
-                    // Progress that can't be shown must not stop the work.
+                    // A closed stderr must not stop the work.
                     let _ = writeln!(io::stderr(), "kinfolk: {}", describe(progress));
                 }
             }
         }
     }
 
-    /// Takes the bar away, before anything else is printed.
-    pub fn finish(&self) {
+    /// Clears the bar, before anything else is printed.
+    pub(crate) fn finish(&self) {
         if let Display::Bar(bar) = &self.display
             && let Some(bar) = bar.borrow_mut().take()
         {
@@ -83,6 +103,30 @@ impl Reporter {
 impl Drop for Reporter {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// A stream that reports how much of it was read.
+pub(crate) struct ReadProgress<'a, R> {
+    input: R,
+    done: u64,
+    total: Option<u64>,
+    reporter: &'a Reporter,
+}
+
+impl<'a, R: Read> ReadProgress<'a, R> {
+    /// `total` is the length of the stream, if it is known.
+    pub(crate) fn new(input: R, total: Option<u64>, reporter: &'a Reporter) -> Self {
+        Self { input, done: 0, total, reporter }
+    }
+}
+
+impl<R: Read> Read for ReadProgress<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.done += count as u64;
+        self.reporter.report(Progress { stage: READING, done: self.done, total: self.total });
+        Ok(count)
     }
 }
 
@@ -122,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_say_stage_and_share() {
+    fn lines_have_stage_and_percentage() {
         for (stage, done, total, text) in [
             ("sorting", 1_500, Some(3_000), "sorting: 1,500 of 3,000 (50 %)"),
             ("sorting", 5, None, "sorting: 5"),

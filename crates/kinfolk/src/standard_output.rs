@@ -1,5 +1,5 @@
-//! Standard output. Bodies of comments are of somebody else's making: where a terminal reads them, no control character in them
-//! reaches it. A pipe or a file gets every byte as it is.
+//! Standard output. Comments may contain terminal escapes, so control characters are escaped on a terminal. Pipes and files
+//! get every byte unchanged.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 
@@ -7,11 +7,11 @@ use std::io::{self, IsTerminal, Stdout, Write};
 const C1_LEAD: u8 = 0xc2;
 
 /// Standard output.
-pub struct StandardOutput(Escaping<Stdout>);
+pub(crate) struct StandardOutput(Escaping<Stdout>);
 
 impl StandardOutput {
     /// Escapes control characters if it is a terminal.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let out = io::stdout();
         let is_terminal = out.is_terminal();
         Self(Escaping { out, is_terminal, has_lead: false })
@@ -28,12 +28,12 @@ impl Write for StandardOutput {
     }
 }
 
-/// Writes UTF-8 with `\u009b` for what would steer a terminal: the control characters but for tabs and line ends. In JSON that is
-/// the same character, elsewhere it can at least be seen.
+/// Writes UTF-8 with control characters, except tabs and line ends, escaped as `\u009b`. JSON keeps its meaning; in text the
+/// escape is visible.
 struct Escaping<W> {
     out: W,
     is_terminal: bool,
-    /// The last byte was the lead byte of what may be a control character. It is not written yet.
+    /// The last byte may start a control character and is not written yet.
     has_lead: bool,
 }
 
@@ -76,7 +76,7 @@ impl<W: Write> Write for Escaping<W> {
 mod tests {
     use super::*;
 
-    /// What comes out of some text that is written in parts of a length.
+    /// The output for a text that is written in parts.
     fn written(text: &str, is_terminal: bool, part: usize) -> String {
         let mut escaping = Escaping { out: Vec::new(), is_terminal, has_lead: false };
         text.as_bytes().chunks(part).for_each(|part| escaping.write_all(part).unwrap());
@@ -90,12 +90,12 @@ mod tests {
         let shown = "\\u009b31m red\\u007f\\u0080\\u009f\\u001b[0m\\u000d\n\tpläin £ \u{a0}\u{2028}😀";
         for part in 1..hostile.len() {
             assert_eq!(written(hostile, true, part), shown);
-            assert_eq!(written(hostile, false, part), hostile, "anything else gets what there is");
+            assert_eq!(written(hostile, false, part), hostile, "other streams are unchanged");
         }
     }
 
     #[test]
-    fn json_says_the_same_on_a_terminal() {
+    fn json_keeps_its_meaning_on_a_terminal() {
         let body = "\u{9b}31m\u{7f}\"£\\\n\u{85}";
         let shown = written(&serde_json::to_string(body).unwrap(), true, 3);
         assert!(!shown.chars().any(char::is_control), "{shown:?}");

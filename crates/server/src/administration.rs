@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 
+use kinfolk_api::{ExportContent, FileFormat};
+use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
-use kinfolk_core::{Error, Frontier, Result};
+use kinfolk_core::{Error, Result};
 
 /// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
@@ -33,13 +35,13 @@ pub trait Administration: Send + Sync + 'static {
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome>;
+    ) -> Result<ImportDone>;
 
     /// Writes all edges, or all comments, as of now. Answers how many.
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
 
     /// Compares everything derived with the edges themselves, and repairs it if asked to.
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome>;
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport>;
 
     /// Writes a backup of the whole store, as of now.
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
@@ -48,7 +50,7 @@ pub trait Administration: Send + Sync + 'static {
     fn compact(&self) -> Result<u64>;
 }
 
-/// Nothing to administer: every wish is refused as not available. For a graph that lives in a test.
+/// Nothing to administer: every request is refused as not available. For a graph that lives in a test.
 #[derive(Clone, Copy, Debug)]
 pub struct NoAdministration;
 
@@ -64,7 +66,7 @@ impl Administration for NoAdministration {
         _file: &mut (dyn Read + Send),
         _request: &ImportRequest,
         _progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
+    ) -> Result<ImportDone> {
         Err(MISSING)
     }
 
@@ -72,7 +74,7 @@ impl Administration for NoAdministration {
         Err(MISSING)
     }
 
-    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
         Err(MISSING)
     }
 
@@ -83,30 +85,6 @@ impl Administration for NoAdministration {
     fn compact(&self) -> Result<u64> {
         Err(MISSING)
     }
-}
-
-/// How far long work has come.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// What is being done.
-    pub stage: &'static str,
-    /// How much of it is done.
-    pub done: u64,
-    /// How much there is, if that is known.
-    pub total: Option<u64>,
-}
-
-/// The format of a file of edges.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileFormat {
-    /// Lines of text, as they are.
-    Csv,
-    /// Lines of text, compressed by gzip.
-    CsvGzip,
-    /// Lines of text, compressed by zstd.
-    CsvZstd,
-    /// Apache Parquet.
-    Parquet,
 }
 
 /// What to import and how.
@@ -124,29 +102,11 @@ pub struct ImportRequest {
 
 /// What an import did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportOutcome {
-    /// Edges that are new.
-    pub added: u64,
-    /// Edges that were there, in the graph or earlier in the file.
-    pub duplicates: u64,
-    /// Edges from a user to itself.
-    pub self_follows: u64,
-    /// Edges over the following limit.
-    pub over_limit: u64,
+pub struct ImportDone {
+    /// What the store did.
+    pub report: ImportReport,
     /// Lines that could not be read.
     pub invalid: u64,
-    /// A read that asks for at least this much sees the import.
-    pub frontier: Frontier,
-}
-
-/// What a file is about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ExportContent {
-    /// All edges.
-    #[default]
-    Edges,
-    /// All comments, tombstones among them, with their texts unless they were purged.
-    Comments,
 }
 
 /// What to export.
@@ -156,21 +116,6 @@ pub struct ExportRequest {
     pub content: ExportContent,
     /// The format to write.
     pub format: FileFormat,
-}
-
-/// What a comparison found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VerifyOutcome {
-    /// Edges compared.
-    pub edges: u64,
-    /// Users compared.
-    pub users: u64,
-    /// How much differed.
-    pub differences: u64,
-    /// The first of it, in words.
-    pub examples: Vec<String>,
-    /// Whether everything that differed was repaired.
-    pub repaired: bool,
 }
 
 /// How a figure behaves over time.

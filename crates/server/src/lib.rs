@@ -21,9 +21,10 @@ pub use access::{
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
-    ImportRequest, LayerTimes, NoAdministration, Progress, VerifyOutcome,
+    Administration, ExportRequest, Figure, FigureKind, ImportDone, ImportRequest, LayerTimes,
+    NoAdministration,
 };
+pub use kinfolk_api::{ExportContent, FileFormat};
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
 pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
 pub use service::{Capability, Door, Service, ServiceSettings};

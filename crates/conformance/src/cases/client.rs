@@ -215,10 +215,10 @@ impl<S: GraphStore> Client<S> {
         &self,
         kind: EdgeKind,
         sets: &[UserSet],
-        range: (Option<Id>, usize),
+        (after, limit): (Option<Id>, usize),
         fresh: Fresh<'_>,
     ) -> Result<Overlap> {
-        self.graph.overlap(kind, sets, range, &self.frontier(fresh)?).await
+        self.graph.overlap(kind, sets, after, limit, &self.frontier(fresh)?).await
     }
 
     /// Changes after a token, or from the oldest kept.
@@ -337,7 +337,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentPage> {
-        self.comment_threads().comment_thread(parent, order, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_thread(parent, order, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comments_by(
@@ -346,7 +346,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentPage> {
-        self.comment_threads().comments_by(author, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comments_by(author, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comment_tree(
@@ -356,7 +356,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<CommentTree> {
-        self.comment_threads().comment_tree(parent, shape, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_tree(parent, shape, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn comment_history(
@@ -365,7 +365,7 @@ impl<S: ContentStore> Client<S> {
         page: PageRequest<'_>,
         (viewer, fresh): (Viewer, Fresh<'_>),
     ) -> Result<HistoryPage> {
-        self.comment_threads().comment_history(id, page, (viewer, &self.frontier(fresh)?)).await
+        self.comment_threads().comment_history(id, page, viewer, &self.frontier(fresh)?).await
     }
 
     pub(super) async fn thread_state(&self, parent: Parent, fresh: Fresh<'_>) -> Result<CommentThreadState> {

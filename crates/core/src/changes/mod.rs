@@ -1,4 +1,4 @@
-//! The change log: what its events say, the port that keeps it, and the operations on it.
+//! The change log: its events, its port, and the operations on it.
 
 mod model;
 mod operations;

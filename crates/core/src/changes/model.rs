@@ -1,4 +1,4 @@
-//! The change log as its readers see it: what an event says.
+//! The events of the change log, as consumers see them.
 
 use crate::comments::CommentChange;
 use crate::feeds::{Delivery, Post};
@@ -8,56 +8,56 @@ use crate::{EdgeKind, Id, Position, Timestamp};
 /// An event of the change log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its place in the log.
+    /// Its position in the log.
     pub position: Position,
-    /// When the store accepted it. Never earlier than that of an older change of its shard.
+    /// When the store accepted it. It never decreases within a shard.
     pub at: Timestamp,
     /// What happened.
     pub body: ChangeBody,
 }
 
-/// What an event says.
+/// The content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeBody {
-    /// An edge was made. Its `since` is the event's `at`.
+    /// An edge was created. Its `since` is the event's `at`.
     Followed {
-        /// Of which kind.
+        /// The kind of edge.
         kind: EdgeKind,
-        /// Which edge.
+        /// The edge.
         edge: Edge,
     },
     /// An edge was removed.
     Unfollowed {
-        /// Of which kind.
+        /// The kind of edge.
         kind: EdgeKind,
-        /// Which edge.
+        /// The edge.
         edge: Edge,
-        /// Since when it had existed.
+        /// When the edge had been created.
         since: Timestamp,
     },
-    /// Many edges were added at once: read the graph afresh.
+    /// An import added many edges: consumers must read the graph again.
     Imported {
-        /// Of which kind.
+        /// The kind of edge.
         kind: EdgeKind,
         /// How many edges were added.
         edges: u64,
     },
     /// A post was registered.
     Posted {
-        /// The post, without its payload once it was deleted.
+        /// The post; without its payload if it was deleted since.
         post: Post,
-        /// How it reaches those who follow its author.
+        /// How it reaches the author's followers.
         delivery: Delivery,
     },
     /// A post was deleted.
     PostDeleted {
         /// Its id.
         id: Id,
-        /// Who had made it.
+        /// Its author.
         author: Id,
-        /// When it had been made.
+        /// Its creation time.
         created_at: Timestamp,
     },
-    /// Something happened in a comment thread.
+    /// A comment thread changed.
     Comment(CommentChange),
 }

@@ -8,11 +8,11 @@ use crate::{Context, Frontier, Result};
 pub struct ChangesPage {
     /// The changes, oldest first within each shard.
     pub items: Vec<Change>,
-    /// The frontier after them, to go on from.
+    /// The frontier after these changes; the next page starts there.
     pub next: Frontier,
 }
 
-/// The change log of a store, with the rules in front of it.
+/// Operations on the change log of a store.
 #[derive(Debug)]
 pub struct Changes<S> {
     /// The store and its keys.
@@ -20,7 +20,7 @@ pub struct Changes<S> {
 }
 
 impl<S: ChangeLog> Changes<S> {
-    /// Changes after a frontier; those of a shard that it does not name, from the oldest kept.
+    /// Changes after a frontier. A shard that the frontier does not name starts at the oldest change kept.
     pub async fn read(&self, after: &Frontier, limit: usize) -> Result<ChangesPage> {
         self.context.require_limit(limit)?;
         let LogPage { changes, next } = self.context.store().changes(after, limit).await?;

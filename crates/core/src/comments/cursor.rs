@@ -1,4 +1,4 @@
-//! Cursors of comments: the signed place where the next page begins, bound to one list.
+//! Cursors of comments: the signed key after which the next page begins, bound to one list.
 
 use super::{CommentId, CommentOrder, Parent};
 use crate::cursor::push_id;
@@ -7,9 +7,9 @@ use crate::{Error, Id, Keyring, Result};
 /// The list that a cursor belongs to.
 #[derive(Clone, Copy, Debug)]
 pub enum CommentList {
-    /// A thread, in an order.
+    /// A comment thread, in an order.
     Thread(Parent, CommentOrder),
-    /// The branches of a thread.
+    /// The branches of a comment thread.
     Branches(Parent),
     /// An author's comments.
     By(Id),
@@ -18,7 +18,7 @@ pub enum CommentList {
 }
 
 impl CommentList {
-    /// What is signed but not carried: which list it is.
+    /// Signed but not part of the text: identifies the list.
     fn context(self) -> Vec<u8> {
         let mut context = b"kinfolk cursor 1 ".to_vec();
         match self {
@@ -45,13 +45,13 @@ impl CommentList {
         context
     }
 
-    /// The text for a client that continues at a place: numbers of 16 bytes each, big-endian, sealed.
-    pub fn encode<const LEN: usize>(self, place: [u128; LEN], keys: &Keyring) -> String {
-        let message: Vec<u8> = place.iter().flat_map(|number| number.to_be_bytes()).collect();
+    /// The cursor for a client that continues after a key: numbers of 16 bytes each, big-endian, sealed.
+    pub fn encode<const LEN: usize>(self, key: [u128; LEN], keys: &Keyring) -> String {
+        let message: Vec<u8> = key.iter().flat_map(|number| number.to_be_bytes()).collect();
         keys.seal(&self.context(), &message)
     }
 
-    /// The place that a client's text names in this list.
+    /// The key in a client's cursor for this list.
     pub fn decode<const LEN: usize>(self, text: &str, keys: &Keyring) -> Result<[u128; LEN]> {
         let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
         let (numbers, rest) = message.as_chunks::<16>();

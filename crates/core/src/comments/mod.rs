@@ -1,7 +1,7 @@
-//! Comment threads: what they are, the port that keeps them, and the operations on them.
+//! Comments: their types, port and operations, and the planning of writes.
 //!
-//! A thread is an append-only list of children of a parent. Posts are the parents that Kinfolk knows itself; reviews of an
-//! item and messages in a conversation have the same shape.
+//! A comment thread is the append-only list of the comments of a parent. Kinfolk itself knows posts as parents; reviews of an
+//! item and messages of a conversation have the same shape.
 
 mod cursor;
 mod model;

@@ -1,23 +1,23 @@
-//! The words of comment threads.
+//! The types of comments and comment threads.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Error, Id, IdKind, Position, Result, Timestamp};
 
-/// What comments can be written to.
+/// The kinds of parents of a comment thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ParentKind {
-    /// A post. It must be there when a comment is written.
+    /// A post. It must exist when a comment is written.
     Post,
-    /// Something of the application's that is reviewed. Kinfolk does not know which there are.
+    /// An item of the application, whose reviews are comments. Kinfolk does not check that it exists.
     Item,
-    /// A conversation of the application's, whose messages are comments. Kinfolk does not know which there are.
+    /// A conversation of the application, whose messages are comments. Kinfolk does not check that it exists.
     Conversation,
 }
 
 impl ParentKind {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Post, Self::Item, Self::Conversation];
 
     /// The number on disk; it never changes.
@@ -29,12 +29,12 @@ impl ParentKind {
         }
     }
 
-    /// The kind of that number.
+    /// The kind with that number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The name in answers.
+    /// The name in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Post => "post",
@@ -43,39 +43,39 @@ impl ParentKind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What a thread belongs to.
+/// The parent of a comment thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Parent {
-    /// What it is.
+    /// Its kind.
     pub kind: ParentKind,
-    /// Which one, of the deployment's kind of ids.
+    /// Its id, of the deployment's id kind.
     pub id: Id,
 }
 
 impl Parent {
-    /// The thread of a post.
+    /// A post as a parent.
     pub fn post(id: Id) -> Self {
         Self { kind: ParentKind::Post, id }
     }
 }
 
-/// The id of a comment: a UUID of version 7, whatever ids users have. Later comments of a store have higher ones.
+/// The id of a comment: a UUID of version 7, regardless of the deployment's id kind. Later comments have higher ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommentId(pub u128);
 
 impl CommentId {
-    /// Reads an id.
+    /// Parses an id.
     pub fn parse(text: &str) -> Result<Self> {
         match IdKind::Uuid.parse(text) {
             Ok(Id::Uuid(value)) => Ok(Self(value)),
             Ok(Id::Integer(value)) => Ok(Self(value.into())),
-            // Whatever ids users have in this deployment.
+            // The deployment's id kind does not matter here.
             Err(Error::InvalidId { input, .. }) => {
                 let reason = "the id of a comment is a UUID such as 0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
                 Err(Error::InvalidId { input, reason })
@@ -97,24 +97,24 @@ impl fmt::Debug for CommentId {
     }
 }
 
-/// What has become of a comment. It only ever gets worse.
+/// The status of a comment. It only ever advances in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommentStatus {
-    /// It is there, edited or not.
+    /// It is readable, edited or not.
     Active,
     /// Its author deleted it.
     Deleted,
     /// A moderator removed it.
     Removed,
-    /// Its text was erased for good.
+    /// Its bodies were erased permanently.
     Purged,
 }
 
 impl CommentStatus {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Active, Self::Deleted, Self::Removed, Self::Purged];
 
-    /// The name in answers.
+    /// The name in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -124,40 +124,40 @@ impl CommentStatus {
         }
     }
 
-    /// The status of that name.
+    /// The status with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.name() == name)
     }
 }
 
-/// A comment, or the tombstone that keeps its place.
+/// A comment, or its tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comment {
     /// Its id.
     pub id: CommentId,
-    /// What it was written to.
+    /// The parent of its thread.
     pub parent: Parent,
-    /// Who wrote it.
+    /// Its author.
     pub author: Id,
-    /// The comment that it answers, if any.
+    /// The comment that it replies to, if any.
     pub reply_to: Option<CommentId>,
-    /// How many comments are above it; 0 at the top.
+    /// The number of comments above it; 0 for a top-level comment.
     pub depth: u8,
     /// When it was written.
     pub created_at: Timestamp,
-    /// 1, and one more for each edit.
+    /// 1, plus 1 for each edit.
     pub version: u32,
-    /// When it was edited last.
+    /// When it was last edited.
     pub edited_at: Option<Timestamp>,
-    /// What has become of it.
+    /// Its status.
     pub status: CommentStatus,
-    /// What it says; missing where it was purged, and where the reader may not see it.
+    /// Its body; `None` if it was purged or the reader may not see it.
     pub body: Option<Arc<str>>,
-    /// Why a moderator removed it.
+    /// The moderator's reason for its removal.
     pub reason: Option<Arc<str>>,
-    /// Who removed it, or purged it later; the last one that is known.
+    /// The last known moderator who removed or purged it.
     pub removed_by: Option<Moderator>,
-    /// How many comments answer it directly, tombstones among them.
+    /// The number of direct replies, including tombstones.
     pub reply_count: u64,
 }
 
@@ -167,7 +167,7 @@ impl Comment {
         self.status == CommentStatus::Active
     }
 
-    /// The tombstone that a withdrawal leaves. What is known of an earlier one stays where the later one says nothing.
+    /// The tombstone after a withdrawal. It keeps the reason and moderator of an earlier withdrawal unless this one has its own.
     #[must_use]
     pub fn withdrawn(self, status: CommentStatus, reason: Option<&Arc<str>>, by: Option<&Moderator>) -> Self {
         let body = self.body.filter(|_| status != CommentStatus::Purged);
@@ -176,47 +176,47 @@ impl Comment {
     }
 }
 
-/// A wish to write a comment.
+/// A request to write a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComment {
-    /// What it is written to.
+    /// The parent of the thread.
     pub parent: Parent,
-    /// Who writes it.
+    /// The author.
     pub author: Id,
-    /// What it says.
+    /// The body.
     pub body: Arc<str>,
-    /// The comment that it answers.
+    /// The comment to reply to.
     pub reply_to: Option<CommentId>,
-    /// Names the wish, so that it can be repeated. Belongs to the author.
+    /// Identifies the request, so that it can be retried. Scoped to the author.
     pub idempotency_key: Option<Arc<str>>,
-    /// How many comments may be above it.
+    /// The maximum number of comments above it.
     pub depth_max: u8,
 }
 
-/// A wish to edit a comment.
+/// A request to edit a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentEdit {
-    /// Which comment.
+    /// The comment.
     pub id: CommentId,
-    /// The version that the editor has seen.
+    /// The version that the edit is based on.
     pub version: u32,
-    /// What it says from now on.
+    /// The new body.
     pub body: Arc<str>,
 }
 
-/// How a comment is taken back.
+/// The ways to withdraw a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Withdrawal {
     /// By its author.
     Delete,
-    /// By a moderator, who says why.
+    /// By a moderator, with a reason.
     Remove(Arc<str>),
-    /// For good: its texts are erased.
+    /// Permanently: its bodies are erased.
     Purge,
 }
 
 impl Withdrawal {
-    /// What the comment is afterwards.
+    /// The status afterwards.
     pub fn status(&self) -> CommentStatus {
         match self {
             Self::Delete => CommentStatus::Deleted,
@@ -226,7 +226,7 @@ impl Withdrawal {
     }
 }
 
-/// Who removes or purges a comment.
+/// The moderator who removes or purges a comment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Moderator {
     /// A user.
@@ -244,35 +244,35 @@ impl fmt::Display for Moderator {
     }
 }
 
-/// What writing or editing a comment did.
+/// The result of writing or editing a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentWritten {
-    /// A read at this position sees it.
+    /// A read at this position sees the comment.
     pub position: Position,
-    /// The comment, as it was stored then.
+    /// The comment as stored by this write.
     pub comment: Comment,
-    /// Whether it is new, and not a repetition.
+    /// Whether the write is new; `false` for a retry.
     pub is_new: bool,
 }
 
-/// A text that a comment has or had.
+/// A version of a comment's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentVersion {
-    /// Which version.
+    /// The version.
     pub version: u32,
-    /// Since when.
+    /// When it was written.
     pub at: Timestamp,
-    /// What it says.
+    /// The body.
     pub body: Arc<str>,
 }
 
-/// In which order a thread is read. Ids rise with time.
+/// The order in which a thread is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CommentOrder {
-    /// From the first comment on.
+    /// Oldest first.
     #[default]
     Oldest,
-    /// From the last one back.
+    /// Newest first.
     Newest,
 }
 
@@ -285,82 +285,82 @@ impl CommentOrder {
         }
     }
 
-    /// The order of that name.
+    /// The order with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::Oldest, Self::Newest].into_iter().find(|order| order.name() == name)
     }
 }
 
-/// A place among the direct replies to a comment, or among those at the top of a thread.
+/// Selects direct replies to a comment, or top-level comments of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// Which thread.
+    /// The parent of the thread.
     pub parent: Parent,
-    /// The comment that they answer; none for those at the top.
+    /// The comment that they reply to; `None` for top-level comments.
     pub reply_to: Option<CommentId>,
-    /// Only replies after this one.
+    /// Only replies after this one; `None` for all.
     pub after: Option<CommentId>,
 }
 
-/// What is known of a thread as a whole. A thread that nobody has written to has no comments and is not locked.
+/// The state of a comment thread. A thread without comments that was never locked has the default state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommentThreadState {
-    /// How many active comments there are.
+    /// The number of active comments.
     pub count: u64,
-    /// Whether no more may be written.
+    /// Whether new comments are refused.
     pub locked: bool,
 }
 
-/// What an event of the change log says about a thread. A text is told only while it is what an active comment says: what
-/// was edited since, deleted, removed or purged is left out.
+/// A change of a comment thread in the change log. An event has a body only while it is the current body of an active
+/// comment; bodies that were edited, deleted, removed or purged since are omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommentChange {
     /// A comment was written, at the event's `at`.
     Written {
-        /// Which.
+        /// The comment.
         id: CommentId,
-        /// To what.
+        /// The parent of its thread.
         parent: Parent,
-        /// By whom.
+        /// Its author.
         author: Id,
-        /// The comment that it answers.
+        /// The comment that it replies to.
         reply_to: Option<CommentId>,
-        /// How many comments are above it.
+        /// The number of comments above it.
         depth: u8,
-        /// What it says.
+        /// Its body.
         body: Option<Arc<str>>,
     },
     /// A comment was edited.
     Edited {
-        /// Which.
+        /// The comment.
         id: CommentId,
-        /// To what it was written.
+        /// The parent of its thread.
         parent: Parent,
-        /// Who wrote it.
+        /// Its author.
         author: Id,
-        /// Its version since then.
+        /// The new version.
         version: u32,
-        /// What it says.
+        /// The new body.
         body: Option<Arc<str>>,
     },
     /// A comment was deleted, removed or purged.
     Withdrawn {
-        /// Which.
+        /// The comment.
         id: CommentId,
-        /// To what it was written.
+        /// The parent of its thread.
         parent: Parent,
-        /// Who wrote it.
+        /// Its author.
         author: Id,
-        /// What it is since then; never active.
+        /// The new status; never active.
         status: CommentStatus,
-        /// Who removed or purged it, where that is known; nobody if its author deleted it.
+        /// The moderator who removed or purged it, if known; `None` for a deletion by its author.
         by: Option<Moderator>,
     },
-    /// A thread was locked, or unlocked.
+    /// A thread was locked or unlocked.
     Locked {
-        /// Whose thread.
+        /// The parent of the thread.
         parent: Parent,
-        /// Whether it is locked since then.
+        /// Whether it is locked now.
         locked: bool,
     },
 }

@@ -1,5 +1,4 @@
-//! The operations on comments: the rules that hold whatever store is below and whatever protocol is above. Trees have a file
-//! of their own.
+//! The operations on comments: the rules that hold for every store and every protocol. Trees are in `tree.rs`.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -13,27 +12,27 @@ use super::{
 use crate::feeds::{PostState, PostStore, WriteOutcome, require_key};
 use crate::{Context, Error, Frontier, Id, PageRequest, Result};
 
-/// What a deployment sets about comments.
+/// Limits of comments that a deployment sets.
 #[derive(Clone, Copy, Debug)]
 pub struct CommentSettings {
-    /// The longest body of a comment, in characters.
+    /// The maximum length of a body, in characters.
     pub body_chars_max: usize,
-    /// How many comments may be above one.
+    /// The maximum number of comments above a comment.
     pub depth_max: u8,
-    /// The most comments in one answer with a tree.
+    /// The maximum number of comments in one tree.
     pub tree_comments_max: usize,
-    /// A page ends where its texts would have more bytes than this, but has one comment at least.
+    /// The maximum size of all bodies on a page, in bytes. A page has at least one comment.
     pub page_bytes_max: usize,
-    /// The longest idempotency key, in bytes.
+    /// The maximum size of an idempotency key, in bytes.
     pub key_bytes_max: usize,
 }
 
-/// What a moderator may give as a reason.
+/// The rule for a moderator's reason.
 const REASON: TextRule = TextRule { what: "a reason", chars_max: 1_000 };
-/// How many texts a comment can have had.
+/// The maximum number of versions of a comment.
 const VERSIONS_MAX: u32 = 1_000;
-/// A page is read in parts of so many comments, and others may have their turn between them.
-pub(super) const PART: usize = 64;
+/// A page is read in chunks of this many comments; other tasks may run in between.
+pub(super) const CHUNK: usize = 64;
 
 impl Default for CommentSettings {
     fn default() -> Self {
@@ -47,12 +46,12 @@ impl Default for CommentSettings {
     }
 }
 
-/// Who reads.
+/// The reader of comments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Viewer {
-    /// Which user, if it is known.
+    /// The user, if known.
     pub user: Option<Id>,
-    /// Whether what was deleted or removed may be seen.
+    /// Whether the reader may see deleted and removed comments.
     pub is_moderator: bool,
 }
 
@@ -61,20 +60,20 @@ pub struct Viewer {
 pub struct CommentPage {
     /// The comments.
     pub items: Vec<Comment>,
-    /// The cursor of the next page, unless this is the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// A page of a comment's texts.
+/// A page of a comment's versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
-    /// The texts, oldest first.
+    /// The versions, oldest first.
     pub items: Vec<CommentVersion>,
-    /// The cursor of the next page, unless this is the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// Comment threads: a store, with the rules in front of it.
+/// Operations on comments.
 #[derive(Debug)]
 pub struct CommentThreads<S> {
     /// The store and its keys.
@@ -83,29 +82,29 @@ pub struct CommentThreads<S> {
 }
 
 impl<S> CommentThreads<S> {
-    /// Comment threads on a store.
+    /// Operations on a store.
     pub fn new(context: Context<S>, settings: CommentSettings) -> Self {
         Self { context, settings }
     }
 
-    /// The store below.
+    /// The store.
     pub fn store(&self) -> &S {
         self.context.store()
     }
 }
 
 impl<S: CommentStore + PostStore> CommentThreads<S> {
-    /// Writes a comment. `depth_max` of the request is replaced by the deployment's, and line ends of the body become LF: that
-    /// is what a repetition is compared with.
+    /// Writes a comment. Replaces the request's `depth_max` with the deployment's, and normalizes line endings of the body to
+    /// LF before a retry is compared.
     pub async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
         self.context.require_ids(&[new.author, new.parent.id])?;
         let body = self.accept_body(Arc::clone(&new.body))?;
         require_key(new.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
         let depth_max = self.settings.depth_max;
-        self.store().comment(NewComment { body, depth_max, ..new }).await
+        self.store().comment(NewComment { body, depth_max, ..new }).await.map(for_author)
     }
 
-    /// Edits a comment whose current version the editor has seen. With an actor, only its author may.
+    /// Edits a comment, based on its current version. An actor must be its author.
     pub async fn edit_comment(
         &self,
         actor: Option<Id>,
@@ -118,12 +117,10 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
             let (count, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
             return Err(Error::TooMany { what: "versions of a comment", count, max });
         }
-        let written = self.store().edit_comment(edit).await?;
-        Ok(written.into())
+        self.store().edit_comment(edit).await.map(for_author)
     }
 
-    /// Deletes a comment. With an actor, only its author may. Returns the position at which it is gone, and whether that
-    /// is new.
+    /// Deletes a comment. An actor must be its author.
     pub async fn delete_comment(
         &self,
         actor: Option<Id>,
@@ -134,7 +131,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         self.withdraw(id, Withdrawal::Delete, None).await
     }
 
-    /// Removes a comment as a moderator, who is recorded if it is known.
+    /// Removes a comment on behalf of a moderator, who is recorded if known.
     pub async fn remove_comment(
         &self,
         id: CommentId,
@@ -145,12 +142,12 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         self.withdraw(id, Withdrawal::Remove(reason), by).await
     }
 
-    /// Erases the texts of a comment for good, as a moderator, who is recorded if it is known.
+    /// Erases all bodies of a comment permanently, on behalf of a moderator, who is recorded if known.
     pub async fn purge_comment(&self, id: CommentId, by: Option<Moderator>) -> Result<WriteOutcome> {
         self.withdraw(id, Withdrawal::Purge, by).await
     }
 
-    /// Locks a thread, or unlocks it, as a moderator.
+    /// Locks or unlocks a comment thread.
     pub async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         self.context.require_ids(&[parent.id])?;
         self.store().lock_comment_thread(parent, locked).await
@@ -158,22 +155,23 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
 
     /// A comment, or its tombstone.
     pub async fn read_comment(&self, id: CommentId, viewer: Viewer, at_least: &Frontier) -> Result<Comment> {
-        self.one_comment(id, at_least).await.map(|comment| shown(comment, viewer))
+        self.one_comment(id, at_least).await.map(|comment| redact(comment, viewer))
     }
 
-    /// A page of a thread.
+    /// A page of a comment thread.
     pub async fn comment_thread(
         &self,
         parent: Parent,
         order: CommentOrder,
         page: PageRequest<'_>,
-        (viewer, at_least): (Viewer, &Frontier),
+        viewer: Viewer,
+        at_least: &Frontier,
     ) -> Result<CommentPage> {
         self.context.require_ids(&[parent.id])?;
         let list = CommentList::Thread(parent, order);
-        let after = self.place(list, page)?;
+        let after = self.after(list, page)?;
         self.require_parent(parent, at_least).await?;
-        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, (viewer, at_least)).await
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer, at_least).await
     }
 
     /// A page of an author's active comments, newest first.
@@ -181,23 +179,25 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         &self,
         author: Id,
         page: PageRequest<'_>,
-        (viewer, at_least): (Viewer, &Frontier),
+        viewer: Viewer,
+        at_least: &Frontier,
     ) -> Result<CommentPage> {
         self.context.require_ids(&[author])?;
         let list = CommentList::By(author);
-        let after = self.place(list, page)?;
-        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, (viewer, at_least)).await
+        let after = self.after(list, page)?;
+        self.comment_page(list, after.map(|[id]| CommentId(id)), page.limit, viewer, at_least).await
     }
 
-    /// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
+    /// A page of a comment's versions, oldest first: for its author while it is active, and for moderators.
     pub async fn comment_history(
         &self,
         id: CommentId,
         page: PageRequest<'_>,
-        (viewer, at_least): (Viewer, &Frontier),
+        viewer: Viewer,
+        at_least: &Frontier,
     ) -> Result<HistoryPage> {
         let list = CommentList::Versions(id);
-        let after = self.place(list, page)?;
+        let after = self.after(list, page)?;
         let after =
             after.map_or(Ok(0), |[version]| u32::try_from(version)).map_err(|_| Error::InvalidCursor)?;
         let comment = self.one_comment(id, at_least).await?;
@@ -211,19 +211,19 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
                     .into(),
             });
         }
-        let mut filling = Filling::new(page.limit, self.settings.page_bytes_max);
-        while let Some(wanted) = filling.wanted() {
-            let after = filling.items.last().map_or(after, |last: &CommentVersion| last.version);
-            let part = self.store().comment_versions(id, after, wanted, at_least).await?;
-            filling.add(wanted, part, |version| version.body.len());
-            take_turns().await;
+        let mut versions = PageBuilder::new(page.limit, self.settings.page_bytes_max);
+        while let Some(wanted) = versions.wanted() {
+            let after = versions.items.last().map_or(after, |last: &CommentVersion| last.version);
+            let chunk = self.store().comment_versions(id, after, wanted, at_least).await?;
+            versions.add(wanted, chunk, |version| version.body.len());
+            yield_now().await;
         }
-        let next = filling.items.last().filter(|_| filling.more);
+        let next = versions.items.last().filter(|_| versions.has_more);
         let next = next.map(|last| list.encode([last.version.into()], &self.context.keys));
-        Ok(HistoryPage { items: filling.items, next })
+        Ok(HistoryPage { items: versions.items, next })
     }
 
-    /// How many comments a thread has, and whether it is locked.
+    /// The state of a comment thread.
     pub async fn thread_state(&self, parent: Parent, at_least: &Frontier) -> Result<CommentThreadState> {
         self.context.require_ids(&[parent.id])?;
         Ok(self.store().comment_threads(&[parent], at_least).await?.into_iter().next().unwrap_or_default())
@@ -246,7 +246,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         found.ok_or_else(|| Error::NotFound { detail: format!("there is no comment {id}") })
     }
 
-    /// A comment of the actor's.
+    /// The comment, if the actor is its author or there is no actor.
     async fn require_author(
         &self,
         actor: Option<Id>,
@@ -261,7 +261,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         Err(Error::Forbidden { detail: format!("only its author may {what} a comment") })
     }
 
-    /// A thread is read where its parent is: one of a deleted post is gone with it.
+    /// Refuses to read the thread of a post that does not exist or was deleted.
     pub(super) async fn require_parent(&self, parent: Parent, at_least: &Frontier) -> Result<()> {
         if parent.kind != ParentKind::Post {
             return Ok(());
@@ -272,8 +272,8 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         }
     }
 
-    /// The place in a list that a page begins after. Refuses a page that is too large.
-    pub(super) fn place<const LEN: usize>(
+    /// The key that a page begins after. Refuses a page that is too large.
+    pub(super) fn after<const LEN: usize>(
         &self,
         list: CommentList,
         page: PageRequest<'_>,
@@ -288,26 +288,27 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         list: CommentList,
         after: Option<CommentId>,
         limit: usize,
-        (viewer, at_least): (Viewer, &Frontier),
+        viewer: Viewer,
+        at_least: &Frontier,
     ) -> Result<CommentPage> {
-        let mut filling = Filling::new(limit, self.settings.page_bytes_max);
-        while let Some(wanted) = filling.wanted() {
-            let after = filling.items.last().map(|last: &Comment| last.id).or(after);
-            let part = match list {
+        let mut comments = PageBuilder::new(limit, self.settings.page_bytes_max);
+        while let Some(wanted) = comments.wanted() {
+            let after = comments.items.last().map(|last: &Comment| last.id).or(after);
+            let chunk = match list {
                 CommentList::By(author) => self.store().comments_by(author, after, wanted, at_least).await?,
                 CommentList::Thread(parent, order) => {
                     self.store().comment_thread(parent, order, after, wanted, at_least).await?
                 }
                 CommentList::Branches(_) | CommentList::Versions(_) => {
-                    unreachable!("they are read elsewhere")
+                    unreachable!("branches and versions have pages of their own")
                 }
             };
-            filling.add(wanted, part, text_bytes);
-            take_turns().await;
+            comments.add(wanted, chunk, body_bytes);
+            yield_now().await;
         }
-        let next = filling.items.last().filter(|_| filling.more);
+        let next = comments.items.last().filter(|_| comments.has_more);
         let next = next.map(|last| list.encode([last.id.0], &self.context.keys));
-        let items = filling.items.into_iter().map(|comment| shown(comment, viewer)).collect();
+        let items = comments.items.into_iter().map(|comment| redact(comment, viewer)).collect();
         Ok(CommentPage { items, next })
     }
 
@@ -316,33 +317,33 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
     }
 }
 
-/// A page that is filled part by part, up to a number of items and of bytes.
-pub(super) struct Filling<T> {
+/// Builds a page from chunks, up to a number of items and of bytes.
+pub(super) struct PageBuilder<T> {
     pub items: Vec<T>,
-    /// Whether the list goes on after them.
-    pub more: bool,
+    /// Whether the list continues after these items.
+    pub has_more: bool,
     limit: usize,
     bytes_left: usize,
     ended: bool,
 }
 
-impl<T> Filling<T> {
+impl<T> PageBuilder<T> {
     pub fn new(limit: usize, bytes_left: usize) -> Self {
-        Self { items: Vec::new(), more: false, limit, bytes_left, ended: false }
+        Self { items: Vec::new(), has_more: false, limit, bytes_left, ended: false }
     }
 
-    /// How many more to read; none if the page is full or the list has ended.
+    /// How many items to read next; `None` if the page is full or the list has ended.
     pub fn wanted(&self) -> Option<usize> {
-        // One more than asked tells whether there is a next page.
-        (!self.ended).then(|| (self.limit + 1 - self.items.len()).min(PART))
+        // One more than requested shows whether there is a next page.
+        (!self.ended).then(|| (self.limit + 1 - self.items.len()).min(CHUNK))
     }
 
-    pub fn add(&mut self, wanted: usize, part: Vec<T>, bytes: impl Fn(&T) -> usize) {
-        self.ended = part.len() < wanted;
-        for item in part {
+    pub fn add(&mut self, wanted: usize, chunk: Vec<T>, bytes: impl Fn(&T) -> usize) {
+        self.ended = chunk.len() < wanted;
+        for item in chunk {
             let bytes = bytes(&item);
             if self.items.len() == self.limit || (bytes > self.bytes_left && !self.items.is_empty()) {
-                (self.more, self.ended) = (true, true);
+                (self.has_more, self.ended) = (true, true);
                 return;
             }
             self.bytes_left = self.bytes_left.saturating_sub(bytes);
@@ -351,14 +352,14 @@ impl<T> Filling<T> {
     }
 }
 
-/// How many bytes of text a comment has.
-pub(super) fn text_bytes(comment: &Comment) -> usize {
+/// The size of a comment's body and reason.
+pub(super) fn body_bytes(comment: &Comment) -> usize {
     let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
     length(&comment.body) + length(&comment.reason)
 }
 
-/// Lets others who wait for the same thread go on first.
-pub(super) async fn take_turns() {
+/// Lets other tasks of this OS thread run first.
+pub(super) async fn yield_now() {
     let mut waited = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {
@@ -370,8 +371,14 @@ pub(super) async fn take_turns() {
     .await;
 }
 
-/// A comment as a viewer may see it.
-pub(super) fn shown(comment: Comment, viewer: Viewer) -> Comment {
+/// The result of a write without what moderators alone may see: a retry returns the first result also of a comment that was
+/// removed with a reason since.
+fn for_author(written: CommentWritten) -> CommentWritten {
+    CommentWritten { comment: redact(written.comment, Viewer::default()), ..written }
+}
+
+/// The comment without the fields that the viewer may not see.
+pub(super) fn redact(comment: Comment, viewer: Viewer) -> Comment {
     if viewer.is_moderator || comment.status == CommentStatus::Active {
         return comment;
     }
@@ -385,13 +392,13 @@ mod tests {
     #[test]
     fn pages_are_filled_up_to_a_number_and_to_bytes() {
         let fill = |limit, bytes, lengths: &[usize]| {
-            let (mut filling, mut left) = (Filling::new(limit, bytes), lengths);
-            while let Some(wanted) = filling.wanted() {
+            let (mut page, mut left) = (PageBuilder::new(limit, bytes), lengths);
+            while let Some(wanted) = page.wanted() {
                 let (part, rest) = left.split_at(wanted.min(left.len()));
-                filling.add(wanted, part.to_vec(), |&length| length);
+                page.add(wanted, part.to_vec(), |&length| length);
                 left = rest;
             }
-            (filling.items.len(), filling.more)
+            (page.items.len(), page.has_more)
         };
         assert_eq!(fill(3, 100, &[]), (0, false));
         assert_eq!(fill(3, 100, &[1, 1, 1]), (3, false));
@@ -399,8 +406,8 @@ mod tests {
         assert_eq!(fill(3, 2, &[1, 1, 1]), (2, true));
         assert_eq!(fill(3, 2, &[5, 1, 1]), (1, true), "one at least");
         assert_eq!(fill(3, 2, &[5]), (1, false));
-        assert_eq!(fill(1_000, 10_000, &[1; PART * 3]), (PART * 3, false));
-        assert_eq!(fill(PART, 10_000, &[1; PART * 3]), (PART, true));
-        assert_eq!(fill(PART * 2, 10_000, &[1; PART * 2]), (PART * 2, false));
+        assert_eq!(fill(1_000, 10_000, &[1; CHUNK * 3]), (CHUNK * 3, false));
+        assert_eq!(fill(CHUNK, 10_000, &[1; CHUNK * 3]), (CHUNK, true));
+        assert_eq!(fill(CHUNK * 2, 10_000, &[1; CHUNK * 2]), (CHUNK * 2, false));
     }
 }

@@ -1,5 +1,5 @@
-//! Planning writes of comments: whether a request repeats another, whether the version that an editor has seen is the
-//! current one, what has become of a comment. Nothing is written here, and nothing is known of how a store reads or logs.
+//! Plans writes of comments: whether a request is a retry, whether an edit is based on the current version, which status a
+//! comment gets. Planning writes nothing and does not know how a store reads or logs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,75 +13,75 @@ use super::{
 use crate::feeds::WriteOutcome;
 use crate::{Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
 
-/// The longest body that a log is made for, whatever a deployment allows.
+/// The maximum body that a log supports, regardless of the deployment's settings.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// What a plan is made on: comment threads as they are before it, and posts.
+/// The input of a plan: comments before it, and posts.
 pub trait CommentView {
-    /// Whether there is a post, after everything that is planned about posts.
+    /// Whether a post exists, after everything that is planned about posts.
     fn has_post(&self, id: Id) -> Result<bool>;
 
-    /// A comment, or its tombstone with everything that is stored of it. Its reply count does not matter.
+    /// A comment, or its tombstone with everything that is stored of it. Its reply count is ignored.
     fn comment(&self, id: CommentId) -> Result<Option<Comment>>;
 
-    /// The first body of a comment that is not purged.
+    /// The first body of a comment; `None` if it was purged.
     fn first_body(&self, id: CommentId) -> Result<Option<Arc<str>>>;
 
-    /// How many comments answer a comment directly, tombstones among them.
+    /// The number of direct replies to a comment, including tombstones.
     fn reply_count(&self, id: CommentId) -> Result<u64>;
 
     /// Whether a thread is locked.
     fn is_locked(&self, parent: Parent) -> Result<bool>;
 
-    /// The comment that an author's key stands for, unless the key is too old at the time `now`.
+    /// The comment written under an author's idempotency key, unless the key has expired at `now`.
     fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<CommentId>>;
 }
 
-/// A change of a comment thread that a plan has decided on.
+/// A planned change of a comment thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommentEvent {
     /// A comment is written.
     Written {
         /// The comment.
         comment: Comment,
-        /// The key that it is written under.
+        /// The idempotency key of its request.
         key: Option<KeyHash>,
     },
-    /// A comment is edited: as it is since then.
+    /// A comment is edited; this is the new version.
     Edited(Comment),
     /// A comment is deleted, removed or purged.
     Withdrawn {
-        /// The tombstone that is left, without its reply count.
+        /// The tombstone, without its reply count.
         tombstone: Comment,
-        /// Why, if this withdrawal says so.
+        /// The reason of this withdrawal, if it has one.
         reason: Option<Arc<str>>,
-        /// By which moderator, if this withdrawal says so.
+        /// The moderator of this withdrawal, if known.
         by: Option<Moderator>,
     },
     /// A thread is locked or unlocked.
     Locked {
-        /// Whose thread.
+        /// The parent of the thread.
         parent: Parent,
-        /// Whether it is locked since then.
+        /// Whether it is locked now.
         locked: bool,
     },
 }
 
-/// Where threads after some planned requests differ from threads before them.
+/// The effects of planned requests on comments.
 #[derive(Debug, Default)]
 pub struct PlannedComments {
     /// Comments without their reply counts.
     comments: HashMap<CommentId, Comment, RandomState>,
-    /// Comments that are written, as they are at first.
+    /// New comments in their first version.
     first: HashMap<CommentId, Comment, RandomState>,
     keys: HashMap<(Id, KeyHash), CommentId, RandomState>,
-    /// How many more replies there are.
+    /// The number of additional replies.
     replies: HashMap<CommentId, u64, RandomState>,
     locked: HashMap<Parent, bool, RandomState>,
 }
 
 impl PlannedComments {
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.comments.clear();
         self.first.clear();
@@ -91,19 +91,19 @@ impl PlannedComments {
     }
 }
 
-/// Plans a request about comments. A request that is refused leaves nothing behind.
+/// Plans one request about comments. A refused request has no effect.
 pub struct CommentPlanner<'a, V> {
-    /// The threads before.
+    /// The comments before the plan.
     pub view: V,
-    /// What was planned and is not in the view yet.
+    /// Earlier plans that are not in the view yet.
     pub earlier: Option<&'a PlannedComments>,
-    /// What was planned since, this included.
+    /// The current plan, which this request extends.
     pub planned: &'a mut PlannedComments,
-    /// Makes ids for comments.
+    /// Generates ids of comments.
     pub ids: &'a mut dyn IdGenerator,
     /// The time of the next event.
     pub floor: Timestamp,
-    /// The position after everything that was planned before.
+    /// The position of the last planned event.
     pub last: Position,
 }
 
@@ -143,8 +143,8 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         self.planned.comments.insert(id, comment.clone());
         self.planned.first.insert(id, comment.clone());
         self.planned.keys.extend(key.map(|key| ((author, key), id)));
-        if let Some(answered) = reply_to {
-            *self.planned.replies.entry(answered).or_default() += 1;
+        if let Some(target) = reply_to {
+            *self.planned.replies.entry(target).or_default() += 1;
         }
         let event = CommentEvent::Written { comment: comment.clone(), key };
         Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
@@ -163,9 +163,9 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         if before.version != version {
             return Err(Error::VersionConflict { current: before.version });
         }
-        let version = version
-            .checked_add(1)
-            .ok_or_else(|| Error::InvalidRequest { detail: "the comment was edited too often".into() })?;
+        let version = version.checked_add(1).ok_or_else(|| Error::InvalidRequest {
+            detail: "the comment has reached the maximum number of edits".into(),
+        })?;
         let reply_count = self.reply_count(id)?;
         let comment =
             Comment { version, edited_at: Some(self.floor), body: Some(body), reply_count, ..before };
@@ -174,7 +174,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
     }
 
-    /// Plans to take a comment back.
+    /// Plans to withdraw a comment.
     pub fn withdraw(
         self,
         id: CommentId,
@@ -196,7 +196,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
     }
 
-    /// Plans to lock a thread, or to unlock it.
+    /// Plans to lock or unlock a thread.
     pub fn lock(self, parent: Parent, locked: bool) -> Result<(WriteOutcome, Option<CommentEvent>)> {
         self.require_parent(parent)?;
         if self.is_locked(parent)? == locked {
@@ -207,7 +207,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
     }
 
-    /// The first result of an equal request, if there was one.
+    /// The result of an equal earlier request, if any.
     fn repeated(&self, request: &NewComment, key: Option<KeyHash>) -> Result<Option<Comment>> {
         let Some(key) = key.map(|key| (request.author, key)) else { return Ok(None) };
         let planned = self.planned.keys.get(&key).or_else(|| self.earlier?.keys.get(&key));
@@ -220,7 +220,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         if same { Ok(Some(first)) } else { Err(Error::IdempotencyConflict) }
     }
 
-    /// A comment as it was when it was written; the tombstone if it was purged since.
+    /// A comment as it was first written; its tombstone if it was purged since.
     fn first_result(&self, id: CommentId) -> Result<Comment> {
         let comment = self.required(id)?;
         if comment.status == CommentStatus::Purged {
@@ -264,7 +264,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         planned.map_or_else(|| self.view.is_locked(parent), |&locked| Ok(locked))
     }
 
-    /// A post must be there; which other parents there are is not known here.
+    /// Requires that a post exists. Other parents are not checked.
     fn require_parent(&self, parent: Parent) -> Result<()> {
         if parent.kind != ParentKind::Post || self.view.has_post(parent.id)? {
             return Ok(());
@@ -272,19 +272,19 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         Err(Error::NotFound { detail: format!("there is no post {}", parent.id) })
     }
 
-    /// How many comments will be above one.
+    /// The depth of a new comment.
     fn reply_depth(&self, request: &NewComment) -> Result<u8> {
         let Some(id) = request.reply_to else { return Ok(0) };
         let refuse = |reason| Error::InvalidReply { id: id.to_string(), reason };
-        let answered = self.comment(id)?.filter(|answered| answered.parent == request.parent);
-        let answered = answered.ok_or_else(|| refuse("there is no such comment in this thread"))?;
-        if !answered.is_active() {
+        let target = self.comment(id)?.filter(|target| target.parent == request.parent);
+        let target = target.ok_or_else(|| refuse("there is no such comment in this thread"))?;
+        if !target.is_active() {
             return Err(refuse("it was deleted or removed"));
         }
-        if answered.depth >= request.depth_max {
-            return Err(refuse("replies can't be deeper; answer a comment above it"));
+        if target.depth >= request.depth_max {
+            return Err(refuse("replies cannot be nested deeper; reply to a comment above it"));
         }
-        Ok(answered.depth + 1)
+        Ok(target.depth + 1)
     }
 }
 
@@ -292,7 +292,7 @@ fn require_length(body: &str) -> Result<()> {
     if body.len() <= BODY_BYTES_MAX {
         return Ok(());
     }
-    Err(Error::InvalidBody { what: "a comment", reason: format!("has at most {BODY_BYTES_MAX} bytes") })
+    Err(Error::InvalidBody { what: "a comment", reason: format!("can have at most {BODY_BYTES_MAX} bytes") })
 }
 
 #[cfg(test)]
@@ -549,10 +549,11 @@ mod tests {
         for (by, expected) in [(None, &first), (Some(&second), &second)] {
             scene.planned.clear();
             assert!(scene.withdraw(id, Withdrawal::Purge, by).unwrap());
-            let Some(CommentEvent::Withdrawn { tombstone, reason, by: told }) = scene.events.last() else {
+            let Some(CommentEvent::Withdrawn { tombstone, reason, by: recorded }) = scene.events.last()
+            else {
                 panic!("it is purged")
             };
-            assert_eq!((reason, told.as_ref()), (&None, by), "what this withdrawal says");
+            assert_eq!((reason, recorded.as_ref()), (&None, by), "what this withdrawal says");
             assert_eq!((tombstone.status, &tombstone.body), (CommentStatus::Purged, &None));
             assert_eq!(
                 (tombstone.reason.as_deref(), &tombstone.removed_by),

@@ -1,45 +1,45 @@
-//! What people may write: one rule for the bodies of comments and for the reasons of moderators.
+//! The validation of text: bodies of comments and moderators' reasons.
 //!
-//! Line ends are normalised: CRLF and a lone CR become LF. Of the control characters below U+0020 only tab and LF are
-//! accepted. Everything else is kept as it is, whether or not it can be seen; but a text of which nothing can be seen is blank.
+//! Line endings are normalized: CRLF and a lone CR become LF. Of the control characters below U+0020 only tab and LF are
+//! accepted. Everything else is kept, visible or not; a text without any visible character is blank.
 
 use std::sync::Arc;
 
 use crate::{Error, Result};
 
-/// The rule for one sort of text.
+/// The rule for one kind of text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextRule {
-    /// What the text is, as errors call it.
+    /// The name of the text in errors.
     pub what: &'static str,
-    /// The maximum length in characters, line ends normalised.
+    /// The maximum length in characters, after normalization.
     pub chars_max: usize,
 }
 
 impl TextRule {
-    /// The text as it is kept and compared from now on, or why it is refused.
+    /// The normalized text, or why it is refused.
     pub fn accept(self, text: Arc<str>) -> Result<Arc<str>> {
-        let text = with_plain_line_ends(text);
+        let text = normalize_line_endings(text);
         let refuse = |reason: String| Err(Error::InvalidBody { what: self.what, reason });
         if let Some(control) = text.chars().find(|&letter| is_refused(letter)) {
             let code = u32::from(control);
             return refuse(format!(
-                "can't have the control character U+{code:04X}: remove it; only tabs and line ends are accepted"
+                "cannot contain the control character U+{code:04X}; only tabs and line breaks are accepted"
             ));
         }
         if text.chars().all(is_invisible) {
-            return refuse("can't be blank".into());
+            return refuse("cannot be blank".into());
         }
-        // A character has at least one byte, and is counted only where that does not decide.
+        // A character has at least one byte: characters are counted only if there are more bytes than allowed characters.
         if text.len() > self.chars_max && text.chars().count() > self.chars_max {
-            return refuse(format!("has at most {} characters", self.chars_max));
+            return refuse(format!("can have at most {} characters", self.chars_max));
         }
         Ok(text)
     }
 }
 
 /// The text with LF for every CRLF and every lone CR.
-fn with_plain_line_ends(text: Arc<str>) -> Arc<str> {
+fn normalize_line_endings(text: Arc<str>) -> Arc<str> {
     if !text.contains('\r') {
         return text;
     }
@@ -50,7 +50,7 @@ fn is_refused(letter: char) -> bool {
     letter < ' ' && !matches!(letter, '\n' | '\t')
 }
 
-/// Whether nothing is seen of a character by itself: white space, control characters, and what only joins, fills or formats.
+/// Whether a character by itself is invisible: white space, control characters, joiners, fillers and format characters.
 fn is_invisible(letter: char) -> bool {
     letter.is_whitespace() || letter.is_control() || is_default_ignorable(letter) || is_empty_glyph(letter)
 }
@@ -64,8 +64,8 @@ fn is_default_ignorable(letter: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// What has a glyph without ink, or only formats, though it is not to be ignored: the braille blank, the null note head, the
-/// Khitan filler, interlinear annotations, the joiners of hieroglyphs.
+/// Characters with an empty glyph or a format function that are not default-ignorable: the braille blank, the null note head,
+/// the Khitan filler, interlinear annotations, hieroglyph joiners.
 fn is_empty_glyph(letter: char) -> bool {
     matches!(letter,
         '\u{2800}' | '\u{1d159}' | '\u{16fe4}' | '\u{fff9}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}')
@@ -89,14 +89,14 @@ mod tests {
 
     #[test]
     fn line_ends_become_plain() {
-        for (given, kept) in [
+        for (input, kept) in [
             ("a\r\nb", "a\nb"),
             ("a\rb", "a\nb"),
             ("a\r\r\nb", "a\n\nb"),
             ("a\n\rb", "a\n\nb"),
             ("\r\na\r", "\na\n"),
         ] {
-            assert_eq!(accepted(given).as_deref(), Some(kept), "{given:?}");
+            assert_eq!(accepted(input).as_deref(), Some(kept), "{input:?}");
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
         }
         assert_eq!(
             refusal("a\u{1b}[31m"),
-            "a text can't have the control character U+001B: remove it; only tabs and line ends are accepted"
+            "a text cannot contain the control character U+001B; only tabs and line breaks are accepted"
         );
     }
 
@@ -179,7 +179,7 @@ mod tests {
             "\u{e0100}",
             " \u{200b}\n\u{feff}",
         ] {
-            assert_eq!(refusal(text), "a text can't be blank", "{text:?}");
+            assert_eq!(refusal(text), "a text cannot be blank", "{text:?}");
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(accepted("\r\na\r\nb\r\n").as_deref(), Some("\na\nb\n"));
         assert_eq!(accepted("äöüäö").as_deref(), Some("äöüäö"));
         for text in ["abcdef", "äöüäöü", "a\n\n\n\n\n", "a\r\r\r\r\r"] {
-            assert_eq!(refusal(text), "a text has at most 5 characters", "{text:?}");
+            assert_eq!(refusal(text), "a text can have at most 5 characters", "{text:?}");
         }
     }
 

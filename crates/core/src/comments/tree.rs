@@ -1,17 +1,17 @@
-//! Threads as trees: some branches of each comment, level by level, and a cursor for each branch that goes on.
+//! Comment threads as trees: the first replies to each comment, level by level, and a cursor for each branch that continues.
 
 use super::cursor::CommentList;
-use super::operations::{CommentThreads, Filling, PART, shown, take_turns, text_bytes};
+use super::operations::{CHUNK, CommentThreads, PageBuilder, body_bytes, redact, yield_now};
 use super::{Branch, Comment, CommentId, CommentSettings, CommentStore, Parent, Viewer};
 use crate::feeds::PostStore;
 use crate::{Error, Frontier, PageRequest, Result};
 
-/// How much of a tree is wanted.
+/// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeShape {
-    /// How many levels of replies below the first; 0 for none.
+    /// The number of levels below the first; 0 for none.
     pub depth: u8,
-    /// How many replies to each comment.
+    /// The maximum number of replies to each comment.
     pub replies: usize,
 }
 
@@ -28,41 +28,46 @@ pub struct CommentNode {
     pub comment: Comment,
     /// The first replies to it, oldest first.
     pub replies: Vec<CommentNode>,
-    /// The cursor for the replies after these, unless there are none.
+    /// The cursor of the replies after these; `None` if there are none.
     pub next: Option<String>,
 }
 
-/// A part of a thread, as a tree.
+/// A part of a comment thread, as a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentTree {
     /// Comments of one branch, oldest first.
     pub items: Vec<CommentNode>,
-    /// The cursor for those after them, unless there are none.
+    /// The cursor of the comments after these; `None` if there are none.
     pub next: Option<String>,
 }
 
-/// A node while the tree grows: its children are further along in the list.
-struct Growing {
+/// A node during construction: its children have higher indexes in the list of nodes.
+struct TreeNode {
     comment: Comment,
     children: std::ops::Range<usize>,
     next: Option<String>,
 }
 
-/// How much more an answer may hold.
-struct Room {
-    comments: usize,
-    bytes: usize,
+/// A tree during construction.
+struct TreeBuilder {
+    nodes: Vec<TreeNode>,
+    /// The maximum number of replies to each comment.
+    replies: usize,
+    viewer: Viewer,
+    comments_left: usize,
+    bytes_left: usize,
 }
 
 impl<S: CommentStore + PostStore> CommentThreads<S> {
-    /// A part of a thread as a tree: from the top, or from where a cursor of a branch points. An answer has as many comments
-    /// as is allowed in all; branches that have no room have a cursor only.
+    /// A part of a thread as a tree: from the top, or from the cursor of a branch. The number of comments is limited; branches
+    /// beyond the limit have only a cursor.
     pub async fn comment_tree(
         &self,
         parent: Parent,
         shape: TreeShape,
         page: PageRequest<'_>,
-        (viewer, at_least): (Viewer, &Frontier),
+        viewer: Viewer,
+        at_least: &Frontier,
     ) -> Result<CommentTree> {
         self.context.require_ids(&[parent.id])?;
         self.context.require_limit(shape.replies)?;
@@ -72,111 +77,124 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
                 detail: format!("the depth of a tree is at most {depth_max}"),
             });
         }
-        let list = CommentList::Branches(parent);
-        let place: Option<[u128; 2]> = self.place(list, page)?;
+        let key: Option<[u128; 2]> = self.after(CommentList::Branches(parent), page)?;
         self.require_parent(parent, at_least).await?;
-        let [reply_to, after] = place.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));
-        let first = Branch { parent, reply_to, after };
+        let [reply_to, after] = key.unwrap_or_default().map(|id| (id != 0).then_some(CommentId(id)));
+        let top = Branch { parent, reply_to, after };
 
         let CommentSettings { tree_comments_max, page_bytes_max, .. } = self.settings;
-        let mut filling = Filling::new(page.limit.min(tree_comments_max), page_bytes_max);
-        while let Some(wanted) = filling.wanted() {
-            let after = filling.items.last().map(|last: &Comment| last.id).or(first.after);
-            let found = self.store().replies(&[Branch { after, ..first }], wanted, at_least).await?;
-            filling.add(wanted, found.into_iter().flatten().collect(), text_bytes);
-            take_turns().await;
-        }
-        let mut room = Room { comments: tree_comments_max, bytes: page_bytes_max };
-        let (mut nodes, next) = self.take_branch(first, filling, &mut room, viewer);
-        let top = 0..nodes.len();
-        let mut level = top.clone();
+        let top_page = self.top_page(top, page.limit.min(tree_comments_max), at_least).await?;
+        let mut tree = TreeBuilder {
+            nodes: Vec::new(),
+            replies: shape.replies,
+            viewer,
+            comments_left: tree_comments_max,
+            bytes_left: page_bytes_max,
+        };
+        let (mut level, next) = self.add_branch(&mut tree, top, top_page);
+        let top = level.clone();
         for _ in 0..shape.depth {
-            let answered: Vec<usize> = level.filter(|&at| nodes[at].comment.reply_count > 0).collect();
-            level = nodes.len()..nodes.len();
-            // So many branches at a time that together they are about as long as a part of a list.
-            for some in answered.chunks((PART / shape.replies).max(1)) {
-                self.grow(parent, some, (&mut nodes, &mut room), (shape.replies, viewer), at_least).await?;
-                take_turns().await;
+            let with_replies: Vec<usize> =
+                level.filter(|&at| tree.nodes[at].comment.reply_count > 0).collect();
+            level = tree.nodes.len()..tree.nodes.len();
+            // As many branches at a time as make about one chunk.
+            for some in with_replies.chunks((CHUNK / shape.replies).max(1)) {
+                self.add_replies(&mut tree, parent, some, at_least).await?;
+                yield_now().await;
             }
-            level.end = nodes.len();
+            level.end = tree.nodes.len();
         }
-        self.leave_cursors(parent, &mut nodes);
-        let mut nodes: Vec<_> = nodes.into_iter().map(Some).collect();
+        self.add_cursors(&mut tree, parent);
+        let mut nodes: Vec<_> = tree.nodes.into_iter().map(Some).collect();
         Ok(CommentTree { items: assemble(&mut nodes, top), next })
     }
 
-    /// Puts replies under some comments, as far as there is room; what has none is left to its cursor.
-    async fn grow(
+    /// The comments of the top branch.
+    async fn top_page(&self, top: Branch, limit: usize, at_least: &Frontier) -> Result<PageBuilder<Comment>> {
+        let mut comments = PageBuilder::new(limit, self.settings.page_bytes_max);
+        while let Some(wanted) = comments.wanted() {
+            let after = comments.items.last().map(|last: &Comment| last.id).or(top.after);
+            let found = self.store().replies(&[Branch { after, ..top }], wanted, at_least).await?;
+            comments.add(wanted, found.into_iter().flatten().collect(), body_bytes);
+            yield_now().await;
+        }
+        Ok(comments)
+    }
+
+    /// Adds replies to the comments at some indexes, within the limits of the tree.
+    async fn add_replies(
         &self,
+        tree: &mut TreeBuilder,
         parent: Parent,
-        answered: &[usize],
-        (nodes, room): (&mut Vec<Growing>, &mut Room),
-        (replies, viewer): (usize, Viewer),
+        indexes: &[usize],
         at_least: &Frontier,
     ) -> Result<()> {
-        let (mut branches, mut left) = (Vec::new(), room.comments);
-        for &at in answered {
-            let Comment { id, reply_count, .. } = nodes[at].comment;
-            let shown = usize::try_from(reply_count).map_or(replies, |count| count.min(replies));
-            if shown <= left && room.bytes > 0 {
-                left -= shown;
+        let replies = tree.replies;
+        let (mut branches, mut left) = (Vec::new(), tree.comments_left);
+        for &at in indexes {
+            let Comment { id, reply_count, .. } = tree.nodes[at].comment;
+            let count = usize::try_from(reply_count).map_or(replies, |count| count.min(replies));
+            if count <= left && tree.bytes_left > 0 {
+                left -= count;
                 branches.push((at, Branch { parent, reply_to: Some(id), after: None }));
             }
         }
         let wanted: Vec<Branch> = branches.iter().map(|&(_, branch)| branch).collect();
         let found = self.store().replies(&wanted, replies + 1, at_least).await?;
         for ((at, branch), found) in branches.into_iter().zip(found) {
-            // More may have come than were counted before.
-            let mut filling = Filling::new(replies.min(room.comments), room.bytes);
-            if room.bytes > 0 && room.comments > 0 {
-                filling.add(replies + 1, found, text_bytes);
+            // There may be more replies than were counted before.
+            let mut comments = PageBuilder::new(replies.min(tree.comments_left), tree.bytes_left);
+            if tree.bytes_left > 0 && tree.comments_left > 0 {
+                comments.add(replies + 1, found, body_bytes);
             }
-            let (children, next) = self.take_branch(branch, filling, room, viewer);
-            nodes[at].children = nodes.len()..nodes.len() + children.len();
-            nodes[at].next = next;
-            nodes.extend(children);
+            let (children, next) = self.add_branch(tree, branch, comments);
+            tree.nodes[at].children = children;
+            tree.nodes[at].next = next;
         }
         Ok(())
     }
 
-    /// The nodes of what is taken of a branch, and the cursor if it goes on.
-    fn take_branch(
+    /// Adds the comments of a branch to the tree. Returns their indexes, and the cursor if the branch continues.
+    fn add_branch(
         &self,
+        tree: &mut TreeBuilder,
         branch: Branch,
-        filling: Filling<Comment>,
-        room: &mut Room,
-        viewer: Viewer,
-    ) -> (Vec<Growing>, Option<String>) {
-        let next = filling.items.last().filter(|_| filling.more);
-        let next = next.map(|last| self.branch_cursor(branch.parent, branch.reply_to, Some(last.id)));
-        room.comments = room.comments.saturating_sub(filling.items.len());
-        room.bytes = room.bytes.saturating_sub(filling.items.iter().map(text_bytes).sum());
-        let grow = |comment| Growing { comment: shown(comment, viewer), children: 0..0, next: None };
-        (filling.items.into_iter().map(grow).collect(), next)
+        page: PageBuilder<Comment>,
+    ) -> (std::ops::Range<usize>, Option<String>) {
+        let next = page.items.last().filter(|_| page.has_more);
+        let next = next.map(|last| self.branch_cursor(Branch { after: Some(last.id), ..branch }));
+        tree.comments_left = tree.comments_left.saturating_sub(page.items.len());
+        tree.bytes_left = tree.bytes_left.saturating_sub(page.items.iter().map(body_bytes).sum());
+        let first = tree.nodes.len();
+        let viewer = tree.viewer;
+        let node = |comment| TreeNode { comment: redact(comment, viewer), children: 0..0, next: None };
+        tree.nodes.extend(page.items.into_iter().map(node));
+        (first..tree.nodes.len(), next)
     }
 
-    /// Comments whose replies are not shown at all get a cursor for all of them.
-    fn leave_cursors(&self, parent: Parent, nodes: &mut [Growing]) {
-        for node in nodes.iter_mut() {
+    /// Adds a cursor to each comment whose replies are not in the tree.
+    fn add_cursors(&self, tree: &mut TreeBuilder, parent: Parent) {
+        for node in &mut tree.nodes {
             if node.children.is_empty() && node.comment.reply_count > 0 {
-                node.next = Some(self.branch_cursor(parent, Some(node.comment.id), None));
+                let reply_to = Some(node.comment.id);
+                node.next = Some(self.branch_cursor(Branch { parent, reply_to, after: None }));
             }
         }
     }
 
-    fn branch_cursor(&self, parent: Parent, reply_to: Option<CommentId>, after: Option<CommentId>) -> String {
+    fn branch_cursor(&self, Branch { parent, reply_to, after }: Branch) -> String {
         let number = |id: Option<CommentId>| id.map_or(0, |id| id.0);
         CommentList::Branches(parent).encode([number(reply_to), number(after)], &self.context.keys)
     }
 }
 
-/// Puts children under those whom they answer. At most as deep as comments may be.
-fn assemble(nodes: &mut [Option<Growing>], range: std::ops::Range<usize>) -> Vec<CommentNode> {
-    let taken: Vec<Growing> = nodes[range].iter_mut().filter_map(Option::take).collect();
-    let grown = taken.into_iter().map(|Growing { comment, children, next }| CommentNode {
+/// Moves nodes and their children into a tree. The recursion is at most as deep as comments may be nested.
+fn assemble(nodes: &mut [Option<TreeNode>], range: std::ops::Range<usize>) -> Vec<CommentNode> {
+    let taken: Vec<TreeNode> = nodes[range].iter_mut().filter_map(Option::take).collect();
+    let assembled = taken.into_iter().map(|TreeNode { comment, children, next }| CommentNode {
         comment,
         replies: assemble(nodes, children),
         next,
     });
-    grown.collect()
+    assembled.collect()
 }

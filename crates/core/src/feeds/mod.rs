@@ -1,4 +1,4 @@
-//! Posts and home feeds: what they are, the ports that keep them, and the operations on them.
+//! Posts and home feeds: their types, ports and operations, and the planning of writes.
 
 mod model;
 mod operations;

@@ -1,47 +1,47 @@
-//! The words of posts and feeds.
+//! The types of posts and feeds.
 
 use std::sync::Arc;
 
 use crate::graph::ListKey;
 use crate::{Frontier, Id, Position, Timestamp};
 
-/// The place of a post in a list of posts: `since` is when it was made. Lists run from new to old.
+/// The sort key of a post: `since` is its creation time. Lists run from newest to oldest.
 pub type PostKey = ListKey;
 
-/// A post. What it says is the application's business; a small payload may come with it.
+/// A post. Kinfolk does not interpret its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Post {
     /// Its id, of the deployment's kind.
     pub id: Id,
-    /// Who made it.
+    /// Its author.
     pub author: Id,
-    /// When, as the author's application says; otherwise when it was registered.
+    /// Its creation time: set by the application, or the time of registration.
     pub created_at: Timestamp,
-    /// A small JSON text of the application's.
+    /// JSON of the application.
     pub payload: Option<Arc<str>>,
 }
 
 impl Post {
-    /// Its place in lists.
+    /// Its sort key.
     pub fn key(&self) -> PostKey {
         PostKey { since: self.created_at, id: self.id }
     }
 }
 
-/// How a post reaches those who follow its author. Decided once, when it is registered.
+/// How a post reaches the author's followers. Decided once, when it is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// It is put into the inboxes of followers.
+    /// It is written to the followers' inboxes.
     Push,
-    /// Followers look for it when they read.
+    /// Followers fetch it when they read.
     Pull,
 }
 
 impl Delivery {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 2] = [Self::Push, Self::Pull];
 
-    /// The name in answers.
+    /// The name in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Push => "push",
@@ -49,66 +49,66 @@ impl Delivery {
         }
     }
 
-    /// The delivery of that name.
+    /// The delivery with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|delivery| delivery.name() == name)
     }
 }
 
-/// What is known of a post's id.
+/// The state of a post id that was used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostState {
-    /// There is such a post.
+    /// The post exists.
     Present(Post, Delivery),
-    /// There was one; its id is not used again.
+    /// The post was deleted; its id cannot be reused.
     Deleted {
-        /// Who had made it.
+        /// Its author.
         author: Id,
     },
 }
 
-/// A wish to register a post.
+/// A request to register a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewPost {
-    /// Its id; made in time order by the store without one.
+    /// Its id; if `None`, the store generates one, in time order.
     pub id: Option<Id>,
-    /// Who made it.
+    /// Its author.
     pub author: Id,
-    /// When; now without it.
+    /// Its creation time; if `None`, the time of registration.
     pub created_at: Option<Timestamp>,
-    /// A small JSON text.
+    /// JSON of the application.
     pub payload: Option<Arc<str>>,
-    /// Names the wish, so that it can be repeated without an id. Belongs to the author.
+    /// Identifies the request, so that it can be retried without an id. Scoped to the author.
     pub idempotency_key: Option<Arc<str>>,
 }
 
-/// What registering a post did.
+/// The result of registering a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostWritten {
     /// A read at this position sees the post.
     pub position: Position,
-    /// The post, as it is stored.
+    /// The post as stored.
     pub post: Post,
-    /// Whether it is new, and not a repetition.
+    /// Whether the post is new; `false` for a retry.
     pub is_new: bool,
 }
 
-/// What deleting a post did.
+/// The result of a write that either changes one thing or nothing: a deletion, a withdrawal, a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteOutcome {
-    /// A read at this position does not see the post.
+    /// A read at this position sees the change.
     pub position: Position,
-    /// Whether it was there.
+    /// Whether the write changed anything.
     pub changed: bool,
 }
 
-/// What is kept ready of a user's feed: the newest posts that were pushed to it.
+/// The materialized part of a user's feed: the newest posts that were pushed to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbox {
-    /// The posts, from new to old.
+    /// The keys of the posts, newest first.
     pub entries: Vec<PostKey>,
-    /// Nothing is missing that is as new as this key or newer; without one, nothing at all.
+    /// The inbox is complete from this key on: nothing as new or newer is missing. If `None`, it is complete.
     pub complete_from: Option<PostKey>,
-    /// What was written up to here is delivered.
+    /// Everything up to this frontier has been delivered.
     pub as_of: Frontier,
 }

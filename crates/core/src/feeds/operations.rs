@@ -1,14 +1,14 @@
-//! The operations on posts and feeds: the rules that hold whatever store is below and whatever protocol is above.
+//! The operations on posts and feeds: the rules that hold for every store and every protocol.
 
 use super::{FeedStore, NewPost, Post, PostState, PostStore, PostWritten, WriteOutcome};
 use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
 
-/// What a deployment sets about posts.
+/// Limits of posts that a deployment sets.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedSettings {
-    /// The longest payload, in bytes.
+    /// The maximum size of a payload, in bytes.
     pub payload_bytes_max: usize,
-    /// The longest idempotency key, in bytes.
+    /// The maximum size of an idempotency key, in bytes.
     pub key_bytes_max: usize,
 }
 
@@ -23,11 +23,11 @@ impl Default for FeedSettings {
 pub struct PostPage {
     /// The posts.
     pub items: Vec<Post>,
-    /// The cursor of the next page, unless this is the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// Posts and home feeds: a store, with the rules in front of it.
+/// Operations on posts and home feeds.
 #[derive(Debug)]
 pub struct Feeds<S> {
     /// The store and its keys.
@@ -36,19 +36,19 @@ pub struct Feeds<S> {
 }
 
 impl<S> Feeds<S> {
-    /// Feeds on a store.
+    /// Operations on a store.
     pub fn new(context: Context<S>, settings: FeedSettings) -> Self {
         Self { context, settings }
     }
 
-    /// The store below.
+    /// The store.
     pub fn store(&self) -> &S {
         self.context.store()
     }
 }
 
 impl<S: PostStore> Feeds<S> {
-    /// The longest payload of a post, in bytes: whoever prepares one can refuse a longer one before that.
+    /// The maximum size of a payload, in bytes, for callers that check it early.
     pub fn payload_bytes_max(&self) -> usize {
         self.settings.payload_bytes_max
     }
@@ -65,7 +65,7 @@ impl<S: PostStore> Feeds<S> {
         self.store().register(post).await
     }
 
-    /// A post, if it is there.
+    /// A post; [`Error::NotFound`] if it does not exist.
     pub async fn post(&self, id: Id, at_least: &Frontier) -> Result<Post> {
         self.context.require_ids(&[id])?;
         match self.store().posts(&[id], at_least).await?.into_iter().next().flatten() {
@@ -74,8 +74,8 @@ impl<S: PostStore> Feeds<S> {
         }
     }
 
-    /// Deletes a post. With an actor, only its author may; without one, the caller has made sure of that. Whose it is, is
-    /// read with everything that the caller has seen. Returns the position at which the post is gone, and whether it was there.
+    /// Deletes a post. An actor must be its author; without an actor, the caller has checked the permission. The author is
+    /// read at least as fresh as `at_least`.
     pub async fn delete_post(&self, actor: Option<Id>, id: Id, at_least: &Frontier) -> Result<WriteOutcome> {
         self.context.require_ids(&[id])?;
         let found = self.store().posts(&[id], at_least).await?;
@@ -113,7 +113,7 @@ impl<S: FeedStore> Feeds<S> {
         self.context.require_limit(page.limit)?;
         let cursor = ListCursor { list, kind: EdgeKind::Follow, of };
         let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
-        // One more than asked tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         let wanted = page.limit + 1;
         let mut items = match list {
             ListName::Feed => self.store().feed(of, after, wanted, at_least).await?,

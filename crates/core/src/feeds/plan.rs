@@ -1,5 +1,5 @@
-//! Planning writes of posts: whether a request repeats another, which id a post gets, how it is delivered. Nothing is
-//! written here, and nothing is known of how a store reads or logs.
+//! Plans writes of posts: whether a request is a retry, which id a post gets, how it is delivered. Planning writes nothing
+//! and does not know how a store reads or logs.
 
 use std::collections::HashMap;
 
@@ -9,30 +9,30 @@ use super::{Delivery, NewPost, Post, PostState, PostWritten, WriteOutcome};
 use crate::graph::EdgeEvent;
 use crate::{EdgeKind, Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
 
-/// The longest payload that a log is made for, whatever a deployment allows.
+/// The maximum payload that a log supports, regardless of the deployment's settings.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
-/// How far ahead of the clock a post may be made.
+/// The maximum time that a post may be dated ahead of the clock.
 const AHEAD_MS_MAX: u64 = 5 * 60 * 1_000;
 
-/// What a plan is made on: posts and follower counts, as they are before it.
+/// The input of a plan: posts and follower counts before it.
 pub trait PostView {
-    /// What is known of an id.
+    /// The state of an id, if it was used.
     fn state(&self, id: Id) -> Result<Option<PostState>>;
 
-    /// The post that an author's key stands for, unless the key is too old at the time `now`.
+    /// The post registered under an author's idempotency key, unless the key has expired at `now`.
     fn keyed(&self, author: Id, key: &KeyHash, now: Timestamp) -> Result<Option<Id>>;
 
-    /// How many followers an author has, without events that are planned and not visible yet.
+    /// How many followers an author has, without pending events: those planned but not visible yet.
     fn followers(&self, author: Id) -> u64;
 
-    /// How many such events there are, of any kind: no follower count is off by more.
+    /// The number of pending events of any kind. A follower count is off by at most that many.
     fn pending_len(&self) -> usize;
 
-    /// Changes of edges among these events, without the first `skip` events. Later events come last.
+    /// The changes of edges among the pending events, oldest first, without the first `skip` events.
     fn pending_edges(&self, skip: usize) -> impl Iterator<Item = EdgeEvent>;
 }
 
-/// A change of posts that a plan has decided on.
+/// A planned change of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostEvent {
     /// A post is registered.
@@ -41,40 +41,39 @@ pub enum PostEvent {
     Deleted {
         /// Its id.
         id: Id,
-        /// Who had made it.
+        /// Its author.
         author: Id,
-        /// When it had been made.
+        /// Its creation time.
         created_at: Timestamp,
     },
 }
 
-/// A post and how it came about.
+/// A registered post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// The post.
     pub post: Post,
-    /// How it reaches those who follow its author.
+    /// How it reaches the author's followers.
     pub delivery: Delivery,
-    /// The key that it was registered under.
+    /// The idempotency key of its request.
     pub key: Option<KeyHash>,
-    /// Whether the store made its id.
+    /// Whether the store generated its id.
     pub is_id_generated: bool,
 }
 
-/// Where posts after some planned requests differ from posts before them.
+/// The effects of planned requests on posts.
 #[derive(Debug, Default)]
 pub struct PlannedPosts {
     states: HashMap<Id, PostState, RandomState>,
     keys: HashMap<(Id, KeyHash), Id, RandomState>,
-    /// How follower counts change by unseen events. Counted only when a post needs to know: follows, which are many, do
-    /// not pay for it.
+    /// How pending events change follower counts. Computed only when a post needs it, so that follows do not pay for it.
     follower_steps: HashMap<Id, i64, RandomState>,
-    /// How many unseen events are counted.
+    /// How many pending events are counted.
     counted: usize,
 }
 
 impl PlannedPosts {
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.states.clear();
         self.keys.clear();
@@ -92,19 +91,19 @@ impl PlannedPosts {
     }
 }
 
-/// The posts as they are after everything that is planned.
+/// The posts after everything that is planned.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedPostView<'a, V> {
-    /// The posts before.
+    /// The posts before the plan.
     pub view: &'a V,
-    /// What was planned and is not in the view yet.
+    /// Earlier plans that are not in the view yet.
     pub earlier: Option<&'a PlannedPosts>,
-    /// What was planned since.
+    /// The current plan.
     pub planned: &'a PlannedPosts,
 }
 
 impl<V: PostView> PlannedPostView<'_, V> {
-    /// What is known of an id.
+    /// The state of an id, if it was used.
     pub fn state(&self, id: Id) -> Result<Option<PostState>> {
         let planned = self.planned.states.get(&id).or_else(|| self.earlier?.states.get(&id));
         planned.map_or_else(|| self.view.state(id), |state| Ok(Some(state.clone())))
@@ -117,23 +116,23 @@ impl<V: PostView> PlannedPostView<'_, V> {
     }
 }
 
-/// Plans a request about posts. A request that is refused leaves nothing behind.
+/// Plans one request about posts. A refused request has no effect.
 pub struct PostPlanner<'a, V> {
-    /// The posts before.
+    /// The posts before the plan.
     pub view: V,
-    /// What was planned and is not in the view yet; its edges are among the view's unseen ones.
+    /// Earlier plans that are not in the view yet; their edges are among the view's pending events.
     pub earlier: Option<&'a PlannedPosts>,
-    /// What was planned since, this included.
+    /// The current plan, which this request extends.
     pub planned: &'a mut PlannedPosts,
-    /// Makes ids for posts that come without one.
+    /// Generates ids for posts without one.
     pub ids: &'a mut dyn IdGenerator,
-    /// From how many followers on an author's posts are pulled.
+    /// Posts of authors with at least this many followers are pulled.
     pub fan_out_threshold: u64,
-    /// What the clock shows.
+    /// The clock's time.
     pub now: Timestamp,
     /// The time of the next event.
     pub floor: Timestamp,
-    /// The position after everything that was planned before.
+    /// The position of the last planned event.
     pub last: Position,
 }
 
@@ -153,7 +152,7 @@ impl<V: PostView> PostPlanner<'_, V> {
         }
         let (id, is_id_generated) = match request.id {
             Some(id) => (id, false),
-            None => (self.make_id()?, true),
+            None => (self.generate_id()?, true),
         };
         let NewPost { author, created_at, payload, .. } = request;
         let post = Post { id, author, created_at: created_at.unwrap_or(self.floor), payload };
@@ -183,7 +182,7 @@ impl<V: PostView> PostPlanner<'_, V> {
         PlannedPostView { view: &self.view, earlier: self.earlier, planned: self.planned }
     }
 
-    /// The post that an equal request has registered before, if there was one.
+    /// The post that an equal earlier request has registered, if any.
     fn repeated(&self, request: &NewPost, key: Option<KeyHash>) -> Result<Option<Post>> {
         let posts = self.posts();
         let by_key = key.map_or(Ok(None), |key| posts.keyed(request.author, key, self.floor))?;
@@ -205,12 +204,12 @@ impl<V: PostView> PostPlanner<'_, V> {
         if same { Ok(Some(post)) } else { Err(Error::PostConflict { id: id.to_string() }) }
     }
 
-    fn make_id(&mut self) -> Result<Id> {
+    fn generate_id(&mut self) -> Result<Id> {
         let posts = PlannedPostView { view: &self.view, earlier: self.earlier, planned: self.planned };
         self.ids.next_id(self.floor, &|id| Ok(posts.state(id)?.is_none()))
     }
 
-    /// How a post of an author is delivered that is registered now.
+    /// How a new post of an author is delivered.
     fn delivery(&mut self, author: Id) -> Delivery {
         let threshold = self.fan_out_threshold;
         let visible = self.view.followers(author);

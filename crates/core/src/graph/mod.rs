@@ -1,4 +1,4 @@
-//! The follow graph: what it is made of, the ports that keep it, and the operations on it.
+//! The graph of edges: its types, ports and operations, and the planning of writes.
 
 mod model;
 mod operations;

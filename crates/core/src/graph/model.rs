@@ -1,4 +1,4 @@
-//! The words of the graph: edges, list entries, counts, changes.
+//! The types of the graph: edges, list entries, counts.
 
 use std::cmp::Ordering;
 
@@ -7,45 +7,45 @@ use crate::{Id, Timestamp};
 /// A directed edge between two users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Edge {
-    /// Where the edge starts.
+    /// The source of the edge.
     pub follower: Id,
-    /// Where it ends.
+    /// The target of the edge.
     pub followee: Id,
 }
 
-/// What to do with an edge.
+/// An action on an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EdgeAction {
-    /// Make it exist.
+    /// Create the edge.
     Follow,
-    /// Make it not exist.
+    /// Remove the edge.
     Unfollow,
 }
 
-/// One command about one edge. Repeating it is a success that changes nothing.
+/// A command about one edge. Repeating it succeeds and changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeCommand {
-    /// What to do.
+    /// The action.
     pub action: EdgeAction,
-    /// With which edge.
+    /// The edge.
     pub edge: Edge,
 }
 
-/// The side of the graph that a list shows.
+/// A side of a user's edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Whom a user follows.
+    /// The user's followees.
     Following,
-    /// Who follows a user.
+    /// The user's followers.
     Followers,
 }
 
-/// The users at the other end of one side of a user's edges, as a set.
+/// A user's followees or followers, as a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UserSet {
-    /// Which side.
+    /// The side.
     pub side: Side,
-    /// Of whom.
+    /// The user.
     pub of: Id,
 }
 
@@ -59,20 +59,20 @@ impl UserSet {
     }
 }
 
-/// Those who are in all of some sets.
+/// The intersection of sets of users.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// How many there are in all.
+    /// The size of the intersection.
     pub count: u64,
-    /// Some of them, by id.
+    /// A page of its members, by id.
     pub ids: Vec<Id>,
 }
 
-/// A place in a list. Lists run from the newest `since` to the oldest, and from the highest id to the lowest
-/// where `since` is the same: the order of this type is the order of the list.
+/// The sort key of a list entry. Lists run from the newest `since` to the oldest and, for equal `since`, from the highest
+/// id to the lowest: the order of this type is the order of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListKey {
-    /// When the edge was made.
+    /// When the edge was created.
     pub since: Timestamp,
     /// The user at the other end.
     pub id: Id,
@@ -90,20 +90,20 @@ impl PartialOrd for ListKey {
     }
 }
 
-/// An entry of a list is its place in it.
+/// An entry of a list consists of its sort key.
 pub type ListEntry = ListKey;
 
 /// How many edges a user has on each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many the user follows.
+    /// The number of followees.
     pub following: u64,
-    /// How many follow the user.
+    /// The number of followers.
     pub followers: u64,
 }
 
 impl Counts {
-    /// How many edges there are on one side.
+    /// The count of one side.
     pub fn on(self, side: Side) -> u64 {
         match side {
             Side::Following => self.following,
@@ -112,19 +112,19 @@ impl Counts {
     }
 }
 
-/// How one user stands to another.
+/// The relationship of a user to another user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Relationship {
     /// The other user.
     pub id: Id,
-    /// Since when the first follows the other, if it does.
+    /// Since when the user follows the other; `None` if it does not.
     pub since: Option<Timestamp>,
-    /// Whether the other follows the first.
+    /// Whether the other follows the user.
     pub followed_by: bool,
 }
 
 impl Relationship {
-    /// Whether the first follows the other.
+    /// Whether the user follows the other.
     pub fn following(&self) -> bool {
         self.since.is_some()
     }

@@ -1,4 +1,4 @@
-//! The operations on edges: the rules that hold regardless of the store below and the protocol above.
+//! The operations on edges: the rules that hold for every store and every protocol.
 
 use super::{
     CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey, Receipt,
@@ -7,18 +7,18 @@ use super::{
 use crate::context::require_at_most;
 use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
 
-/// The limits that a deployment sets for edges.
+/// Limits of the graph that a deployment sets.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphSettings {
-    /// How many one user may follow.
+    /// The maximum number of followees of a user.
     pub following_limit: u32,
-    /// The most pairs in one check.
+    /// The maximum number of pairs in one check.
     pub check_pairs_max: usize,
-    /// The most users in one call for counts or relationships.
+    /// The maximum number of users in one call for counts or relationships.
     pub users_max: usize,
-    /// The most commands in one write.
+    /// The maximum number of commands in one write.
     pub commands_max: usize,
-    /// The most sets whose overlap is asked for.
+    /// The maximum number of sets in one overlap.
     pub sets_max: usize,
 }
 
@@ -39,20 +39,20 @@ impl Default for GraphSettings {
 pub struct ListPage {
     /// The entries.
     pub items: Vec<ListEntry>,
-    /// The cursor of the next page, unless the list ends here.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
-/// What one follower wants to change, together or not at all.
+/// Commands of one follower that are applied atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowerChanges {
-    /// Who.
+    /// The follower.
     pub follower: Id,
-    /// What, in order.
+    /// The commands, in order.
     pub commands: Vec<FollowerCommand>,
 }
 
-/// The graph of edges: a store, with the rules in front of it.
+/// Operations on edges.
 #[derive(Debug)]
 pub struct Graph<S> {
     /// The store and its keys.
@@ -61,29 +61,29 @@ pub struct Graph<S> {
 }
 
 impl<S> Graph<S> {
-    /// A graph on a store.
+    /// Operations on a store.
     pub fn new(context: Context<S>, settings: GraphSettings) -> Self {
         Self { context, settings }
     }
 
-    /// The store below.
+    /// The store.
     pub fn store(&self) -> &S {
         self.context.store()
     }
 }
 
 impl<S: EdgeStore> Graph<S> {
-    /// `actor` follows `target`.
+    /// Makes `actor` follow `target`.
     pub async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
         self.change(kind, actor, FollowerCommand { action: EdgeAction::Follow, followee: target }).await
     }
 
-    /// `actor` stops following `target`.
+    /// Makes `actor` unfollow `target`.
     pub async fn unfollow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<Receipt> {
         self.change(kind, actor, FollowerCommand { action: EdgeAction::Unfollow, followee: target }).await
     }
 
-    /// `actor` makes `follower` stop following it.
+    /// Removes `follower` from the followers of `actor`.
     pub async fn remove_follower(&self, kind: EdgeKind, actor: Id, follower: Id) -> Result<Receipt> {
         self.unfollow(kind, follower, actor).await
     }
@@ -95,8 +95,8 @@ impl<S: EdgeStore> Graph<S> {
             .unwrap_or(Err(Error::Closed))
     }
 
-    /// Applies the changes of some followers, each whole or not at all. One result for each, in order; those of one follower
-    /// that come one after another become durable together.
+    /// Applies the changes of each follower atomically and returns one result for each, in order. Consecutive changes of one
+    /// follower become durable together.
     pub async fn apply(&self, kind: EdgeKind, changes: Vec<FollowerChanges>) -> Vec<Result<Receipt>> {
         let following_limit = self.settings.following_limit;
         let mut refusals = Vec::with_capacity(changes.len());
@@ -113,7 +113,7 @@ impl<S: EdgeStore> Graph<S> {
         let mut receipts = receipts.into_iter();
         let outcome = |refusal: Option<Error>| match refusal {
             Some(error) => Err(error),
-            None => receipts.next().expect("a store answers every request"),
+            None => receipts.next().expect("a store returns a result for every request"),
         };
         refusals.into_iter().map(outcome).collect()
     }
@@ -152,7 +152,7 @@ impl<S: EdgeStore> Graph<S> {
         self.list(ListCursor { list: ListName::Followers, kind, of }, page, at_least).await
     }
 
-    /// A page of the followers of `of` that it follows back, by when they followed `of`.
+    /// A page of a user's mutual followers, by when they followed the user.
     pub async fn friends(
         &self,
         kind: EdgeKind,
@@ -163,8 +163,7 @@ impl<S: EdgeStore> Graph<S> {
         self.list(ListCursor { list: ListName::Friends, kind, of }, page, at_least).await
     }
 
-    /// Up to `limit` entries of a user's list after a key, for callers that walk it by themselves or have
-    /// cursors of their own.
+    /// Up to `limit` entries of a user's list after a key, for callers that have cursors of their own.
     pub async fn walk(
         &self,
         list: EdgeList,
@@ -177,7 +176,7 @@ impl<S: EdgeStore> Graph<S> {
         self.store().list(list, after, limit, at_least).await
     }
 
-    /// How many edges each user has on each side.
+    /// The number of followees and followers of each user.
     pub async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         require_at_most("ids", of.len(), self.settings.users_max)?;
         self.context.require_ids(of)?;
@@ -190,7 +189,7 @@ impl<S: EdgeStore> Graph<S> {
         let keys = &self.context.keys;
         let after = page.cursor.map(|text| list.decode(text, keys)).transpose()?;
         let ListCursor { list: name, kind, of } = list;
-        // One more than asked tells whether there is a next page, so that a full last page has no false `next`.
+        // One more than requested shows whether there is a next page, so that a full last page has no `next`.
         let wanted = page.limit + 1;
         let side = match name {
             ListName::Following => Some(Side::Following),
@@ -223,13 +222,13 @@ impl<S: CheckStore> Graph<S> {
         self.store().contains(kind, edges, at_least).await
     }
 
-    /// Whether one edge exists: [`Graph::check`] for the most frequent question.
+    /// Whether one edge exists: [`Graph::check`] for the most frequent call.
     pub async fn check_one(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<bool> {
         self.context.require_ids(&[edge.follower, edge.followee])?;
         self.store().contains_one(kind, edge, at_least).await
     }
 
-    /// As [`Graph::check_one`], if the store can say so without waiting.
+    /// As [`Graph::check_one`], if the store can respond without waiting; otherwise `None`.
     #[inline]
     pub fn check_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<bool>> {
         self.context.require_ids(&[edge.follower, edge.followee])?;
@@ -238,7 +237,7 @@ impl<S: CheckStore> Graph<S> {
 }
 
 impl<S: CheckStore + EdgeStore> Graph<S> {
-    /// How `of` stands to each of the others, in the order asked.
+    /// The relationship of `of` to each of the others, in their order.
     pub async fn relationships(
         &self,
         kind: EdgeKind,
@@ -255,7 +254,7 @@ impl<S: CheckStore + EdgeStore> Graph<S> {
         let followed_by = self.store().contains(kind, &incoming, at_least).await?;
         assert!(
             since.len() == others.len() && followed_by.len() == others.len(),
-            "a store answers every edge"
+            "a store returns a result for every edge"
         );
         let joined = others.iter().zip(since).zip(followed_by);
         Ok(joined.map(|((&id, since), followed_by)| Relationship { id, since, followed_by }).collect())

@@ -1,22 +1,22 @@
-//! Overlaps: the followees that users have in common, and which of a viewer's followees follow somebody.
+//! Overlaps: the common followees of users, and a viewer's followees that follow a given user.
 
 use super::{EdgeStore, Graph, OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use crate::context::require_at_most;
 use crate::{EdgeKind, Error, Frontier, Id, OverlapCursor, PageRequest, Result};
 
-/// A page of those who are in all of some sets.
+/// A page of an intersection of sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlapPage {
-    /// How many there are in all.
+    /// The size of the intersection.
     pub count: u64,
-    /// Some of them, by id.
+    /// The members on this page, by id.
     pub items: Vec<Id>,
-    /// The cursor of the next page, unless this is the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<String>,
 }
 
 impl<S: EdgeStore> Graph<S> {
-    /// A page of the followees that all of `of` have in common, by id. One user's are simply all its followees.
+    /// A page of the common followees of `of`, by id. For one user, these are all its followees.
     pub async fn common(
         &self,
         kind: EdgeKind,
@@ -41,21 +41,22 @@ impl<S: EdgeStore> Graph<S> {
         self.overlap_page(kind, &sets, page, at_least).await
     }
 
-    /// How many are in all of the sets, and up to `limit` of them by id after a place, for callers that have no
-    /// cursors or cursors of their own.
+    /// The size of an intersection, and up to `limit` members by id after `after`, for callers without cursors or with cursors
+    /// of their own.
     pub async fn overlap(
         &self,
         kind: EdgeKind,
         sets: &[UserSet],
-        (after, limit): (Option<Id>, usize),
+        after: Option<Id>,
+        limit: usize,
         at_least: &Frontier,
     ) -> Result<Overlap> {
         self.require_sets(sets)?;
         self.store().overlap(kind, sets, after, limit, at_least).await
     }
 
-    /// About how many rows an overlap makes the store look at: the smallest set, compared with each of the others. For
-    /// callers that are charged for work.
+    /// The estimated number of rows that an overlap reads: the smallest set, compared with each of the others. Rate limits
+    /// charge for it.
     pub async fn overlap_rows(&self, kind: EdgeKind, sets: &[UserSet], at_least: &Frontier) -> Result<usize> {
         self.require_sets(sets)?;
         let users: Vec<Id> = sets.iter().map(|set| set.of).collect();
@@ -76,8 +77,8 @@ impl<S: EdgeStore> Graph<S> {
         self.context.require_limit(page.limit)?;
         let cursor = OverlapCursor { kind, sets };
         let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
-        // One more than asked tells whether there is a next page.
-        let found = self.overlap(kind, sets, (after, page.limit + 1), at_least).await?;
+        // One more than requested shows whether there is a next page.
+        let found = self.overlap(kind, sets, after, page.limit + 1, at_least).await?;
         let Overlap { count, ids: mut items } = found;
         let more = items.len() > page.limit;
         items.truncate(page.limit);

@@ -1,5 +1,5 @@
-//! Planning writes: from what was read of the graph and what is asked, to the events that follow. Nothing is written here,
-//! and nothing is known of how a store reads or logs: every profile plans with this code, in its own transaction.
+//! Plans writes of edges: from the current edges and a request to the resulting events. Planning writes nothing and does not
+//! know how a store reads or logs: every profile plans with this code, in its own transaction.
 
 use std::collections::HashMap;
 
@@ -8,67 +8,67 @@ use foldhash::fast::RandomState;
 use super::{Edge, EdgeAction, EdgeCommand, WriteRequest};
 use crate::{EdgeKind, Error, Id, Result, Timestamp};
 
-/// What a plan is made on: the edges of the followers concerned, as they are before it.
+/// The input of a plan: the edges of the affected followers before it.
 pub trait EdgeView {
     /// Whether an edge exists, and how many edges its follower has.
     fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64);
 
-    /// Since when an edge exists that does.
+    /// When an existing edge was created.
     fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp>;
 }
 
-/// A change of one edge that a plan has decided on.
+/// A planned change of one edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeEvent {
-    /// Of which kind the edge is.
+    /// The kind of edge.
     pub kind: EdgeKind,
-    /// Which edge.
+    /// The edge.
     pub edge: Edge,
-    /// When it is changed.
+    /// The time of the change.
     pub at: Timestamp,
-    /// Of an edge that is removed, since when it had existed.
+    /// For a removal, when the edge had been created; `None` for a creation.
     pub removed_since: Option<Timestamp>,
 }
 
-/// Where the graph after some planned requests differs from the graph before them.
+/// The effects of planned requests on edges.
 #[derive(Debug, Default)]
 pub struct PlannedEdges {
-    /// Since when an edge exists, or that it does not.
+    /// When each edge was created; `None` if it does not exist.
     edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
-    /// By how much the number of a follower's edges has changed.
+    /// The change of each follower's number of edges.
     following: HashMap<(EdgeKind, Id), i64, RandomState>,
 }
 
 impl PlannedEdges {
-    /// Forgets everything and keeps the memory.
+    /// Removes everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.edges.clear();
         self.following.clear();
     }
 }
 
-/// What a command replaced, to take a refused request back.
+/// The state that a command replaced, to undo a refused request.
 struct Undo {
     key: (EdgeKind, Edge),
     edge: Option<Option<Timestamp>>,
     following: Option<i64>,
 }
 
-/// Plans requests about edges, one after another.
+/// Plans requests about edges, in order.
 pub struct EdgePlanner<'a, V> {
-    /// The graph before.
+    /// The edges before the plan.
     pub view: &'a V,
-    /// What was planned and is not in the view yet.
+    /// Earlier plans that are not in the view yet.
     pub earlier: Option<&'a PlannedEdges>,
-    /// What was planned since, this included.
+    /// The current plan, which requests extend.
     pub planned: &'a mut PlannedEdges,
-    /// The time of the next event; moves on where a later follow has to be newer.
+    /// The time of the next event; it advances where a later follow has to be newer.
     pub floor: &'a mut Timestamp,
 }
 
 impl<V: EdgeView> EdgePlanner<'_, V> {
-    /// Plans one request: its events are appended, and for each command it answers whether it changes anything. A request
-    /// that is refused leaves nothing behind.
+    /// Plans one request: appends its events, and returns for each command whether it changes anything. A refused request has
+    /// no effect.
     pub fn plan(&mut self, request: &WriteRequest, events: &mut Vec<EdgeEvent>) -> Result<Vec<bool>> {
         let (before, floor) = (events.len(), *self.floor);
         let mut undo = Vec::with_capacity(request.commands.len());
@@ -80,7 +80,7 @@ impl<V: EdgeView> EdgePlanner<'_, V> {
                     events.extend(event);
                 }
                 Err(error) => {
-                    self.take_back(undo);
+                    self.undo(undo);
                     events.truncate(before);
                     *self.floor = floor;
                     return Err(error);
@@ -138,7 +138,7 @@ impl<V: EdgeView> EdgePlanner<'_, V> {
         }
     }
 
-    fn take_back(&mut self, undo: Vec<Undo>) {
+    fn undo(&mut self, undo: Vec<Undo>) {
         for Undo { key, edge, following } in undo.into_iter().rev() {
             match edge {
                 Some(state) => self.planned.edges.insert(key, state),

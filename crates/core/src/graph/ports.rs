@@ -1,34 +1,34 @@
-//! The ports of the graph. Their documentation is the contract; `kinfolk-conformance` tests every sentence.
+//! The ports of the graph. Their documentation is the contract; `kinfolk-conformance` tests every sentence of it.
 //!
-//! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The answer shows everything up to
-//! there, and may show more. A store that has not got so far waits for it, up to a second; then
-//! [`crate::Error::NotYetVisible`]. An empty frontier asks for nothing, and never waits. A store may refuse a frontier
-//! at once that names a position on a shard which it does not have: waiting can't help.
+//! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The result reflects everything up to
+//! there, and may reflect more. A store that is behind waits for up to a second, then returns
+//! [`crate::Error::NotYetVisible`]. A read with an empty frontier never waits. A store may refuse a frontier immediately if
+//! it names a shard that the store does not have.
 
 use std::future::Future;
 
 use super::{Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Side, UserSet};
 use crate::{Deployment, EdgeKind, Error, Frontier, Id, Position, Result, Timestamp};
 
-/// One command about one edge of a known follower. Repeating it is a success that changes nothing.
+/// A command about one edge of a known follower. Repeating it succeeds and changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FollowerCommand {
-    /// What to do.
+    /// The action.
     pub action: EdgeAction,
-    /// Where the edge ends.
+    /// The target of the edge.
     pub followee: Id,
 }
 
-/// Commands of one follower that are applied together or not at all.
+/// Commands of one follower that are applied atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {
-    /// Which kind of edge they are about.
+    /// The kind of edge.
     pub kind: EdgeKind,
-    /// Where the edges start.
+    /// The source of all edges.
     pub follower: Id,
     /// The commands, in order; a later one sees the effect of an earlier one.
     pub commands: Vec<FollowerCommand>,
-    /// How many edges the follower may have.
+    /// The maximum number of edges of the follower.
     pub following_limit: u32,
 }
 
@@ -42,26 +42,26 @@ impl WriteRequest {
     }
 }
 
-/// The most members of a set that is walked to compare it with others.
+/// The maximum size of a set that is walked to intersect it with others.
 pub const OVERLAP_WALK_MAX: usize = 1_000_000;
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// A read at this position sees the write. If nothing changed: a position at which everything is visible that was
-    /// acknowledged to the follower before.
+    /// A read at this position sees the write. If nothing changed: a position at which everything acknowledged to the follower
+    /// before is visible.
     pub position: Position,
     /// For each command, whether it changed anything.
     pub changed: Vec<bool>,
 }
 
-/// Says whether edges exist.
+/// Checks whether edges exist.
 ///
 /// # Contract
-/// - **Exact**: an answer is what the edge was at one moment, between the frontier asked for and now.
-/// - **Monotonic for the actor**: a follower's own change counts as soon as the frontier covers it; it never waits for
+/// - **Exact**: a result is the state of the edge at one moment between the requested frontier and now.
+/// - **Monotonic for the actor**: a follower's own change is reflected as soon as the frontier covers it; it never waits for
 ///   projections such as the follower side.
-/// - **At once**: [`CheckStore::contains_now`] answers as [`CheckStore::contains_one`] would, or not at all.
+/// - **Immediate**: [`CheckStore::contains_now`] returns what [`CheckStore::contains_one`] would, or `None`.
 pub trait CheckStore: Deployment {
     /// For each edge, whether it exists.
     fn contains(
@@ -71,7 +71,7 @@ pub trait CheckStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<bool>>> + Send;
 
-    /// Whether one edge exists: the same answer as [`CheckStore::contains`]; a store may have a shorter way to it.
+    /// Whether one edge exists: the same result as [`CheckStore::contains`], for which a store may have a faster path.
     fn contains_one(
         &self,
         kind: EdgeKind,
@@ -84,36 +84,35 @@ pub trait CheckStore: Deployment {
         }
     }
 
-    /// Whether one edge exists, if that can be said without waiting and without asking anybody else.
+    /// Whether one edge exists, if that is known without waiting and without network access.
     fn contains_now(&self, _kind: EdgeKind, _edge: Edge, _at_least: &Frontier) -> Option<bool> {
         None
     }
 }
 
-/// Keeps edges. The following side is the truth; followers, counts and lists are projections of it.
+/// Keeps edges. The following side is the source of truth; followers, counts and lists are projections of it.
 ///
-/// Ids of the wrong kind and self-follows do not reach a store: [`super::Graph`] refuses them.
+/// [`super::Graph`] refuses ids of the wrong kind and self-follows; they do not reach a store.
 ///
 /// # Contract
-/// - **Idempotent**: a follow of an edge that exists, or an unfollow of one that does not, is a success that
-///   changes nothing: no event, no new `since`, no new count.
+/// - **Idempotent**: a follow of an existing edge, or an unfollow of a missing one, succeeds and changes nothing: no event,
+///   no new `since`, no new count.
 /// - **Atomic**: a request is applied whole or refused whole; if a command is refused, none of its request takes effect.
-///   Requests of one call are independent of each other, but for this: those of one follower that come one after another
-///   take effect in their order and become durable together.
-/// - **Limit**: no interleaving of requests lets a follower have more edges than `following_limit`.
-/// - **Ordered**: the requests of one follower take effect in one order, which the positions show; of a follow and an
-///   unfollow of one pair the one with the higher position decides, on both sides and in all counts.
-/// - **`since`**: given by the store in milliseconds. Every change gets a time `at` that is the clock's, but not
-///   earlier than the change before it on its shard; a follow's `since` is its `at`. After an unfollow no change of the
-///   shard is earlier than the removed edge's `since` plus 1 ms, so that a re-follow is always newer than the pair's
-///   previous follow.
-/// - **Durable**: when a write succeeds, it survives a crash of the process or machine.
+///   Requests of one call are independent, with one exception: consecutive requests of one follower take effect in their
+///   order and become durable together.
+/// - **Limit**: no interleaving of requests gives a follower more edges than `following_limit`.
+/// - **Ordered**: the requests of one follower take effect in one order, the order of their positions; of a follow and an
+///   unfollow of one pair, the one with the higher position wins, on both sides and in all counts.
+/// - **`since`**: assigned by the store, in milliseconds. Every change gets the clock's time as its `at`, but never a time
+///   earlier than the previous change of its shard; a follow's `since` is its `at`. After an unfollow, no change of the shard
+///   is earlier than the removed edge's `since` plus 1 ms, so that a re-follow is always newer than the pair's previous
+///   follow.
+/// - **Durable**: a successful write survives a crash of the process or the machine.
 /// - **Visible**: a read whose frontier covers a receipt's position sees the write.
-/// - **Failure**: the outcome of a failed write is unknown for the errors that [`Error::is_outcome_unknown`] names: it takes
-///   effect at most once and whole, at any time from its beginning on, also after the error was returned. Any other error
-///   changed nothing.
+/// - **Failure**: for the errors of [`Error::is_outcome_unknown`] the outcome is unknown: the write takes effect whole and at
+///   most once, at any time from its start on, also after the error was returned. After any other error, nothing was changed.
 pub trait EdgeStore: Deployment {
-    /// Applies requests, each by itself, and returns once they are durable. One result for each, in order.
+    /// Applies requests independently and returns once they are durable, with one result for each, in order.
     fn write(&self, requests: Vec<WriteRequest>) -> impl Future<Output = Vec<Result<Receipt>>> + Send;
 
     /// Applies one request.
@@ -121,7 +120,7 @@ pub trait EdgeStore: Deployment {
         async move { self.write(vec![request]).await.pop().unwrap_or(Err(Error::Closed)) }
     }
 
-    /// For each edge, since when it exists, if it does.
+    /// For each edge, when it was created; `None` if it does not exist.
     fn since(
         &self,
         kind: EdgeKind,
@@ -131,8 +130,8 @@ pub trait EdgeStore: Deployment {
 
     /// Up to `limit` entries of a user's list, in the order of [`ListKey`], strictly after `after`.
     ///
-    /// Fewer than `limit` entries mean that the list ends there. A walk that passes the last key of one page to
-    /// the next call returns every edge that exists during the whole walk exactly once.
+    /// Fewer than `limit` entries mean that the list ends there. Paging by the last key of each page returns every edge that
+    /// exists during the whole walk exactly once.
     fn list(
         &self,
         list: EdgeList,
@@ -141,8 +140,8 @@ pub trait EdgeStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
 
-    /// As [`EdgeStore::list`], for those who follow `of` and are followed by it, by when they followed `of`. The work of a page
-    /// is bounded by the shorter of both lists, not by the longer.
+    /// As [`EdgeStore::list`], for the mutual followers of `of`, by when they followed `of`. The work of a page is bounded by the
+    /// shorter of both lists, not by the longer.
     fn friends(
         &self,
         kind: EdgeKind,
@@ -152,10 +151,10 @@ pub trait EdgeStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<ListEntry>>> + Send;
 
-    /// Those who are in all of the sets: how many, and up to `limit` of them by id, strictly after `after`.
+    /// The intersection of sets: its size, and up to `limit` members by id, strictly after `after`.
     ///
-    /// The count is exact and does not depend on `after` or `limit`. No sets have no members; a set that is named
-    /// twice counts once. The work is bounded by the smallest set, not by the largest; where even that has more than
+    /// The size is exact and does not depend on `after` or `limit`. The intersection of no sets is empty; duplicate sets count
+    /// once. The work is bounded by the smallest set, not by the largest; if even the smallest has more than
     /// [`OVERLAP_WALK_MAX`] members and has to be walked, [`Error::TooMany`].
     fn overlap(
         &self,
@@ -166,7 +165,7 @@ pub trait EdgeStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Overlap>> + Send;
 
-    /// For each user, how many edges it has on each side. Unknown users have none.
+    /// For each user, the number of followees and followers. Unknown users have none.
     fn counts(
         &self,
         kind: EdgeKind,
@@ -175,13 +174,13 @@ pub trait EdgeStore: Deployment {
     ) -> impl Future<Output = Result<Vec<Counts>>> + Send;
 }
 
-/// A list of edges: one side of one user, for one kind of edge.
+/// A list of edges: one side of a user's edges of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EdgeList {
-    /// Which kind of edge.
+    /// The kind of edge.
     pub kind: EdgeKind,
-    /// Which side.
+    /// The side.
     pub side: Side,
-    /// Whose.
+    /// The user.
     pub of: Id,
 }

@@ -1,5 +1,4 @@
-//! People you may know: what a suggestion is, how suggestions are scored and ranked, the port that finds and keeps
-//! them, and the operations on it.
+//! People you may know: suggestions, their scoring and ranking, their port, and the operations on it.
 
 mod model;
 mod operations;
@@ -7,8 +6,8 @@ mod ports;
 mod score;
 
 pub use model::{
-    Ranking, StoredSuggestions, Suggestion, SuggestionPage, SuggestionRunReport, SuggestionRunRequest,
-    SuggestionSettings, WalkBounds,
+    RankKey, Ranking, StoredSuggestions, Suggestion, SuggestionPage, SuggestionRunReport,
+    SuggestionRunRequest, SuggestionSettings, WalkBounds,
 };
 pub use operations::Suggestions;
 pub use ports::SuggestionStore;

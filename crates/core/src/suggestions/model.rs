@@ -1,4 +1,4 @@
-//! The words of suggestions.
+//! The types of suggestions.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -6,38 +6,48 @@ use std::time::Duration;
 use super::score::Score;
 use crate::{Id, Timestamp};
 
-/// How many of those in between a suggestion names.
-pub(super) const VIA_MAX: usize = 3;
-
-/// Somebody whom a user may know: followed by those whom the user follows, but not by the user.
+/// A candidate for a user to follow: followed by the user's followees, but not by the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suggestion {
-    /// Who.
+    /// The candidate.
     pub id: Id,
-    /// How many of those whom the user follows follow them.
+    /// How many of the user's followees follow this candidate.
     pub mutual_count: u32,
-    /// The Adamic-Adar score: the sum of [`super::weight`] over these.
+    /// The Adamic-Adar score: the sum of [`super::weight`] over these followees.
     pub score: Score,
-    /// What share of all neighbours these are: see [`super::jaccard`].
+    /// The Jaccard similarity: see [`super::jaccard`].
     pub jaccard: f64,
-    /// Up to [`Suggestion::VIA_MAX`] of these: those with the highest [`super::weight`] first, then by id.
+    /// Up to [`Suggestion::VIA_MAX`] of these followees, by descending [`super::weight`], then by id.
     pub via: Vec<Id>,
 }
 
 impl Suggestion {
-    /// The most users in `via`.
-    pub const VIA_MAX: usize = VIA_MAX;
+    /// The maximum number of users in `via`.
+    pub const VIA_MAX: usize = 3;
 }
 
-/// What suggestions are ranked by.
+/// The measures that a candidate is ranked by.
+#[derive(Clone, Copy, Debug)]
+pub struct RankKey<I> {
+    /// See [`Suggestion::mutual_count`].
+    pub mutual_count: u32,
+    /// See [`Suggestion::score`].
+    pub score: Score,
+    /// See [`Suggestion::jaccard`].
+    pub jaccard: f64,
+    /// The id, or a value that sorts like it.
+    pub id: I,
+}
+
+/// The order of suggestions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ranking {
-    /// How many are in between; then the Adamic-Adar score.
+    /// By mutual count, then by Adamic-Adar score.
     #[default]
     Count,
-    /// The share of neighbours; then the Adamic-Adar score.
+    /// By Jaccard similarity, then by Adamic-Adar score.
     Jaccard,
-    /// The Adamic-Adar score; then how many are in between.
+    /// By Adamic-Adar score, then by mutual count.
     AdamicAdar,
 }
 
@@ -54,62 +64,62 @@ impl Ranking {
         }
     }
 
-    /// The ranking of that name.
+    /// The ranking with that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ranking| ranking.name() == name)
     }
 
-    /// The order of two suggestions, the better one first; those that are equal otherwise by id.
+    /// Orders two suggestions, the better one first; equal ones by id.
     pub fn compare(self, one: &Suggestion, other: &Suggestion) -> Ordering {
-        let key = |of: &Suggestion| (of.mutual_count, of.score, of.jaccard, of.id);
+        let key = |of: &Suggestion| RankKey {
+            mutual_count: of.mutual_count,
+            score: of.score,
+            jaccard: of.jaccard,
+            id: of.id,
+        };
         self.compare_keys(key(one), key(other))
     }
 
-    /// As [`Ranking::compare`], for what is known of two candidates: mutual count, score, share, and something that
-    /// orders like the id.
-    pub fn compare_keys<I: Ord + Copy>(
-        self,
-        one: (u32, Score, f64, I),
-        other: (u32, Score, f64, I),
-    ) -> Ordering {
-        let count = other.0.cmp(&one.0);
-        let score = other.1.cmp(&one.1);
+    /// As [`Ranking::compare`], for the keys of two candidates.
+    pub fn compare_keys<I: Ord + Copy>(self, one: RankKey<I>, other: RankKey<I>) -> Ordering {
+        let count = other.mutual_count.cmp(&one.mutual_count);
+        let score = other.score.cmp(&one.score);
         let by_measure = match self {
             Self::Count => count.then(score),
-            Self::Jaccard => other.2.total_cmp(&one.2).then(score),
+            Self::Jaccard => other.jaccard.total_cmp(&one.jaccard).then(score),
             Self::AdamicAdar => score.then(count),
         };
-        by_measure.then(one.3.cmp(&other.3))
+        by_measure.then(one.id.cmp(&other.id))
     }
 }
 
-/// How far a walk goes, and what it keeps.
+/// The bounds of a walk for suggestions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkBounds {
-    /// Only so many of those whom a user follows are looked at, the most recent ones: of the one who asks as of
-    /// those in between. All of them without it.
+    /// The maximum number of followees per user that the walk visits, most recent first: of the user and of each of its
+    /// followees. `None` for all.
     pub per_node: Option<usize>,
-    /// How many suggestions are kept, the best.
+    /// The maximum number of suggestions.
     pub results: usize,
-    /// Which are the best.
+    /// Their order.
     pub ranking: Ranking,
 }
 
 impl WalkBounds {
-    /// The most results that make sense: more than anybody reads.
+    /// The largest useful number of results.
     pub const RESULTS_MAX: usize = 1_000;
 }
 
-/// What a deployment sets about suggestions.
+/// Limits of suggestions that a deployment sets.
 #[derive(Clone, Copy, Debug)]
 pub struct SuggestionSettings {
-    /// The most suggestions in one answer.
+    /// The maximum number of suggestions in one response.
     pub results_max: usize,
-    /// A walk in a request looks at so many of those whom a user follows.
+    /// The maximum number of followees per user that the walk of a request visits.
     pub per_node: usize,
-    /// Stored suggestions are served for so long.
+    /// How long stored suggestions are served.
     pub fresh_for: Duration,
-    /// How many suggestions one user may dismiss.
+    /// The maximum number of suggestions that a user may dismiss.
     pub dismissed_max: u32,
 }
 
@@ -124,44 +134,44 @@ impl Default for SuggestionSettings {
     }
 }
 
-/// The answer to who may be known.
+/// The suggestions for a user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SuggestionPage {
     /// The suggestions, the best first.
     pub items: Vec<Suggestion>,
-    /// When they were computed, where they were stored and not found just now.
+    /// When they were computed, if they come from a run; `None` if this request computed them.
     pub computed_at: Option<Timestamp>,
 }
 
-/// Suggestions that were computed for everyone, of one user.
+/// The suggestions that a run computed for one user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredSuggestions {
-    /// When.
+    /// When they were computed.
     pub computed_at: Timestamp,
     /// The suggestions, the best first.
     pub items: Vec<Suggestion>,
 }
 
-/// A wish to compute and store suggestions for everyone.
+/// A request to compute and store suggestions for all users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuggestionRunRequest {
-    /// How far each walk goes, and what is stored of it.
+    /// The bounds of each walk.
     pub bounds: WalkBounds,
-    /// How many threads work at it.
+    /// The number of threads.
     pub threads: usize,
-    /// Start over, even if a run with the same bounds was stopped half-way.
+    /// Start over, even if a stopped run with the same bounds could be resumed.
     pub afresh: bool,
 }
 
-/// What was computed for everyone.
+/// The result of a suggestion run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuggestionRunReport {
-    /// Users that were looked at.
+    /// Users processed.
     pub users: u64,
-    /// Users for whom suggestions were stored.
+    /// Users with stored suggestions.
     pub suggested: u64,
-    /// How many were looked at before, by a run that was stopped and that this one went on with.
+    /// Users that a stopped run had processed before this one resumed it.
     pub resumed: u64,
-    /// Whether all users were looked at; if not, the next call goes on.
+    /// Whether all users were processed; if not, the next run resumes here.
     pub complete: bool,
 }

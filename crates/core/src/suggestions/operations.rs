@@ -1,11 +1,11 @@
-//! The operations on suggestions: the rules that hold whatever store is below and whatever protocol is above.
+//! The operations on suggestions: the rules that hold for every store and every protocol.
 
 use super::SuggestionSettings;
 use super::{Ranking, Suggestion, SuggestionPage, SuggestionStore, WalkBounds};
 use crate::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, Receipt, WriteRequest};
 use crate::{Context, EdgeKind, Error, Frontier, Id, Result};
 
-/// People you may know: a store, with the rules in front of it.
+/// Operations on suggestions: people you may know.
 #[derive(Debug)]
 pub struct Suggestions<S> {
     /// The store and its keys.
@@ -14,20 +14,20 @@ pub struct Suggestions<S> {
 }
 
 impl<S> Suggestions<S> {
-    /// Suggestions on a store.
+    /// Operations on a store.
     pub fn new(context: Context<S>, settings: SuggestionSettings) -> Self {
         Self { context, settings }
     }
 
-    /// The store below.
+    /// The store.
     pub fn store(&self) -> &S {
         self.context.store()
     }
 }
 
 impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
-    /// Whom `of` may know, the best first: what was stored while it is fresh, without those whom `of` has followed
-    /// or dismissed since; found by a bounded walk otherwise.
+    /// Suggestions for `of`, best first: stored ones while they are fresh, without candidates that `of` has followed or
+    /// dismissed since; otherwise the result of a bounded walk.
     pub async fn read(&self, of: Id, limit: usize, at_least: &Frontier) -> Result<SuggestionPage> {
         self.context.require_ids(&[of])?;
         let settings = self.settings;
@@ -35,7 +35,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
             return Err(Error::LimitOutOfRange { limit, max: settings.results_max });
         }
         if let Some(stored) = self.store().stored_suggestions(of, settings.fresh_for, at_least).await? {
-            let mut items = self.still_unknown(of, stored.items, at_least).await?;
+            let mut items = self.without_known(of, stored.items, at_least).await?;
             if !items.is_empty() {
                 items.truncate(limit);
                 return Ok(SuggestionPage { items, computed_at: Some(stored.computed_at) });
@@ -46,7 +46,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
         Ok(SuggestionPage { items: self.store().candidates(of, bounds, at_least).await?, computed_at: None })
     }
 
-    async fn still_unknown(
+    async fn without_known(
         &self,
         of: Id,
         mut items: Vec<Suggestion>,
@@ -62,7 +62,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
         Ok(items)
     }
 
-    /// `actor` does not want `target` to be suggested again.
+    /// Makes sure that `target` is not suggested to `actor` again.
     pub async fn dismiss(&self, actor: Id, target: Id) -> Result<Receipt> {
         self.context.require_ids(&[actor, target])?;
         if actor == target {
@@ -77,7 +77,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
         };
         self.store().write_one(request).await.map_err(|error| match error {
             Error::FollowingLimit { .. } => Error::InvalidRequest {
-                detail: format!("user {actor} has dismissed {limit} suggestions, the most that is allowed"),
+                detail: format!("user {actor} has dismissed {limit} suggestions, the maximum"),
             },
             other => other,
         })

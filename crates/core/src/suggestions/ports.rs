@@ -1,4 +1,4 @@
-//! The port of suggestions. Its documentation is the contract; `kinfolk-conformance` tests every sentence.
+//! The port of suggestions. Its documentation is the contract; `kinfolk-conformance` tests every sentence of it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,22 +6,21 @@ use std::time::Duration;
 use super::{StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, WalkBounds};
 use crate::{Deployment, Frontier, Id, Result};
 
-/// Finds those whom users may know, and keeps what was found for everyone.
+/// Finds suggestions, and keeps those that were computed for all users.
 ///
-/// Suggestions are about edges of the kind [`crate::EdgeKind::Follow`]; what was dismissed is an edge of the kind
-/// [`crate::EdgeKind::Dismissal`] from the user to whom it was suggested.
+/// Suggestions are based on edges of the kind [`crate::EdgeKind::Follow`]. A dismissal is an edge of the kind
+/// [`crate::EdgeKind::Dismissal`] from the user to the candidate.
 ///
 /// # Contract
-/// - **Exact**: the candidates of a user are all whom its followees follow, counted once for each followee; with
-///   [`WalkBounds::per_node`], only the so many most recent followees count, of the user and of each of its followees,
-///   in the order of [`crate::graph::ListKey`]. Counts, scores, shares, `via` and order are those that
-///   [`Suggestion`] and [`super::Ranking`] define, with the counts of edges that the store has then, whatever the bounds.
-/// - **Never** the user itself, nor anyone it follows (all of them, whatever `per_node` says), nor anyone it
-///   has dismissed.
-/// - **Visible**: a follow, unfollow or dismissal that is visible counts in every walk that begins later.
-/// - **Bounded**: walks take turns; they never hold up checks, lists or writes. One whose caller has gone is given up.
+/// - **Exact**: the candidates of a user are all followees of its followees, counted once for each followee. With
+///   [`WalkBounds::per_node`], only that many most recent followees of the user and of each followee are visited, in the
+///   order of [`crate::graph::ListKey`]. Counts, scores, similarities, `via` and order are as [`Suggestion`] and
+///   [`super::Ranking`] define them, with the store's current counts of edges, regardless of the bounds.
+/// - **Never** the user itself, nor anyone it follows (regardless of `per_node`), nor anyone it has dismissed.
+/// - **Visible**: a visible follow, unfollow or dismissal is reflected in every walk that starts later.
+/// - **Bounded**: walks share workers and never delay checks, lists or writes. A walk whose caller is gone is cancelled.
 pub trait SuggestionStore: Deployment {
-    /// The best candidates of a user, found by a walk of two steps.
+    /// The best candidates of a user, found by a walk of two hops.
     fn candidates(
         &self,
         of: Id,
@@ -29,10 +28,10 @@ pub trait SuggestionStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Vec<Suggestion>>> + Send;
 
-    /// What was stored for a user, unless that is longer ago than `max_age` by the store's clock. Nothing is stored
-    /// for whom there was nothing to suggest. It survives restarts, but may be lost where it can be computed again.
+    /// The stored suggestions of a user, unless they are older than `max_age` by the store's clock. A user without candidates
+    /// has none. They survive restarts, but may be lost where they can be recomputed.
     ///
-    /// The items are as they were then: what the user has followed or dismissed since may be among them.
+    /// The items are as computed: they may include users that were followed or dismissed since.
     fn stored_suggestions(
         &self,
         of: Id,
@@ -40,20 +39,20 @@ pub trait SuggestionStore: Deployment {
         at_least: &Frontier,
     ) -> impl Future<Output = Result<Option<StoredSuggestions>>> + Send;
 
-    /// Stores what a run elsewhere has computed for some users, each of whom is named once, replacing what was stored for them.
-    /// Where there are no items, nothing is stored for the user afterwards. What is stored for others stays, and so does a
-    /// stopped run. It survives restarts as what [`SuggestionStore::compute_suggestions`] stores does.
+    /// Replaces the stored suggestions of some users, each named once, by results that were computed elsewhere. No items
+    /// remove the user's suggestions. Suggestions of other users and a stopped run stay as they are. The result is as durable
+    /// as that of [`SuggestionStore::compute_suggestions`].
     fn store_suggestions(
         &self,
         computed: Vec<(Id, StoredSuggestions)>,
     ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Walks for every user that has ever followed anyone, and stores what it finds, replacing what was stored
-    /// before. Blocks, and takes long.
+    /// Computes the suggestions of every user that has ever followed anyone, and replaces the stored ones. Blocks, and takes
+    /// long.
     ///
-    /// `watch` is told how many users are done of how many, and says whether to go on. A run that was stopped, also by
-    /// a crash, is continued by the next one with the same bounds, unless that is to start afresh or the stopped one
-    /// has begun longer than a day ago. A user that was looked at is not looked at again by it; some users may be.
+    /// `watch` receives the number of processed users and of all users, and returns whether to continue. A run that was
+    /// stopped, also by a crash, is resumed by the next run with the same bounds, unless that run starts over or the stopped
+    /// run started more than a day ago. A resumed run skips processed users, but may process a few of them again.
     fn compute_suggestions(
         &self,
         request: SuggestionRunRequest,

@@ -1,17 +1,17 @@
-//! The arithmetic of scores. Sums are of whole numbers, so that no order of adding changes a result.
+//! Scores of suggestions. They are fixed-point numbers, so that the order of addition does not affect a sum.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::AddAssign;
 
-/// An Adamic-Adar score, in steps of 2^-32.
+/// An Adamic-Adar score, in units of 2^-32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(pub u64);
 
 impl Score {
     const ONE: f64 = (1u64 << 32) as f64;
 
-    /// The score as clients see it.
+    /// The score in responses.
     pub fn value(self) -> f64 {
         self.0 as f64 / Self::ONE
     }
@@ -35,18 +35,18 @@ impl fmt::Display for Score {
     }
 }
 
-/// What one followee in between adds to a candidate's Adamic-Adar score: the inverse of the logarithm of how many
-/// edges it has, on both sides together. Whoever has few says more.
+/// What one followee adds to a candidate's Adamic-Adar score: the inverse of the logarithm of its number of edges on both
+/// sides. Followees with few edges weigh more.
 ///
-/// It has at least two: one that leads to it and one that leads on. Fewer are taken as two, which a count can show
-/// for a moment while an edge is removed.
+/// It has at least two edges: one from the user and one to the candidate. While an edge is removed, a count may be lower for
+/// a moment; it is then taken as two.
 pub fn weight(edges: u64) -> Score {
     Score((Score::ONE / (edges.max(2) as f64).ln()).round() as u64)
 }
 
-/// How much of the two neighbourhoods is shared: `mutual` of those whom the user follows or who follow the candidate.
+/// The Jaccard similarity: `mutual` divided by the size of the union of the user's followees and the candidate's followers.
 pub fn jaccard(mutual: u64, following: u64, followers: u64) -> f64 {
-    // Counts may be of another moment than the walk: a share is never over 1.
+    // Counts may be of another moment than the walk; the result never exceeds 1.
     let all = (following + followers).saturating_sub(mutual).max(mutual).max(1);
     mutual as f64 / all as f64
 }

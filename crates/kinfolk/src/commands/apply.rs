@@ -1,6 +1,6 @@
-//! `apply`: follows and unfollows by lines on standard input, each answered on standard output once it is durable.
+//! `apply`: follows and unfollows from lines on standard input, each acknowledged on standard output once it is durable.
 //!
-//! Lines are read ahead, so that many share one sync of the disk; they take effect and are answered in their order.
+//! Lines are read ahead, so that many share one sync of the disk. They take effect and are acknowledged in order.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -18,49 +18,49 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::KIND;
-use crate::answer::Outcome;
+use crate::client::LocalGraph;
 use crate::context::Context;
 use crate::failure::UsageError;
-use crate::place::OpenGraph;
+use crate::print::Outcome;
 
-/// How many lines are in flight at most.
+/// The maximum number of lines in flight.
 const OUTSTANDING_MAX: usize = 1_024;
 
-/// No command is nearly as long.
+/// Far longer than any command.
 const LINE_LEN_MAX: usize = 4_096;
 
-/// What `apply` is given.
+/// Follow and unfollow by lines on standard input
 #[derive(Debug, Args)]
 #[command(after_help = "Example: printf 'follow 1 2\\nunfollow 1 2\\n' | kinfolk apply\n\n\
-    Each line 'follow A B' or 'unfollow A B' is answered in order, once it is on stable storage:\n  \
+    Each line 'follow A B' or 'unfollow A B' is acknowledged in order, once it is durable:\n  \
     ok changed TOKEN\n  \
     ok unchanged TOKEN\n  \
     error CODE message\n\n\
-    The exit status is 1 if a line was answered with an error. The graph is made if there is none.\n\
-    SIGTERM and SIGINT end it as the end of the input does.")]
-pub struct Arguments {}
+    The exit status is 1 if any line failed. The graph is created if there is none.\n\
+    SIGTERM and SIGINT act like the end of the input.")]
+pub(crate) struct Apply {}
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Apply {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         if context.json {
-            return Err(UsageError("apply answers in lines; leave out --json".to_owned()).into());
+            return Err(UsageError("apply prints lines; leave out --json".to_owned()).into());
         }
-        let open = OpenGraph::open_or_create(context.folder_only()?)?;
+        let graph = LocalGraph::open_or_create(context.folder_only()?)?;
         let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
-        // The thread may wait for input for ever; it ends with the process.
+        // The thread may wait for input forever; it ends with the process.
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
         let pump = async {
             let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-            Pump::new(open.graph(), receiver, signals, context.stdout()).run().await
+            Pump::new(graph.graph(), receiver, signals, context.stdout()).run().await
         };
-        // Without a budget, as a write that yields before it has reached the store's queue would lose its place.
-        let outcome = open.run(tokio::task::unconstrained(pump));
-        open.close()?;
+        // Without a cooperative budget: a write that yields before it reaches the store's queue would lose its turn.
+        let outcome = graph.run(tokio::task::unconstrained(pump));
+        graph.close()?;
         Ok(outcome?)
     }
 }
 
-/// A line as it came, or why it can't be taken.
+/// A line, or why it was rejected.
 type Line = Result<Vec<u8>, Error>;
 
 fn read_lines(mut input: impl BufRead, sender: &Sender<Line>) {
@@ -95,16 +95,16 @@ fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {
     Ok(Some(Ok(line)))
 }
 
-/// What a line asks for.
+/// Parses a line.
 fn parse_command(line: &[u8], ids: IdKind) -> Result<EdgeCommand, Error> {
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let (verb, follower, followee) = (words.next(), words.next(), words.next());
+    let mut parts = line.split(u8::is_ascii_whitespace).filter(|part| !part.is_empty());
+    let (verb, follower, followee) = (parts.next(), parts.next(), parts.next());
     let action = match verb {
         Some(b"follow") => Some(EdgeAction::Follow),
         Some(b"unfollow") => Some(EdgeAction::Unfollow),
         _ => None,
     };
-    match (action, follower, followee, words.next()) {
+    match (action, follower, followee, parts.next()) {
         (Some(action), Some(follower), Some(followee), None) => {
             let edge = Edge { follower: ids.parse_bytes(follower)?, followee: ids.parse_bytes(followee)? };
             Ok(EdgeCommand { action, edge })
@@ -113,10 +113,10 @@ fn parse_command(line: &[u8], ids: IdKind) -> Result<EdgeCommand, Error> {
     }
 }
 
-/// A write on its way to an answer.
+/// A write in flight.
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<Receipt, Error>> + 'a>>;
 
-/// Moves lines into the store and answers out of it.
+/// Moves lines into the store and acknowledgements out of it.
 struct Pump<'a, S, W> {
     graph: &'a Graph<S>,
     lines: Receiver<Line>,
@@ -138,14 +138,15 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         Ok(self.outcome)
     }
 
-    /// Takes lines and gives answers until neither is possible; ready when the input has ended and all is answered.
+    /// Takes lines and acknowledges writes until neither is possible. Ready when the input has ended and every write is
+    /// acknowledged.
     fn poll(&mut self, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
         loop {
             self.take_lines(task);
             match self.pending.front_mut().map(|write| write.as_mut().poll(task)) {
                 Some(Poll::Ready(result)) => {
                     self.pending.pop_front();
-                    self.answer(result)?;
+                    self.acknowledge(result)?;
                 }
                 Some(Poll::Pending) => {
                     self.out.flush()?;
@@ -159,7 +160,7 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         }
     }
 
-    /// Hands lines to the store as long as there are any and not too many are in flight.
+    /// Hands lines to the store while there are any and the number in flight allows it.
     fn take_lines(&mut self, task: &mut TaskContext<'_>) {
         if self.signals.iter_mut().any(|signal| signal.poll_recv(task).is_ready()) {
             self.input_ended = true;
@@ -171,8 +172,8 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
                 return;
             };
             let mut write = self.begin(line);
-            // The first poll puts the write into the store's queue, so that lines take effect in their order. Its
-            // answer waits its turn.
+            // The first poll puts the write into the store's queue, so that lines take effect in order. Its
+            // acknowledgement waits its turn.
             let polled = write.as_mut().poll(task);
             self.pending.push_back(match polled {
                 Poll::Ready(result) => Box::pin(std::future::ready(result)),
@@ -194,7 +195,7 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         }
     }
 
-    fn answer(&mut self, result: Result<Receipt, Error>) -> io::Result<()> {
+    fn acknowledge(&mut self, result: Result<Receipt, Error>) -> io::Result<()> {
         match result {
             Ok(Receipt { position, changed }) => {
                 let token = self.graph.context.token(position.into());

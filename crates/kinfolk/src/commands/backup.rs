@@ -1,64 +1,70 @@
-//! `backup`: the whole graph in one file.
+//! `backup`: writes the whole graph to one file.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use kinfolk_api::BackupOutcome;
+use kinfolk_client::blocking;
 use kinfolk_core::bulk::BackupReport;
-use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
+use crate::output::write_new_file;
+use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::profile::embedded::inspect_backup;
+use crate::progress::{ReadProgress, Reporter};
 
-/// What `backup` is given.
+/// Write the whole graph to a file for restore
 #[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk backup graph.backup\n\nA file that exists is never replaced.")]
-pub struct Arguments {
-    /// The file to make
-    #[arg(value_name = "FILE")]
+#[command(after_help = "Example: kinfolk backup graph.backup\n\nAn existing file is never replaced.")]
+pub(crate) struct Backup {
+    /// The file to create
     file: PathBuf,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Backup {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
-        let target = context.place.open()?;
-        let report = target.backup(&self.file, &context.reporter)?;
-        context.reporter.finish();
-        target.close()?;
-        context.print(&BackupFigures::from(report))?;
+        let (file, reporter) = (self.file.as_path(), &context.reporter);
+        let report = context.call(|client| match client {
+            Client::Local(graph) => write_new_file(file, |out| {
+                let written = graph.store().backup(out, &|progress| reporter.report(progress));
+                written.with_context(|| format!("could not write {}", file.display()))
+            }),
+            Client::Remote(server) => download(server, file, reporter),
+        })?;
+        reporter.finish();
+        context.print(&BackupOutcome::from(report))?;
         Ok(Outcome::Done)
     }
 }
 
-/// What a backup holds.
-#[derive(Serialize)]
-pub struct BackupFigures {
-    edges: u64,
-    posts: u64,
-    comments: u64,
-    position: String,
-    bytes: u64,
+fn download(server: &blocking::Client, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
+    write_new_file(file, |out| {
+        let download = server.backup()?;
+        let length = download.content_length();
+        let mut download = ReadProgress::new(download, length, reporter);
+        let incomplete = "the backup arrived incomplete and was discarded; run it again";
+        io::copy(&mut download, out).and_then(|_| out.flush()).context(incomplete)?;
+        // Only a backup with its last block is complete: read it before keeping it.
+        let content = out.content().ok_or_else(|| anyhow!("it is not a regular file"))?;
+        inspect_backup(content).context(incomplete)
+    })
 }
 
-impl From<BackupReport> for BackupFigures {
-    fn from(report: BackupReport) -> Self {
-        let BackupReport { edges, posts, comments, position, bytes } = report;
-        Self { edges, posts, comments, position: position.to_string(), bytes }
-    }
-}
-
-impl Answer for BackupFigures {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_figures(
+/// The contents of a backup.
+impl Print for BackupOutcome {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_stats(
             out,
             &[
                 ("edges", grouped(self.edges)),
                 ("posts", grouped(self.posts)),
                 ("comments", grouped(self.comments)),
-                ("position", self.position.clone()),
+                ("position", self.position.to_string()),
                 ("bytes", grouped(self.bytes)),
             ],
         )

@@ -4,46 +4,46 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{Id, Timestamp};
-use serde::Serialize;
+use kinfolk_api::Follows;
+use kinfolk_core::{Frontier, Id};
 
-use crate::answer::{Answer, Outcome, as_optional_text};
-use crate::arguments::parse_id;
+use super::KIND;
+use super::arguments::parse_id;
+use crate::client::Client;
 use crate::context::Context;
+use crate::print::{Outcome, Print};
 
-/// What `check` is given.
+/// Check whether one user follows another
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk check 1 2 && echo 'user 1 follows user 2'\n\n\
     The exit status is 0 for yes and 1 for no.")]
-pub struct Arguments {
-    /// Who may follow
-    #[arg(value_name = "FOLLOWER", value_parser = parse_id)]
+pub(crate) struct Check {
+    /// The follower
+    #[arg(value_parser = parse_id)]
     follower: Id,
-    /// Who may be followed
-    #[arg(value_name = "FOLLOWEE", value_parser = parse_id)]
+    /// The followee
+    #[arg(value_parser = parse_id)]
     followee: Id,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        let since = target.since(Edge { follower: self.follower, followee: self.followee })?;
-        target.close()?;
-        context.print(&Checked { following: since.is_some(), since })?;
-        Ok(if since.is_some() { Outcome::Done } else { Outcome::No })
+impl Check {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        let Self { follower, followee } = self;
+        let follows = context.call(|client| match client {
+            Client::Local(graph) => {
+                let others = [followee];
+                let call = graph.graph().relationships(KIND, follower, &others, Frontier::EMPTY);
+                Ok(graph.run(call)?.first().and_then(|relationship| relationship.since).into())
+            }
+            Client::Remote(server) => Ok(server.follows(follower, followee)?),
+        })?;
+        context.print(&follows)?;
+        Ok(if follows.following { Outcome::Done } else { Outcome::No })
     }
 }
 
-#[derive(Serialize)]
-struct Checked {
-    following: bool,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    since: Option<Timestamp>,
-}
-
-impl Answer for Checked {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Follows {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.since {
             Some(since) => writeln!(out, "yes, since {since}"),
             None => writeln!(out, "no"),

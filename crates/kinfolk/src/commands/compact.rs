@@ -1,4 +1,4 @@
-//! `compact`: files merged, and what was purged erased from them.
+//! `compact`: compacts all files, and erases purged comments from them.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -7,25 +7,29 @@ use anyhow::Result;
 use clap::Args;
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
+use crate::print::{Outcome, Print, grouped, write_stats};
 
-/// What `compact` is given.
+/// Compact all files and erase the bodies of purged comments
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk compact\n\n\
-    Merges all files of rows, posts and comments, and erases the texts of comments that were purged, from the change log too.\n\
-    A server does both by itself, in its own time. It needs about as much free space on the disk as the files take.")]
-pub struct Arguments {}
+    Compacts the files of rows, posts and comments, and erases the bodies of purged comments, also from the change log.\n\
+    A server does both in the background. Needs about as much free disk space as the files take.")]
+pub(crate) struct Compact {}
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Compact {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let begin = Instant::now();
-        let target = context.place.open()?;
-        let erased = target.compact(&context.reporter)?;
+        let erased = context.call(|client| match client {
+            Client::Local(graph) => Ok(graph.store().compact()?),
+            Client::Remote(server) => {
+                Ok(server.compact(|progress| context.reporter.report_remote(progress))?.erased)
+            }
+        })?;
         context.reporter.finish();
-        target.close()?;
         context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })?;
         Ok(Outcome::Done)
     }
@@ -33,14 +37,14 @@ impl Arguments {
 
 #[derive(Serialize)]
 struct Compacted {
-    /// Comments whose texts were erased.
+    /// Purged comments whose bodies were erased.
     erased: u64,
     seconds: f64,
 }
 
-impl Answer for Compacted {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Compacted {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let seconds = format!("{:.2}", self.seconds);
-        write_figures(out, &[("comments erased", grouped(self.erased)), ("seconds", seconds)])
+        write_stats(out, &[("comments erased", grouped(self.erased)), ("seconds", seconds)])
     }
 }

@@ -1,72 +1,65 @@
-//! `counts`: how many edges users have on each side.
+//! `counts`: how many users each user follows, and how many follow them.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::Id;
+use kinfolk_api::{Counts as UserCounts, CountsList};
+use kinfolk_core::{Frontier, Id};
 use serde::{Serialize, Serializer};
 
-use crate::answer::{Align, Answer, Outcome, as_text, write_table};
-use crate::arguments::parse_id;
+use super::KIND;
+use super::arguments::parse_id;
+use crate::client::Client;
 use crate::context::Context;
+use crate::print::{Align, Outcome, Print, write_table};
 
-/// How many users the graph counts in one call.
+/// The maximum number of users of one call.
 const USERS_PER_CALL: usize = 100;
 
-/// What `counts` is given.
+/// Print how many users each user follows and is followed by
 #[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk counts 1 2 3\n\nA user that the graph does not know has no edges.")]
-pub struct Arguments {
+#[command(after_help = "Example: kinfolk counts 1 2 3\n\nAn unknown user has no edges.")]
+pub(crate) struct Counts {
     /// The users
     #[arg(value_name = "ID", value_parser = parse_id, required = true)]
     users: Vec<Id>,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
+impl Counts {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let mut items = Vec::with_capacity(self.users.len());
-        for ids in self.users.chunks(USERS_PER_CALL) {
-            let counts = target.counts(ids)?;
-            items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
-                id,
-                following: counts.following,
-                followers: counts.followers,
-            }));
-        }
-        target.close()?;
+        context.call(|client| {
+            for ids in self.users.chunks(USERS_PER_CALL) {
+                match client {
+                    Client::Local(graph) => {
+                        let counts = graph.run(graph.graph().counts(KIND, ids, Frontier::EMPTY))?;
+                        items.extend(ids.iter().zip(counts).map(|(&id, counts)| UserCounts::new(id, counts)));
+                    }
+                    Client::Remote(server) => items.extend(server.counts_of(ids.iter().copied())?),
+                }
+            }
+            Ok(())
+        })?;
         context.print(&Counted(items))?;
         Ok(Outcome::Done)
     }
 }
 
-#[derive(Serialize)]
-struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    following: u64,
-    followers: u64,
-}
+struct Counted(Vec<UserCounts>);
 
-struct Counted(Vec<Item>);
-
-/// One user's counts stand alone, those of several are a list.
+/// One user's counts are an object, several users' a list.
 impl Serialize for Counted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct List<'a> {
-            items: &'a [Item],
-        }
         match self.0.as_slice() {
             [item] => item.serialize(serializer),
-            items => List { items }.serialize(serializer),
+            items => CountsList { items: items.to_vec() }.serialize(serializer),
         }
     }
 }
 
-impl Answer for Counted {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Counted {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = [("id", Align::Left), ("following", Align::Right), ("followers", Align::Right)];
         let rows = self
             .0

@@ -1,4 +1,4 @@
-//! `demo`: a made-up graph in a temporary folder, a few answers from it, then a server to try it with.
+//! `demo`: generates a sample graph in a temporary folder, shows a few queries, then serves it.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,9 +14,9 @@ use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{Edge, ListEntry};
 use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
 
-use crate::answer::{Outcome, grouped};
+use crate::client::LocalGraph;
 use crate::context::Context;
-use crate::place::OpenGraph;
+use crate::print::{Outcome, grouped};
 use crate::profile::embedded::Folder;
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};
@@ -25,84 +25,86 @@ const KIND: EdgeKind = EdgeKind::Follow;
 const EDGES: u64 = 1_000_000;
 const USERS: u64 = 50_000;
 const CHECKS: u64 = 1_000_000;
-/// Among so many of the newest followers, one is looked for that follows many.
-const LOOKED_AT: usize = 100;
-/// So many of those whom that one follows post something…
+/// The fan is the one with the most followees among this many newest followers of the celebrity.
+const NEWEST_FOLLOWERS: usize = 100;
+/// How many of the fan's followees write a post.
 const AUTHORS: usize = 20;
-/// …one after another.
+/// The time between two posts.
 const POST_EVERY: Duration = Duration::from_secs(60);
-/// How many lines of an answer are shown.
+/// How many entries of a list are shown.
 const SHOWN: usize = 3;
-/// Edges are spread over this time before now, so that lists have something to be sorted by.
+/// Edges are spread over this time before now, so that lists have different times to be sorted by.
 const SPAN: Duration = Duration::from_secs(3 * 365 * 24 * 60 * 60);
 
-/// What `demo` is given.
+/// Generate a graph in a temporary folder, show some results and serve it
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk demo\n\n\
-    Everything is in a temporary folder, which is removed at the end. Ctrl-C ends it.")]
-pub struct Arguments {
-    /// How many follows to make up
+    The data is in a temporary folder, which is removed at the end. Ctrl-C stops the demo.")]
+pub(crate) struct Demo {
+    /// How many follows to generate
     #[arg(long, value_name = "N", default_value_t = EDGES, value_parser = clap::value_parser!(u64).range(1_000..=1_000_000_000))]
     edges: u64,
-    /// Show what the graph answers and end, without serving
+    /// Show the sample queries and exit, without serving
     #[arg(long)]
     once: bool,
     #[command(flatten)]
-    pub flags: ServerFlags,
+    pub(crate) flags: ServerFlags,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Demo {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let temporary = tempfile::Builder::new()
             .prefix("kinfolk-demo-")
             .tempdir()
-            .context("no temporary folder could be made")?;
+            .context("cannot create a temporary folder")?;
         let folder = Folder { path: temporary.path().join("graph"), ids: None, ..context.folder.clone() };
         let users = (self.edges / (EDGES / USERS)).max(100);
         let graph = PowerLaw { large: 3, ..PowerLaw::new(self.edges, users, 1) };
-        let cast = make(graph, &folder, context)?;
+        let sample = generate(graph, &folder, context)?;
         if !self.once {
-            serve(&context.configuration, &folder, cast)?;
+            serve(&context.configuration, &folder, sample)?;
         }
-        // Dropping the folder would keep quiet about what could not be removed.
-        temporary.close().context("the temporary folder could not be removed")?;
+        // Dropping the folder would ignore errors.
+        temporary.close().context("cannot remove the temporary folder")?;
         Ok(Outcome::Done)
     }
 }
 
-/// Two users that have something to show: one with many followers, and one of the newest of these, who follows many. And a
-/// post that was commented on.
+/// Ids for sample queries.
 #[derive(Clone, Copy)]
-struct Cast {
-    star: Id,
+struct Sample {
+    /// The user with the most followers.
+    celebrity: Id,
+    /// One of its newest followers, with many followees.
     fan: Id,
+    /// A post with comments.
     post: Option<Id>,
 }
 
-/// Makes the graph and shows a few answers.
-fn make(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Cast> {
+/// Generates the graph and shows a few queries.
+fn generate(graph: PowerLaw, folder: &Folder, context: &Context) -> Result<Sample> {
     let mut out = io::stdout();
-    let (users, edges) = (grouped(graph.users), grouped(graph.edges));
-    writeln!(out, "Making up {users} users with {edges} follows in {}", folder.path.display())?;
-    let open = OpenGraph::open_or_create(folder)?;
+    let (users, edges) = (grouped(graph.users + graph.audience()), grouped(graph.edges));
+    writeln!(out, "Generating {users} users with {edges} follows in {}", folder.path.display())?;
+    let open = LocalGraph::open_or_create(folder)?;
     let began = Instant::now();
     load(&open, graph, context)?;
     writeln!(out, "Stored, sorted and indexed in {:.1} s\n", began.elapsed().as_secs_f64())?;
 
-    let cast = show(&mut out, &open, graph.id(0))?;
-    let newest = show_feed(&mut out, &open, cast.fan)?;
+    let sample = show_graph(&mut out, &open, graph.id(0))?;
+    let newest = show_feed(&mut out, &open, sample.fan)?;
     if let Some(post) = &newest {
-        show_thread(&mut out, &open, cast.fan, post)?;
+        show_comments(&mut out, &open, sample.fan, post)?;
     }
-    let cast = Cast { post: newest.map(|post| post.id), ..cast };
+    let sample = Sample { post: newest.map(|post| post.id), ..sample };
     let per_check = time_checks(&open, graph);
-    writeln!(out, "{} checks of random pairs took {per_check} ns each, on one core\n", grouped(CHECKS))?;
+    writeln!(out, "\n{} checks of random pairs: {per_check} ns each, on one core\n", grouped(CHECKS))?;
     open.close()?;
-    Ok(cast)
+    Ok(sample)
 }
 
 /// Serves until Ctrl-C.
-fn serve(configuration: &Configuration, folder: &Folder, cast: Cast) -> Result<()> {
+fn serve(configuration: &Configuration, folder: &Folder, sample: Sample) -> Result<()> {
     let server = match Server::bind(configuration, folder) {
         Ok(server) => server,
         Err(taken) if taken.downcast_ref::<io::Error>().is_some_and(is_taken) => {
@@ -114,8 +116,8 @@ fn serve(configuration: &Configuration, folder: &Folder, cast: Cast) -> Result<(
     };
     let logging = Logging::start(configuration)?;
     let served = server.run(|ready| {
-        // A reader that goes away is no reason to end.
-        let _ = invite(&mut io::stdout(), ready, cast);
+        // Serve even if nobody reads the output.
+        let _ = show_calls(&mut io::stdout(), ready, sample);
     });
     logging.end();
     served
@@ -125,32 +127,33 @@ fn is_taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrInUse
 }
 
-/// Says where the server is and what to try.
-fn invite(out: &mut impl Write, ready: &Ready, Cast { star, fan, post }: Cast) -> io::Result<()> {
+/// Shows the addresses of the server and calls to try.
+fn show_calls(out: &mut impl Write, ready: &Ready, sample: Sample) -> io::Result<()> {
+    let Sample { celebrity, fan, post } = sample;
     let Ready { http, redis, .. } = ready;
     let port = redis.rsplit(':').next().unwrap_or_default();
     let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
     let program = Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());
     writeln!(
         out,
-        "REST is at {http} (described at {http}/openapi.json), the Redis protocol at {redis}. Try:\n"
+        "Serving REST on {http} (see {http}/openapi.json) and the Redis protocol on {redis}. Try:\n"
     )?;
-    writeln!(out, "  curl {http}/v1/users/{fan}/following/{star}")?;
-    writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {star}' {http}/v1/users/{fan}/follow")?;
+    writeln!(out, "  curl {http}/v1/users/{fan}/following/{celebrity}")?;
+    writeln!(out, "  curl -i -X POST -H 'Kinfolk-Actor: {celebrity}' {http}/v1/users/{fan}/follow")?;
     writeln!(out, "  curl '{http}/v1/users/{fan}/suggestions?limit=3'")?;
     writeln!(out, "  curl '{http}/v1/users/{fan}/feed?limit=3'")?;
     if let Some(post) = post {
         writeln!(out, "  curl '{http}/v1/posts/{post}/comments?view=tree'")?;
     }
     writeln!(out)?;
-    writeln!(out, "or, with any Redis client or this program:\n")?;
-    writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {star}")?;
-    writeln!(out, "  {program} followers {star} --limit 3 --url {http}\n")?;
-    writeln!(out, "Ctrl-C ends it and removes everything.")?;
+    writeln!(out, "or, with any Redis client or the command line:\n")?;
+    writeln!(out, "  redis-cli -p {port} SISMEMBER following:{fan} {celebrity}")?;
+    writeln!(out, "  {program} followers {celebrity} --limit 3 --url {http}\n")?;
+    writeln!(out, "Ctrl-C stops the server and removes the data.")?;
     out.flush()
 }
 
-fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
+fn load(open: &LocalGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<()> {
     let options = ImportOptions {
         kind: KIND,
         following_limit: None,
@@ -164,7 +167,7 @@ fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<
         import.push(edge, Some(Timestamp::from_millis(since)))?;
         if number.is_multiple_of(10_000) {
             context.reporter.report(Progress {
-                stage: "making up follows",
+                stage: "generating follows",
                 done: number,
                 total: Some(graph.edges),
             });
@@ -175,33 +178,33 @@ fn load(open: &OpenGraph<Folder>, graph: PowerLaw, context: &Context) -> Result<
     Ok(())
 }
 
-/// Shows a few answers about a user with many followers and one of these.
-fn show(out: &mut impl Write, open: &OpenGraph<Folder>, star: Id) -> Result<Cast> {
-    let (graph, request) = (open.graph(), PageRequest { limit: LOOKED_AT, cursor: None });
-    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, star, request, Frontier::EMPTY))?.items;
+/// Shows queries of the graph.
+fn show_graph(out: &mut impl Write, open: &LocalGraph<Folder>, celebrity: Id) -> Result<Sample> {
+    let (graph, request) = (open.graph(), PageRequest { limit: NEWEST_FOLLOWERS, cursor: None });
+    let newest: Vec<ListEntry> = open.run(graph.followers(KIND, celebrity, request, Frontier::EMPTY))?.items;
     let ids: Vec<Id> = newest.iter().map(|entry| entry.id).collect();
     let counts = open.run(graph.counts(KIND, &ids, Frontier::EMPTY))?;
     let busiest = ids.iter().zip(counts).max_by_key(|(_, counts)| counts.following);
-    let fan = busiest.map_or(star, |(&id, _)| id);
+    let fan = busiest.map_or(celebrity, |(&id, _)| id);
 
-    let users = [star, fan];
+    let users = [celebrity, fan];
     for (id, counts) in users.iter().zip(open.run(graph.counts(KIND, &users, Frontier::EMPTY))?) {
         let (following, followers) = (grouped(counts.following), grouped(counts.followers));
-        writeln!(out, "user {id} follows {following} and has {followers} followers")?;
+        writeln!(out, "user {id} follows {following} users and has {followers} followers")?;
     }
-    writeln!(out, "the newest followers of user {star}:")?;
+    writeln!(out, "\nnewest followers of user {celebrity}:")?;
     for entry in newest.iter().take(SHOWN) {
-        writeln!(out, "  {} since {}", entry.id, entry.since)?;
+        writeln!(out, "  {}  {}", entry.since, entry.id)?;
     }
-    writeln!(out, "whom user {fan} may know:")?;
-    for found in open.run(open.suggestion_part()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
-        writeln!(out, "  {}, whom {} of its followees follow", found.id, found.mutual_count)?;
+    writeln!(out, "\nsuggestions for user {fan}:")?;
+    for found in open.run(open.suggestions()?.read(fan, SHOWN, Frontier::EMPTY))?.items {
+        writeln!(out, "  {}: {} of its followees follow this user", found.id, found.mutual_count)?;
     }
-    Ok(Cast { star, fan, post: None })
+    Ok(Sample { celebrity, fan, post: None })
 }
 
-/// Has some of those whom a user follows post something, and shows the user's feed. Gives its newest post.
-fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<Option<Post>> {
+/// Writes posts of a user's followees, shows the user's home feed and returns its newest post.
+fn show_feed(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id) -> Result<Option<Post>> {
     let (graph, feeds) = (open.graph(), open.feeds()?);
     let request = PageRequest { limit: AUTHORS, cursor: None };
     let authors = open.run(graph.following(KIND, fan, request, Frontier::EMPTY))?.items;
@@ -217,28 +220,28 @@ fn show_feed(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id) -> Result<
         }))?;
     }
     let request = PageRequest { limit: SHOWN, cursor: None };
-    writeln!(out, "the feed of user {fan}:")?;
+    writeln!(out, "\nhome feed of user {fan}:")?;
     let feed = open.run(feeds.feed(fan, request, Frontier::EMPTY))?.items;
     for post in &feed {
-        writeln!(out, "  {}, at {}", post.payload.as_deref().unwrap_or_default(), post.created_at)?;
+        writeln!(out, "  {}  {}", post.created_at, post.payload.as_deref().unwrap_or_default())?;
     }
     Ok(feed.into_iter().next())
 }
 
-/// Has a user comment on a post and its author answer, and shows what was said.
-fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
+/// Writes a comment on a post and a reply of its author, and shows them.
+fn show_comments(out: &mut impl Write, open: &LocalGraph<Folder>, fan: Id, post: &Post) -> Result<()> {
     let comments = open.comments()?;
-    let say = |author: Id, body: &str, reply_to: Option<CommentId>| {
+    let write = |author: Id, body: &str, reply_to: Option<CommentId>| {
         let (parent, idempotency_key) = (Parent::post(post.id), None);
         let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
         open.run(comments.comment(new)).map(|written| written.comment.id)
     };
-    let question = say(fan, "Is there more?", None)?;
-    say(post.author, "There will be.", Some(question))?;
+    let question = write(fan, "Is there more?", None)?;
+    write(post.author, "There will be.", Some(question))?;
     let (shape, request) = (TreeShape::default(), PageRequest { limit: SHOWN, cursor: None });
     let tree =
-        comments.comment_tree(Parent::post(post.id), shape, request, (Viewer::default(), Frontier::EMPTY));
-    writeln!(out, "what was said about the first of them:")?;
+        comments.comment_tree(Parent::post(post.id), shape, request, Viewer::default(), Frontier::EMPTY);
+    writeln!(out, "\ncomments on the newest post:")?;
     for CommentNode { comment, replies, .. } in open.run(tree)?.items {
         writeln!(out, "  {}: {}", comment.author, comment.body.as_deref().unwrap_or_default())?;
         for CommentNode { comment, .. } in replies {
@@ -248,8 +251,8 @@ fn show_thread(out: &mut impl Write, open: &OpenGraph<Folder>, fan: Id, post: &P
     Ok(())
 }
 
-/// Checks random pairs; gives the mean nanoseconds of one.
-fn time_checks(open: &OpenGraph<Folder>, graph: PowerLaw) -> u128 {
+/// Checks random pairs and returns the mean time in nanoseconds.
+fn time_checks(open: &LocalGraph<Folder>, graph: PowerLaw) -> u128 {
     let began = Instant::now();
     let mut state = 1u64;
     let mut pick = || {
@@ -260,7 +263,7 @@ fn time_checks(open: &OpenGraph<Folder>, graph: PowerLaw) -> u128 {
         .filter(|_| open.store().follows(KIND, Edge { follower: pick(), followee: pick() }))
         .count();
     let nanoseconds = began.elapsed().as_nanos() / u128::from(CHECKS);
-    // Used, so that no check can be left out.
+    // The compiler must not skip the checks.
     std::hint::black_box(found);
     nanoseconds
 }

@@ -1,4 +1,4 @@
-//! `generate`: a file of made-up edges. The graph itself: see the library's `generate`.
+//! `generate`: writes a file of generated edges. The generator is in the library.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,38 +11,37 @@ use kinfolk_core::bulk::Progress;
 use kinfolk_core::{IdKind, Timestamp};
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
 use crate::context::Context;
 use crate::failure::UsageError;
 use crate::interrupt;
-use crate::output::{Edges, FileWriter};
+use crate::output::{EdgeRow, Edges, FileWriter};
+use crate::print::{Outcome, Print, grouped, write_stats};
 
 /// How many edges pass between two reports of progress.
 const REPORT_EDGES: u64 = 65_536;
 
-/// What `generate` is given.
+/// Write a file of generated edges with power-law degrees
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example: kinfolk generate follows.csv.zst --edges 1000000 --users 50000 --seed 7\n\n\
-    The same arguments give the same file. No edge comes twice, nobody follows itself or more than 10,000.\n\
-    With ids from 1 on, the large accounts are 1, 2, …: the first has a tenth of all edges as followers, the\n\
-    second a twentieth, the third a thirtieth. At most half of the users follow a large account; if that is not\n\
-    enough, there are extra users beyond --users who follow nobody else."
+    The same arguments give the same file. Edges are distinct; nobody follows themselves or more than 10,000 users.\n\
+    The large accounts have the ids 1, 2, …: the first has a tenth of all edges as followers, the second a\n\
+    twentieth, the third a thirtieth. At most half of the users follow a large account; if that is not enough,\n\
+    extra users beyond --users follow large accounts only."
 )]
-pub struct Arguments {
+pub(crate) struct Generate {
     /// The file to write, as in export; '-' is standard output
-    #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How many edges, exactly
+    /// Exact number of edges
     #[arg(long, value_name = "N")]
     edges: u64,
-    /// How many users
+    /// Number of users
     #[arg(long, value_name = "M")]
     users: u64,
-    /// What makes one graph differ from another of the same size
+    /// The seed: another one gives another graph of the same size
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// How many very large accounts
+    /// Number of very large accounts
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=LARGE_MAX))]
     large: u64,
     /// Spread the ids over 63 bits instead of counting from 1
@@ -50,8 +49,8 @@ pub struct Arguments {
     sparse: bool,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Generate {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         let Self { edges, users, seed, large, sparse, .. } = self;
@@ -59,7 +58,7 @@ impl Arguments {
         let generated = graph.edges().map_err(|impossible| UsageError(impossible.to_string()))?;
         let mut writer = FileWriter::create(&self.file, Edges { ids: IdKind::Integer, since: false })?;
         for (edge, count) in generated.zip(0_u64..) {
-            writer.write(&(edge, Timestamp::MIN))?;
+            writer.write(&EdgeRow { edge, since: Timestamp::MIN })?;
             if count % REPORT_EDGES == 0 {
                 let progress = Progress { stage: "generating", done: count, total: Some(edges) };
                 context.reporter.report(progress);
@@ -78,15 +77,15 @@ impl Arguments {
 #[derive(Serialize)]
 struct Generated {
     edges: u64,
-    /// With the extra ones.
+    /// Including the extra users.
     users: u64,
     seconds: f64,
 }
 
-impl Answer for Generated {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Generated {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let seconds = format!("{:.2}", self.seconds);
-        let figures = [("edges", grouped(self.edges)), ("users", grouped(self.users)), ("seconds", seconds)];
-        write_figures(out, &figures)
+        let stats = [("edges", grouped(self.edges)), ("users", grouped(self.users)), ("seconds", seconds)];
+        write_stats(out, &stats)
     }
 }

@@ -1,4 +1,4 @@
-//! `import`: the edges of files, all of them or none.
+//! `import`: adds the edges of files, all of them or none.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,106 +6,215 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{FileFormat, ImportOutcome};
+use kinfolk_client::blocking;
+use kinfolk_core::{Deployment, Error, ErrorCode};
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::bulk::{self, ImportChoices};
+use crate::client::{Client, LocalGraph};
 use crate::context::Context;
 use crate::failure::UsageError;
-use crate::input::Source;
+use crate::free_space;
+use crate::input::{Source, Stop};
 use crate::interrupt;
-use crate::place::{ImportWish, Imported};
+use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::profile::Profile;
+use crate::profile::embedded::{Folder, IMPORTED_FILE};
+use crate::progress::{ReadProgress, Reporter};
 
-/// What `import` is given.
+/// Add the edges of files
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk import follows.csv\n  \
     kinfolk import part-*.csv.zst --skip-invalid\n  \
     zcat follows.tsv.gz | kinfolk import -\n\n\
-    A line is 'follower,followee' or 'follower,followee,since'; commas, tabs or spaces, as in the first line.\n\
-    'since' is RFC 3339 or Unix milliseconds; without it, the time of the import. '#' begins a comment line.\n\
+    A line is 'follower,followee' or 'follower,followee,since', separated by commas, tabs or spaces as in the first line.\n\
+    'since' is RFC 3339 or Unix milliseconds; without it, the time of the import. Lines that start with '#' are comments.\n\
     The first line may be a header: follower and followee (or from and to), and since.\n\
     Files ending in .gz and .zst are decompressed; .parquet files have columns of those names.\n\n\
-    A malformed line stops the import before anything is visible. An import that was interrupted goes on where it\n\
-    was when it is run again with the same files and options. A server takes the files one by one, each all or\n\
-    nothing, and always from the beginning.")]
-pub struct Arguments {
-    /// The files; '-' is standard input
+    A malformed line stops the import before anything is visible. An interrupted import of a folder resumes when it is\n\
+    run again with the same files and options. A server imports the files one by one, each all or nothing, and always\n\
+    from the start.")]
+pub(crate) struct Import {
+    /// The files; '-' reads standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Count malformed lines and go on
+    /// Count and skip malformed lines
     #[arg(long)]
     skip_invalid: bool,
-    /// How many one user may follow; edges beyond are counted and skipped [default: the graph's following limit]
+    /// Maximum number of followees of a user; edges beyond it are counted and skipped [default: the graph's following
+    /// limit]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Let users follow as many as the files say
+    /// Import without a following limit
     #[arg(long, conflicts_with = "limit")]
     no_limit: bool,
-    /// How much memory sorting may use, in MiB [default: 512]
+    /// Memory for sorting, in MiB [default: 512]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     memory: Option<u32>,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Import {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         if self.files.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             return Err(UsageError("standard input can be read only once".to_owned()).into());
         }
         let sources = self.files.iter().map(|path| Source::inspect(path)).collect::<Result<Vec<_>>>()?;
-        let wish = ImportWish {
-            skip_invalid: self.skip_invalid,
-            limit: self.limit,
-            no_limit: self.no_limit,
-            memory: self.memory,
+        let imported = match context.endpoint.open_or_create_for(&[])? {
+            Client::Local(graph) => self.import_locally(*graph, &sources, &context.reporter)?,
+            Client::Remote(server) => self.import_remotely(&server, &sources, &context.reporter)?,
         };
-        let target = context.place.open_to_add(&[])?;
-        let imported = target.import(&sources, &wish, &context.reporter)?;
-        context.print(&Figures::new(imported, begin.elapsed().as_secs_f64()))?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let edges_per_second = (imported.edges() as f64 / seconds.max(1e-9)) as u64;
+        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })?;
         Ok(Outcome::Done)
     }
+
+    fn import_locally(
+        &self,
+        graph: LocalGraph<Folder>,
+        sources: &[Source],
+        reporter: &Reporter,
+    ) -> Result<ImportOutcome> {
+        let (store, profile) = (graph.store(), graph.profile());
+        let ids = store.id_kind();
+        let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
+        let needed = needed.fold(0, u64::saturating_add).saturating_sub(store.stopped_import_bytes());
+        if let Err(error) = profile.require_free_space(needed) {
+            graph.close_and_discard_if_new()?;
+            return Err(error.into());
+        }
+        let limit = profile.service_settings().graph.following_limit;
+        let following_limit = (!self.no_limit).then(|| self.limit.unwrap_or(limit));
+        let sort_memory = self.memory.map(|mebibytes| mebibytes as usize * (1 << 20));
+        let choices = ImportChoices {
+            skip_invalid: self.skip_invalid,
+            following_limit,
+            sort_memory: sort_memory.unwrap_or_else(|| profile.sort_memory()),
+            fingerprint: self.fingerprint(sources, following_limit),
+            bytes_total: sources.iter().map(Source::length).sum(),
+        };
+        let report = |progress| reporter.report(progress);
+        let imported = bulk::import(store, &choices, &report, |rules, bytes_read, intake| {
+            sources.iter().try_for_each(|source| source.read(rules, bytes_read, intake))
+        });
+        reporter.finish();
+        let done = match imported {
+            Ok(done) => done,
+            Err(stop) => return Err(abandon(graph, stop)),
+        };
+        let token = graph.graph().context.token(done.report.frontier.clone());
+        graph.close()?;
+        Ok(ImportOutcome::new(&done.report, done.invalid, token))
+    }
+
+    /// Identifies the input and the options that decide how it is read; none for input that cannot be read again.
+    fn fingerprint(&self, sources: &[Source], following_limit: Option<u32>) -> Option<String> {
+        let files: Option<Vec<String>> = sources.iter().map(Source::fingerprint).collect();
+        let skip_invalid = self.skip_invalid;
+        Some(format!("{}\nskip_invalid {skip_invalid}, limit {following_limit:?}", files?.join("\n")))
+    }
+
+    fn import_remotely(
+        &self,
+        server: &blocking::Client,
+        sources: &[Source],
+        reporter: &Reporter,
+    ) -> Result<ImportOutcome> {
+        if self.limit.is_some() || self.memory.is_some() {
+            let message = "--limit and --memory need a folder; a server uses its own settings".to_owned();
+            return Err(UsageError(message).into());
+        }
+        let mut all = ImportOutcome::default();
+        for source in sources {
+            let mut input = ReadProgress::new(source.open()?, source.length(), reporter);
+            let options = kinfolk_client::Import {
+                format: source.format(),
+                skip_invalid: self.skip_invalid,
+                no_limit: self.no_limit,
+                // The server copies Parquet to disk first and must know whether it fits.
+                length: source.length().filter(|_| source.format() == FileFormat::Parquet),
+            };
+            let imported = server.import(&mut input, options, |progress| reporter.report_remote(progress));
+            all += imported.map_err(|error| name_file(error, source.name()))?;
+        }
+        reporter.finish();
+        Ok(all)
+    }
+}
+
+/// Ends an import that could not read its input; returns the error to report.
+fn abandon(graph: LocalGraph<Folder>, stop: Stop) -> anyhow::Error {
+    match stop {
+        Stop::Malformed(mut detail) => {
+            // The user must see the malformed line, even if the cleanup fails too.
+            if let Err(error) = graph.close_and_discard_if_new() {
+                detail.push_str(&format!("; could not remove what was read: {error:#}"));
+            }
+            Error::InvalidInput { detail }.into()
+        }
+        // What was read stays for the next attempt. Dropping closes the store too; its first error is more useful than
+        // an error from closing it.
+        Stop::Unreadable(error) => error,
+        Stop::Refused(error) => error.into(),
+    }
+}
+
+/// Puts the name of the file, which the server does not know, into its message.
+fn name_file(mut error: kinfolk_client::Error, name: &str) -> kinfolk_client::Error {
+    let is_malformed = error.code() == Some(ErrorCode::InvalidInput);
+    if let kinfolk_client::Error::Refused(refusal) = &mut error
+        && is_malformed
+        && let Some(rest) = refusal.problem.detail.strip_prefix(IMPORTED_FILE)
+    {
+        refusal.problem.detail = format!("{name}{rest}");
+    }
+    error
 }
 
 #[derive(Serialize)]
-struct Figures {
-    added: u64,
-    duplicates: u64,
-    self_follows: u64,
-    over_limit: u64,
-    invalid: u64,
+struct ImportStats {
+    #[serde(flatten)]
+    outcome: ImportOutcome,
     seconds: f64,
     edges_per_second: u64,
-    token: String,
 }
 
-impl Figures {
-    fn new(imported: Imported, seconds: f64) -> Self {
-        Self {
-            added: imported.added,
-            duplicates: imported.duplicates,
-            self_follows: imported.self_follows,
-            over_limit: imported.over_limit,
-            invalid: imported.invalid,
-            seconds,
-            edges_per_second: (imported.edges as f64 / seconds.max(1e-9)) as u64,
-            token: imported.token,
-        }
-    }
-}
-
-impl Answer for Figures {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        let figures = [
-            ("added", grouped(self.added)),
-            ("duplicates", grouped(self.duplicates)),
-            ("self-follows", grouped(self.self_follows)),
-            ("over the limit", grouped(self.over_limit)),
-            ("invalid, skipped", grouped(self.invalid)),
+impl Print for ImportStats {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let stats = [
+            ("added", grouped(self.outcome.added)),
+            ("duplicates", grouped(self.outcome.duplicates)),
+            ("self-follows", grouped(self.outcome.self_follows)),
+            ("over the limit", grouped(self.outcome.over_limit)),
+            ("invalid, skipped", grouped(self.outcome.invalid)),
             ("seconds", format!("{:.2}", self.seconds)),
             ("edges/s", grouped(self.edges_per_second)),
         ];
-        write_figures(out, &figures)?;
-        writeln!(out, "token {}", self.token)
+        write_stats(out, &stats)?;
+        writeln!(out, "token {}", self.outcome.token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_api::Problem;
+    use kinfolk_client::Refusal;
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_named_in_the_server_s_message() {
+        let named = |code, message: &str| {
+            let problem = Problem::new(code, message.to_owned(), String::new());
+            let error = kinfolk_client::Error::Refused(Box::new(Refusal { problem, retry_after: None }));
+            name_file(error, "a.csv").to_string()
+        };
+        let message = format!("{IMPORTED_FILE}:3: no");
+        assert_eq!(named(ErrorCode::InvalidInput, &message), "a.csv:3: no");
+        assert_eq!(named(ErrorCode::Forbidden, "no"), "no");
     }
 }

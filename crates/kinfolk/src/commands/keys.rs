@@ -1,4 +1,4 @@
-//! `keys`: the API keys that a server lets in. A running server sees what changes here by itself.
+//! `keys`: manages the API keys that a server accepts. A running server notices changes.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,63 +9,63 @@ use kinfolk_core::{Clock, SystemClock, Timestamp};
 use kinfolk_server::{KeyEntry, KeyFile, NewKey, Rate, Scope};
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, as_optional_text};
 use crate::context::Context;
 use crate::failure::UsageError;
+use crate::print::{Outcome, Print, as_optional_text};
 
-/// What `keys` is given.
+/// Manage the API keys that a server accepts
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk keys add feed-service --scopes read,write --file keys.toml\n  \
     kinfolk keys list --file keys.toml\n  \
     kinfolk keys revoke 3f9a1c22d07b --file keys.toml\n\n\
-    Several keys may have one name: add the new one, hand it out, revoke the old one. A running server\n\
-    sees changes within a second. Only a hash of the key is stored: it is printed once, when it is made.")]
-pub struct Arguments {
+    Several keys may share a name. To rotate a key: add a new one, deploy it, revoke the old one. A running server\n\
+    notices changes within a second. The file stores only hashes: a key is printed once, when it is created.")]
+pub(crate) struct Keys {
     #[command(subcommand)]
     action: Action,
-    /// The file of keys [default: what auth.keys of the configuration says]
+    /// The key file [default: auth.keys in the configuration]
     #[arg(long, global = true, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a key and print it
+    /// Create a key and print it
     Add(Add),
     /// List the keys, without their secrets
     List,
-    /// Take a key out
+    /// Revoke a key
     Revoke {
-        /// The id of the key, as list prints it
+        /// The id of the key, as printed by list
         id: String,
     },
 }
 
 #[derive(Debug, Args)]
 struct Add {
-    /// Which service it is for
+    /// The name of the service
     name: String,
-    /// What it allows: read, write, moderate, admin
+    /// What the key allows: read, write, moderate, admin
     #[arg(long, value_delimiter = ',', required = true, value_parser = parse_scope)]
     scopes: Vec<Scope>,
-    /// How often it may ask, such as '5000/s burst 10000' [default: what limits.key says]
+    /// The rate limit, such as '5000/s burst 10000' [default: limits.key]
     #[arg(long, value_name = "RATE")]
     limit: Option<Rate>,
-    /// When it stops working, in RFC 3339
+    /// The expiry time, in RFC 3339
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     not_after: Option<Timestamp>,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Keys {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let path = self.file.or_else(|| context.configuration.auth.keys.clone()).ok_or_else(|| {
-            UsageError("name the file of keys with --file, or set auth.keys in the configuration".to_owned())
+            UsageError("name the key file with --file, or set auth.keys in the configuration".to_owned())
         })?;
         match self.action {
             Action::List => {
                 let file = KeyFile::read_or_new(&path)?;
-                context.print(&Keys { items: file.entries().iter().map(Item::from).collect() })?;
+                context.print(&KeyList { items: file.entries().iter().map(Item::from).collect() })?;
             }
             Action::Add(Add { name, scopes, limit, not_after }) => {
                 let new = NewKey { name, scopes: scopes.into_iter().collect(), limit, not_after };
@@ -74,7 +74,7 @@ impl Arguments {
             }
             Action::Revoke { id } => {
                 let revoked = KeyFile::update(&path, |file| file.revoke(&id))?;
-                context.print(&Keys { items: vec![Item::from(&revoked)] })?;
+                context.print(&KeyList { items: vec![Item::from(&revoked)] })?;
             }
         }
         Ok(Outcome::Done)
@@ -94,15 +94,15 @@ struct Added {
     key: String,
 }
 
-impl Answer for Added {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        // Nothing else, so that it can be piped to where it belongs.
+impl Print for Added {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        // Nothing else, so that it can be piped.
         writeln!(out, "{}", self.key)
     }
 }
 
 #[derive(Serialize)]
-struct Keys {
+struct KeyList {
     items: Vec<Item>,
 }
 
@@ -132,8 +132,8 @@ impl From<&KeyEntry> for Item {
     }
 }
 
-impl Answer for Keys {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for KeyList {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         for Item { id, name, scopes, limit, not_after, .. } in &self.items {
             write!(out, "{id}  {}  {name}", scopes.join(","))?;
             if let Some(limit) = limit {

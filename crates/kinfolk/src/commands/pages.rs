@@ -1,27 +1,28 @@
-//! What commands that list users or posts share: which page is asked for, and how pages are printed. A list may be longer than
-//! memory, so it is printed page by page.
+//! Paging, shared by all commands that list: the arguments that choose a page, and printing page by page, because a list
+//! may be larger than memory.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{CountedPage, Member, Page};
 use kinfolk_core::PageRequest;
 
-use crate::answer::{Answer, Outcome};
+use crate::client::Client;
 use crate::context::Context;
-use crate::place::Target;
+use crate::print::{Outcome, Print};
 
-/// The largest page that the graph gives.
+/// The maximum page size of the graph.
 const PAGE_LIMIT_MAX: u16 = 1_000;
 
-/// Which part of a list.
+/// The part of a list to print.
 #[derive(Debug, Args)]
-pub struct PageArguments {
-    /// How many entries
+pub(crate) struct PageArguments {
+    /// Maximum number of entries
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=i64::from(PAGE_LIMIT_MAX)))]
     limit: u16,
-    /// Go on where the page before ended
-    // One cursor in 64 begins like a flag.
+    /// Continue after the previous page
+    // One cursor in 64 starts with a hyphen.
     #[arg(long, allow_hyphen_values = true)]
     cursor: Option<String>,
     /// Print the whole list
@@ -29,40 +30,44 @@ pub struct PageArguments {
     all: bool,
 }
 
-/// A page of a list, in the form in which it is printed.
-pub struct Page<T> {
-    /// How long the whole list is, if that is part of the answer.
-    pub count: Option<u64>,
+/// A page of a list, ready to print.
+pub(crate) struct PrintedPage<T> {
+    /// The length of the whole list, if the list is counted.
+    count: Option<u64>,
     /// The entries.
-    pub items: Vec<T>,
-    /// The cursor of the next page, unless this is the last.
-    pub next: Option<String>,
+    items: Vec<T>,
+    /// The cursor of the next page; none on the last.
+    next: Option<String>,
 }
 
-impl<T> Page<T> {
-    /// A page of a list that is not counted.
-    pub fn uncounted<E: Into<T>>(items: Vec<E>, next: Option<String>) -> Self {
-        Self { count: None, items: items.into_iter().map(E::into).collect(), next }
+impl<T> From<Page<T>> for PrintedPage<T> {
+    fn from(Page { items, next }: Page<T>) -> Self {
+        Self { count: None, items, next }
+    }
+}
+
+impl From<CountedPage> for PrintedPage<Member> {
+    fn from(CountedPage { count, items, next }: CountedPage) -> Self {
+        Self { count: Some(count), items, next }
     }
 }
 
 impl PageArguments {
-    /// Prints what was asked for of the graph that a command works on, page by page.
-    pub fn print<T: Answer>(
+    /// Prints the requested page, or all of them; `page_at` calls the client for one.
+    pub(crate) fn print<T: Print, P: Into<PrintedPage<T>>>(
         &self,
         context: &Context,
-        page_at: impl Fn(&dyn Target, PageRequest<'_>) -> Result<Page<T>>,
+        page_at: impl Fn(&Client, PageRequest<'_>) -> Result<P>,
     ) -> Result<Outcome> {
-        let target = context.place.open()?;
-        self.print_pages(context, |request| page_at(&*target, request))?;
-        target.close()?;
+        context
+            .call(|client| self.print_pages(context, |request| page_at(client, request).map(Into::into)))?;
         Ok(Outcome::Done)
     }
 
-    fn print_pages<T: Answer>(
+    fn print_pages<T: Print>(
         &self,
         context: &Context,
-        page_at: impl Fn(PageRequest<'_>) -> Result<Page<T>>,
+        page_at: impl Fn(PageRequest<'_>) -> Result<PrintedPage<T>>,
     ) -> Result<()> {
         let limit = usize::from(if self.all { PAGE_LIMIT_MAX } else { self.limit });
         let mut page = page_at(PageRequest { limit, cursor: self.cursor.as_deref() })?;
@@ -77,14 +82,14 @@ impl PageArguments {
         }
         printer.end(page.next.as_deref())?;
         if !context.json && !context.quiet {
-            // On stderr, so that what is piped on is the list and nothing else.
+            // On stderr, so that a pipe gets nothing but the list.
             hint(&mut io::stderr(), count, page.next.as_deref())?;
         }
         Ok(())
     }
 }
 
-/// Says what the lines of a list do not.
+/// Prints the length of the list and the next cursor.
 fn hint(out: &mut impl Write, count: Option<u64>, next: Option<&str>) -> io::Result<()> {
     match (count, next) {
         (Some(count), Some(cursor)) => writeln!(out, "{count} in all; more with --cursor {cursor}"),
@@ -110,9 +115,9 @@ impl<W: Write> Printer<W> {
         Ok(Self { json, out, is_empty: true })
     }
 
-    fn item(&mut self, item: &impl Answer) -> io::Result<()> {
+    fn item(&mut self, item: &impl Print) -> io::Result<()> {
         if !self.json {
-            return item.write_plain(&mut self.out);
+            return item.write_text(&mut self.out);
         }
         if !self.is_empty {
             write!(self.out, ",")?;
@@ -145,8 +150,8 @@ mod tests {
         id: u64,
     }
 
-    impl Answer for Item {
-        fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+    impl Print for Item {
+        fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
             writeln!(out, "{}", self.id)
         }
     }

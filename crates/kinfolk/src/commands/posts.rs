@@ -1,69 +1,51 @@
-//! `feed` and `posts`: posts of those whom a user follows, or its own, a page or all of them. Making them is in `post`.
+//! `posts`: a user's own posts. `feed` and `post` print the same entries.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::feeds::Post;
-use kinfolk_core::{Id, Timestamp};
-use kinfolk_server::payload;
-use serde::Serialize;
+use kinfolk_api::Post;
+use kinfolk_core::{Frontier, Id};
 
-use super::pages::{Page, PageArguments};
-use crate::answer::{Answer, Outcome, as_text, begin};
-use crate::arguments::parse_id;
+use super::arguments::parse_id;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
-use crate::place::PostList;
+use crate::print::{Outcome, Print, excerpt};
 
-/// What a command that lists posts is given.
+/// List a user's own posts, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    kinfolk feed 7 --limit 10\n  \
+    kinfolk posts 7 --limit 10\n  \
     kinfolk posts 7 --all --json\n\n\
-    The lines are time, id, author and the begin of the payload, newest first. A page that is not the last one ends\n\
-    with the cursor of the next.")]
-pub struct Arguments {
-    /// Whose list
-    #[arg(value_name = "ID", value_parser = parse_id)]
+    Prints time, id, author and the beginning of the payload. Every page but the last ends with the cursor of the\n\
+    next page.")]
+pub(crate) struct Posts {
+    /// The author
+    #[arg(value_parser = parse_id)]
     id: Id,
     #[command(flatten)]
     pages: PageArguments,
 }
 
-impl Arguments {
-    pub fn run(self, list: PostList, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |target, request| {
-            let page = target.posts(list, self.id, request)?;
-            Ok(Page::<Item>::uncounted(page.items, page.next))
+impl Posts {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(
+                self.id,
+                page,
+                Frontier::EMPTY,
+            ))?)),
+            Client::Remote(server) => page_of(server.posts(self.id), page),
         })
     }
 }
 
-/// A post as it is printed.
-#[derive(Serialize)]
-pub struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    #[serde(serialize_with = "as_text")]
-    author: Id,
-    #[serde(serialize_with = "as_text")]
-    created_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
-    payload: Option<Arc<str>>,
-}
-
-impl From<Post> for Item {
-    fn from(Post { id, author, created_at, payload }: Post) -> Self {
-        Self { id, author, created_at, payload }
-    }
-}
-
-impl Answer for Item {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for Post {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { id, author, created_at, payload } = self;
         match payload {
-            Some(payload) => writeln!(out, "{created_at}  {id}  {author}  {}", begin(payload)),
+            Some(payload) => writeln!(out, "{created_at}  {id}  {author}  {}", excerpt(payload.as_str())),
             None => writeln!(out, "{created_at}  {id}  {author}"),
         }
     }
@@ -71,19 +53,21 @@ impl Answer for Item {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::Timestamp;
+
     use super::*;
 
-    fn plain(payload: Option<&str>) -> String {
-        let (id, author, created_at) = (Id::Integer(7), Id::Integer(1), Timestamp::from_millis(5));
-        let post = Post { id, author, created_at, payload: payload.map(Arc::from) };
+    fn text(payload: Option<&str>) -> String {
+        let (id, author, created_at) = (7.into(), 1.into(), Timestamp::from_millis(5).into());
+        let post = Post { id, author, created_at, payload: payload.map(|json| json.to_owned().into()) };
         let mut out = Vec::new();
-        Item::from(post).write_plain(&mut out).unwrap();
+        post.write_text(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn a_line_shows_the_begin_of_a_payload() {
-        assert_eq!(plain(None), "1970-01-01T00:00:00.005Z  7  1\n");
-        assert_eq!(plain(Some("{\"a\":1}")), "1970-01-01T00:00:00.005Z  7  1  {\"a\":1}\n");
+    fn a_line_shows_the_beginning_of_a_payload() {
+        assert_eq!(text(None), "1970-01-01T00:00:00.005Z  7  1\n");
+        assert_eq!(text(Some("{\"a\":1}")), "1970-01-01T00:00:00.005Z  7  1  {\"a\":1}\n");
     }
 }

@@ -1,36 +1,36 @@
-//! `restore`: a new graph from a backup.
+//! `restore`: creates a graph from a backup.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::BackupOutcome;
 
-use super::backup::BackupFigures;
-use crate::answer::Outcome;
 use crate::context::Context;
 use crate::interrupt;
+use crate::print::Outcome;
 
-/// What `restore` is given.
+/// Create a graph from a backup
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk restore graph.backup --data ./restored\n\n\
-    The folder must be missing, empty, or left by a restore that was stopped. Tokens from before the backup are refused afterwards.")]
-pub struct Arguments {
-    /// The file that backup has made
-    #[arg(value_name = "FILE")]
+    The folder must be missing, empty, or left behind by an interrupted restore. The restored graph refuses tokens that\n\
+    were issued before.")]
+pub(crate) struct Restore {
+    /// The backup
     file: PathBuf,
-    /// Let times that are later than now become now: for a store whose clock was ahead
+    /// Replace times in the future by the current time, for a store whose clock was ahead
     #[arg(long)]
     clamp_times: bool,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Restore {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let report = context.folder_only()?.restore(&self.file, self.clamp_times, &|progress| {
             context.reporter.report(progress);
         })?;
         context.reporter.finish();
-        context.print(&BackupFigures::from(report))?;
+        context.print(&BackupOutcome::from(report))?;
         Ok(Outcome::Done)
     }
 }

@@ -1,30 +1,30 @@
-//! `serve`: a graph over REST and the Redis protocol, until a signal ends it.
+//! `serve`: serves a graph over REST and the Redis protocol until a signal stops it.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
 
-use crate::answer::Outcome;
 use crate::context::Context;
+use crate::print::Outcome;
 use crate::serve::{Logging, Server};
 use crate::settings::ServerFlags;
 
-/// What `serve` is given.
+/// Serve a graph over REST and the Redis protocol
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk serve\n  \
     kinfolk serve --data /var/lib/kinfolk --http 0.0.0.0:7400 --auth-keys /etc/kinfolk/keys.toml\n\n\
-    The graph is made if there is none. One line on standard error says when it is ready.\n\
-    SIGTERM and SIGINT end it cleanly; a second one ends it at once. SIGHUP makes it read keys and certificates\n\
-    again, which it also does by itself when they change.")]
-pub struct Arguments {
+    The graph is created if there is none. A line on standard error says when the server is ready.\n\
+    SIGTERM and SIGINT stop it gracefully; a second one stops it at once. SIGHUP reloads keys and certificates, which\n\
+    are also reloaded when they change.")]
+pub(crate) struct Serve {
     #[command(flatten)]
-    pub flags: ServerFlags,
+    pub(crate) flags: ServerFlags,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Serve {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let server = Server::bind(&context.configuration, context.folder_only()?)?;
         let logging = Logging::start(&context.configuration)?;
         let served = server.run(|ready| {

@@ -1,107 +1,48 @@
-//! `suggestions` and `dismiss`: whom a user may know, and whom not to suggest again. For everyone: `suggest`.
+//! `suggestions`: users that a user may want to follow. `suggest` computes them for all users.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::{Id, Timestamp};
-use serde::{Serialize, Serializer};
+use kinfolk_api as api;
+use kinfolk_core::{Frontier, Id};
 
-use super::write::Written;
-use crate::answer::{Align, Answer, Outcome, as_optional_text, as_text, write_table};
-use crate::arguments::parse_id;
+use super::arguments::parse_id;
+use crate::client::Client;
 use crate::context::Context;
-use crate::place::{Suggested, SuggestedUser};
+use crate::print::{Align, Outcome, Print, write_table};
 
-/// What `suggestions` is given.
+/// Suggest users for a user to follow, best first
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk suggestions 1 --limit 5\n\n\
-    Those whom the most of user 1's followees follow come first: how many they are (mutual), the Adamic-Adar score,\n\
-    their share of all neighbours (Jaccard), and up to three of them (via). Without what 'kinfolk suggest' has\n\
-    computed, the graph is walked at once, within bounds.")]
-pub struct Arguments {
-    /// To whom
-    #[arg(value_name = "ID", value_parser = parse_id)]
+    Prints for each candidate how many of user 1's followees follow it (mutual), its Adamic-Adar score, its Jaccard\n\
+    similarity, and up to three of those followees (via). If 'kinfolk suggest' has computed no fresh suggestions, they\n\
+    are computed on request, within bounds.")]
+pub(crate) struct Suggestions {
+    /// The user
+    #[arg(value_parser = parse_id)]
     id: Id,
-    /// How many
+    /// Maximum number of suggestions
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=100))]
     limit: u16,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        let suggested = target.suggestions(self.id, self.limit.into())?;
-        target.close()?;
-        context.print(&Answered::from(suggested))?;
+impl Suggestions {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        let (id, limit) = (self.id, self.limit.into());
+        let suggestions: api::Suggestions = context.call(|client| match client {
+            Client::Local(graph) => {
+                Ok(graph.run(graph.suggestions()?.read(id, limit, Frontier::EMPTY))?.into())
+            }
+            Client::Remote(server) => Ok(server.suggestions(id, limit)?),
+        })?;
+        context.print(&suggestions)?;
         Ok(Outcome::Done)
     }
 }
 
-/// What `dismiss` is given.
-#[derive(Debug, Args)]
-#[command(after_help = "Example: kinfolk dismiss 1 7\n\n\
-    User 7 is not suggested to user 1 again. Dismissing someone again changes nothing and is a success.")]
-pub struct DismissArguments {
-    /// To whom
-    #[arg(value_name = "ID", value_parser = parse_id)]
-    id: Id,
-    /// Who is not to be suggested
-    #[arg(value_name = "TARGET", value_parser = parse_id)]
-    target: Id,
-}
-
-impl DismissArguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
-        let target = context.place.open()?;
-        let done = target.dismiss(self.id, self.target)?;
-        target.close()?;
-        let said = match done.changed {
-            true => format!("{} is not suggested to {} any more", self.target, self.id),
-            false => format!("{} was dismissed by {} already", self.target, self.id),
-        };
-        context.print(&Written::new(done, said))?;
-        Ok(Outcome::Done)
-    }
-}
-
-#[derive(Serialize)]
-struct Answered {
-    items: Vec<Item>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    computed_at: Option<Timestamp>,
-}
-
-#[derive(Serialize)]
-struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    mutual_count: u32,
-    score: f64,
-    jaccard: f64,
-    #[serde(serialize_with = "as_texts")]
-    via: Vec<Id>,
-}
-
-fn as_texts<S: Serializer>(ids: &[Id], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(ids.iter().map(Id::to_string))
-}
-
-impl From<Suggested> for Answered {
-    fn from(Suggested { items, computed_at }: Suggested) -> Self {
-        let item = |SuggestedUser { id, mutual_count, score, jaccard, via }| Item {
-            id,
-            mutual_count,
-            score,
-            jaccard,
-            via,
-        };
-        Self { items: items.into_iter().map(item).collect(), computed_at }
-    }
-}
-
-impl Answer for Answered {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
+impl Print for api::Suggestions {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = [
             ("id", Align::Left),
             ("mutual", Align::Right),
@@ -110,7 +51,7 @@ impl Answer for Answered {
             ("via", Align::Left),
         ];
         let rows = self.items.iter().map(|item| {
-            let via: Vec<String> = item.via.iter().map(Id::to_string).collect();
+            let via: Vec<String> = item.via.iter().map(ToString::to_string).collect();
             [
                 item.id.to_string(),
                 item.mutual_count.to_string(),
@@ -133,27 +74,31 @@ impl Answer for Answered {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_api::SuggestedUser;
+    use kinfolk_core::Timestamp;
+
     use super::*;
 
     #[test]
     fn both_forms() {
-        let item = |id, mutual_count, score, via: &[u64]| SuggestedUser {
-            id: Id::Integer(id),
+        let item = |id: u64, mutual_count, score, via: &[u64]| SuggestedUser {
+            id: id.into(),
             mutual_count,
             score,
             jaccard: score / 100.0,
-            via: via.iter().map(|&id| Id::Integer(id)).collect(),
+            via: via.iter().map(|&id| id.into()).collect(),
         };
         let items = vec![item(7, 12, 10.25, &[2, 3, 4]), item(1_000, 1, 0.5, &[2])];
-        let answered = Answered::from(Suggested { items, computed_at: Some(Timestamp::from_millis(0)) });
+        let computed_at = Some(Timestamp::from_millis(0).into());
+        let suggested = api::Suggestions { items, computed_at };
         let mut out = Vec::new();
-        answered.write_plain(&mut out).unwrap();
+        suggested.write_text(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"
         id    mutual   score  jaccard  via
         7         12  10.250    0.102  2 3 4
         1000       1   0.500    0.005  2
         computed at 1970-01-01T00:00:00.000Z
         ");
-        insta::assert_snapshot!(serde_json::to_string(&answered).unwrap(), @r#"{"items":[{"id":"7","mutual_count":12,"score":10.25,"jaccard":0.1025,"via":["2","3","4"]},{"id":"1000","mutual_count":1,"score":0.5,"jaccard":0.005,"via":["2"]}],"computed_at":"1970-01-01T00:00:00.000Z"}"#);
+        insta::assert_snapshot!(serde_json::to_string(&suggested).unwrap(), @r#"{"items":[{"id":"7","mutual_count":12,"score":10.25,"jaccard":0.1025,"via":["2","3","4"]},{"id":"1000","mutual_count":1,"score":0.5,"jaccard":0.005,"via":["2"]}],"computed_at":"1970-01-01T00:00:00.000Z"}"#);
     }
 }

@@ -1,38 +1,46 @@
-//! `verify`: a full pass over everything that is derived from edges, posts and comments.
+//! `verify`: compares all derived data with the edges, posts and comments.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::VerifyOutcome;
 use serde::Serialize;
 
-use crate::answer::{Answer, Outcome, grouped, write_figures};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
+use crate::print::{Outcome, Print, grouped, write_stats};
 
-/// What `verify` is given.
+/// Compare all derived data with the edges, posts and comments
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk verify --repair\n\n\
-    The exit status is 1 if something differs and was not repaired.")]
-pub struct Arguments {
-    /// Bring what differs in line with the edges, posts and comments
+    The exit status is 1 if there are differences that were not repaired.")]
+pub(crate) struct Verify {
+    /// Repair differences
     #[arg(long)]
     repair: bool,
 }
 
-impl Arguments {
-    pub fn run(self, context: &Context) -> Result<Outcome> {
+impl Verify {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
-        let target = context.place.open()?;
-        let report = target.verify(self.repair, &context.reporter)?;
-        context.reporter.finish();
-        target.close()?;
+        let reporter = &context.reporter;
+        let outcome: VerifyOutcome = context.call(|client| match client {
+            Client::Local(graph) => {
+                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?.into())
+            }
+            Client::Remote(server) => {
+                Ok(server.verify(self.repair, |progress| reporter.report_remote(progress))?)
+            }
+        })?;
+        reporter.finish();
         let verified = Verified {
-            edges: report.edges,
-            users: report.users,
-            difference_count: report.difference_count,
-            differences: report.differences,
-            repaired: report.repaired,
+            edges: outcome.edges,
+            users: outcome.users,
+            difference_count: outcome.differences,
+            differences: outcome.examples,
+            repaired: outcome.repaired,
         };
         context.print(&verified)?;
         let is_sound = verified.difference_count == 0 || verified.repaired;
@@ -50,9 +58,9 @@ struct Verified {
     repaired: bool,
 }
 
-impl Answer for Verified {
-    fn write_plain(&self, out: &mut dyn Write) -> io::Result<()> {
-        write_figures(
+impl Print for Verified {
+    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        write_stats(
             out,
             &[
                 ("edges", grouped(self.edges)),

@@ -1,6 +1,6 @@
-//! The numbers behind a generated graph: chance from a seed, rearrangements, and a set of ranks. Nothing about graphs.
+//! Random numbers from a seed, permutations, and a set of ranks. Nothing about graphs.
 
-/// A fixed rearrangement of the numbers below a size: multiplication by a number that shares no factor with it.
+/// A permutation of the numbers below a size: multiplication by a coprime number.
 #[derive(Clone, Copy, Debug)]
 pub struct Shuffle {
     size: u64,
@@ -9,7 +9,7 @@ pub struct Shuffle {
 }
 
 impl Shuffle {
-    /// One of the rearrangements of the numbers below a size.
+    /// A permutation of the numbers below a size.
     pub fn new(size: u64, seed: u64) -> Self {
         let size = size.max(1);
         // Sizes are below 2^32, so that the product fits 64 bits.
@@ -20,7 +20,7 @@ impl Shuffle {
         Self { size, factor, offset: mix(seed) % size }
     }
 
-    /// The number in a place.
+    /// The number at an index.
     pub fn at(self, number: u64) -> u64 {
         (number * self.factor + self.offset) % self.size
     }
@@ -33,7 +33,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// The ranks that one follower has taken: open addressing in a table that is reused.
+/// The ranks of one follower: open addressing in a reused table.
 #[derive(Debug, Default)]
 pub struct RankSet {
     slots: Vec<u32>,
@@ -43,7 +43,7 @@ pub struct RankSet {
 impl RankSet {
     const FREE: u32 = u32::MAX;
 
-    /// Empties the set and makes room for so many ranks.
+    /// Clears the set and reserves capacity.
     pub fn clear_for(&mut self, count: usize) {
         let size = (count * 2).next_power_of_two().max(8);
         self.slots.clear();
@@ -51,7 +51,7 @@ impl RankSet {
         self.mask = size - 1;
     }
 
-    /// Whether the rank was not in the set yet.
+    /// Inserts a rank; returns whether it is new.
     pub fn insert(&mut self, rank: u32) -> bool {
         let mut at = (rank.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;
         loop {
@@ -67,7 +67,7 @@ impl RankSet {
     }
 }
 
-/// SplitMix64: small, quick, and the same everywhere.
+/// SplitMix64: small, fast, and the same on every machine.
 pub struct Random(pub u64);
 
 impl Random {
@@ -83,14 +83,14 @@ impl Random {
     }
 }
 
-/// A number that looks like chance but is decided by another; 0 stays 0.
+/// Hashes a number; 0 stays 0.
 pub fn mix(value: u64) -> u64 {
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ value >> 31
 }
 
-/// A rearrangement of the numbers below 2^63: each step can be undone, so no two ids become one.
+/// A permutation of the numbers below 2^63: every step is invertible, so ids stay distinct.
 pub fn spread(value: u64) -> u64 {
     const MASK: u64 = i64::MAX as u64;
     let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) & MASK;

@@ -1,4 +1,4 @@
-//! One line of a text file: what it says, or what is wrong with it. Not the cutting into lines: see `lines`.
+//! Parses one line of a text file. `lines` splits the file.
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{Id, IdKind, Timestamp};
@@ -6,13 +6,13 @@ use memchr::memchr;
 
 use super::Rules;
 
-/// The longest line. An edge takes 100 bytes at most; the rest is room for comments.
+/// The maximum length of a line: 100 bytes for an edge, more for comments.
 pub const LINE_LEN_MAX: usize = 4_096;
 
 /// The largest integer id.
 const INTEGER_MAX: u64 = i64::MAX as u64;
 
-/// What stands between the columns of a file.
+/// The separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     Comma,
@@ -43,7 +43,7 @@ impl Separator {
 /// An edge of a text file.
 pub type ParsedEdge = (Edge, Option<Timestamp>);
 
-/// Reads the lines of one file: the first one decides what separates the columns.
+/// Parses the lines of one file: the first one decides the separator.
 #[derive(Debug)]
 pub struct LineParser {
     rules: Rules,
@@ -53,13 +53,13 @@ pub struct LineParser {
 }
 
 impl LineParser {
-    /// A parser for a file from its beginning.
+    /// A parser at the start of a file.
     pub fn new(rules: Rules) -> Self {
         Self { rules, separator: None, header_may_come: true }
     }
 
-    /// Reads a plain edge of integers at the start of `text`, which goes on with more lines: the edge and the
-    /// length of its line, with its end. `None` for everything that wants a closer look.
+    /// Parses a plain edge of integers at the start of `text`, which continues with more lines: the edge, and the length of
+    /// its line with the line end. `None` for every other line.
     #[inline]
     pub fn quick(&self, text: &[u8]) -> Option<(ParsedEdge, usize)> {
         let separator = self.separator?.byte();
@@ -87,7 +87,7 @@ impl LineParser {
         Some(((edge, since), end + 1))
     }
 
-    /// Reads the last column of a line: the time and its length.
+    /// Parses the last column of a line: the time and its length.
     #[inline]
     fn quick_since(&self, text: &[u8], separator: u8) -> Option<(Timestamp, usize)> {
         if let Some((millis, length)) = decimal(text, 0)
@@ -98,7 +98,7 @@ impl LineParser {
         }
         let line = text.get(..memchr(b'\n', text)?)?;
         let column = line.strip_suffix(b"\r").unwrap_or(line);
-        // With spaces between columns, a time that has one inside is two columns.
+        // With spaces as separators, a time with a space is two columns.
         if column.contains(&separator) {
             return None;
         }
@@ -106,8 +106,7 @@ impl LineParser {
         (since <= self.rules.since_max).then_some((since, column.len()))
     }
 
-    /// Reads any line, given without its end: `None` for a comment, a blank line or the header; else the reason why
-    /// it is malformed.
+    /// Parses any line without its line end: `None` for a comment, a blank line or the header. The error is the reason.
     pub fn careful(&mut self, line: &[u8]) -> Result<Option<ParsedEdge>, String> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > LINE_LEN_MAX {
@@ -130,7 +129,7 @@ impl LineParser {
             return Ok(None);
         }
         let parsed = self.columns(line, separator)?;
-        // Only a good line decides: a skipped one must not make all others malformed.
+        // Only a valid line decides the separator: a skipped one must not make all others malformed.
         self.separator = Some(separator);
         Ok(Some(parsed))
     }
@@ -164,7 +163,7 @@ impl LineParser {
     }
 }
 
-/// Reads a time as text.
+/// Parses a time.
 pub fn parse_since(text: &str, rules: Rules) -> Result<Timestamp, String> {
     let since = Timestamp::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
@@ -173,7 +172,7 @@ pub fn parse_since(text: &str, rules: Rules) -> Result<Timestamp, String> {
     require_not_ahead(since, rules)
 }
 
-/// Refuses a time in the future.
+/// Returns an error for a time in the future.
 pub fn require_not_ahead(since: Timestamp, rules: Rules) -> Result<Timestamp, String> {
     if since > rules.since_max {
         return Err(format!("since {since} is more than 5 minutes in the future"));
@@ -181,12 +180,12 @@ pub fn require_not_ahead(since: Timestamp, rules: Rules) -> Result<Timestamp, St
     Ok(since)
 }
 
-/// What to say of a line that is too long, when not even all of it was read.
+/// The reason for a line that is too long.
 pub fn overlong() -> String {
     format!("the line is longer than {LINE_LEN_MAX} bytes")
 }
 
-/// Whether the names of columns are those of an edge.
+/// Whether the column names are those of an edge.
 pub fn are_column_names(names: &[&str]) -> bool {
     let same = |wanted: &[&str]| {
         names.len() == wanted.len()
@@ -208,7 +207,7 @@ fn detect(line: &[u8]) -> Result<Separator, String> {
     found.ok_or_else(|| "expected follower and followee, separated by a comma, a tab or a space".to_owned())
 }
 
-/// Up to 19 digits from `at` on, which can't overflow, and where they end.
+/// Parses up to 19 digits from `at` on, which cannot overflow; returns the number and its end.
 #[inline]
 fn decimal(text: &[u8], at: usize) -> Option<(u64, usize)> {
     const DIGITS_MAX: usize = 19;
@@ -240,7 +239,7 @@ mod tests {
         (edge, since.map(Timestamp::from_millis))
     }
 
-    /// Reads lines in turn, as a file would be, and wants the quick way to agree wherever it answers.
+    /// Parses lines in order, and requires that both parsers agree.
     fn read(lines: &[&str]) -> Result<Vec<ParsedEdge>, String> {
         let mut parser = parser(IdKind::Integer);
         let mut edges = Vec::new();
@@ -325,7 +324,7 @@ mod tests {
             ("1,2#comment", "not a valid id"),
             ("１,2", "not a valid id"),
         ] {
-            // As the first line of a file, and after a good one, when the quick way is open.
+            // As the first line of a file, and after a valid one, when the quick parser applies.
             for before in [None, Some("1,2")] {
                 let lines: Vec<&str> = before.into_iter().chain([line]).collect();
                 let found = read(&lines).unwrap_err();
@@ -359,7 +358,11 @@ mod tests {
         }
         let mut parser = parser(IdKind::Integer);
         assert!(parser.careful(b"hello, world").is_err());
-        assert_eq!(parser.careful(b"1\t2"), Ok(Some(edge(1, 2, None))), "a malformed line decides nothing");
+        assert_eq!(
+            parser.careful(b"1\t2"),
+            Ok(Some(edge(1, 2, None))),
+            "a malformed line decides no separator"
+        );
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! Text cut into lines, at the speed of memory: one buffer, no allocation a line. What a line says: see `line`.
+//! Splits text into lines with one buffer and no allocation per line. `line` parses them.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memrchr};
 
 use super::line::{LINE_LEN_MAX, LineParser, overlong};
-use super::{Place, Rules, Sink, Stop};
+use super::{Location, Rules, Sink, Stop};
 
-/// How much is read at once.
+/// The size of the buffer.
 const BUFFER_LEN: usize = 1 << 20;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -16,26 +16,26 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct LineReader<'a, S> {
     lines: Lines<'a, S>,
     buffer: Vec<u8>,
-    /// How much of the buffer holds text that is not taken yet.
+    /// The length of the unparsed text in the buffer.
     filled: usize,
-    /// Whether the file's first bytes, which may be a byte order mark, are still to be looked at.
+    /// Whether a byte order mark may follow.
     is_at_start: bool,
-    /// Whether the rest of an overlong line is being passed over.
-    is_passing: bool,
+    /// Whether the rest of an overlong line is being skipped.
+    is_skipping: bool,
 }
 
 impl<'a, S: Sink> LineReader<'a, S> {
-    /// A reader of a file of that name.
+    /// A reader of the file with this name.
     pub fn new(file: &'a str, rules: Rules, sink: &'a mut S) -> Self {
         let lines = Lines { file, parser: LineParser::new(rules), line: 1, sink };
-        Self { lines, buffer: vec![0; BUFFER_LEN], filled: 0, is_at_start: true, is_passing: false }
+        Self { lines, buffer: vec![0; BUFFER_LEN], filled: 0, is_at_start: true, is_skipping: false }
     }
 
-    /// Reads to the end. `unreadable` turns an error of the input, and the place that was reached, into a reason.
+    /// Reads to the end. `unreadable` converts an error of the input at a location.
     pub fn read(
         mut self,
         mut input: impl Read,
-        unreadable: impl Fn(Place<'_>, io::Error) -> Stop,
+        unreadable: impl Fn(Location<'_>, io::Error) -> Stop,
     ) -> Result<(), Stop> {
         loop {
             match input.read(&mut self.buffer[self.filled..]) {
@@ -45,12 +45,12 @@ impl<'a, S: Sink> LineReader<'a, S> {
                     self.consume()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(unreadable(self.lines.place(), error)),
+                Err(error) => return Err(unreadable(self.lines.location(), error)),
             }
         }
     }
 
-    /// Takes all whole lines of the buffer and moves what is left to its front.
+    /// Parses all complete lines of the buffer and moves the rest to its front.
     fn consume(&mut self) -> Result<(), Stop> {
         let mut start = 0;
         if self.is_at_start {
@@ -62,20 +62,20 @@ impl<'a, S: Sink> LineReader<'a, S> {
                 start = BYTE_ORDER_MARK.len();
             }
         }
-        if self.is_passing {
+        if self.is_skipping {
             let end = memchr(b'\n', &self.buffer[..self.filled]);
             start = end.map_or(self.filled, |end| end + 1);
-            self.is_passing = end.is_none();
+            self.is_skipping = end.is_none();
             self.lines.line += u64::from(end.is_some());
         }
         if let Some(last) = memrchr(b'\n', &self.buffer[start..self.filled]) {
-            self.lines.take(&self.buffer[start..=start + last])?;
+            self.lines.parse(&self.buffer[start..=start + last])?;
             start += last + 1;
         }
         // One byte more may be the carriage return at the line's end.
         if self.filled - start > LINE_LEN_MAX + 1 {
             self.lines.malformed(&overlong())?;
-            self.is_passing = true;
+            self.is_skipping = true;
             start = self.filled;
         }
         self.buffer.copy_within(start..self.filled, 0);
@@ -83,37 +83,37 @@ impl<'a, S: Sink> LineReader<'a, S> {
         Ok(())
     }
 
-    /// Takes the last line, which need not have an end.
+    /// Parses the last line, which may lack a line end.
     fn finish(mut self) -> Result<(), Stop> {
-        if self.filled == 0 || self.is_passing {
+        if self.filled == 0 || self.is_skipping {
             return Ok(());
         }
-        // There is room: the rest of a line is far shorter than the buffer.
+        // It fits: the rest of a line is far shorter than the buffer.
         self.buffer[self.filled] = b'\n';
-        self.lines.take(&self.buffer[..=self.filled])
+        self.lines.parse(&self.buffer[..=self.filled])
     }
 }
 
 struct Lines<'a, S> {
     file: &'a str,
     parser: LineParser,
-    /// The number of the line that comes next.
+    /// The number of the next line.
     line: u64,
     sink: &'a mut S,
 }
 
 impl<'a, S: Sink> Lines<'a, S> {
-    fn place(&self) -> Place<'a> {
-        Place { file: self.file, line: self.line }
+    fn location(&self) -> Location<'a> {
+        Location { file: self.file, line: self.line }
     }
 
     fn malformed(&mut self, reason: &str) -> Result<(), Stop> {
-        let place = self.place();
-        self.sink.malformed(place, reason)
+        let location = self.location();
+        self.sink.malformed(location, reason)
     }
 
-    /// Takes whole lines.
-    fn take(&mut self, mut text: &[u8]) -> Result<(), Stop> {
+    /// Parses complete lines.
+    fn parse(&mut self, mut text: &[u8]) -> Result<(), Stop> {
         while !text.is_empty() {
             if let Some(((edge, since), length)) = self.parser.quick(text) {
                 self.sink.edge(edge, since)?;
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Notes everything, goes on after malformed lines.
+    /// Records everything and continues after malformed lines.
     #[derive(Default, PartialEq, Debug)]
     struct Notes {
         edges: Vec<String>,
@@ -153,13 +153,13 @@ mod tests {
             Ok(())
         }
 
-        fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop> {
-            self.malformed.push(format!("{place}: {reason}"));
+        fn malformed(&mut self, location: Location<'_>, reason: &str) -> Result<(), Stop> {
+            self.malformed.push(format!("{location}: {reason}"));
             Ok(())
         }
     }
 
-    /// Gives a few bytes at a time.
+    /// Returns a few bytes at a time.
     struct Trickle<'a>(&'a [u8], usize);
 
     impl Read for Trickle<'_> {
@@ -187,9 +187,9 @@ mod tests {
         );
         let whole = read(text.as_bytes(), usize::MAX);
         assert_eq!(whole.edges, ["1-2", "3-4", "5-6", "8-9", "10-11"]);
-        let places: Vec<_> =
+        let locations: Vec<_> =
             whole.malformed.iter().map(|text| text.split(": ").next().unwrap_or_default()).collect();
-        assert_eq!(places, ["f:6", "f:8", "f:9"]);
+        assert_eq!(locations, ["f:6", "f:8", "f:9"]);
         for bytes_at_once in [1, 2, 3, 7, 4_095, 4_096, 4_097, 10_000] {
             assert_eq!(read(text.as_bytes(), bytes_at_once), whole, "{bytes_at_once} bytes at once");
         }

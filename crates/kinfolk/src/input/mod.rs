@@ -1,7 +1,7 @@
-//! Reading edges from files: text and Parquet, plain and compressed. What becomes of the edges is the sink's business.
+//! Reads edges from files, text or Parquet, plain or compressed, into a [`Sink`].
 //!
 //! A text file has lines `follower,followee[,since]`: separated by commas, tabs or spaces, whichever the first line
-//! uses; `#` begins a comment line; blank lines mean nothing. The first line may be a header: `follower` and `followee`
+//! uses. Lines that start with `#` and blank lines are skipped. The first line may be a header: `follower` and `followee`
 //! (or `from` and `to`), then optionally `since`, in any case. A Parquet file has columns of those names.
 
 mod line;
@@ -18,63 +18,63 @@ pub use lines::LineReader;
 pub use parquet::{Expected, expect as expect_parquet, read as read_parquet};
 pub use source::{Source, Text, format_of};
 
-/// How far ahead of the clock a `since` may be: clocks differ a little.
+/// How far a `since` may be ahead of the clock.
 const SINCE_AHEAD_MILLIS: u64 = 5 * 60 * 1_000;
 
-/// The rules by which input is read.
+/// The rules for valid edges.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The kind of ids that the graph uses.
+    /// The kind of ids of the graph.
     pub ids: IdKind,
     /// A later `since` is malformed.
     pub since_max: Timestamp,
 }
 
 impl Rules {
-    /// The rules for reading now.
+    /// The rules as of now.
     pub fn new(ids: IdKind, now: Timestamp) -> Self {
         Self { ids, since_max: now.plus_millis(SINCE_AHEAD_MILLIS) }
     }
 }
 
-/// Where in the input: the line of a text file or the row of a Parquet file, counted from 1.
+/// A location in the input: the line of a text file or the row of a Parquet file, from 1.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Location<'a> {
     /// The name of the file.
     pub file: &'a str,
     /// The line or row.
     pub line: u64,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for Location<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}:{}", self.file, self.line)
     }
 }
 
-/// Takes what is read.
+/// Receives edges.
 pub trait Sink {
-    /// Takes an edge.
+    /// Receives an edge.
     fn edge(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<(), Stop>;
 
-    /// Hears of a malformed line or row; `Ok` means to go on with the next one.
-    fn malformed(&mut self, place: Place<'_>, reason: &str) -> Result<(), Stop>;
+    /// Receives a malformed line or row; `Ok` continues with the next one.
+    fn malformed(&mut self, location: Location<'_>, reason: &str) -> Result<(), Stop>;
 }
 
-/// Why reading ended before the end.
+/// Why reading stopped early.
 #[derive(Debug)]
 pub enum Stop {
-    /// The input is wrong; reading it again would find the same. Says where and why.
+    /// The input is malformed: location and reason.
     Malformed(String),
-    /// The input could not be read this time.
+    /// The input could not be read; a retry may succeed.
     Unreadable(anyhow::Error),
-    /// The sink did not take an edge.
+    /// The sink refused an edge.
     Refused(Error),
 }
 
 impl Stop {
-    /// The input is wrong at a place.
-    pub fn malformed(place: Place<'_>, reason: &str) -> Self {
-        Self::Malformed(format!("{place}: {reason}"))
+    /// The input is malformed at a location.
+    pub fn malformed(location: Location<'_>, reason: &str) -> Self {
+        Self::Malformed(format!("{location}: {reason}"))
     }
 }

@@ -17,21 +17,21 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{Id, Timestamp};
 
 use super::line::{parse_since, require_not_ahead};
-use super::{Place, Rules, Sink, Stop};
+use super::{Location, Rules, Sink, Stop};
 
-/// How many rows are read at once.
+/// Rows per batch.
 const BATCH_ROWS: usize = 8_192;
 
-/// What a file says about its edges, before they are read.
+/// The edges of a file according to its metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
-    /// How many there are.
+    /// The number of edges.
     pub edges: u64,
     /// Whether they have a `since`.
     pub with_since: bool,
 }
 
-/// What a file says about its edges. Nothing, if it is no file of edges: reading it tells why.
+/// Reads the metadata; none if the file is no file of edges, which reading it reports.
 pub fn expect(file: File) -> Option<Expected> {
     let reader = SerializedFileReader::new(file).ok()?;
     let layout = Layout::of(reader.metadata().file_metadata().schema_descr()).ok()?;
@@ -49,7 +49,7 @@ pub fn read(
     sink: &mut impl Sink,
 ) -> Result<(), Stop> {
     let damaged = |row: u64, error: &ParquetError| {
-        Stop::malformed(Place { file: name, line: row }, &format!("the Parquet file is damaged ({error})"))
+        Stop::malformed(Location { file: name, line: row }, &format!("the Parquet file is damaged ({error})"))
     };
     let reader = SerializedFileReader::new(file)
         .map_err(|error| Stop::Malformed(format!("{name}: not a Parquet file ({error})")))?;
@@ -57,7 +57,7 @@ pub fn read(
         .map_err(|reason| Stop::Malformed(format!("{name}: {reason}")))?;
     let mut row = 1;
     for group in 0..reader.num_row_groups() {
-        require_places(reader.metadata().row_group(group)).map_err(|error| damaged(row, &error))?;
+        require_offsets(reader.metadata().row_group(group)).map_err(|error| damaged(row, &error))?;
         let group = reader.get_row_group(group).map_err(|error| damaged(row, &error))?;
         let first_row = row;
         let mut rows = Rows::new(&*group, &layout).map_err(|error| damaged(row, &error))?;
@@ -69,13 +69,13 @@ pub fn read(
             for at in 0..count {
                 match rows.edge(at, rules) {
                     Ok((edge, since)) => sink.edge(edge, since)?,
-                    Err(reason) => sink.malformed(Place { file: name, line: row }, &reason)?,
+                    Err(reason) => sink.malformed(Location { file: name, line: row }, &reason)?,
                 }
                 row += 1;
             }
         }
         if i64::try_from(row - first_row) != Ok(group.metadata().num_rows()) {
-            let error = ParquetError::General("it has not as many rows as it says".to_owned());
+            let error = ParquetError::General("it has fewer rows than its metadata says".to_owned());
             return Err(damaged(row, &error));
         }
         let size = u64::try_from(group.metadata().compressed_size()).unwrap_or_default();
@@ -84,8 +84,8 @@ pub fn read(
     Ok(())
 }
 
-/// Refuses places and sizes that can't be: the library panics at some of them.
-fn require_places(group: &RowGroupMetaData) -> Result<(), ParquetError> {
+/// Returns an error for impossible offsets and sizes: the library panics at some of them.
+fn require_offsets(group: &RowGroupMetaData) -> Result<(), ParquetError> {
     let is_possible = |column: &ColumnChunkMetaData| {
         column.compressed_size() >= 0
             && column.data_page_offset() >= 0
@@ -94,18 +94,18 @@ fn require_places(group: &RowGroupMetaData) -> Result<(), ParquetError> {
     if group.columns().iter().all(is_possible) {
         Ok(())
     } else {
-        Err(ParquetError::General("a column is at an impossible place".to_owned()))
+        Err(ParquetError::General("a column has an impossible offset".to_owned()))
     }
 }
 
-/// Which columns of the file make an edge.
+/// The columns of an edge.
 struct Layout {
     follower: usize,
     followee: usize,
     since: Option<(usize, SinceUnit)>,
 }
 
-/// What the numbers of a `since` column count.
+/// The unit of a `since` column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SinceUnit {
     Millis,
@@ -185,7 +185,7 @@ fn require_flat(column: &ColumnDescriptor) -> Result<(), String> {
     if column.max_rep_level() == 0 && column.max_def_level() <= 1 {
         Ok(())
     } else {
-        Err(format!("column {} is nested; expected one value a row", column.name()))
+        Err(format!("column {} is nested; expected one value per row", column.name()))
     }
 }
 
@@ -206,7 +206,7 @@ impl Rows {
         Ok(Self { follower: column(layout.follower)?, followee: column(layout.followee)?, since })
     }
 
-    /// Reads the next rows and says how many there are.
+    /// Reads the next rows; returns their number.
     fn read_batch(&mut self) -> Result<usize, ParquetError> {
         let count = self.follower.read_batch()?;
         let same = self.followee.read_batch()? == count
@@ -215,7 +215,7 @@ impl Rows {
     }
 
     fn edge(&mut self, at: usize, rules: Rules) -> Result<(Edge, Option<Timestamp>), String> {
-        // All columns are read before one of them is judged, as each keeps its own place.
+        // Read all columns before validating one, because each has its own offset.
         let (follower, followee) = (self.follower.value(at), self.followee.value(at));
         let since = self.since.as_mut().map(|(column, unit)| (column.value(at), *unit));
         let edge =
@@ -228,7 +228,7 @@ impl Rows {
     }
 }
 
-/// One value of a row.
+/// A value of a row.
 #[derive(Clone, Copy)]
 enum Value<'a> {
     Missing,
@@ -279,7 +279,7 @@ impl Column {
         match reader {
             ColumnReader::Int64ColumnReader(reader) => Ok(Self::Integer(Batch::new(reader, is_nullable))),
             ColumnReader::ByteArrayColumnReader(reader) => Ok(Self::Text(Batch::new(reader, is_nullable))),
-            _ => Err(ParquetError::General("a column has not the type that the schema says".to_owned())),
+            _ => Err(ParquetError::General("a column does not have the type in the schema".to_owned())),
         }
     }
 
@@ -290,7 +290,7 @@ impl Column {
         }
     }
 
-    /// The value in a row of the batch; rows are asked for in order.
+    /// The value in a row of the batch; rows must be read in order.
     fn value(&mut self, row: usize) -> Value<'_> {
         match self {
             Self::Integer(batch) => batch.next(row).map_or(Value::Missing, |&value| Value::Integer(value)),
@@ -301,7 +301,7 @@ impl Column {
     }
 }
 
-/// The values of some rows: only those that are not missing, with a level a row that says which are.
+/// The values of some rows: only the present ones, with a level per row.
 struct Batch<T: DataType> {
     reader: ColumnReaderImpl<T>,
     is_nullable: bool,

@@ -1,4 +1,4 @@
-//! The files of an import: what each is by its name, opened and decompressed.
+//! The files of an import: format by name, opening, decompression.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -10,28 +10,28 @@ use anyhow::{Context, Result, bail};
 use kinfolk_server::FileFormat;
 
 use super::lines::LineReader;
-use super::{Expected, Place, Rules, Sink, Stop, parquet};
+use super::{Expected, Location, Rules, Sink, Stop, parquet};
 
 /// A file to read, or standard input.
 #[derive(Debug)]
 pub struct Source {
-    /// As it is called in messages.
+    /// The name in messages.
     name: String,
-    place: SourcePlace,
+    kind: SourceKind,
     format: FileFormat,
 }
 
 #[derive(Debug)]
-enum SourcePlace {
+enum SourceKind {
     StandardInput,
-    /// A file; its identity if it can be read again from its beginning.
+    /// A file, with its identity if it can be read again from the start.
     File {
         path: PathBuf,
         identity: Option<FileIdentity>,
     },
 }
 
-/// What tells one state of a file from another.
+/// Identifies one state of a file.
 #[derive(Debug)]
 struct FileIdentity {
     canonical: PathBuf,
@@ -39,10 +39,10 @@ struct FileIdentity {
     modified_nanos: u128,
 }
 
-/// What a file is, by the ending of its name.
+/// The format of a file by its extension.
 pub fn format_of(path: &Path) -> FileFormat {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    match ending.to_ascii_lowercase().as_str() {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    match extension.to_ascii_lowercase().as_str() {
         "gz" => FileFormat::CsvGzip,
         "zst" => FileFormat::CsvZstd,
         "parquet" => FileFormat::Parquet,
@@ -51,12 +51,12 @@ pub fn format_of(path: &Path) -> FileFormat {
 }
 
 impl Source {
-    /// Looks at a file without reading it: one that is missing is found before any work. `-` is standard input.
+    /// Inspects a file without reading it, so that a missing one is reported before any work. `-` is standard input.
     pub fn inspect(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         if path == Path::new("-") {
             let name = "standard input".to_owned();
-            return Ok(Self { name, place: SourcePlace::StandardInput, format: FileFormat::Csv });
+            return Ok(Self { name, kind: SourceKind::StandardInput, format: FileFormat::Csv });
         }
         let format = format_of(path);
         let could_not = || format!("could not read {name}");
@@ -77,24 +77,24 @@ impl Source {
         } else {
             None
         };
-        Ok(Self { name, place: SourcePlace::File { path: path.to_owned(), identity }, format })
+        Ok(Self { name, kind: SourceKind::File { path: path.to_owned(), identity }, format })
     }
 
-    /// How many bytes it has, if that is known.
+    /// The length in bytes, if known.
     pub fn length(&self) -> Option<u64> {
         self.identity().map(|identity| identity.length)
     }
 
-    /// A name for what the file holds now, if reading it again would give the same.
+    /// Identifies the content of the file, if it can be read again.
     pub fn fingerprint(&self) -> Option<String> {
         let FileIdentity { canonical, length, modified_nanos } = self.identity()?;
         Some(format!("{} {length} {modified_nanos}", canonical.display()))
     }
 
-    /// What it says about its edges before they are read. Only Parquet does.
+    /// The edges according to its metadata. Only Parquet has it.
     pub fn expected(&self) -> Option<Expected> {
-        match &self.place {
-            SourcePlace::File { path, .. } if self.format == FileFormat::Parquet => {
+        match &self.kind {
+            SourceKind::File { path, .. } if self.format == FileFormat::Parquet => {
                 parquet::expect(File::open(path).ok()?)
             }
             _ => None,
@@ -102,49 +102,49 @@ impl Source {
     }
 
     fn identity(&self) -> Option<&FileIdentity> {
-        match &self.place {
-            SourcePlace::StandardInput => None,
-            SourcePlace::File { identity, .. } => identity.as_ref(),
+        match &self.kind {
+            SourceKind::StandardInput => None,
+            SourceKind::File { identity, .. } => identity.as_ref(),
         }
     }
 
-    /// As it is called in messages.
+    /// The name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is.
+    /// The format.
     pub fn format(&self) -> FileFormat {
         self.format
     }
 
-    /// Opens it, as it is: not decompressed.
+    /// Opens it without decompressing it.
     pub fn open(&self) -> Result<Box<dyn Read>> {
-        Ok(match &self.place {
-            SourcePlace::StandardInput => Box::new(io::stdin().lock()),
-            SourcePlace::File { path, .. } => {
+        Ok(match &self.kind {
+            SourceKind::StandardInput => Box::new(io::stdin().lock()),
+            SourceKind::File { path, .. } => {
                 Box::new(File::open(path).with_context(|| format!("could not read {}", self.name))?)
             }
         })
     }
 
-    /// Reads all of it into a sink; `bytes_read` grows with what is read of the file.
+    /// Reads all of it into a sink; `bytes_read` counts the bytes read from the file.
     pub fn read(&self, rules: Rules, bytes_read: &Cell<u64>, sink: &mut impl Sink) -> Result<(), Stop> {
-        if let (FileFormat::Parquet, SourcePlace::File { path, .. }) = (self.format, &self.place) {
+        if let (FileFormat::Parquet, SourceKind::File { path, .. }) = (self.format, &self.kind) {
             let file = File::open(path).with_context(|| format!("could not read {}", self.name));
             return parquet::read(file.map_err(Stop::Unreadable)?, &self.name, rules, bytes_read, sink);
         }
         let input = self.open().map_err(Stop::Unreadable)?;
-        let input = Counted { inner: input, bytes_read };
+        let input = Counted { input, bytes_read };
         Text { name: &self.name, format: self.format }.read(input, rules, sink)
     }
 }
 
-/// A stream of lines, which may be compressed.
+/// A stream of lines, possibly compressed.
 pub struct Text<'a> {
-    /// As it is called in messages.
+    /// The name in messages.
     pub name: &'a str,
-    /// How it is compressed.
+    /// The compression.
     pub format: FileFormat,
 }
 
@@ -155,7 +155,7 @@ impl Text<'_> {
             FileFormat::CsvGzip => self.read_lines(flate2::read::MultiGzDecoder::new(input), rules, sink),
             FileFormat::CsvZstd => {
                 let decoder = zstd::stream::read::Decoder::new(input)
-                    .context("could not prepare for zstd")
+                    .context("could not start zstd decompression")
                     .map_err(Stop::Unreadable)?;
                 self.read_lines(decoder, rules, sink)
             }
@@ -164,34 +164,35 @@ impl Text<'_> {
     }
 
     fn read_lines(&self, input: impl Read, rules: Rules, sink: &mut impl Sink) -> Result<(), Stop> {
-        LineReader::new(self.name, rules, sink).read(input, |place, error| self.unreadable(place, error))
+        LineReader::new(self.name, rules, sink)
+            .read(input, |location, error| self.unreadable(location, error))
     }
 
-    /// What a failed read means: compressed data that can't be decompressed will not get better.
-    fn unreadable(&self, place: Place<'_>, error: io::Error) -> Stop {
+    /// Classifies a failed read: damaged compressed data is malformed, because a retry cannot succeed.
+    fn unreadable(&self, location: Location<'_>, error: io::Error) -> Stop {
         match self.format {
             FileFormat::CsvGzip => {
-                Stop::malformed(place, &format!("the gzip data is damaged or cut short ({error})"))
+                Stop::malformed(location, &format!("the gzip data is damaged or cut short ({error})"))
             }
             FileFormat::CsvZstd => {
-                Stop::malformed(place, &format!("the zstd data is damaged or cut short ({error})"))
+                Stop::malformed(location, &format!("the zstd data is damaged or cut short ({error})"))
             }
-            FileFormat::Csv | FileFormat::Parquet => {
-                Stop::Unreadable(anyhow::Error::new(error).context(format!("could not read on at {place}")))
-            }
+            FileFormat::Csv | FileFormat::Parquet => Stop::Unreadable(
+                anyhow::Error::new(error).context(format!("could not continue reading at {location}")),
+            ),
         }
     }
 }
 
-/// Counts what is read of a file, before it is decompressed.
+/// Counts the bytes read from a file, before decompression.
 struct Counted<'a, R> {
-    inner: R,
+    input: R,
     bytes_read: &'a Cell<u64>,
 }
 
 impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
+        let count = self.input.read(buffer)?;
         self.bytes_read.set(self.bytes_read.get() + count as u64);
         Ok(count)
     }

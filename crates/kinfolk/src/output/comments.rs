@@ -1,4 +1,4 @@
-//! The table of comments. What is not there is empty in CSV and missing in Parquet: no text of a comment is empty.
+//! The table of comments. A missing value is empty in CSV and null in Parquet; bodies are never empty.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -13,20 +13,20 @@ use super::Table;
 use super::csv::{Lines, push_text};
 use super::parquet::{Group, Ids, Optional, Required, bytes};
 
-/// A row group is written when it has so many rows…
+/// Maximum rows of a row group…
 const GROUP_ROWS: usize = 1 << 17;
-/// …or so much text.
+/// …and maximum text.
 const GROUP_BYTES: usize = 32 << 20;
 
-/// The columns of a file of comments.
-pub const HEADER: &str =
+/// The header of a file of comments.
+pub(crate) const HEADER: &str =
     "id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by";
 
-/// What the columns of a file of comments are.
+/// The columns of a file of comments.
 #[derive(Clone, Copy, Debug)]
-pub struct Comments {
+pub(crate) struct Comments {
     /// The kind of ids of parents and authors.
-    pub ids: IdKind,
+    pub(crate) ids: IdKind,
 }
 
 impl Table for Comments {
@@ -60,7 +60,7 @@ impl Table for Comments {
 }
 
 /// Comments as lines.
-pub struct CommentLines;
+pub(crate) struct CommentLines;
 
 impl Lines for CommentLines {
     type Row = Comment;
@@ -95,7 +95,7 @@ impl Lines for CommentLines {
 }
 
 /// Comments as columns.
-pub struct CommentGroup {
+pub(crate) struct CommentGroup {
     table: Comments,
     text_bytes: usize,
     id: Required<ByteArrayType>,
@@ -138,7 +138,7 @@ impl Group for CommentGroup {
     }
 
     fn push(&mut self, comment: &Comment) {
-        // A timestamp ends with the year 9999 and so fits.
+        // Timestamps end with the year 9999, so they fit.
         let millis = |time: Timestamp| time.millis() as i64;
         let texts = [&comment.body, &comment.reason];
         self.text_bytes += texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();

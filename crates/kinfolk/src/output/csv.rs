@@ -1,42 +1,42 @@
-//! Rows as CSV: a header, then one line a row; times in RFC 3339. Which columns there are is the table's business.
+//! Rows as CSV: a header, then one line per row; times in RFC 3339. The table defines the columns.
 
 use std::io::{self, Write};
 
 use kinfolk_core::Id;
 
-/// How much text is collected before it is handed on.
+/// The size of the buffer.
 const BUFFER_LEN: usize = 64 << 10;
 
-/// How the rows of a table become lines.
-pub trait Lines {
+/// Converts the rows of a table to lines.
+pub(crate) trait Lines {
     /// A row.
     type Row;
 
-    /// The names of the columns, with commas between them.
+    /// The column names, separated by commas.
     fn header(&self) -> &'static str;
 
-    /// Adds a row without its line end.
+    /// Appends a row without its line end.
     fn push(&mut self, row: &Self::Row, buffer: &mut Vec<u8>);
 }
 
 /// Writes lines into a stream.
-pub struct CsvWriter<W, L> {
+pub(crate) struct CsvWriter<W, L> {
     out: W,
     buffer: Vec<u8>,
     lines: L,
 }
 
 impl<W: Write, L: Lines> CsvWriter<W, L> {
-    /// Begins with the header.
-    pub fn new(out: W, lines: L) -> Self {
+    /// Starts with the header.
+    pub(crate) fn new(out: W, lines: L) -> Self {
         let mut buffer = Vec::with_capacity(BUFFER_LEN + 256);
         buffer.extend_from_slice(lines.header().as_bytes());
         buffer.push(b'\n');
         Self { out, buffer, lines }
     }
 
-    /// Adds a line.
-    pub fn write(&mut self, row: &L::Row) -> io::Result<()> {
+    /// Appends a row.
+    pub(crate) fn write(&mut self, row: &L::Row) -> io::Result<()> {
         self.lines.push(row, &mut self.buffer);
         self.buffer.push(b'\n');
         if self.buffer.len() >= BUFFER_LEN {
@@ -46,23 +46,23 @@ impl<W: Write, L: Lines> CsvWriter<W, L> {
         Ok(())
     }
 
-    /// Hands on what is left.
-    pub fn into_inner(mut self) -> io::Result<W> {
+    /// Writes buffered rows; returns the stream.
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.out.write_all(&self.buffer)?;
         Ok(self.out)
     }
 }
 
-/// Adds an id.
-pub fn push_id(buffer: &mut Vec<u8>, id: Id) {
+/// Appends an id.
+pub(crate) fn push_id(buffer: &mut Vec<u8>, id: Id) {
     match id {
         Id::Integer(value) => push_decimal(buffer, value),
         Id::Uuid(_) => buffer.extend_from_slice(id.to_string().as_bytes()),
     }
 }
 
-/// Adds text that anybody may have written: in quotes where it needs them, as RFC 4180 says.
-pub fn push_text(buffer: &mut Vec<u8>, text: &str) {
+/// Appends text, quoted as RFC 4180 requires.
+pub(crate) fn push_text(buffer: &mut Vec<u8>, text: &str) {
     if !text.contains([',', '"', '\n', '\r']) {
         return buffer.extend_from_slice(text.as_bytes());
     }
@@ -76,7 +76,7 @@ pub fn push_text(buffer: &mut Vec<u8>, text: &str) {
     buffer.push(b'"');
 }
 
-/// Formatting through `fmt` would take longer than everything else in an export.
+/// `fmt` would take longer than the rest of an export.
 fn push_decimal(buffer: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0; 20];
     let mut at = digits.len();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stands_in_quotes_where_it_needs_them() {
+    fn text_is_quoted_where_needed() {
         for (text, written) in
             [("a b", "a b"), ("a,b", "\"a,b\""), ("\"", "\"\"\"\""), ("x\ny \"z\"", "\"x\ny \"\"z\"\"\"")]
         {

@@ -1,4 +1,4 @@
-//! The table of edges: follower, followee and, where it is wanted, since when.
+//! The table of edges: follower, followee and optionally since.
 
 use std::io::Write;
 
@@ -12,20 +12,27 @@ use super::Table;
 use super::csv::{Lines, push_id};
 use super::parquet::{Group, Ids, Required};
 
-/// How many rows are collected for one row group: 24 MB of integers.
+/// Rows per row group: 24 MB of integers.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// What the columns of a file of edges are.
+/// The columns of a file of edges.
 #[derive(Clone, Copy, Debug)]
-pub struct Edges {
+pub(crate) struct Edges {
     /// The kind of ids.
-    pub ids: IdKind,
+    pub(crate) ids: IdKind,
     /// Whether there is a third column, `since`.
-    pub since: bool,
+    pub(crate) since: bool,
+}
+
+/// An edge with its time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgeRow {
+    pub(crate) edge: Edge,
+    pub(crate) since: Timestamp,
 }
 
 impl Table for Edges {
-    type Row = (Edge, Timestamp);
+    type Row = EdgeRow;
     type Lines = EdgeLines;
     type Group = EdgeGroup;
 
@@ -46,24 +53,24 @@ impl Table for Edges {
 }
 
 /// Edges as lines.
-pub struct EdgeLines {
+pub(crate) struct EdgeLines {
     since: Option<SinceText>,
 }
 
-/// The text of the last `since`: an import gives many edges the same one.
+/// The text of the last `since`: many edges of an import share one.
 struct SinceText {
     since: Timestamp,
     text: String,
 }
 
 impl Lines for EdgeLines {
-    type Row = (Edge, Timestamp);
+    type Row = EdgeRow;
 
     fn header(&self) -> &'static str {
         if self.since.is_some() { "follower,followee,since" } else { "follower,followee" }
     }
 
-    fn push(&mut self, &(edge, since): &Self::Row, buffer: &mut Vec<u8>) {
+    fn push(&mut self, &EdgeRow { edge, since }: &EdgeRow, buffer: &mut Vec<u8>) {
         push_id(buffer, edge.follower);
         buffer.push(b',');
         push_id(buffer, edge.followee);
@@ -78,7 +85,7 @@ impl Lines for EdgeLines {
 }
 
 /// Edges as columns.
-pub struct EdgeGroup {
+pub(crate) struct EdgeGroup {
     table: Edges,
     followers: Ids,
     followees: Ids,
@@ -86,7 +93,7 @@ pub struct EdgeGroup {
 }
 
 impl Group for EdgeGroup {
-    type Row = (Edge, Timestamp);
+    type Row = EdgeRow;
 
     fn schema(&self) -> String {
         let ids = self.table.ids;
@@ -95,11 +102,11 @@ impl Group for EdgeGroup {
         format!("message edges {{ {follower} {followee} {since} }}")
     }
 
-    fn push(&mut self, &(edge, since): &Self::Row) {
+    fn push(&mut self, &EdgeRow { edge, since }: &EdgeRow) {
         self.followers.push(edge.follower);
         self.followees.push(edge.followee);
         if let Some(column) = &mut self.since {
-            // A timestamp ends with the year 9999 and so fits.
+            // Timestamps end with the year 9999, so they fit.
             column.0.push(since.millis() as i64);
         }
     }
@@ -144,9 +151,9 @@ mod tests {
             let mut writer = CsvWriter::new(Vec::new(), table.lines());
             for (follower, followee, at) in edges {
                 let edge = Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) };
-                writer.write(&(edge, Timestamp::from_millis(at))).unwrap();
+                writer.write(&EdgeRow { edge, since: Timestamp::from_millis(at) }).unwrap();
             }
-            assert_eq!(String::from_utf8(writer.into_inner().unwrap()).unwrap(), text);
+            assert_eq!(String::from_utf8(writer.finish().unwrap()).unwrap(), text);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A file that appears whole or not at all: written beside its place under a name of its own, synced, then renamed. Nothing
-//! else in the folder is touched.
+//! A file that appears completely or not at all: written under a temporary name in the same folder, synced, then
+//! renamed.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::interrupt::remember_temporary;
+use crate::interrupt::register_temporary;
 
-/// A file in the making.
+/// An output file before its commit.
 #[derive(Debug)]
-pub enum OutputFile {
-    /// A temporary file, where it will be, and whether it may replace what is there.
-    Beside { temporary: NamedTempFile, place: PathBuf, may_replace: bool },
+pub(crate) enum OutputFile {
+    /// A temporary file, its final path, and whether it may replace a file there.
+    Beside { temporary: NamedTempFile, path: PathBuf, may_replace: bool },
     /// A pipe or device, which a rename would replace.
     Direct(File),
 }
 
 impl OutputFile {
-    /// Begins a file at a place.
-    pub fn create(path: &Path) -> io::Result<Self> {
+    /// Starts a file.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let existing = fs::metadata(path).ok();
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -29,40 +29,40 @@ impl OutputFile {
         if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
             return Ok(Self::Direct(File::options().write(true).open(path)?));
         }
-        // A link stays a link: the file that it names is replaced.
-        let place = if existing.is_some() { path.canonicalize()? } else { path.to_owned() };
-        Ok(Self::Beside { temporary: temporary(&place)?, place, may_replace: true })
+        // A symbolic link remains; the file it points to is replaced.
+        let path = if existing.is_some() { path.canonicalize()? } else { path.to_owned() };
+        Ok(Self::Beside { temporary: temporary(&path)?, path, may_replace: true })
     }
 
-    /// Begins a file at a place where there is nothing, not even a link that leads nowhere. What comes there until the commit
-    /// is not replaced either.
-    pub fn create_new(path: &Path) -> io::Result<Self> {
+    /// Starts a file at a path where nothing exists, not even a dangling link. The commit fails if something exists there
+    /// by then.
+    pub(crate) fn create_new(path: &Path) -> io::Result<Self> {
         match fs::symlink_metadata(path) {
             Ok(_) => return Err(io::Error::from(io::ErrorKind::AlreadyExists)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let place = path.to_owned();
-        Ok(Self::Beside { temporary: temporary(&place)?, place, may_replace: false })
+        let path = path.to_owned();
+        Ok(Self::Beside { temporary: temporary(&path)?, path, may_replace: false })
     }
 
-    /// Where the content is until the commit; nowhere for a pipe or device.
-    pub fn content(&self) -> Option<&Path> {
+    /// The path of the content before the commit; none for a pipe or device.
+    pub(crate) fn content(&self) -> Option<&Path> {
         match self {
             Self::Beside { temporary, .. } => Some(temporary.path()),
             Self::Direct(_) => None,
         }
     }
 
-    /// Makes the file durable and puts it in its place.
-    pub fn commit(self) -> io::Result<()> {
+    /// Syncs the file and moves it to its path.
+    pub(crate) fn commit(self) -> io::Result<()> {
         match self {
             Self::Direct(mut file) => file.flush(),
-            Self::Beside { temporary, place, may_replace } => {
+            Self::Beside { temporary, path, may_replace } => {
                 temporary.as_file().sync_all()?;
                 let folder = temporary.path().parent().map(Path::to_owned);
                 let persisted =
-                    if may_replace { temporary.persist(&place) } else { temporary.persist_noclobber(&place) };
+                    if may_replace { temporary.persist(&path) } else { temporary.persist_noclobber(&path) };
                 persisted.map_err(|failed| failed.error)?;
                 folder.map_or(Ok(()), |folder| File::open(folder)?.sync_all())
             }
@@ -70,20 +70,18 @@ impl OutputFile {
     }
 }
 
-/// A file in the folder of another one, under a name that nothing has.
-fn temporary(place: &Path) -> io::Result<NamedTempFile> {
-    let folder = match place.parent() {
+/// Creates a temporary file in the folder of `path`.
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    remember_temporary(|| {
-        let file = tempfile::Builder::new()
+    register_temporary(|| {
+        tempfile::Builder::new()
             .prefix(".kinfolk-")
-            // The process's umask takes away what should not be allowed.
+            // The umask applies.
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)?;
-        let path = file.path().to_owned();
-        Ok((file, path))
+            .tempfile_in(folder)
     })
 }
 

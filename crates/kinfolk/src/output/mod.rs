@@ -1,5 +1,5 @@
-//! Writing tables: CSV, plain or compressed, or Parquet, into any stream; and into files by the ending of their name.
-//! What the columns are is said in `edges` and `comments`.
+//! Writes tables as CSV, plain or compressed, or as Parquet, to a stream or a file. `edges` and `comments` define the
+//! columns.
 
 mod comments;
 mod csv;
@@ -14,10 +14,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use kinfolk_server::FileFormat;
 
-pub use comments::{Comments, HEADER as COMMENTS_HEADER};
-pub use edges::Edges;
-pub use file::OutputFile;
-pub use new_file::write_new_file;
+pub(crate) use comments::{Comments, HEADER as COMMENTS_HEADER};
+pub(crate) use edges::{EdgeRow, Edges};
+pub(crate) use file::OutputFile;
+pub(crate) use new_file::write_new_file;
 
 use csv::{CsvWriter, Lines};
 use parquet::{Group, ParquetWriter};
@@ -25,16 +25,16 @@ use parquet::{Group, ParquetWriter};
 use crate::input::format_of;
 use crate::standard_output::StandardOutput;
 
-/// The level of zstd's own command line.
+/// The default of zstd's command line.
 const ZSTD_LEVEL: i32 = 3;
 
-/// What a file holds: its columns, in both formats.
-pub trait Table: Copy {
+/// A table: its columns in both formats.
+pub(crate) trait Table: Copy {
     /// A row.
     type Row;
-    /// Rows as lines.
+    /// Rows as CSV lines.
     type Lines: Lines<Row = Self::Row>;
-    /// Rows as row groups.
+    /// Rows as Parquet row groups.
     type Group: Group<Row = Self::Row>;
 
     /// For CSV.
@@ -44,24 +44,24 @@ pub trait Table: Copy {
     fn group(self) -> Self::Group;
 }
 
-/// Rows on their way into a stream, in some format.
-pub enum Encoder<W: Write + Send, T: Table> {
+/// Encodes rows into a stream.
+pub(crate) enum Encoder<W: Write + Send, T: Table> {
     /// Lines.
     Csv(CsvWriter<Stream<W>, T::Lines>),
     /// Row groups.
     Parquet(ParquetWriter<W, T::Group>),
 }
 
-/// Where CSV goes.
-pub enum Stream<W: Write> {
+/// A stream of CSV, plain or compressed.
+pub(crate) enum Stream<W: Write> {
     Plain(BufWriter<W>),
     Gzip(flate2::write::GzEncoder<BufWriter<W>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<W>>),
 }
 
 impl<W: Write + Send, T: Table> Encoder<W, T> {
-    /// Begins a stream.
-    pub fn new(out: W, format: FileFormat, table: T) -> Result<Self> {
+    /// Starts a stream.
+    pub(crate) fn new(out: W, format: FileFormat, table: T) -> Result<Self> {
         if format == FileFormat::Parquet {
             return Ok(Self::Parquet(ParquetWriter::new(out, table.group())?));
         }
@@ -72,7 +72,7 @@ impl<W: Write + Send, T: Table> Encoder<W, T> {
             }
             FileFormat::CsvZstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(buffered, ZSTD_LEVEL)?;
-                // As zstd's own command line does, so that damage is noticed.
+                // As zstd's command line does, so that damage is detected.
                 encoder.include_checksum(true)?;
                 Stream::Zstd(encoder)
             }
@@ -82,37 +82,37 @@ impl<W: Write + Send, T: Table> Encoder<W, T> {
     }
 
     /// Adds a row.
-    pub fn write(&mut self, row: &T::Row) -> Result<()> {
+    pub(crate) fn write(&mut self, row: &T::Row) -> Result<()> {
         match self {
             Self::Csv(writer) => Ok(writer.write(row)?),
             Self::Parquet(writer) => writer.write(row),
         }
     }
 
-    /// Writes what is left; gives the stream back.
-    pub fn finish(self) -> Result<W> {
+    /// Writes buffered rows; returns the stream.
+    pub(crate) fn finish(self) -> Result<W> {
         match self {
-            Self::Csv(writer) => Ok(writer.into_inner()?.finish()?),
+            Self::Csv(writer) => Ok(writer.finish()?.finish()?),
             Self::Parquet(writer) => writer.finish(),
         }
     }
 }
 
-/// A file in the making. It is not at its place before [`FileWriter::finish`].
-pub struct FileWriter<T: Table> {
+/// Writes a table to a file, which appears with [`FileWriter::finish`].
+pub(crate) struct FileWriter<T: Table> {
     name: String,
     encoder: Encoder<Destination, T>,
 }
 
-/// Where a file goes.
+/// A file or standard output.
 enum Destination {
     StandardOutput(StandardOutput),
     File(OutputFile),
 }
 
 impl<T: Table> FileWriter<T> {
-    /// Begins a file; `-` is standard output.
-    pub fn create(path: &Path, table: T) -> Result<Self> {
+    /// Starts a file; `-` is standard output.
+    pub(crate) fn create(path: &Path, table: T) -> Result<Self> {
         if path == Path::new("-") {
             let out = Destination::StandardOutput(StandardOutput::new());
             let encoder = Encoder::new(out, FileFormat::Csv, table)?;
@@ -127,12 +127,12 @@ impl<T: Table> FileWriter<T> {
     }
 
     /// Adds a row.
-    pub fn write(&mut self, row: &T::Row) -> Result<()> {
+    pub(crate) fn write(&mut self, row: &T::Row) -> Result<()> {
         self.encoder.write(row).with_context(|| format!("could not write {}", self.name))
     }
 
-    /// Writes what is left, syncs it to disk and puts the file in its place.
-    pub fn finish(self) -> Result<()> {
+    /// Writes buffered rows, syncs the file and moves it to its path.
+    pub(crate) fn finish(self) -> Result<()> {
         let Self { name, encoder } = self;
         let finished = encoder.finish().and_then(|destination| Ok(destination.commit()?));
         finished.with_context(|| format!("could not write {name}"))

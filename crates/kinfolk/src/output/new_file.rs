@@ -1,4 +1,4 @@
-//! A file that was not there before: filled, then put in its place, which it shares with nothing.
+//! A new file: written, then moved to its path, where nothing may exist.
 
 use std::io;
 use std::path::Path;
@@ -8,9 +8,9 @@ use kinfolk_core::Error;
 
 use super::OutputFile;
 
-/// Makes a file and fills it. It appears when it is filled and durable; otherwise nothing does. Whatever has its name, a link
-/// too, is left as it is.
-pub fn write_new_file<T>(path: &Path, fill: impl FnOnce(&mut OutputFile) -> Result<T>) -> Result<T> {
+/// Creates a file with the content that `fill` writes. It appears when it is complete and durable. An existing file or link
+/// of that name is left alone and is an error.
+pub(crate) fn write_new_file<T>(path: &Path, fill: impl FnOnce(&mut OutputFile) -> Result<T>) -> Result<T> {
     let mut out = OutputFile::create_new(path).map_err(|error| refused(path, error))?;
     let filled = fill(&mut out)?;
     out.commit().map_err(|error| refused(path, error))?;

@@ -1,5 +1,4 @@
-//! Rows as Parquet: integers or strings for ids, UTC timestamps in milliseconds. Which columns there are is the table's
-//! business.
+//! Rows as Parquet: integers or strings for ids, UTC timestamps in milliseconds. The table defines the columns.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,8 +14,8 @@ use kinfolk_core::{Id, IdKind};
 
 use super::ZSTD_LEVEL;
 
-/// How the rows of a table become row groups.
-pub trait Group {
+/// Converts the rows of a table to row groups.
+pub(crate) trait Group {
     /// A row.
     type Row;
 
@@ -26,13 +25,13 @@ pub trait Group {
     /// Adds a row to the columns.
     fn push(&mut self, row: &Self::Row);
 
-    /// Whether there is nothing to write.
+    /// Whether there are no rows.
     fn is_empty(&self) -> bool;
 
-    /// Whether it is time to write what was collected.
+    /// Whether the row group has reached its size.
     fn is_full(&self) -> bool;
 
-    /// Writes all columns in the order of the schema and empties them.
+    /// Writes all columns in the order of the schema and clears them.
     fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
@@ -40,14 +39,14 @@ pub trait Group {
 }
 
 /// Writes row groups into a file.
-pub struct ParquetWriter<W: Write + Send, G> {
+pub(crate) struct ParquetWriter<W: Write + Send, G> {
     writer: SerializedFileWriter<W>,
     group: G,
 }
 
 impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
-    /// Begins with the schema.
-    pub fn new(out: W, group: G) -> Result<Self> {
+    /// Starts with the schema.
+    pub(crate) fn new(out: W, group: G) -> Result<Self> {
         let schema = parse_message_type(&group.schema())?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
@@ -58,7 +57,7 @@ impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
     }
 
     /// Adds a row.
-    pub fn write(&mut self, row: &G::Row) -> Result<()> {
+    pub(crate) fn write(&mut self, row: &G::Row) -> Result<()> {
         self.group.push(row);
         if self.group.is_full() {
             self.write_group()?;
@@ -66,8 +65,8 @@ impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
         Ok(())
     }
 
-    /// Writes what is left and the footer.
-    pub fn finish(mut self) -> Result<W> {
+    /// Writes buffered rows and the footer.
+    pub(crate) fn finish(mut self) -> Result<W> {
         if !self.group.is_empty() {
             self.write_group()?;
         }
@@ -83,7 +82,7 @@ impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
 }
 
 /// A required column of ids.
-pub enum Ids {
+pub(crate) enum Ids {
     /// Integer ids.
     Integers(Required<Int64Type>),
     /// UUIDs, as text.
@@ -92,23 +91,23 @@ pub enum Ids {
 
 impl Ids {
     /// A column for ids of a kind.
-    pub fn new(kind: IdKind) -> Self {
+    pub(crate) fn new(kind: IdKind) -> Self {
         match kind {
             IdKind::Integer => Self::Integers(Required::new()),
             IdKind::Uuid => Self::Texts(Required::new()),
         }
     }
 
-    /// How the schema says it.
-    pub fn column(kind: IdKind, name: &str) -> String {
+    /// The column in the schema.
+    pub(crate) fn column(kind: IdKind, name: &str) -> String {
         match kind {
             IdKind::Integer => format!("REQUIRED INT64 {name};"),
             IdKind::Uuid => format!("REQUIRED BYTE_ARRAY {name} (STRING);"),
         }
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Integers(column) => column.0.len(),
             Self::Texts(column) => column.0.len(),
@@ -116,17 +115,17 @@ impl Ids {
     }
 
     /// Adds an id.
-    pub fn push(&mut self, id: Id) {
+    pub(crate) fn push(&mut self, id: Id) {
         match (self, id) {
-            // An id has 63 bits and so fits.
+            // Ids have 63 bits, so they fit.
             (Self::Integers(column), Id::Integer(value)) => column.0.push(value as i64),
             (Self::Texts(column), id) => column.0.push(bytes(&id.to_string())),
-            (Self::Integers(_), Id::Uuid(_)) => unreachable!("a store's ids are all of its kind"),
+            (Self::Integers(_), Id::Uuid(_)) => unreachable!("all ids of a store have one kind"),
         }
     }
 
-    /// Writes the column and empties it.
-    pub fn write<W: Write + Send>(
+    /// Writes the column and clears it.
+    pub(crate) fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
@@ -137,17 +136,17 @@ impl Ids {
     }
 }
 
-/// A column in which every row has a value.
-pub struct Required<T: DataType>(pub Vec<T::T>);
+/// A column with a value in every row.
+pub(crate) struct Required<T: DataType>(pub(crate) Vec<T::T>);
 
 impl<T: DataType> Required<T> {
     /// An empty column.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Writes the column and empties it.
-    pub fn write<W: Write + Send>(
+    /// Writes the column and clears it.
+    pub(crate) fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
@@ -155,8 +154,8 @@ impl<T: DataType> Required<T> {
     }
 }
 
-/// A column in which rows may have no value.
-pub struct Optional<T: DataType> {
+/// A column with optional values.
+pub(crate) struct Optional<T: DataType> {
     values: Vec<T::T>,
     /// For each row 1 if it has a value, else 0.
     levels: Vec<i16>,
@@ -164,18 +163,18 @@ pub struct Optional<T: DataType> {
 
 impl<T: DataType> Optional<T> {
     /// An empty column.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { values: Vec::new(), levels: Vec::new() }
     }
 
     /// Adds a row.
-    pub fn push(&mut self, value: Option<T::T>) {
+    pub(crate) fn push(&mut self, value: Option<T::T>) {
         self.levels.push(value.is_some().into());
         self.values.extend(value);
     }
 
-    /// Writes the column and empties it.
-    pub fn write<W: Write + Send>(
+    /// Writes the column and clears it.
+    pub(crate) fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
@@ -186,7 +185,7 @@ impl<T: DataType> Optional<T> {
 }
 
 /// Text in a column.
-pub fn bytes(text: &str) -> ByteArray {
+pub(crate) fn bytes(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }
 
@@ -195,7 +194,7 @@ fn write_column<T: DataType, W: Write + Send>(
     levels: Option<&[i16]>,
     group: &mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<(), ParquetError> {
-    let missing = || ParquetError::General("the schema has fewer columns than are written".to_owned());
+    let missing = || ParquetError::General("the schema has too few columns".to_owned());
     let mut column = group.next_column()?.ok_or_else(missing)?;
     column.typed::<T>().write_batch(values, levels, None)?;
     values.clear();

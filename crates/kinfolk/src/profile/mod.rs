@@ -1,117 +1,111 @@
-//! Profiles: where a graph is kept, and what the rest of the program does with it. Commands, bulk work and the server know a
-//! profile by these traits; which one it is, is decided where the settings are read.
+//! Profiles: how a graph is stored. Commands, bulk work and the server use a profile through these traits; the
+//! configuration decides which one.
 
-pub mod embedded;
+pub(crate) mod embedded;
 
-use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Result;
-use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
-/// Takes away again what was just made, where nothing came of the work that it was made for.
-pub type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
+/// Removes a graph that was just created, after its first write failed.
+pub(crate) type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
 
-/// A place where a graph is kept, which may not hold one yet.
-pub trait Profile: Clone + Send + Sync + 'static {
-    /// Its store, once it is open.
+/// The location of a graph, which may not exist yet.
+pub(crate) trait Profile: Clone + Send + Sync + 'static {
+    /// The open store.
     type Store: OpenStore;
 
-    /// Where it is, for people.
-    fn place(&self) -> String;
+    /// The location, for messages.
+    fn location(&self) -> String;
 
-    /// Opens the graph, which must be there already.
+    /// Opens the graph, which must exist.
     fn open(&self) -> Result<Self::Store>;
 
-    /// Opens the graph, or makes one if there is none. If it was made, it can be taken away again.
-    fn open_or_create(&self) -> Result<(Self::Store, Option<Discard>)>;
+    /// Opens the graph, or creates it.
+    fn open_or_create(&self) -> Result<Opened<Self::Store>>;
 
-    /// Refuses to make a graph for something about these users, if it would have another kind of ids.
+    /// Returns an error if a graph created here would have another kind of ids than these users.
     fn require_creatable_for(&self, users: &[Id]) -> Result<()>;
 
-    /// The rules of its parts.
+    /// The settings of its services.
     fn service_settings(&self) -> ServiceSettings;
 
-    /// How suggestions are computed for everyone.
+    /// The default computation of suggestions for all users.
     fn everyone(&self) -> SuggestionRunRequest;
 
-    /// How much memory sorting an import may use, in bytes.
+    /// Memory for sorting an import, in bytes.
     fn sort_memory(&self) -> usize;
 
-    /// Refuses an import of edges that take so many bytes, if there is no room for them.
-    fn require_room(&self, bytes: u64) -> kinfolk_core::Result<()>;
+    /// Returns an error unless there are this many bytes of free disk space.
+    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()>;
 
-    /// What operators may ask of an open store.
+    /// The operations for administrators of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
 }
 
+/// An opened store.
+pub(crate) struct Opened<S> {
+    pub(crate) store: S,
+    /// Removes the store; none if it existed before.
+    pub(crate) discard: Option<Discard>,
+}
+
 /// An open store, beyond its ports. Clones share it.
-pub trait OpenStore: Store + Clone {
-    /// Takes edges in.
+pub(crate) trait OpenStore: Store + Clone {
+    /// An import.
     type Import: EdgeImport;
 
     /// The keys that sign tokens and cursors.
     fn keyring(&self) -> Keyring;
 
-    /// The time that the store goes by.
+    /// The time of the store.
     fn now(&self) -> Timestamp;
 
-    /// Why the store can't go on, if it can't.
+    /// Why the store failed, if it did.
     fn failure(&self) -> Option<String>;
 
-    /// How many edges of a kind there are.
+    /// The number of edges of a kind.
     fn edge_count(&self, kind: EdgeKind) -> u64;
 
-    /// Starts an import, or continues one with the same options that was stopped.
+    /// Starts an import, or resumes a stopped one with the same options.
     fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Self::Import>;
 
-    /// How many bytes a stopped import has left that can be continued.
-    fn stopped_import_bytes(&self) -> u64;
-
-    /// All edges of a kind by (follower, followee), as of now, whatever is written meanwhile.
+    /// All edges of a kind by (follower, followee), in a snapshot as of now.
     fn edges(&self, kind: EdgeKind)
     -> kinfolk_core::Result<impl Iterator<Item = DatedEdge> + Send + 'static>;
 
-    /// All comments, with tombstones, as of now: thread by thread, each in the order of time.
+    /// All comments with tombstones, in a snapshot as of now: by parent, oldest first.
     fn all_comments(
         &self,
     ) -> kinfolk_core::Result<impl Iterator<Item = kinfolk_core::Result<Comment>> + Send + 'static>;
 
-    /// Compares everything derived with the truth.
-    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<VerifyReport>;
-
-    /// Writes a backup of the whole store, as of now, into a stream.
-    fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<BackupReport>;
-
-    /// Merges files, and erases the texts of purged comments from them; returns of how many.
-    fn compact(&self) -> kinfolk_core::Result<u64>;
-
-    /// The newest run that computed suggestions for everyone, if there ever was one.
+    /// The latest computation of suggestions for all users.
     fn suggestion_run(&self) -> Option<SuggestionRun>;
 
-    /// Closes the store and reports what of it failed. Dropping the last clone closes it too.
+    /// Closes the store and reports what failed. Dropping the last clone closes it too.
     fn close(self) -> kinfolk_core::Result<()>;
 }
 
 /// An edge, and since when it exists.
-pub type DatedEdge = kinfolk_core::Result<(Edge, Timestamp)>;
+pub(crate) type DatedEdge = kinfolk_core::Result<(Edge, Timestamp)>;
 
-/// An import that takes edges in. Dropped before [`EdgeImport::finish`], it can be continued later.
-pub trait EdgeImport {
-    /// How many edges an earlier run has taken in durably: skip so many of the input.
+/// An import. Dropped before [`EdgeImport::finish`], it can be resumed.
+pub(crate) trait EdgeImport {
+    /// The number of edges of the input that an earlier run made durable: skip them.
     fn taken(&self) -> u64;
 
-    /// Takes one edge; without `since` it gets the time at which the import takes effect.
+    /// Adds an edge; without `since` it gets the time of the import.
     fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> kinfolk_core::Result<()>;
 
     /// Makes the import durable, then visible.
     fn finish(self, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<ImportReport>;
 
-    /// Gives up and removes what was taken in.
+    /// Cancels the import and removes its edges.
     fn abandon(self) -> kinfolk_core::Result<()>;
 }

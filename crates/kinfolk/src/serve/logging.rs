@@ -13,14 +13,14 @@ use crate::failure::UsageError;
 use crate::settings::{Configuration, LogFormat};
 
 /// Logging, from its start until [`Logging::end`].
-pub struct Logging {
+pub(crate) struct Logging {
     #[cfg(feature = "otlp")]
     traces: Option<super::otlp::Traces>,
 }
 
 impl Logging {
     /// Starts logging for the whole process.
-    pub fn start(configuration: &Configuration) -> Result<Self> {
+    pub(crate) fn start(configuration: &Configuration) -> Result<Self> {
         let level = &configuration.logging.level;
         let targets: Targets = level
             .parse()
@@ -50,8 +50,8 @@ impl Logging {
         }
     }
 
-    /// Sends what is left.
-    pub fn end(self) {
+    /// Sends the remaining traces.
+    pub(crate) fn end(self) {
         #[cfg(feature = "otlp")]
         if let Some(traces) = self.traces {
             traces.end();

@@ -1,5 +1,5 @@
-//! The server's life: bind, load, open the door, serve, drain, close. What is served is in `kinfolk-server`, and where the graph
-//! is kept is the profile's business.
+//! The lifecycle of the server: bind, load, become ready, serve, drain, close. The protocols are in `kinfolk-server`; the
+//! profile opens the graph.
 
 mod listeners;
 mod logging;
@@ -19,45 +19,45 @@ use kinfolk_core::{Context as CoreContext, EdgeKind, Error};
 use kinfolk_server::{Access, Door, Metrics, Service, Tls};
 use tokio::time::MissedTickBehavior;
 
-pub use listeners::Listeners;
-pub use logging::Logging;
-pub use signals::{Signals, StopSignal, on_stop};
+pub(crate) use listeners::Listeners;
+pub(crate) use logging::Logging;
+pub(crate) use signals::{Signals, StopSignal, on_stop};
 
-use crate::answer::grouped;
+use crate::print::grouped;
 use crate::profile::{OpenStore, Profile};
 use crate::settings::{Configuration, Role};
-use protocols::Protocols;
+use protocols::{Protocols, Urls};
 use signals::SignalRequest;
 use suggest::Schedule;
 
-/// How often files of keys and certificates are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Work that is cut off at the end of the grace period gets so long to notice it.
-const NOTICE: Duration = Duration::from_secs(1);
-/// How often a long load says that it goes on.
+/// The interval between checks of the files of keys and certificates.
+const CHECK_FILES_EVERY: Duration = Duration::from_secs(1);
+/// How long bulk work has to notice the end of the grace period.
+const CANCELLATION_TIME: Duration = Duration::from_secs(1);
+/// The interval between log lines during a long load.
 const LOADING_EVERY: Duration = Duration::from_secs(5);
 
-/// What a server is made of.
-pub struct Server<P> {
+/// A server, bound but not running.
+pub(crate) struct Server<P> {
     configuration: Configuration,
     profile: P,
     listeners: Listeners,
     tls: Option<Arc<Tls>>,
 }
 
-/// What there is to say once a server is ready.
+/// The announcement of a server that is ready.
 #[derive(Clone, Debug)]
-pub struct Ready {
-    /// Where REST is.
-    pub http: String,
-    /// Where the Redis protocol is.
-    pub redis: String,
-    /// How many edges there are.
-    pub edges: u64,
-    /// How long the load took.
-    pub loaded_in: Duration,
-    /// Whether everybody may do everything.
-    pub is_open: bool,
+pub(crate) struct Ready {
+    /// The URL of REST.
+    pub(crate) http: String,
+    /// The URL of the Redis protocol.
+    pub(crate) redis: String,
+    /// The number of edges.
+    pub(crate) edges: u64,
+    /// The time that the load took.
+    pub(crate) loaded_in: Duration,
+    /// Whether authentication is off.
+    pub(crate) is_open: bool,
 }
 
 impl std::fmt::Display for Ready {
@@ -73,8 +73,8 @@ impl std::fmt::Display for Ready {
 }
 
 impl<P: Profile> Server<P> {
-    /// Checks what can be checked at once and binds the sockets.
-    pub fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
+    /// Validates the configuration and binds the sockets.
+    pub(crate) fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
         let (http, resp) = (configuration.http.address, configuration.resp.address);
         if configuration.server.role != Role::All {
             let what = "a role other than all, which needs the fleet profile,";
@@ -84,38 +84,41 @@ impl<P: Profile> Server<P> {
         Self::with_listeners(configuration, profile, Listeners::bind(http, resp)?)
     }
 
-    /// As [`Server::bind`], on sockets that are bound already.
-    pub fn with_listeners(configuration: &Configuration, profile: &P, listeners: Listeners) -> Result<Self> {
+    /// As [`Server::bind`], on sockets that are already bound.
+    pub(crate) fn with_listeners(
+        configuration: &Configuration,
+        profile: &P,
+        listeners: Listeners,
+    ) -> Result<Self> {
         let tls = protocols::tls(configuration)?;
         Ok(Self { configuration: configuration.clone(), profile: profile.clone(), listeners, tls })
     }
 
-    /// Serves until a signal ends it, then drains and closes. `announce` is called once, when it is ready; a server
-    /// that was told to end before has nothing to announce. If a part of it ends by itself, all of it does, with an
-    /// error: what restarts it then gets a whole one.
-    pub fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
+    /// Serves until a signal stops it, then drains and closes. Calls `announce` once, when it is ready, unless a signal came
+    /// before. If a part of it fails, the whole server stops with an error, so that a supervisor can restart it.
+    pub(crate) fn run(self, announce: impl FnOnce(&Ready)) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(self.configuration.http.threads.0)
             .thread_name("kinfolk-rest")
             .enable_all()
             .build()
-            .context("no threads could be started")?;
+            .context("could not start threads")?;
         let served = runtime.block_on(self.serve(announce));
-        let patience = match &served {
-            Ok(Some(served)) => served.patience(),
-            // Nobody waits for a load that was interrupted.
+        let wait = match &served {
+            Ok(Some(served)) => served.remaining_grace(),
+            // An interrupted load is abandoned.
             _ => Duration::ZERO,
         };
-        runtime.shutdown_timeout(patience);
+        runtime.shutdown_timeout(wait);
         served?.map_or(Ok(()), |Served { store, outcome, .. }| outcome.and(close(store)))
     }
 
-    /// Serves to the end; gives the store to close, if it was loaded.
+    /// Serves until the end; returns the store to close, if it was loaded.
     async fn serve(self, announce: impl FnOnce(&Ready)) -> Result<Option<Served<P::Store>>> {
         let Self { configuration, profile, listeners, tls } = self;
-        let mut signals = Signals::new().context("signals can't be received")?;
+        let mut signals = Signals::new().context("could not listen for signals")?;
         let door = Door::closed();
-        let (http, redis) = protocols::urls(&listeners, tls.is_some())?;
+        let Urls { http, redis } = protocols::urls(&listeners, tls.is_some())?;
         let Listeners { http: http_listener, resp: resp_listener } = listeners;
         let mut protocols = Protocols::start_rest(&configuration, http_listener, tls, Arc::clone(&door))?;
 
@@ -136,18 +139,18 @@ impl<P: Profile> Server<P> {
         let schedule = Schedule::start(store.clone(), profile.everyone(), configuration.suggest.every.0)?;
 
         let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
-        Signals::end_at_once_on_the_next().context("no thread could be started")?;
+        Signals::end_at_once_on_the_next().context("could not start a thread")?;
         door.close();
         match &outcome {
             Ok(()) => tracing::info!("stopping"),
             Err(error) => {
-                tracing::error!(error = format!("{error:#}"), "stopping: a part of the server has failed");
+                tracing::error!(error = format!("{error:#}"), "stopping: a part of the server failed");
             }
         }
         if let Some(schedule) = schedule {
             outcome = outcome.and(schedule.stop().await);
         }
-        // A store that has failed still answers reads.
+        // A failed store still serves reads.
         if outcome.is_ok() || store.failure().is_some() {
             tokio::time::sleep(configuration.server.drain.0).await;
         }
@@ -157,29 +160,28 @@ impl<P: Profile> Server<P> {
     }
 }
 
-/// What is left of a server that takes no more requests.
+/// A server that takes no more requests.
 struct Served<S> {
     store: S,
-    /// Until when bulk work may end by itself.
+    /// When the grace period of bulk work ends.
     grace_ends: Instant,
-    /// Ok after a signal; otherwise why it stopped.
+    /// Ok after a signal, otherwise why it stopped.
     outcome: Result<()>,
 }
 
 impl<S> Served<S> {
-    /// How long to wait for bulk work: requests in flight have had the same time.
-    fn patience(&self) -> Duration {
-        self.grace_ends.saturating_duration_since(Instant::now()).max(NOTICE)
+    /// How long to wait for bulk work, within the grace period of requests.
+    fn remaining_grace(&self) -> Duration {
+        self.grace_ends.saturating_duration_since(Instant::now()).max(CANCELLATION_TIME)
     }
 }
 
-/// Closes the store. Bulk work that has not ended in time is left behind with it: what it has not finished does not count, or is
-/// finished by the next start, as after a crash.
+/// Closes the store. Bulk work that still runs is abandoned: the next start discards or finishes it, as after a crash.
 fn close(store: impl OpenStore) -> Result<()> {
     match store.close() {
         Err(Error::InUse { .. }) => {
             tracing::warn!(
-                "bulk work was still running when the time to finish it was over; the next start sees to it"
+                "bulk work was still running at the end of the grace period; the next start recovers"
             );
             Ok(())
         }
@@ -187,11 +189,11 @@ fn close(store: impl OpenStore) -> Result<()> {
     }
 }
 
-/// Opens the store on a thread of its own, or makes one.
+/// Opens or creates the store on a blocking thread.
 async fn load<P: Profile>(profile: P) -> Result<P::Store> {
-    tracing::info!(place = profile.place(), "loading");
+    tracing::info!(location = profile.location(), "loading");
     let began = Instant::now();
-    let mut loading = tokio::task::spawn_blocking(move || Ok(profile.open_or_create()?.0));
+    let mut loading = tokio::task::spawn_blocking(move || Ok(profile.open_or_create()?.store));
     let mut ticks = tokio::time::interval(LOADING_EVERY);
     ticks.tick().await;
     loop {
@@ -210,14 +212,15 @@ fn service<P: Profile>(profile: &P, access: Access, store: &P::Store) -> Arc<Ser
     Arc::new(Service::new(context, settings, access, limits, Metrics::default(), administration))
 }
 
-/// Watches files, signals, the store, the protocols and the schedule of suggestions until a signal ends the server or a part of it has failed.
+/// Watches files, signals, the store, the protocols and the schedule of suggestions until a signal stops the server or a part
+/// of it fails.
 async fn watch<S: OpenStore>(
     signals: &mut Signals,
     service: &Arc<Service<S>>,
     protocols: &mut Protocols,
     schedule: Option<&Schedule>,
 ) -> Result<()> {
-    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    let mut ticks = tokio::time::interval(CHECK_FILES_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -232,7 +235,7 @@ async fn watch<S: OpenStore>(
                 if schedule.is_some_and(Schedule::has_failed) {
                     anyhow::bail!("the schedule of suggestions ended by itself");
                 }
-                protocols.look(service);
+                protocols.reload_if_changed(service);
             }
             broken = protocols.broken() => return Err(broken),
         }

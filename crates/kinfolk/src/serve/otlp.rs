@@ -1,5 +1,4 @@
-//! Traces by OTLP over HTTP. The batches are sent by a thread of the exporter's own, with the blocking client that
-//! the command line has anyway. How requests become spans, and layers of the store their children, is in `spans`.
+//! Sends traces by OTLP over HTTP, from the exporter's own thread with a blocking client. `spans` creates them.
 
 use std::time::Duration;
 
@@ -18,19 +17,19 @@ use tracing_subscriber::registry::LookupSpan;
 use super::spans;
 use crate::settings::Tracing;
 
-/// How long sending a batch may take, and the last one at the end.
+/// The timeout of a batch, and of the last one at the end.
 const SEND: Duration = Duration::from_secs(5);
-/// Where a collector takes traces, unless the endpoint says a path of its own.
+/// The path of the collector, unless the endpoint has one.
 const PATH: &str = "/v1/traces";
 
-/// Traces on their way to a collector.
-pub struct Traces {
+/// Sends traces to a collector.
+pub(crate) struct Traces {
     provider: SdkTracerProvider,
 }
 
 impl Traces {
     /// Starts sending, if an endpoint is configured.
-    pub fn start(settings: &Tracing) -> Result<Option<Self>> {
+    pub(crate) fn start(settings: &Tracing) -> Result<Option<Self>> {
         let Some(endpoint) = &settings.otlp_endpoint else { return Ok(None) };
         let exporter = SpanExporter::builder()
             .with_http()
@@ -39,7 +38,7 @@ impl Traces {
             .with_endpoint(with_path(endpoint))
             .with_timeout(SEND)
             .build()
-            .with_context(|| format!("traces can't be sent to {endpoint}"))?;
+            .with_context(|| format!("could not send traces to {endpoint}"))?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
         let resource = Resource::builder().with_service_name("kinfolk").with_attribute(version).build();
         let sampler =
@@ -52,20 +51,20 @@ impl Traces {
         Ok(Some(Self { provider }))
     }
 
-    /// Turns spans into traces.
-    pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
+    /// Converts spans to traces.
+    pub(crate) fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
         spans::layer(&self.provider.tracer("kinfolk"))
     }
 
-    /// Sends what is left.
-    pub fn end(self) {
+    /// Sends the remaining traces.
+    pub(crate) fn end(self) {
         if let Err(error) = self.provider.shutdown_with_timeout(SEND) {
-            tracing::warn!(%error, "the last traces could not be sent");
+            tracing::warn!(%error, "could not send the last traces");
         }
     }
 }
 
-/// Chooses the requests that are traced. Commands of the Redis protocol were chosen before: only those have a span.
+/// Samples requests. Commands of the Redis protocol were sampled before: only sampled ones have a span.
 #[derive(Clone, Debug)]
 struct RequestSampler(Sampler);
 
@@ -79,8 +78,8 @@ impl ShouldSample for RequestSampler {
         attributes: &[KeyValue],
         links: &[Link],
     ) -> SamplingResult {
-        let is_chosen = attributes.contains(&KeyValue::new("network.protocol.name", "resp"));
-        let sampler = if is_chosen { &Sampler::AlwaysOn } else { &self.0 };
+        let is_sampled = attributes.contains(&KeyValue::new("network.protocol.name", "resp"));
+        let sampler = if is_sampled { &Sampler::AlwaysOn } else { &self.0 };
         sampler.should_sample(parent, trace, name, kind, attributes, links)
     }
 }
@@ -91,7 +90,7 @@ fn with_path(endpoint: &str) -> String {
     if has_path { endpoint.to_owned() } else { format!("{}{PATH}", endpoint.trim_end_matches('/')) }
 }
 
-/// Sends batches. It blocks, on a thread that has nothing else to do.
+/// Sends batches. It blocks the thread of the exporter.
 #[derive(Debug)]
 struct Client {
     agent: ureq::Agent,
@@ -112,8 +111,8 @@ impl Client {
 impl HttpClient for Client {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let (parts, body) = request.into_parts();
-        let answer = self.agent.run(Request::from_parts(parts, body.as_ref()))?;
-        let (parts, mut body) = answer.into_parts();
+        let response = self.agent.run(Request::from_parts(parts, body.as_ref()))?;
+        let (parts, mut body) = response.into_parts();
         Ok(Response::from_parts(parts, Bytes::from(body.read_to_vec()?)))
     }
 }
@@ -125,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_that_were_chosen_are_not_chosen_again() {
+    fn sampled_commands_are_not_sampled_again() {
         let sampler = RequestSampler(Sampler::TraceIdRatioBased(0.0));
         let decision = |protocol| {
             let attributes = [KeyValue::new("network.protocol.name", protocol)];
@@ -136,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_endpoint_gets_the_usual_path() {
+    fn a_bare_endpoint_gets_the_default_path() {
         for (endpoint, url) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"),
             ("http://127.0.0.1:4318/", "http://127.0.0.1:4318/v1/traces"),

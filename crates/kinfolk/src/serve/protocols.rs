@@ -1,5 +1,5 @@
-//! The wiring of both protocols: their settings, their tasks, their end. A task that ends by itself is noticed, as a
-//! server without it would go on saying that it is ready.
+//! Starts, watches and stops both protocols. A task that ends by itself is detected: a server without it must not report
+//! that it is ready.
 
 use std::collections::HashMap;
 use std::future::{Future, pending};
@@ -20,36 +20,32 @@ use super::Listeners;
 use crate::failure::UsageError;
 use crate::settings::{Configuration, TlsFiles};
 
-/// Refuses settings that can't work, before anything is done.
-pub fn check(configuration: &Configuration) -> Result<()> {
-    // Of which kind the ids are only shows with the store; what the files hold shows now.
+/// Returns an error for settings that cannot work.
+pub(crate) fn check(configuration: &Configuration) -> Result<()> {
+    // The store decides the kind of ids later; this checks the files.
     let ids = configuration.data.ids.unwrap_or(IdKind::Integer);
     let is_open = new_access(configuration, ids)?.is_open();
     require_safe_binding(configuration.http.address, is_open)?;
     require_safe_binding(configuration.resp.address, is_open)?;
     if configuration.resp.unfinished_timeout.0.is_zero() {
-        let message =
-            "resp.unfinished_timeout: a command needs more than 0 s to arrive; expected such as 60 s";
+        let message = "resp.unfinished_timeout: expected more than 0 s, such as 60 s";
         return Err(UsageError(message.to_owned()).into());
     }
     Ok(())
 }
 
-/// The certificate, if there shall be encryption.
-pub fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
+/// The certificate and its key, if configured.
+pub(crate) fn tls(configuration: &Configuration) -> Result<Option<Arc<Tls>>> {
     let TlsFiles { certificates, key } = &configuration.tls;
     match (certificates.clone(), key.clone()) {
         (None, None) => Ok(None),
         (Some(certificates), Some(key)) => Ok(Some(Arc::new(Tls::load(&TlsSettings { certificates, key })?))),
-        _ => {
-            Err(UsageError("tls.certificates and tls.key belong together; set both or none".to_owned())
-                .into())
-        }
+        _ => Err(UsageError("set both tls.certificates and tls.key, or neither".to_owned()).into()),
     }
 }
 
-/// Who may do what.
-pub fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
+/// Authentication and limits.
+pub(crate) fn access(configuration: &Configuration, store: &impl Store) -> Result<Access> {
     new_access(configuration, store.id_kind())
 }
 
@@ -82,19 +78,25 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
     Ok(Access::new(&settings)?)
 }
 
-/// Where clients find both protocols.
-pub fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<(String, String)> {
-    let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
-    Ok((
-        format!("{http}://{}", listeners.http_address()?),
-        format!("{redis}://{}", listeners.resp_address()?),
-    ))
+/// The URLs of both protocols.
+pub(crate) struct Urls {
+    pub(crate) http: String,
+    pub(crate) redis: String,
 }
 
-/// How many reads of keys and certificates may run at once: a disk that hangs must not use up threads.
-const READS_MAX: usize = 2;
+/// The URLs of bound sockets.
+pub(crate) fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<Urls> {
+    let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
+    Ok(Urls {
+        http: format!("{http}://{}", listeners.http_address()?),
+        redis: format!("{redis}://{}", listeners.resp_address()?),
+    })
+}
 
-/// How requests join the traces of their callers, if traces are sent.
+/// Maximum number of concurrent reloads: a disk that hangs must not use up threads.
+const RELOADS_MAX: usize = 2;
+
+/// Adopts the caller's trace in a request, if traces are sent.
 #[cfg(feature = "otlp")]
 fn adopt_trace(configuration: &Configuration) -> Option<rest::AdoptTrace> {
     configuration.tracing.otlp_endpoint.as_ref().map(|_| super::spans::adopt as rest::AdoptTrace)
@@ -106,18 +108,18 @@ fn adopt_trace(_: &Configuration) -> Option<rest::AdoptTrace> {
     None
 }
 
-/// Both protocols while they are served.
-pub struct Protocols {
+/// The running protocols.
+pub(crate) struct Protocols {
     tls: Option<Arc<Tls>>,
     stop: CancellationToken,
     parts: Parts,
-    /// Keys and certificates that are being read.
-    reads: JoinSet<()>,
+    /// Running reloads of keys and certificates.
+    reloads: JoinSet<()>,
 }
 
 impl Protocols {
-    /// Starts REST, which says that it is not ready until the door is open.
-    pub fn start_rest<S: Store>(
+    /// Starts REST, which reports that it is not ready until the door is open.
+    pub(crate) fn start_rest<S: Store>(
         configuration: &Configuration,
         listener: std::net::TcpListener,
         tls: Option<Arc<Tls>>,
@@ -142,11 +144,11 @@ impl Protocols {
             rest.await;
             Ok(())
         });
-        Ok(Self { tls, stop, parts, reads: JoinSet::new() })
+        Ok(Self { tls, stop, parts, reloads: JoinSet::new() })
     }
 
     /// Starts the Redis protocol.
-    pub fn start_resp<S: Store>(
+    pub(crate) fn start_resp<S: Store>(
         &mut self,
         configuration: &Configuration,
         listener: std::net::TcpListener,
@@ -178,31 +180,31 @@ impl Protocols {
         Ok(())
     }
 
-    /// Reads keys and certificates again.
-    pub fn reload<S: Store>(&mut self, service: &Arc<Service<S>>) {
-        if self.reads.len() >= READS_MAX {
+    /// Reloads keys and certificates.
+    pub(crate) fn reload<S: Store>(&mut self, service: &Arc<Service<S>>) {
+        if self.reloads.len() >= RELOADS_MAX {
             return;
         }
         let (service, tls) = (Arc::clone(service), self.tls.clone());
-        // The files are small, but a disk may take its time.
-        self.reads.spawn_blocking(move || {
+        // The files are small, but the disk may be slow.
+        self.reloads.spawn_blocking(move || {
             let reloaded = service.access.reload().and_then(|()| tls.map_or(Ok(()), |tls| tls.reload()));
             match reloaded {
-                Ok(()) => tracing::info!("keys and certificates were read again"),
+                Ok(()) => tracing::info!("keys and certificates were reloaded"),
                 Err(error) => {
-                    tracing::error!(%error, "keys or certificates could not be read; the old ones stay");
+                    tracing::error!(%error, "could not reload keys or certificates; the old ones stay in use");
                 }
             }
         });
     }
 
-    /// Reads keys and certificates again if they have changed.
-    pub fn look<S: Store>(&mut self, service: &Arc<Service<S>>) {
-        if !self.reads.is_empty() {
+    /// Reloads keys and certificates if they have changed.
+    pub(crate) fn reload_if_changed<S: Store>(&mut self, service: &Arc<Service<S>>) {
+        if !self.reloads.is_empty() {
             return;
         }
         let (service, tls) = (Arc::clone(service), self.tls.clone());
-        self.reads.spawn_blocking(move || {
+        self.reloads.spawn_blocking(move || {
             service.access.poll();
             if let Some(tls) = tls {
                 tls.poll();
@@ -210,13 +212,13 @@ impl Protocols {
         });
     }
 
-    /// Waits until something has ended that should run for as long as the server does; returns the reason.
-    pub async fn broken(&mut self) -> anyhow::Error {
+    /// Waits until a task fails that should run until the server stops; returns the reason.
+    pub(crate) async fn broken(&mut self) -> anyhow::Error {
         loop {
             tokio::select! {
                 broken = self.parts.broken() => return broken,
-                Some(read) = self.reads.join_next() => {
-                    if let Err(error) = read {
+                Some(reload) = self.reloads.join_next() => {
+                    if let Err(error) = reload {
                         return anyhow::Error::new(error).context("watching keys and certificates ended by itself");
                     }
                 }
@@ -224,14 +226,14 @@ impl Protocols {
         }
     }
 
-    /// Takes no more requests and waits for those in flight.
-    pub async fn stop(self) -> Result<()> {
+    /// Stops accepting requests and waits for those in flight.
+    pub(crate) async fn stop(self) -> Result<()> {
         self.stop.cancel();
         self.parts.finish().await
     }
 }
 
-/// What runs for as long as the server does, by name.
+/// The tasks that run until the server stops, by name.
 #[derive(Default)]
 struct Parts {
     tasks: JoinSet<Result<()>>,
@@ -244,33 +246,39 @@ impl Parts {
         self.names.insert(task.id(), name);
     }
 
-    /// Waits for a part to end although nobody has stopped it. That is a failure, whatever the reason.
+    /// Waits until a part ends without being stopped, which is always a failure.
     async fn broken(&mut self) -> anyhow::Error {
         let Some(ended) = self.tasks.join_next_with_id().await else { return pending().await };
-        let (name, outcome) = self.named(ended);
+        let Ended { name, outcome } = self.ended(ended);
         match outcome {
             Ok(()) => anyhow::anyhow!("{name} ended by itself"),
             Err(error) => error.context(format!("{name} ended by itself")),
         }
     }
 
-    /// Waits for all parts to end after a stop. Returns the first failure; the others end all the same.
+    /// Waits for all parts to end after a stop; returns the first failure.
     async fn finish(mut self) -> Result<()> {
         let mut outcome = Ok(());
         while let Some(ended) = self.tasks.join_next_with_id().await {
-            let (name, ended) = self.named(ended);
-            outcome = outcome.and(ended.with_context(|| format!("{name} ended badly")));
+            let Ended { name, outcome: ended } = self.ended(ended);
+            outcome = outcome.and(ended.with_context(|| format!("{name} failed")));
         }
         outcome
     }
 
-    fn named(&self, ended: Result<(Id, Result<()>), JoinError>) -> (&'static str, Result<()>) {
-        let (id, outcome) = match ended {
+    fn ended(&self, joined: Result<(Id, Result<()>), JoinError>) -> Ended {
+        let (id, outcome) = match joined {
             Ok((id, outcome)) => (id, outcome),
             Err(error) => (error.id(), Err(error.into())),
         };
-        (self.names.get(&id).copied().unwrap_or("a task"), outcome)
+        Ended { name: self.names.get(&id).copied().unwrap_or("a task"), outcome }
     }
+}
+
+/// A part that has ended.
+struct Ended {
+    name: &'static str,
+    outcome: Result<()>,
 }
 
 #[cfg(test)]
@@ -285,11 +293,11 @@ mod tests {
             stopped.cancelled().await;
             Ok(())
         });
-        Protocols { tls: None, stop, parts, reads: JoinSet::new() }
+        Protocols { tls: None, stop, parts, reloads: JoinSet::new() }
     }
 
     #[tokio::test]
-    async fn a_part_that_ends_by_itself_is_noticed_whatever_the_reason() {
+    async fn a_part_that_ends_by_itself_is_detected() {
         for (reason, expected) in
             [(None, "it panicked"), (Some(Err("it failed")), "it failed"), (Some(Ok(())), "")]
         {
@@ -307,16 +315,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_that_is_read_may_end_but_not_panic() {
+    async fn a_reload_may_end_but_not_panic() {
         let mut protocols = protocols();
-        protocols.reads.spawn_blocking(|| ());
-        protocols.reads.spawn_blocking(|| panic!("it panicked"));
+        protocols.reloads.spawn_blocking(|| ());
+        protocols.reloads.spawn_blocking(|| panic!("it panicked"));
         let broken = format!("{:#}", protocols.broken().await);
         assert!(broken.contains("keys and certificates") && broken.contains("it panicked"), "{broken}");
     }
 
     #[tokio::test]
-    async fn what_fails_on_the_way_down_is_reported_after_all_have_ended() {
+    async fn a_failure_during_the_stop_is_reported_after_all_parts_ended() {
         let mut protocols = protocols();
         let stop = protocols.stop.clone();
         protocols.parts.start("REST", async move {
@@ -324,6 +332,6 @@ mod tests {
             anyhow::bail!("it failed")
         });
         let failed = format!("{:#}", protocols.stop().await.unwrap_err());
-        assert_eq!(failed, "REST ended badly: it failed");
+        assert_eq!(failed, "REST failed: it failed");
     }
 }

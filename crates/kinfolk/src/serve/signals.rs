@@ -1,42 +1,42 @@
-//! The signals that a process knows: SIGTERM and SIGINT end it, SIGHUP makes a server read its files again. What long work of
-//! other commands does on them is in `interrupt`.
+//! Signals: SIGTERM and SIGINT stop the process, SIGHUP reloads the files of a server. `interrupt` handles them during long
+//! work of other commands.
 
 use std::io::{self, Write};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals on their way in.
-pub struct Signals {
+/// Received signals.
+pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
 }
 
-/// What a signal asks for.
+/// The meaning of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalRequest {
-    /// To end.
+pub(crate) enum SignalRequest {
+    /// Stop.
     Stop(StopSignal),
-    /// To read the files again.
+    /// Reload the files.
     Reload,
 }
 
-/// A signal that ends work.
+/// A signal that stops work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopSignal {
+pub(crate) enum StopSignal {
     HangUp = 1,
     Interrupt = 2,
     Terminate = 15,
 }
 
 impl StopSignal {
-    /// The exit status of work that it has ended, as shells have it.
-    pub fn exit_status(self) -> u8 {
+    /// The exit status of stopped work, as in shells.
+    pub(crate) fn exit_status(self) -> u8 {
         128 + self as u8
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::HangUp => "SIGHUP",
             Self::Interrupt => "SIGINT",
@@ -46,8 +46,8 @@ impl StopSignal {
 }
 
 impl Signals {
-    /// Listens from now on.
-    pub fn new() -> io::Result<Self> {
+    /// Starts to listen.
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -55,8 +55,8 @@ impl Signals {
         })
     }
 
-    /// What the next signal asks of a server.
-    pub async fn next(&mut self) -> SignalRequest {
+    /// The next signal, for a server.
+    pub(crate) async fn next(&mut self) -> SignalRequest {
         tokio::select! {
             _ = self.terminate.recv() => SignalRequest::Stop(StopSignal::Terminate),
             _ = self.interrupt.recv() => SignalRequest::Stop(StopSignal::Interrupt),
@@ -64,26 +64,26 @@ impl Signals {
         }
     }
 
-    /// The next signal, where there are no files to read again.
-    pub async fn next_stop(&mut self) -> StopSignal {
+    /// The next signal, for work without files to reload.
+    pub(crate) async fn next_stop(&mut self) -> StopSignal {
         match self.next().await {
             SignalRequest::Stop(signal) => signal,
             SignalRequest::Reload => StopSignal::HangUp,
         }
     }
 
-    /// From now on another request to end is obeyed at once, whatever is still going on.
-    pub fn end_at_once_on_the_next() -> io::Result<()> {
+    /// Ends the process at once on the next stop signal.
+    pub(crate) fn end_at_once_on_the_next() -> io::Result<()> {
         on_stop(|_| {
-            let message = "ended at once by a second signal; what was acknowledged is safe";
-            // Nobody is left to tell where this can't be written.
+            let message = "ended at once by a second signal; acknowledged writes are safe";
+            // A closed stderr cannot be reported.
             let _ = writeln!(io::stderr(), "kinfolk: {message}");
             std::process::exit(1)
         })
     }
 
-    /// The next request to end.
-    pub async fn stop(&mut self) -> StopSignal {
+    /// The next stop signal.
+    pub(crate) async fn stop(&mut self) -> StopSignal {
         loop {
             if let SignalRequest::Stop(signal) = self.next().await {
                 return signal;
@@ -92,8 +92,8 @@ impl Signals {
     }
 }
 
-/// Does something on SIGTERM or SIGINT. A thread of its own waits for them, as the rest of the process may be busy.
-pub fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
+/// Calls `act` on SIGTERM or SIGINT. A thread of its own waits for them, because the others may be busy.
+pub(crate) fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut terminate, mut interrupt) = {
         let _entered = runtime.enter();

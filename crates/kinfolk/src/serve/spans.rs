@@ -1,5 +1,4 @@
-//! What becomes a span: requests, as children of their callers' spans, and below them the layers of the store that they passed through.
-//! Where spans are sent is not known here.
+//! Spans of requests, as children of their callers' spans, with the layers of the store as children. `otlp` sends them.
 
 use std::time::{Duration, SystemTime};
 
@@ -19,11 +18,13 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::profile::embedded::LAYER_TARGET;
 
-/// Turns spans, and what layers of the store report, into spans of a tracer.
-pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(tracer: &SdkTracer) -> impl Layer<S> + use<S> {
+/// Converts spans, and reports of the layers of the store, to spans of a tracer.
+pub(crate) fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(
+    tracer: &SdkTracer,
+) -> impl Layer<S> + use<S> {
     let requests = tracing_opentelemetry::layer()
         .with_tracer(tracer.clone())
-        // A span begins when something needs it, so that its name may come after it was entered.
+        // A span starts on first use, so that its name can be set after it was entered.
         .with_context_activation(false)
         .with_tracked_inactivity(false)
         .with_location(false)
@@ -36,23 +37,23 @@ pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(tracer: &SdkTracer) -
     requests.and_then(LayerSpans { tracer: tracer.clone() }.with_filter(filter_fn(is_known)))
 }
 
-/// Of this program only: a library's spans, such as those of the exporter's own client, would trace the tracing.
+/// Spans of this program only: those of the exporter's client would trace the tracing.
 fn is_ours(metadata: &Metadata<'_>) -> bool {
     metadata.target().starts_with("kinfolk")
 }
 
-/// Makes a span the child of its caller's. Whether the trace is recorded is then for the caller to say.
-pub fn adopt(span: &Span, parent: &TraceParent) {
+/// Makes a span the child of its caller's span. The caller then decides whether the trace is recorded.
+pub(crate) fn adopt(span: &Span, parent: &TraceParent) {
     let flags = if parent.is_sampled { TraceFlags::SAMPLED } else { TraceFlags::default() };
-    // A malformed state is dropped; the parent holds without it.
+    // A malformed state is dropped; the parent stays valid.
     let state = parent.state.as_deref().and_then(|state| state.parse::<TraceState>().ok());
     let (trace, id) = (TraceId::from(parent.trace_id), SpanId::from(parent.span_id));
     let context = SpanContext::new(trace, id, flags, true, state.unwrap_or_default());
-    // Without a span, because of its level, there is nothing to adopt.
+    // The level may have disabled the span.
     let _ = span.set_parent(Context::new().with_remote_span_context(context));
 }
 
-/// Turns what layers of the store report into children of the span that it is reported in.
+/// Converts reports of the layers of the store to children of the current span.
 struct LayerSpans {
     tracer: SdkTracer,
 }
@@ -71,7 +72,7 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> Layer<S> for LayerSpans {
     }
 }
 
-/// What a layer says of itself.
+/// A report of a layer.
 #[derive(Default)]
 struct Report {
     layer: String,

@@ -1,5 +1,4 @@
-//! `kinfolk.toml`: sections of keys. What the values mean is the table's business; that every key is in the table,
-//! this file's.
+//! Reads `kinfolk.toml`: sections of keys. Unknown sections and keys are errors; the table validates the values.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,12 +12,20 @@ use toml::de::{DeTable, DeValue};
 use super::SETTINGS;
 use crate::failure::UsageError;
 
-/// The texts of a file by key, each with its place.
-pub type FileTexts = HashMap<String, (String, String)>;
+/// A value in a file.
+#[derive(Debug)]
+pub(crate) struct FileText {
+    pub(crate) text: String,
+    /// The file and the line, for messages.
+    pub(crate) location: String,
+}
 
-/// Reads the file that was named, or the usual one if it is there.
-pub fn read(named: Option<&Path>, usual: &Path) -> Result<FileTexts> {
-    let path = named.unwrap_or(usual);
+/// The values of a file by key.
+pub(crate) type FileTexts = HashMap<String, FileText>;
+
+/// Reads the named file, or the default file if it exists.
+pub(crate) fn read(named: Option<&Path>, default: &Path) -> Result<FileTexts> {
+    let path = named.unwrap_or(default);
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
@@ -53,10 +60,12 @@ impl File<'_> {
                 let text = scalar(value.get_ref()).ok_or_else(|| {
                     self.wrong(
                         start,
-                        &format!("{key} is invalid: expected a text, a number, a boolean or a list of texts"),
+                        &format!(
+                            "{key} is invalid: expected a string, a number, a boolean or a list of strings"
+                        ),
                     )
                 })?;
-                texts.insert(key, (text, self.place(start)));
+                texts.insert(key, FileText { text, location: self.location(start) });
             }
         }
         Ok(texts)
@@ -71,46 +80,49 @@ impl File<'_> {
         if name == "fleet" {
             let refused =
                 Error::NotAvailable { what: "the fleet profile, which the section fleet asks for," };
-            return Err(anyhow::Error::new(refused).context(self.place(start)));
+            return Err(anyhow::Error::new(refused).context(self.location(start)));
         }
         if !keys.get_ref().is_table() {
-            return Err(self.wrong(start, &format!("{name} stands outside of a section")));
+            return Err(self.wrong(start, &format!("{name} is outside of a section")));
         }
         if SETTINGS.iter().any(|setting| setting.section == name) {
             return Ok(());
         }
         let mut sections: Vec<&str> = SETTINGS.iter().map(|setting| setting.section).collect();
         sections.dedup();
-        Err(self.wrong(start, &format!("the section {name} is unknown; there are {}", sections.join(", "))))
+        Err(self.wrong(
+            start,
+            &format!("the section {name} is unknown; the sections are {}", sections.join(", ")),
+        ))
     }
 
     fn wrong(&self, start: usize, what: &str) -> anyhow::Error {
-        UsageError(format!("{}: {what}", self.place(start))).into()
+        UsageError(format!("{}: {what}", self.location(start))).into()
     }
 
-    fn place(&self, start: usize) -> String {
+    fn location(&self, start: usize) -> String {
         let before = self.text.get(..start).unwrap_or_default();
         format!("{}:{}", self.name, before.matches('\n').count() + 1)
     }
 }
 
-/// The text of a value, unless it is a table or a list of something else than text.
+/// The text of a value; none for a table, or a list with anything but strings.
 fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
         DeValue::Float(number) => Some(number.as_str().to_owned()),
         DeValue::Boolean(truth) => Some(truth.to_string()),
-        // Several words stand with commas between them where there is only text.
+        // Elsewhere a list is one text, separated by commas.
         DeValue::Array(items) => {
-            let words: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
-            words.map(|words| words.join(","))
+            let items: Option<Vec<&str>> = items.iter().map(|item| item.get_ref().as_str()).collect();
+            items.map(|items| items.join(","))
         }
         _ => None,
     }
 }
 
-/// The key that was probably meant: one of the same section, or of the same name.
+/// Suggests a key of the same name, or lists the keys of the section.
 fn similar(key: &str) -> String {
     let (section, name) = key.split_once('.').unwrap_or((key, ""));
     let same_name = SETTINGS.iter().find(|setting| setting.name == name);

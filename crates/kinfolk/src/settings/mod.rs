@@ -1,7 +1,8 @@
-//! Configuration: one table of settings, from which flags, variables, the file's keys and the reference derive.
+//! Configuration: one table of settings, from which flags, environment variables, keys of the file and the reference
+//! derive.
 //!
-//! A value comes from a flag, else from the environment, else from the file, else it is the default. All of them
-//! are read once, here, into [`Configuration`].
+//! A value comes from a flag, else from the environment, else from the file, else it is the default. [`Texts`] reads all
+//! of them once; [`Configuration`] has the parsed values.
 
 mod comments;
 mod file;
@@ -18,58 +19,59 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
-pub use print::{effective, reference};
-pub use suggest::bound;
-pub use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
-pub use value::{LogFormat, Role, Value};
+pub(crate) use print::{effective, reference};
+pub(crate) use suggest::bound;
+pub(crate) use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub(crate) use value::{LogFormat, Role, Value};
 
+use self::file::FileText;
 use crate::failure::UsageError;
 
-/// The file that is read where it is present and no other is named.
+/// The default configuration file, read if it exists.
 const FILE: &str = "kinfolk.toml";
 
-/// A setting as the table has it.
+/// An entry of the table.
 #[derive(Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The section of the file.
-    pub section: &'static str,
+    pub(crate) section: &'static str,
     /// The key in the section.
-    pub name: &'static str,
-    /// The flag, without its dashes; the variable is made of it.
-    pub flag: &'static str,
-    /// What the flag's value is called.
-    pub value_name: &'static str,
-    /// Where the flag can be given.
-    pub reach: Reach,
-    /// The value where none is given; empty if it is left open.
-    pub default: &'static str,
-    /// What it is for.
-    pub help: &'static str,
+    pub(crate) name: &'static str,
+    /// The flag without dashes; the variable derives from it.
+    pub(crate) flag: &'static str,
+    /// The name of the flag's value.
+    pub(crate) value_name: &'static str,
+    /// The commands that have the flag.
+    pub(crate) reach: Reach,
+    /// The default; empty for none.
+    pub(crate) default: &'static str,
+    /// The description.
+    pub(crate) help: &'static str,
     quoted: bool,
     switch: bool,
-    /// Checks a text and gives its canonical form.
+    /// Validates a text; returns its canonical form.
     canonical: fn(&str) -> Result<String, String>,
 }
 
-/// Which commands have a setting's flag. Its variable and key hold for all of them.
+/// The commands that have a setting's flag. Its variable and key apply to all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// Every command.
     Everywhere,
-    /// Only those that serve.
+    /// Commands that run a server.
     Server,
 }
 
-/// Where a value came from; a later one counts more.
+/// The origin of a value, in ascending order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Origin {
-    /// Nobody has set it.
+pub(crate) enum Origin {
+    /// The default.
     Default,
-    /// A file that lies in the working folder and that nobody has named, at a line. It may be anybody's.
+    /// A line of the file in the working folder, which was not named. Anybody may have written it.
     FoundFile(String),
-    /// The file that was named, at a line.
+    /// A line of the named file.
     File(String),
-    /// A variable of the environment.
+    /// An environment variable.
     Environment(String),
     /// The command line.
     Flag(String),
@@ -79,7 +81,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => out.write_str("default"),
-            Self::FoundFile(place) | Self::File(place) => out.write_str(place),
+            Self::FoundFile(location) | Self::File(location) => out.write_str(location),
             Self::Environment(variable) => out.write_str(variable),
             Self::Flag(flag) => write!(out, "--{flag}"),
         }
@@ -88,12 +90,12 @@ impl fmt::Display for Origin {
 
 impl Setting {
     /// The key with its section.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("{}.{}", self.section, self.name)
     }
 
-    /// The variable of the environment.
-    pub fn variable(&self) -> String {
+    /// The environment variable.
+    pub(crate) fn variable(&self) -> String {
         format!("KINFOLK_{}", self.flag.to_ascii_uppercase().replace('-', "_"))
     }
 
@@ -122,13 +124,20 @@ impl Setting {
     }
 }
 
-/// The text of every setting, and where it came from.
+/// The text of a setting, and its origin.
 #[derive(Debug)]
-pub struct Texts(HashMap<String, (String, Origin)>);
+struct SettingText {
+    text: String,
+    origin: Origin,
+}
+
+/// The texts of all settings by key.
+#[derive(Debug)]
+pub(crate) struct Texts(HashMap<String, SettingText>);
 
 impl Texts {
-    /// Reads all layers. `flags` are those that were typed.
-    pub fn read(
+    /// Reads all sources. `flags` are the ones on the command line.
+    pub(crate) fn read(
         flags: &Flags,
         file: Option<&Path>,
         variable: impl Fn(&str) -> Option<OsString>,
@@ -138,21 +147,22 @@ impl Texts {
         for setting in SETTINGS {
             let key = setting.key();
             let found = if let Some(text) = flags.0.get(setting.flag) {
-                (text.clone(), Origin::Flag(setting.flag.to_owned()))
+                SettingText { text: text.clone(), origin: Origin::Flag(setting.flag.to_owned()) }
             } else if let Some(text) = variable(&setting.variable()) {
                 let name = setting.variable();
                 let text = text.into_string().map_err(|_| UsageError(format!("{name} is not UTF-8")))?;
                 let canonical = (setting.canonical)(&text)
                     .map_err(|reason| UsageError(format!("{name}: invalid value '{text}': {reason}")))?;
-                (canonical, Origin::Environment(name))
-            } else if let Some((text, place)) = from_file.get(&key) {
+                SettingText { text: canonical, origin: Origin::Environment(name) }
+            } else if let Some(FileText { text, location }) = from_file.get(&key) {
                 let canonical = (setting.canonical)(text)
-                    .map_err(|reason| UsageError(format!("{place}: {key} is invalid: {reason}")))?;
+                    .map_err(|reason| UsageError(format!("{location}: {key} is invalid: {reason}")))?;
                 let origin = if file.is_some() { Origin::File } else { Origin::FoundFile };
-                (canonical, origin(place.clone()))
+                SettingText { text: canonical, origin: origin(location.clone()) }
             } else {
                 let default = (setting.canonical)(setting.default);
-                (default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}")), Origin::Default)
+                let text = default.unwrap_or_else(|reason| panic!("the default of {key}: {reason}"));
+                SettingText { text, origin: Origin::Default }
             };
             texts.insert(key, found);
         }
@@ -160,22 +170,22 @@ impl Texts {
     }
 
     fn text(&self, section: &str, name: &str) -> &str {
-        &self.get(section, name).0
+        &self.get(section, name).text
     }
 
-    /// Where a setting's value came from.
-    pub fn origin(&self, section: &str, name: &str) -> &Origin {
-        &self.get(section, name).1
+    /// The origin of a setting's value.
+    pub(crate) fn origin(&self, section: &str, name: &str) -> &Origin {
+        &self.get(section, name).origin
     }
 
-    fn get(&self, section: &str, name: &str) -> &(String, Origin) {
-        self.0.get(&format!("{section}.{name}")).expect("every setting has been read")
+    fn get(&self, section: &str, name: &str) -> &SettingText {
+        self.0.get(&format!("{section}.{name}")).expect("all settings were read")
     }
 }
 
-/// The settings that were typed as flags.
+/// The settings on the command line.
 #[derive(Clone, Debug, Default)]
-pub struct Flags(HashMap<&'static str, String>);
+pub(crate) struct Flags(HashMap<&'static str, String>);
 
 impl Flags {
     fn of(matches: &ArgMatches, reach: Reach) -> Self {
@@ -185,19 +195,19 @@ impl Flags {
         Self(typed.collect())
     }
 
-    /// Both sets together.
-    pub fn and(mut self, others: Self) -> Self {
+    /// The union of both.
+    pub(crate) fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 }
 
-/// The flags of one reach, as clap wants them.
+/// Implements the flags of one reach for clap.
 macro_rules! flags {
     ($(#[$meta:meta])* $name:ident, $reach:expr) => {
         $(#[$meta])*
         #[derive(Clone, Debug, Default)]
-        pub struct $name(pub Flags);
+        pub(crate) struct $name(pub Flags);
 
         impl FromArgMatches for $name {
             fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
@@ -224,21 +234,21 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The flags that every command has.
+    /// The flags of all commands.
     CommonFlags, Reach::Everywhere
 }
 
 flags! {
-    /// The flags of commands that serve.
+    /// The flags of commands that run a server.
     ServerFlags, Reach::Server
 }
 
-/// Where the file is, if one was named.
+/// The option that names the file.
 #[derive(Clone, Debug, Args)]
-pub struct FileArgument {
-    /// The configuration file [default: ./kinfolk.toml, if there is one]
+pub(crate) struct FileArgument {
+    /// The configuration file [default: ./kinfolk.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "KINFOLK_CONFIG", hide_env_values = true)]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
 }
 
 #[cfg(test)]
@@ -283,12 +293,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_setting() {
         for (file, part) in [
             ("[http]\nadress = \"127.0.0.1:3\"\n", "k.toml:2: http.adress is unknown"),
             ("[http]\naddress = \"here\"\n", "k.toml:2: http.address is invalid: expected an address"),
             ("\n[web]\nport = 1\n", "k.toml:2: the section web is unknown"),
-            ("port = 1\n", "k.toml:1: port stands outside of a section"),
+            ("port = 1\n", "k.toml:1: port is outside of a section"),
             ("[http]\naddress = [1]\n", "k.toml:2: http.address is invalid"),
             ("[http\n", "k.toml:1: "),
             ("[fleet]\nshards = 1\n", "not available"),

@@ -1,4 +1,4 @@
-//! What the settings of suggestions mean to the graph. How suggestions are found is the store's business.
+//! Converts the settings of suggestions to those of `kinfolk-core`.
 
 use std::thread::available_parallelism;
 
@@ -7,8 +7,8 @@ use kinfolk_core::suggestions::{SuggestionRunRequest, SuggestionSettings, WalkBo
 use super::Suggest;
 
 impl Suggest {
-    /// The rules for requests.
-    pub fn in_requests(&self) -> SuggestionSettings {
+    /// The settings of requests.
+    pub(crate) fn in_requests(&self) -> SuggestionSettings {
         SuggestionSettings {
             per_node: self.per_node.0,
             fresh_for: self.fresh.0,
@@ -16,8 +16,8 @@ impl Suggest {
         }
     }
 
-    /// The computation for everyone, where nobody asks for another.
-    pub fn for_everyone(&self) -> SuggestionRunRequest {
+    /// The default computation for all users.
+    pub(crate) fn for_everyone(&self) -> SuggestionRunRequest {
         let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
         SuggestionRunRequest {
             bounds: WalkBounds {
@@ -31,7 +31,7 @@ impl Suggest {
     }
 }
 
-/// A bound as it is set: 0 for none.
-pub fn bound(number: u32) -> Option<usize> {
+/// A bound: 0 for none.
+pub(crate) fn bound(number: u32) -> Option<usize> {
     (number > 0).then_some(number as usize)
 }

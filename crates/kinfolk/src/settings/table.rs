@@ -1,4 +1,4 @@
-//! The table of all settings: their keys, flags, defaults and descriptions, and the valid type that they become.
+//! The table of all settings: key, flag, default and description of each, and the type that holds their values.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggestions::Ranking;
 
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Origins, Role, Span, Value, Within, Words};
+use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Names, Origins, Role, Span, Value, Within};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
-/// Makes the table and the types out of one list: `key: Type = default, flag, value name, reach;`
+/// Generates the table and the types from one list: `key: Type = default, flag, value name, reach;`
 macro_rules! settings {
     ($(
         $(#[doc = $about:literal])+
@@ -24,21 +24,21 @@ macro_rules! settings {
     )+) => {
         /// The effective configuration.
         #[derive(Clone, Debug)]
-        pub struct Configuration {
-            $($(#[doc = $about])+ pub $section: $struct,)+
+        pub(crate) struct Configuration {
+            $($(#[doc = $about])+ pub(crate) $section: $struct,)+
         }
 
         $(
             $(#[doc = $about])+
             #[derive(Clone, Debug)]
-            pub struct $struct {
-                $(#[doc = $help] pub $name: $type,)+
+            pub(crate) struct $struct {
+                $(#[doc = $help] pub(crate) $name: $type,)+
             }
         )+
 
         impl Configuration {
-            /// The configuration that the texts make up.
-            pub fn from_texts(texts: &Texts) -> Result<Self> {
+            /// Parses the texts.
+            pub(crate) fn from_texts(texts: &Texts) -> Result<Self> {
                 Ok(Self {
                     $($section: $struct {
                         $($name: value(texts, stringify!($section), stringify!($name))?,)+
@@ -48,7 +48,7 @@ macro_rules! settings {
         }
 
         /// All settings, section by section.
-        pub static SETTINGS: &[Setting] = &[$($(
+        pub(crate) static SETTINGS: &[Setting] = &[$($(
             Setting {
                 section: stringify!($section),
                 name: stringify!($name),
@@ -73,191 +73,191 @@ fn value<T: Value>(texts: &Texts, section: &str, name: &str) -> Result<T> {
 settings! {
     /// Where the graph is kept.
     data: Data {
-        /// The folder of the graph; one process owns it at a time
+        /// The folder of the graph; one process at a time can open it
         folder: PathBuf = "./kinfolk-data", "data", "DIR", Everywhere;
-        /// Which ids the graph uses, integer or uuid; it counts when the graph is made [default: integer]
+        /// The kind of ids, integer or uuid; chosen when the graph is created [default: integer]
         ids: Option<IdKind> = "", "ids", "KIND", Everywhere;
     }
     /// The REST interface.
     http: Http {
-        /// Where REST listens
+        /// The address for REST
         address: SocketAddr = "127.0.0.1:7400", "http", "ADDR", Server;
-        /// Threads that answer requests over HTTP
+        /// Threads for REST requests
         threads: Count = "2", "http-threads", "N", Server;
-        /// How many connections may be open at once; further ones wait
+        /// Maximum number of open connections; further ones wait
         connections: Count = "20000", "http-connections", "N", Server;
-        /// How long a request may take; streams and bulk work take as long as they take
+        /// Maximum time of a request; streams and bulk work are not limited
         timeout: Span = "10 s", "http-timeout", "TIME", Server;
-        /// Web pages of which origins may call, such as https://example.org; none without it
+        /// Origins of web pages that may call the API, such as https://example.org; none by default
         origins: Origins = "", "http-origins", "ORIGINS", Server;
     }
     /// The Redis protocol.
     resp: Resp {
-        /// Where the Redis protocol listens
+        /// The address for the Redis protocol
         address: SocketAddr = "127.0.0.1:7401", "resp", "ADDR", Server;
-        /// Threads that answer commands [default: one a core]
+        /// Threads for commands [default: one per core]
         threads: Option<Count> = "", "resp-threads", "N", Server;
-        /// How many connections may be open at once
+        /// Maximum number of open connections
         connections: Count = "20000", "resp-connections", "N", Server;
-        /// How many of them may be of services that hold a key of the same name
+        /// Maximum number of connections of services whose keys have the same name
         key_connections: Count = "10000", "resp-key-connections", "N", Server;
-        /// How many of them one end user may have
+        /// Maximum number of connections of one end user
         user_connections: Count = "100", "resp-user-connections", "N", Server;
-        /// Memory for unfinished commands, open transactions and replies that are not read, of all connections together
+        /// Memory for incomplete commands, open transactions and unread replies of all connections
         memory: Bytes = "512 MiB", "resp-memory", "BYTES", Server;
-        /// How much of it the connections of services may hold whose keys have the same name
+        /// Maximum part of it for the connections of services whose keys have the same name
         key_memory: Bytes = "256 MiB", "resp-key-memory", "BYTES", Server;
-        /// How much of it the connections of one end user may hold, or those of all clients that have not authenticated
+        /// Maximum part of it for the connections of one end user, or of all clients that have not authenticated
         user_memory: Bytes = "32 MiB", "resp-user-memory", "BYTES", Server;
-        /// How much of it one connection may hold
+        /// Maximum part of it for one connection
         connection_memory: Bytes = "16 MiB", "resp-connection-memory", "BYTES", Server;
-        /// How long a connection may send nothing; 0 is for ever [default: for ever]
+        /// Idle time after which a connection is closed; 0 for never [default: never]
         idle_timeout: Option<Span> = "", "resp-idle-timeout", "TIME", Server;
-        /// How long a command may take to arrive and a transaction may stay open
+        /// Maximum time for a command to arrive and for a transaction to stay open
         unfinished_timeout: Span = "60 s", "resp-unfinished-timeout", "TIME", Server;
     }
-    /// The process.
+    /// The server process.
     server: Server {
-        /// What this process does: all, or one role of a fleet
+        /// The role of this process: all, or one role of a fleet
         role: Role = "all", "role", "ROLE", Server;
-        /// How long to go on serving after the readiness check has begun to fail, for load balancers to notice
+        /// How long to keep serving after the readiness check starts to fail, so that load balancers notice
         drain: Span = "0 s", "drain", "TIME", Server;
-        /// How long requests in flight may take to end when the process stops
+        /// How long to wait for requests in flight when the process stops
         grace: Span = "30 s", "grace", "TIME", Server;
     }
     /// Encryption.
     tls: TlsFiles {
-        /// The certificate and those that lead to a known authority, as PEM, the server's own first
+        /// The certificate chain as PEM, the server's own certificate first
         certificates: Option<PathBuf> = "", "tls-certificates", "FILE", Server;
         /// The private key of the certificate, as PEM
         key: Option<PathBuf> = "", "tls-key", "FILE", Server;
     }
-    /// Who may ask.
+    /// Authentication.
     auth: Auth {
-        /// The file of API keys; 'kinfolk keys' makes it
+        /// The file of API keys, managed with 'kinfolk keys'
         keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
-        /// The public keys of those who sign end users' tokens (JWT): a JWK set, or PEM
+        /// The public keys that verify end users' tokens (JWT): a JWK set, or PEM
         token_keys: Option<PathBuf> = "", "auth-token-keys", "FILE", Server;
-        /// Secrets that are shared with those who sign tokens by HS256, one a line, of at least 32 bytes each
+        /// Shared secrets that verify tokens signed with HS256, one per line, at least 32 bytes each
         token_secret: Option<PathBuf> = "", "auth-token-secret", "FILE", Server;
-        /// What this service is called in the tokens' aud; needed with token_keys and token_secret
-        audience: Words = "", "auth-audience", "WORDS", Server;
-        /// Who may have issued a token; anybody with the keys, if nobody is named
-        issuer: Words = "", "auth-issuer", "WORDS", Server;
-        /// Which algorithms may sign tokens; HS256, HS384 and HS512 need token_secret
-        algorithms: Words = "RS256,ES256,EdDSA", "auth-algorithms", "WORDS", Server;
-        /// How much the clocks of issuers may differ from this one
+        /// The accepted values of a token's aud; required with token_keys and token_secret
+        audience: Names = "", "auth-audience", "NAMES", Server;
+        /// The accepted values of a token's iss; any by default
+        issuer: Names = "", "auth-issuer", "NAMES", Server;
+        /// The accepted signature algorithms; HS256, HS384 and HS512 need token_secret
+        algorithms: Names = "RS256,ES256,EdDSA", "auth-algorithms", "NAMES", Server;
+        /// Maximum clock difference to the issuers of tokens
         leeway: Span = "30 s", "auth-leeway", "TIME", Server;
-        /// Whether a token may make its user a moderator
+        /// Whether a token can grant the moderate scope
         moderators: bool = "false", "auth-moderators", "", Server;
     }
-    /// How often.
+    /// Rate limits.
     limits: Limits {
-        /// Requests of an API key that has no limit of its own, such as 5000/s burst 10000
+        /// Requests per API key without its own limit, such as 5000/s burst 10000
         key: Limit = "none", "limit-key", "RATE", Server;
-        /// Requests of an end user, over all connections
+        /// Requests per end user, over all connections
         user: Limit = "50/s burst 100", "limit-user", "RATE", Server;
-        /// Follows and unfollows of one user, whoever acts for it
+        /// Follows and unfollows per user, regardless of the caller
         changes: Limit = "1000/h burst 400", "limit-changes", "RATE", Server;
-        /// How many users are remembered for their limits
+        /// Number of users whose limits are tracked
         remembered: Count = "100000", "limit-remembered", "N", Server;
     }
     /// The rules of the graph.
     graph: GraphRules {
-        /// How many one user may follow
+        /// Maximum number of followees of a user
         following_limit: u32 = "10000", "following-limit", "N", Server;
     }
     /// The change log.
     log: Log {
-        /// Keep changes for so long, and for an hour after a start…
+        /// How long to keep changes, and at least an hour after a start…
         keep: Span = "7 d", "log-keep", "TIME", Server;
-        /// …and no more of them than this; never less than a start needs
+        /// …up to this size, but never less than a start needs
         keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
     }
-    /// The system's clock. Times that were given out never go back, so one that is far ahead would stay.
+    /// The system's clock. Assigned times never go back, so a clock that is far ahead would have a lasting effect.
     clock: ClockRules {
-        /// A store that is open does not follow a clock that jumps further ahead than this; 0 for any jump
+        /// An open store ignores clock jumps ahead that exceed this; 0 for no limit
         jump_max: Span = "1 h", "clock-jump-max", "TIME", Server;
-        /// A store that is opened does not follow a clock that is further ahead of the store's newest change; 0 for any time
+        /// On opening, a store ignores a clock that is ahead of its newest change by more than this; 0 for no limit
         gap_max: Span = "1000 d", "clock-gap-max", "TIME", Server;
     }
-    /// Suggestions: people whom users may know.
+    /// Suggestions of users to follow.
     suggest: Suggest {
-        /// How long after the begin of one computation for everyone the next begins; 0 for never
+        /// Interval between the starts of computations for all users; 0 for never
         every: Span = "12 h", "suggest-every", "TIME", Server;
-        /// How long what was computed is served; after that, and for whom there is nothing, a request walks the graph
+        /// How long computed suggestions are served; older or missing ones are computed on request
         fresh: Span = "24 h", "suggest-fresh", "TIME", Server;
-        /// How many of those whom a user follows such a walk looks at, the most recent ones
+        /// Maximum number of followees that a computation on request considers, the most recent ones
         per_node: Count = "500", "suggest-per-node", "N", Server;
-        /// The same for the computation for everyone; 0 for all of them
+        /// The same for the computation for all users; 0 for all followees
         batch_per_node: u32 = "0", "suggest-batch-per-node", "N", Server;
-        /// What decides which suggestions are stored, and their order: count, jaccard or adamic-adar
+        /// Which suggestions are stored, and their order: count, jaccard or adamic-adar
         ranking: Ranking = "count", "suggest-ranking", "RANKING", Server;
-        /// How many suggestions are stored for each user
+        /// Number of suggestions stored per user
         keep: Count = "100", "suggest-keep", "N", Server;
-        /// Threads that compute for everyone [default: one a core]
+        /// Threads for the computation for all users [default: one per core]
         threads: Option<Count> = "", "suggest-threads", "N", Server;
     }
     /// Home feeds.
     feed: Feed {
-        /// From so many followers on, an author's posts are found by those who read; with fewer, they are delivered
+        /// Authors with at least this many followers are pulled at read time; others are pushed to inboxes
         fan_out_threshold: u32 = "10000", "fan-out-threshold", "N", Server;
-        /// How many posts an inbox holds; reading on past them asks the authors
+        /// Maximum number of posts in an inbox; older posts are read from the authors
         inbox_entries: Count = "200", "inbox-entries", "N", Server;
-        /// Whoever has not read for so long has no inbox; it is made again when they come back
+        /// Inboxes unread for this long are dropped; the next read rebuilds them
         inbox_idle: Span = "30 d", "inbox-idle", "TIME", Server;
-        /// Memory for inboxes; those of whom have not read for longest make room
+        /// Memory for inboxes; the least recently read are evicted first
         inbox_memory: Bytes = "1 GiB", "inbox-memory", "SIZE", Server;
-        /// How many recent posts of somebody who is followed go into the follower's inbox
+        /// Number of a new followee's recent posts that are added to the follower's inbox
         backfill_posts: u32 = "100", "backfill-posts", "N", Server;
     }
-    /// Comment threads.
+    /// Comments.
     comments: Comments {
-        /// How many characters a comment may have, and the reason of a moderator
+        /// Maximum number of characters of a body, and of a moderator's reason
         body_chars_max: Within<1, 100_000> = "10000", "comment-body-chars-max", "N", Server;
-        /// How many comments may be above a reply
+        /// Maximum depth of a reply
         depth_max: Within<0, 50> = "50", "comment-depth-max", "N", Server;
-        /// How long a repetition under the same key is known for one
+        /// How long idempotency keys of comments are kept
         key_keep: Span = "7 d", "comment-key-keep", "TIME", Server;
-        /// Texts of purged comments are erased from all files after this time at the latest
+        /// Bodies of purged comments are erased from all files within this time
         erase_after: Span = "24 h", "comment-erase-after", "TIME", Server;
-        /// New comments of one author, whoever acts for it
+        /// New comments per author, regardless of the caller
         author_rate: Limit = "30/m", "limit-author-comments", "RATE", Server;
-        /// New comments in one thread, whoever writes them
+        /// New comments per post, regardless of the author
         parent_rate: Limit = "100/s burst 1000", "limit-parent-comments", "RATE", Server;
     }
     /// Memory.
     cache: Cache {
-        /// Memory for blocks of rows
+        /// Memory for cached blocks of rows
         size: Bytes = "64 MiB", "cache", "SIZE", Server;
     }
     /// What goes to standard error.
     logging: Logging {
-        /// error, warn, info, debug or trace; also per module, such as info,kinfolk_server=debug
+        /// error, warn, info, debug or trace; optionally per module, such as info,kinfolk_server=debug
         level: String = "info", "log-level", "LEVEL", Server;
         /// text or json
         format: LogFormat = "text", "log-format", "FORMAT", Server;
     }
     /// OpenTelemetry.
     tracing: Tracing {
-        /// Send traces there by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; none without it
+        /// The collector for traces by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces; none by default
         otlp_endpoint: Option<String> = "", "otlp-endpoint", "URL", Server;
-        /// Which part of the requests to trace, from 0 to 1
+        /// The fraction of requests to trace, from 0 to 1
         sample: Fraction = "0.01", "trace-sample", "FRACTION", Server;
     }
     /// The commands that talk to a server.
     client: Client {
-        /// The server to ask, unless a folder is named with --data
+        /// The server to use, unless --data names a folder
         url: String = "http://127.0.0.1:7400", "url", "URL", Everywhere;
-        /// A file with the API key or token to show to the server; else the variable KINFOLK_API_KEY
+        /// The file of the API key or token for the server; else the variable KINFOLK_API_KEY
         api_key_file: Option<PathBuf> = "", "api-key-file", "FILE", Everywhere;
-        /// The certificates to trust, as PEM, instead of the usual authorities
+        /// The certificates to trust, as PEM, instead of the default authorities
         ca_file: Option<PathBuf> = "", "ca-file", "FILE", Everywhere;
-        /// Print the answer as one JSON document
+        /// Print the result as one JSON document
         json: bool = "false", "json", "", Everywhere;
-        /// Show no progress and no hints
+        /// Print no progress and no hints
         quiet: bool = "false", "quiet", "", Everywhere;
-        /// How often to print how far long work has come, where standard error is not a terminal
+        /// Interval between progress lines when standard error is not a terminal
         progress_every: Span = "3 s", "progress-every", "TIME", Everywhere;
     }
 }

@@ -1,4 +1,4 @@
-//! The types of settings: each is read from text and written back in one canonical form.
+//! The types of settings: each is parsed from text and formatted in one canonical form.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use kinfolk_core::suggestions::Ranking;
 use kinfolk_server::Rate;
 use kinfolk_server::rest::Origin;
 
-/// A value that a setting can have.
-pub trait Value: Sized {
-    /// Whether it stands in quotes in a file.
+/// The value of a setting.
+pub(crate) trait Value: Sized {
+    /// Whether a file has it in quotes.
     const QUOTED: bool = true;
-    /// Whether its flag needs no value.
+    /// Whether its flag can omit the value.
     const SWITCH: bool = false;
 
-    /// Reads it; the error says what is expected.
+    /// Parses it; the error says what is expected.
     fn parse(text: &str) -> Result<Self, String>;
 
-    /// Writes it so that reading gives the same value.
+    /// Formats it so that parsing gives the same value.
     fn text(&self) -> String;
 }
 
-/// What may be left open: the empty text.
+/// An optional value: the empty text is none.
 impl<T: Value> Value for Option<T> {
     const QUOTED: bool = T::QUOTED;
     const SWITCH: bool = T::SWITCH;
@@ -87,7 +87,7 @@ impl Value for bool {
 
 impl Value for IdKind {
     fn parse(text: &str) -> Result<Self, String> {
-        Self::from_name(text).ok_or_else(|| "the kinds are integer and uuid".to_owned())
+        Self::from_name(text).ok_or_else(|| "expected integer or uuid".to_owned())
     }
 
     fn text(&self) -> String {
@@ -106,7 +106,7 @@ impl Value for Ranking {
     }
 }
 
-/// A whole number, from 0.
+/// A whole number from 0.
 impl Value for u32 {
     const QUOTED: bool = false;
 
@@ -119,9 +119,9 @@ impl Value for u32 {
     }
 }
 
-/// How many there are of something: at least one.
+/// A number of things: at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count(pub usize);
+pub(crate) struct Count(pub(crate) usize);
 
 impl Value for Count {
     const QUOTED: bool = false;
@@ -140,7 +140,7 @@ impl Value for Count {
 
 /// A whole number within bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Within<const MIN: u32, const MAX: u32>(pub u32);
+pub(crate) struct Within<const MIN: u32, const MAX: u32>(pub(crate) u32);
 
 impl<const MIN: u32, const MAX: u32> Value for Within<MIN, MAX> {
     const QUOTED: bool = false;
@@ -155,9 +155,9 @@ impl<const MIN: u32, const MAX: u32> Value for Within<MIN, MAX> {
     }
 }
 
-/// A part of a whole, from 0 to 1.
+/// A fraction from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fraction(pub f64);
+pub(crate) struct Fraction(pub(crate) f64);
 
 impl Value for Fraction {
     const QUOTED: bool = false;
@@ -172,9 +172,9 @@ impl Value for Fraction {
     }
 }
 
-/// A length of time; a bare number is seconds.
+/// A duration; a bare number is seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span(pub Duration);
+pub(crate) struct Span(pub(crate) Duration);
 
 const TIME_UNITS: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("ms", 1), ("s", 1_000)];
@@ -203,7 +203,7 @@ impl Value for Span {
 
 /// A number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bytes(pub u64);
+pub(crate) struct Bytes(pub(crate) u64);
 
 const BYTE_UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
@@ -223,14 +223,14 @@ impl Value for Bytes {
     }
 }
 
-/// A few words, with commas between them.
+/// Names, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
+pub(crate) struct Names(pub(crate) Vec<String>);
 
-impl Value for Words {
+impl Value for Names {
     fn parse(text: &str) -> Result<Self, String> {
-        let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-        Ok(Self(words.map(str::to_owned).collect()))
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        Ok(Self(names.map(str::to_owned).collect()))
     }
 
     fn text(&self) -> String {
@@ -238,9 +238,9 @@ impl Value for Words {
     }
 }
 
-/// The origins of web pages, with commas between them.
+/// Origins of web pages, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origins(pub Vec<Origin>);
+pub(crate) struct Origins(pub(crate) Vec<Origin>);
 
 impl Value for Origins {
     fn parse(text: &str) -> Result<Self, String> {
@@ -257,9 +257,9 @@ impl Value for Origins {
     }
 }
 
-/// How often something may be done, or as often as one likes.
+/// A rate limit, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit(pub Option<Rate>);
+pub(crate) struct Limit(pub(crate) Option<Rate>);
 
 impl Value for Limit {
     fn parse(text: &str) -> Result<Self, String> {
@@ -275,26 +275,26 @@ impl Value for Limit {
     }
 }
 
-/// One of a few words.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$word_meta:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+/// A choice between a few names.
+macro_rules! choice {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$word_meta])* $variant),+
+        pub(crate) enum $name {
+            $($(#[$variant_meta])* $variant),+
         }
 
         impl Value for $name {
             fn parse(text: &str) -> Result<Self, String> {
                 match text {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(format!("expected one of {}", [$($word),+].join(", "))),
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(format!("expected one of {}", [$($text),+].join(", "))),
                 }
             }
 
             fn text(&self) -> String {
                 match self {
-                    $(Self::$variant => $word),+
+                    $(Self::$variant => $text),+
                 }
                 .to_owned()
             }
@@ -302,30 +302,30 @@ macro_rules! words {
     };
 }
 
-words! {
-    /// How log lines look.
+choice! {
+    /// The format of log lines.
     LogFormat {
-        /// For people.
+        /// Text for people.
         Text = "text",
-        /// For machines: one JSON document a line.
+        /// One JSON document per line.
         Json = "json",
     }
 }
 
-words! {
-    /// What this process does.
+choice! {
+    /// The role of this process.
     Role {
         /// Everything.
         All = "all",
-        /// The API of a fleet.
+        /// Serves the API.
         Api = "api",
-        /// Events from the outbox to the log.
+        /// Moves events from the outbox to the log.
         Relay = "relay",
-        /// The follower side from the log.
+        /// Projects the follower side from the log.
         Project = "project",
-        /// Posts into inboxes.
+        /// Pushes posts to inboxes.
         FanOut = "fan-out",
-        /// Suggestions for everyone.
+        /// Computes suggestions for all users.
         Suggest = "suggest",
     }
 }
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn text_and_value_agree() {
+    fn values_have_a_canonical_text() {
         for (text, expected) in
             [("7 d", "7 d"), ("90", "90 s"), ("120 s", "2 min"), ("0.5", "500 ms"), ("0", "0 s")]
         {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_says_what_is_expected() {
+    fn errors_say_what_is_expected() {
         assert!(canonical::<Span>("-1 s").unwrap_err().contains("a time"));
         assert!(canonical::<Bytes>("99999999 TiB").unwrap_err().contains("a size"));
         assert!(canonical::<SocketAddr>("localhost").unwrap_err().contains("an address"));

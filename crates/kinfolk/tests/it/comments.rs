@@ -180,7 +180,7 @@ fn refusals_say_why() {
         ("comment 1 70 other --key once".to_owned(), 1, "key"),
         (format!("comment 1 70 text --reply-to {unknown}"), 1, "no such comment in this thread"),
         (format!("comment 1 71 text --reply-to {id}"), 1, "no such comment in this thread"),
-        (format!("comment 1 70 text --reply-to {gone}"), 1, "can't answer"),
+        (format!("comment 1 70 text --reply-to {gone}"), 1, "cannot reply to"),
         (format!("edit-comment 1 {id} 2 text"), 1, "version"),
         (format!("edit-comment 2 {id} 1 text"), 1, "only its author may edit"),
         (format!("edit-comment 1 {gone} 1 text"), 1, "deleted"),
@@ -253,7 +253,7 @@ fn settings_bound_texts_and_depth() {
     assert!(sandbox.fails("comment 1 70 123456", 2).contains("at most 5 characters"));
     let reply = comment(&sandbox, &format!("1 70 below --reply-to {top}"));
     let refused = sandbox.fails(&format!("comment 1 70 below --reply-to {reply}"), 1);
-    assert!(refused.contains("can't answer"), "{refused}");
+    assert!(refused.contains("cannot reply to"), "{refused}");
     sandbox.write("kinfolk.toml", "[comments]\ndepth_max = 51\n");
     assert!(sandbox.fails("comments 70", 2).contains("from 0 to 50"));
 }

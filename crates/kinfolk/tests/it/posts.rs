@@ -78,7 +78,7 @@ fn refusals_say_why() {
     let sandbox = sandbox();
     sandbox.ok("delete-post 2 21");
     for (line, status, reason) in [
-        ("post 3 --id 20", 1, "registered with another content"),
+        ("post 3 --id 20", 1, "registered with different contents"),
         ("post 2 --id 21", 1, "was deleted"),
         ("post 2 --payload {a", 2, "not valid JSON"),
         ("post 2 --at 2999-01-01T00:00:00Z", 1, "5 minutes ahead"),

@@ -20,11 +20,11 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-use super::answer::{self, answer};
 use super::exchange::Exchange;
+use super::hyper_socket::HyperSocket;
 use super::malformed::{self, HEADERS_BYTES_MAX};
+use super::respond::{self, respond};
 use super::stall::Impatient;
-use super::wire::Wire;
 use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
@@ -34,7 +34,7 @@ pub const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long, and how much at a time, is read of what nobody will answer.
+/// How long, and how much at a time, is read of a request that gets no response.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 const DISCARD_BYTES: usize = 8 * 1024;
 
@@ -115,7 +115,7 @@ async fn serve<S: Store>(
     router: Router,
 ) {
     let exchange = Exchange::default();
-    let wire = Wire::new(Impatient::new(socket, shared.settings.write_timeout), exchange.clone());
+    let socket = HyperSocket::new(Impatient::new(socket, shared.settings.write_timeout), exchange.clone());
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.settings.header_timeout)
@@ -124,11 +124,11 @@ async fn serve<S: Store>(
         // A large response waits as it is: what has a share in it, or shares it, is not copied.
         .writev(true)
         .serve_connection(
-            TokioIo::new(wire),
+            TokioIo::new(socket),
             service_fn(|request: Request<Incoming>| {
                 exchange.begin(request.body());
-                let answer = answer(Arc::clone(&shared), router.clone(), exchange.clone(), request);
-                async { Ok::<_, Infallible>(answer.await) }
+                let response = respond(Arc::clone(&shared), router.clone(), exchange.clone(), request);
+                async { Ok::<_, Infallible>(response.await) }
             }),
         );
     // A token of its own: the one above is behind a lock that all connections would share.
@@ -165,7 +165,7 @@ async fn refuse<S: Store>(socket: impl AsyncWrite + Unpin, shared: &Rest<S>, err
     // hyper writes responses to requests only, so it gets one.
     let io = tokio::io::join(&b"GET / HTTP/1.1\r\n\r\n"[..], socket);
     let service = service_fn(|_: Request<Incoming>| {
-        std::future::ready(Ok::<_, Infallible>(answer::refuse(shared, error.clone())))
+        std::future::ready(Ok::<_, Infallible>(respond::refuse(shared, error.clone())))
     });
     let connection =
         http1::Builder::new().keep_alive(false).half_close(true).serve_connection(TokioIo::new(io), service);

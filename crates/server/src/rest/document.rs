@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use kinfolk_api::schema::{IdInput, UUID_PATTERN};
+use kinfolk_api::{Id, Problem};
 use kinfolk_core::{ErrorCode, IdKind};
 use serde_json::json;
 use utoipa::openapi::extensions::ExtensionsBuilder;
@@ -19,8 +21,6 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::Store;
 use super::endpoint::{Admission, Endpoint, TokenUse};
-use super::json::{GivenUserId, UUID_PATTERN, UserId};
-use super::problem::{self, Problem};
 use crate::service::{Capability, Service};
 
 const BEARER: &str = "bearer";
@@ -125,7 +125,7 @@ fn header_parameter(name: &str, description: &str) -> ParameterBuilder {
 
 fn actor() -> Parameter {
     header_parameter("Kinfolk-Actor", "Who acts. Needed unless the caller is an end user, who acts as itself")
-        .schema(Some(Ref::from_schema_name(UserId::name())))
+        .schema(Some(Ref::from_schema_name(Id::name())))
         .build()
 }
 
@@ -158,7 +158,7 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
     let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
     let mut response = ResponseBuilder::new()
         .description(format!("Refused or failed: {}", codes.join(", ")))
-        .content(problem::MEDIA_TYPE, problem)
+        .content(Problem::MEDIA_TYPE, problem)
         .extensions(Some(ExtensionsBuilder::new().add("x-codes", json!(codes)).build()));
     if status == 401 {
         response = response.header("WWW-Authenticate", HeaderBuilder::new().build());
@@ -190,8 +190,8 @@ impl Document {
             let kind = service.id_kind();
             let mut api = self.api.clone();
             let components = api.components.get_or_insert_default();
-            components.schemas.insert(UserId::name().into(), id_schema(kind).into());
-            components.schemas.insert(GivenUserId::name().into(), given_id_schema(kind));
+            components.schemas.insert(Id::name().into(), id_schema(kind).into());
+            components.schemas.insert(IdInput::name().into(), id_input_schema(kind));
             if service.access.is_open() {
                 components.security_schemes.clear();
                 let all = api.paths.paths.values_mut().flat_map(operations);
@@ -237,8 +237,8 @@ fn id_schema(kind: IdKind) -> Schema {
         .into()
 }
 
-fn given_id_schema(kind: IdKind) -> RefOr<Schema> {
-    let text = Ref::from_schema_name(UserId::name());
+fn id_input_schema(kind: IdKind) -> RefOr<Schema> {
+    let text = Ref::from_schema_name(Id::name());
     if kind == IdKind::Uuid {
         return text.into();
     }

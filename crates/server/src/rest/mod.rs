@@ -1,11 +1,10 @@
 //! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
 //! and neither is who may do what: both are asked.
 //!
-//! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `answer` (request id,
+//! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
 //! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
 
 mod admin;
-mod answer;
 mod changes;
 mod checks;
 mod comments;
@@ -15,8 +14,9 @@ mod document;
 mod endpoint;
 mod exchange;
 mod extract;
-mod given;
+mod hyper_socket;
 mod json;
+mod json_body;
 mod lists;
 mod malformed;
 mod new_post;
@@ -28,6 +28,7 @@ mod posts;
 mod problem;
 mod query;
 mod request_id;
+mod respond;
 mod routes;
 mod stall;
 mod stream;
@@ -35,7 +36,6 @@ mod suggestions;
 mod system;
 mod tail;
 mod trace_context;
-mod wire;
 mod writes;
 
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! The body of a new post, checked as it is read. Whether the caller may post for its author is not decided here.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +8,13 @@ use kinfolk_core::{Id, IdKind, Result, Timestamp};
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, SchemaFormat, SchemaType, Type};
-use utoipa::openapi::{KnownFormat, Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::given::{self, GivenId, Reader};
-use super::json::GivenUserId;
+use super::json_body::{self, IdInput, Reader};
 use crate::payload;
 
 /// What a client says about a post; all of it may be missing.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct GivenPost {
+pub struct PostBody {
     /// Its id.
     pub id: Option<Id>,
     /// Who made it.
@@ -30,47 +25,14 @@ pub struct GivenPost {
     pub payload: Option<Arc<str>>,
 }
 
-/// The years that a time may have.
-const FROM_1970_ON: &str = "^(19[7-9][0-9]|[2-9][0-9]{3})-";
-
-/// How the body is documented.
-pub struct NewPost;
-
-impl PartialSchema for NewPost {
-    fn schema() -> RefOr<Schema> {
-        let id = || Ref::from_schema_name(GivenUserId::name());
-        let created_at = ObjectBuilder::new()
-            .schema_type(SchemaType::new(Type::String))
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .pattern(Some(FROM_1970_ON))
-            .description(Some("RFC 3339, of any offset; at most 5 minutes ahead"));
-        let payload = ObjectBuilder::new()
-            .schema_type(SchemaType::AnyValue)
-            .description(Some("Any JSON, up to 4 KB of it without blanks; null is as good as none"));
-        ObjectBuilder::new()
-            .property("id", id())
-            .property("author", id())
-            .property("created_at", created_at)
-            .property("payload", payload)
-            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
-            .into()
-    }
-}
-
-impl ToSchema for NewPost {
-    fn name() -> Cow<'static, str> {
-        "NewPost".into()
-    }
-}
-
 /// Reads `{"id"?, "author"?, "created_at"?, "payload"?}`.
 ///
 /// # Errors
 /// If it is anything else, an id is not of that kind, or the payload is too long.
-pub fn parse(body: &[u8], kind: IdKind, payload_bytes_max: usize) -> Result<GivenPost> {
+pub fn parse(body: &[u8], kind: IdKind, payload_bytes_max: usize) -> Result<PostBody> {
     let refused = Cell::new(None);
     let reader = Reader { kind, refused: &refused };
-    given::read(body, Body { reader, payload_bytes_max }, &refused)
+    json_body::read(body, Body { reader, payload_bytes_max }, &refused)
 }
 
 struct Body<'a> {
@@ -88,18 +50,18 @@ enum Field {
 }
 
 impl<'de> Visitor<'de> for Body<'_> {
-    type Value = GivenPost;
+    type Value = PostBody;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an object with the fields of a post")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<GivenPost, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<PostBody, A::Error> {
         let (mut id, mut author, mut created_at, mut payload) = (None, None, None, None);
         while let Some(field) = map.next_key()? {
             match field {
-                Field::Id => once(&mut id, map.next_value_seed(GivenId(self.reader))?, "id")?,
-                Field::Author => once(&mut author, map.next_value_seed(GivenId(self.reader))?, "author")?,
+                Field::Id => once(&mut id, map.next_value_seed(IdInput(self.reader))?, "id")?,
+                Field::Author => once(&mut author, map.next_value_seed(IdInput(self.reader))?, "author")?,
                 Field::CreatedAt => {
                     once(&mut created_at, moment(&map.next_value::<String>()?)?, "created_at")?;
                 }
@@ -108,7 +70,7 @@ impl<'de> Visitor<'de> for Body<'_> {
         }
         let payload = payload.map(|json| payload::compact(json.get().as_bytes(), self.payload_bytes_max));
         let payload = self.reader.accept(payload.transpose())?.flatten();
-        Ok(GivenPost { id, author, created_at, payload })
+        Ok(PostBody { id, author, created_at, payload })
     }
 }
 
@@ -138,25 +100,25 @@ mod tests {
 
     use super::*;
 
-    fn read(body: &str) -> Result<GivenPost> {
+    fn read(body: &str) -> Result<PostBody> {
         parse(body.as_bytes(), IdKind::Integer, 20)
     }
 
     #[test]
     fn every_field_may_be_missing() {
-        assert_eq!(read(" {} ").unwrap(), GivenPost::default());
+        assert_eq!(read(" {} ").unwrap(), PostBody::default());
         let body = r#"{"payload": {"a": [1, 2]}, "created_at": "1970-01-01T01:00:00.5+01:00", "author": "7", "id": 8}"#;
-        let expected = GivenPost {
+        let expected = PostBody {
             id: Some(Id::Integer(8)),
             author: Some(Id::Integer(7)),
             created_at: Some(Timestamp::from_millis(500)),
             payload: Some(r#"{"a":[1,2]}"#.into()),
         };
         assert_eq!(read(body).unwrap(), expected);
-        assert_eq!(read(r#"{"payload":null}"#).unwrap(), GivenPost::default());
+        assert_eq!(read(r#"{"payload":null}"#).unwrap(), PostBody::default());
         let uuid = "0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b";
-        let given = parse(format!(r#"{{"id":"{uuid}"}}"#).as_bytes(), IdKind::Uuid, 20).unwrap();
-        assert_eq!(given.id.unwrap().to_string(), uuid);
+        let parsed = parse(format!(r#"{{"id":"{uuid}"}}"#).as_bytes(), IdKind::Uuid, 20).unwrap();
+        assert_eq!(parsed.id.unwrap().to_string(), uuid);
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! Who is in all of some sets: whom users follow in common, and which of a viewer's followees follow a user.
 
 use axum::http::Uri;
-use axum::response::{IntoResponse, Response};
+use kinfolk_api::{self as api, CountedPage};
 use kinfolk_core::graph::OverlapPage;
 use kinfolk_core::{ErrorCode, Id, Result};
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, Ids, NamedActor};
-use super::json::{Json, UserId, as_text};
 use super::problem::Answered;
 use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
@@ -28,45 +25,23 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(known_followers.refusing(refuses), routes!(known_followers_of))
 }
 
-/// A page of those who are in all of some sets.
-#[derive(Serialize, ToSchema)]
-pub struct CountedPage {
-    /// How many there are in all.
-    count: u64,
-    /// Some of them, by id.
-    items: Vec<Member>,
-    /// The cursor of the next page; missing where this is the last.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    next: Option<String>,
-}
-
-/// A user.
-#[derive(Serialize, ToSchema)]
-struct Member {
-    /// Who.
-    #[serde(serialize_with = "as_text")]
-    #[schema(value_type = UserId)]
-    id: Id,
-}
-
 /// Whom two users both follow, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/common/{other}", tag = "graph",
     params(
-        ("id" = UserId, Path, description = "Who follows"),
-        ("other" = UserId, Path, description = "Who else follows"),
+        ("id" = api::Id, Path, description = "Who follows"),
+        ("other" = api::Id, Path, description = "Who else follows"),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     let found = common_page(&call, &of, &page, &fresh).await?;
-    Ok(answer(found, &page, &uri, &[]))
+    Ok(page.respond_counted(&uri, &[], found))
 }
 
 /// Whom all of some users follow, by id. Of one user, simply whom it follows.
 #[utoipa::path(get, path = "/v1/common", tag = "graph",
     params(
-        ("id" = Vec<UserId>, Query, description = "Who follows", min_items = 1, max_items = 10),
+        ("id" = Vec<api::Id>, Query, description = "Who follows", min_items = 1, max_items = 10),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
@@ -76,15 +51,15 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
     query.end()?;
     let found = common_page(&call, &of, &page, &fresh).await?;
     let of: Vec<(&str, String)> = of.into_iter().map(|id| ("id", id.to_string())).collect();
-    Ok(answer(found, &page, &uri, &of))
+    Ok(page.respond_counted(&uri, &of, found))
 }
 
 /// Which of those whom the viewer follows also follow a user, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/known-followers", tag = "graph",
     params(
-        ("id" = UserId, Path, description = "Who is followed"),
-        ("viewer" = inline(Option<UserId>), Query, description = "Who views. An end user views as itself; without the parameter, the header Kinfolk-Actor names who"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views, where no parameter says so"),
+        ("id" = api::Id, Path, description = "Who is followed"),
+        ("viewer" = inline(Option<api::Id>), Query, description = "Who views. An end user views as itself; without the parameter, the header Kinfolk-Actor names who"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views, where no parameter says so"),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
@@ -105,17 +80,9 @@ async fn known_followers_of<S: Store>(
     let viewer = call.caller.viewer(named.or(actor))?;
     let budget = Some(&*call.caller.budget);
     let found = call.service.known_followers(budget, (viewer, of), page.request(), &fresh.0).await?;
-    Ok(answer(found, &page, &uri, &[("viewer", viewer.to_string())]))
+    Ok(page.respond_counted(&uri, &[("viewer", viewer.to_string())], found))
 }
 
 async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
     call.service.common(Some(&call.caller.budget), of, page.request(), &fresh.0).await
-}
-
-fn answer(found: OverlapPage, page: &Page, uri: &Uri, of: &[(&str, String)]) -> Response {
-    let link = page.link(uri, of, found.next.as_deref());
-    let items = found.items.into_iter().map(|id| Member { id }).collect();
-    let mut response = Json(CountedPage { count: found.count, items, next: found.next }).into_response();
-    response.headers_mut().extend(link);
-    response
 }

@@ -1,49 +1,18 @@
 //! The body of a bulk check, read straight into edges: no text is copied and no tree of JSON is built on the way.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{IdKind, Result};
 use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder};
-use utoipa::openapi::{Ref, RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 
-use super::given::{self, GivenId, Reader};
-use super::json::GivenUserId;
-
-/// The most pairs in one call, as documented; the graph's settings decide.
-const PAIRS_MAX: usize = 1_000;
+use super::json_body::{self, IdInput, Reader};
 
 const FIELDS: &[&str] = &["pairs"];
 
 /// Room for so many pairs is made before the first is read, whatever the sender says.
 const CAPACITY_FIRST: usize = 128;
-
-/// How the body is documented.
-pub struct Check;
-
-impl PartialSchema for Check {
-    fn schema() -> RefOr<Schema> {
-        let id = Ref::from_schema_name(GivenUserId::name());
-        let pair = ArrayBuilder::new().items(id).min_items(Some(2)).max_items(Some(2));
-        let pair = pair.description(Some("A follower and a followee"));
-        let pairs = ArrayBuilder::new().items(pair).max_items(Some(PAIRS_MAX));
-        ObjectBuilder::new()
-            .property("pairs", pairs)
-            .required("pairs")
-            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
-            .into()
-    }
-}
-
-impl ToSchema for Check {
-    fn name() -> Cow<'static, str> {
-        "Check".into()
-    }
-}
 
 /// Reads `{"pairs":[[follower, followee], …]}`.
 ///
@@ -51,7 +20,7 @@ impl ToSchema for Check {
 /// If it is anything else, or an id is not of that kind.
 pub fn parse(body: &[u8], kind: IdKind) -> Result<Vec<Edge>> {
     let refused = Cell::new(None);
-    given::read(body, Body(Reader { kind, refused: &refused }), &refused)
+    json_body::read(body, Body(Reader { kind, refused: &refused }), &refused)
 }
 
 struct Body<'a>(Reader<'a>);
@@ -141,9 +110,9 @@ impl<'de> Visitor<'de> for Pair<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> std::result::Result<Edge, A::Error> {
         let follower =
-            pair.next_element_seed(GivenId(self.0))?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+            pair.next_element_seed(IdInput(self.0))?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
         let followee =
-            pair.next_element_seed(GivenId(self.0))?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+            pair.next_element_seed(IdInput(self.0))?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
         // A third element makes the parser itself complain: it expects the list to end here.
         Ok(Edge { follower, followee })
     }

@@ -1,15 +1,14 @@
 //! Posts, and the feeds that are made of them. Comments on them are not here.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use kinfolk_core::comments::{CommentThreadState, Parent};
-use kinfolk_core::feeds::{NewPost, Post, PostPage, PostWritten};
-use kinfolk_core::{ErrorCode, Id, Timestamp};
-use serde::Serialize;
+use kinfolk_api::{self as api, PostWithComments};
+use kinfolk_core::ErrorCode;
+use kinfolk_core::comments::Parent;
+use kinfolk_core::feeds::{NewPost, PostWritten};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr};
 use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::routes;
@@ -17,14 +16,13 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedActor, NoBody};
-use super::json::{Json, Moment, UserId, as_text};
+use super::json::Json;
 use super::new_post;
 use super::problem::Answered;
 use super::query::{NoQuery, Page, PageParameters};
 use super::routes::Routes;
 use super::writes::{self, Done};
 use crate::metrics::Operation;
-use crate::payload::as_json;
 use crate::service::Capability;
 
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
@@ -50,57 +48,6 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(feeds.abandonable().refusing(lists_refuse), routes!(feed))
 }
 
-/// A post.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Post)]
-pub struct PostItem {
-    /// Its id.
-    #[serde(serialize_with = "as_text")]
-    #[schema(value_type = UserId)]
-    id: Id,
-    /// Who made it.
-    #[serde(serialize_with = "as_text")]
-    #[schema(value_type = UserId)]
-    author: Id,
-    /// When.
-    #[serde(serialize_with = "as_text")]
-    #[schema(value_type = Moment)]
-    created_at: Timestamp,
-    /// What came with it, if anything did.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_json")]
-    #[schema(value_type = Value, required = false)]
-    payload: Option<Arc<str>>,
-}
-
-impl From<Post> for PostItem {
-    fn from(Post { id, author, created_at, payload }: Post) -> Self {
-        Self { id, author, created_at, payload }
-    }
-}
-
-/// A post, and what is known of the comments on it.
-#[derive(Serialize, ToSchema)]
-pub struct PostWithComments {
-    #[serde(flatten)]
-    #[schema(inline)]
-    post: PostItem,
-    /// How many comments are active.
-    comment_count: u64,
-    /// Whether no more may be written.
-    comments_locked: bool,
-}
-
-/// A page of posts.
-#[derive(Serialize, ToSchema)]
-pub struct Posts {
-    /// The posts, newest first.
-    items: Vec<PostItem>,
-    /// The cursor of the next page; missing where the list ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    next: Option<String>,
-}
-
 /// Registers a post.
 ///
 /// The author is the actor, unless a service names another in the body. Without an id the post gets one; ids that are
@@ -111,7 +58,7 @@ pub struct Posts {
 #[utoipa::path(post, path = "/v1/posts", tag = "feeds",
     params(("Idempotency-Key" = inline(Option<String>), Header, min_length = 1, max_length = 255, description =
         "Names the post for its author, so that it can be repeated without an id: for 7 days at least")),
-    request_body = new_post::NewPost,
+    request_body = api::NewPost,
     responses(Registered))]
 async fn register<S: Store>(
     call: Call<S>,
@@ -122,14 +69,14 @@ async fn register<S: Store>(
     JsonBody(body): JsonBody,
 ) -> Answered {
     let feeds = call.service.feeds()?;
-    let given = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
+    let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     if named.is_some() {
         // A user who is named must be itself, also where the body names an author.
         call.caller.actor(named)?;
     }
-    let author = call.caller.actor(given.author.or(named))?;
+    let author = call.caller.actor(body.author.or(named))?;
     call.service.limits.take_change(author)?;
-    let new_post::GivenPost { id, created_at, payload, .. } = given;
+    let new_post::PostBody { id, created_at, payload, .. } = body;
     let post = NewPost { id, author, created_at, payload, idempotency_key };
     let written = feeds.register_post(post).await?;
     let token = call.token_after(&fresh, written.position);
@@ -140,7 +87,7 @@ fn registered(written: PostWritten, token: &str) -> Response {
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
     let location = location.expect("an id is plain text");
-    let mut response = (status, [(LOCATION, location)], Json(PostItem::from(written.post))).into_response();
+    let mut response = (status, [(LOCATION, location)], Json(api::Post::from(written.post))).into_response();
     response.headers_mut().extend(writes::headers(token, written.is_new));
     response
 }
@@ -150,37 +97,36 @@ struct Registered;
 
 impl IntoResponses for Registered {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let answer = |status: StatusCode, description: &str| {
-            let post = ContentBuilder::new().schema(Some(Ref::from_schema_name(PostItem::name()))).build();
-            let response = writes::documented(description).content("application/json", post).header(
+        let response = |status: StatusCode, description: &str| {
+            let post = ContentBuilder::new().schema(Some(Ref::from_schema_name(api::Post::name()))).build();
+            let documented = writes::documented(description).content("application/json", post).header(
                 "Location",
                 utoipa::openapi::HeaderBuilder::new().description(Some("Where the post is")).build(),
             );
-            (status.as_str().to_owned(), response.build().into())
+            (status.as_str().to_owned(), documented.build().into())
         };
         BTreeMap::from([
-            answer(StatusCode::CREATED, "The post, as it is stored"),
-            answer(StatusCode::OK, "The post, as it was stored before: this call has repeated it"),
+            response(StatusCode::CREATED, "The post, as it is stored"),
+            response(StatusCode::OK, "The post, as it was stored before: this call has repeated it"),
         ])
     }
 }
 
 /// A post.
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
-    params(("id" = UserId, Path, description = "Which post")),
+    params(("id" = api::Id, Path, description = "Which post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let post = call.service.feeds()?.post(id, &fresh.0).await?.into();
-    let comments = call.service.comments()?;
-    let CommentThreadState { count, locked } = comments.thread_state(Parent::post(id), &fresh.0).await?;
-    Ok(Json(PostWithComments { post, comment_count: count, comments_locked: locked }).into_response())
+    let post = call.service.feeds()?.post(id, &fresh.0).await?;
+    let comments = call.service.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
+    Ok(Json(PostWithComments::new(post, comments)).into_response())
 }
 
 /// Deletes a post of the actor's.
 ///
 /// It is gone from all feeds at once, and its id is not used again. Deleting it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/posts/{id}", tag = "feeds",
-    params(("id" = UserId, Path, description = "Which post; the actor must be its author")),
+    params(("id" = api::Id, Path, description = "Which post; the actor must be its author")),
     responses(Done))]
 async fn delete<S: Store>(
     call: Call<S>,
@@ -197,29 +143,21 @@ async fn delete<S: Store>(
 
 /// A user's own posts.
 #[utoipa::path(get, path = "/v1/users/{id}/posts", tag = "feeds",
-    params(("id" = UserId, Path, description = "Whose posts"), PageParameters),
-    responses((status = 200, description = "A page of the posts", body = Posts, headers(
+    params(("id" = api::Id, Path, description = "Whose posts"), PageParameters),
+    responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     let found = call.service.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
-    Ok(answer(found, &page, &uri))
+    Ok(page.respond::<api::Post>(&uri, &[], found))
 }
 
 /// A user's home feed: the posts of all whom it follows.
 #[utoipa::path(get, path = "/v1/users/{id}/feed", tag = "feeds",
-    params(("id" = UserId, Path, description = "Whose feed. An end user reads only its own"), PageParameters),
-    responses((status = 200, description = "A page of the feed", body = Posts, headers(
+    params(("id" = api::Id, Path, description = "Whose feed. An end user reads only its own"), PageParameters),
+    responses((status = 200, description = "A page of the feed", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     call.caller.require_viewer(of)?;
     let found = call.service.feeds()?.feed(of, page.request(), &fresh.0).await?;
-    Ok(answer(found, &page, &uri))
-}
-
-fn answer(found: PostPage, page: &Page, uri: &Uri) -> Response {
-    let link = page.link(uri, &[], found.next.as_deref());
-    let items = found.items.into_iter().map(PostItem::from).collect();
-    let mut response = Json(Posts { items, next: found.next }).into_response();
-    response.headers_mut().extend(link);
-    response
+    Ok(page.respond::<api::Post>(&uri, &[], found))
 }

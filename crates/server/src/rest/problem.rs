@@ -6,15 +6,11 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kinfolk_api::Problem;
 use kinfolk_core::{Error, ErrorCode};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::request_id::RequestId;
 use crate::inner::{self, Shown};
-
-/// The media type of problem documents.
-pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// When to try again if the error itself does not say.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
@@ -44,49 +40,21 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The document.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Problem<'a> {
-    /// Names the class of the problem: `urn:kinfolk:problem:` and the code.
-    r#type: String,
-    /// The class in words.
-    title: String,
-    /// The HTTP status.
-    #[schema(minimum = 400, maximum = 599)]
-    status: u16,
-    /// What went wrong this time, and what to do.
-    detail: String,
-    /// The stable name of the class. Match on this.
-    code: &'static str,
-    /// The name of the request, as in the header `X-Request-Id`.
-    request_id: &'a str,
-}
-
-impl<'a> Problem<'a> {
-    /// Describes an error.
-    pub fn new(error: &Error, request_id: &'a RequestId) -> Self {
-        let code = error.code();
-        inner::log(error, request_id);
-        Self {
-            r#type: format!("urn:kinfolk:problem:{}", code.name()),
-            title: code.name().replace('_', " "),
-            status: code.http_status(),
-            detail: Shown(error).to_string(),
-            code: code.name(),
-            request_id: request_id.as_str(),
-        }
-    }
+/// The problem document of an error.
+pub fn problem(error: &Error, request_id: &RequestId) -> Problem {
+    inner::log(error, request_id);
+    Problem::new(error.code(), Shown(error).to_string(), request_id.as_str().to_owned())
 }
 
 /// Gives a failed response its document and headers. Other responses stay as they are.
 pub fn finish(response: &mut Response, request_id: &RequestId) {
     let Some(Failure(error)) = response.extensions_mut().remove() else { return };
-    let document = serde_json::to_vec(&Problem::new(&error, request_id)).unwrap_or_default();
+    let document = serde_json::to_vec(&problem(&error, request_id)).unwrap_or_default();
     *response.body_mut() = Body::from(document);
     let headers = response.headers_mut();
     // Of the empty body that it had until now.
     headers.remove(CONTENT_LENGTH);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(Problem::MEDIA_TYPE));
     if let Some(after) = retry_after(&error) {
         headers.insert(RETRY_AFTER, HeaderValue::from(after.as_millis().div_ceil(1_000).max(1) as u64));
     }
@@ -142,7 +110,7 @@ mod tests {
         let unauthenticated = finished(Error::Unauthenticated { detail: "no" });
         assert_eq!(unauthenticated.status(), 401);
         assert!(unauthenticated.headers().contains_key(WWW_AUTHENTICATE));
-        assert_eq!(unauthenticated.headers()[CONTENT_TYPE], MEDIA_TYPE);
+        assert_eq!(unauthenticated.headers()[CONTENT_TYPE], Problem::MEDIA_TYPE);
     }
 
     #[test]
@@ -150,9 +118,9 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(HEADER, HeaderValue::from_static("r1"));
         let id = RequestIds::new().of(&headers);
-        let problem = Problem::new(&Error::Storage { detail: "a secret path".to_owned() }, &id);
-        assert!(!serde_json::to_string(&problem).unwrap().contains("secret"));
-        let problem = serde_json::to_string(&Problem::new(&Error::SelfFollow, &id)).unwrap();
-        insta::assert_snapshot!(problem, @r#"{"type":"urn:kinfolk:problem:self_follow","title":"self follow","status":422,"detail":"a user cannot follow itself","code":"self_follow","request_id":"r1"}"#);
+        let failure = Error::Storage { detail: "a secret path".to_owned() };
+        assert!(!serde_json::to_string(&problem(&failure, &id)).unwrap().contains("secret"));
+        let refusal = serde_json::to_string(&problem(&Error::SelfFollow, &id)).unwrap();
+        insta::assert_snapshot!(refusal, @r#"{"type":"urn:kinfolk:problem:self_follow","title":"self follow","status":422,"detail":"a user cannot follow itself","code":"self_follow","request_id":"r1"}"#);
     }
 }

@@ -7,9 +7,13 @@ use axum::extract::FromRequestParts;
 use axum::http::header::LINK;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Uri};
+use axum::response::{IntoResponse, Response};
+use kinfolk_api as api;
 use kinfolk_core::{Error, Id, IdKind, PageRequest, Result};
+use serde::Serialize;
 use utoipa::IntoParams;
 
+use super::json::Json;
 use super::problem::{Answered, Failure};
 use super::{Shared, Store};
 
@@ -155,18 +159,48 @@ impl Page {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
 
-    /// The header that leads to the next page, if there is one: the same address, with the parameters that say of whom or
-    /// how, and the cursor.
-    pub fn link(
+    /// The response with a page, and the link to the next one: the same address with `parameters` and the cursor.
+    pub fn respond<T: Serialize>(
         &self,
         uri: &Uri,
-        of: &[(&str, String)],
+        parameters: &[(&str, String)],
+        page: impl Into<api::Page<T>>,
+    ) -> Response {
+        let page = page.into();
+        let link = self.link(uri, parameters, page.next.as_deref());
+        with_link(link, Json(page))
+    }
+
+    /// As [`Page::respond`], for a page of a list that is counted.
+    pub fn respond_counted(
+        &self,
+        uri: &Uri,
+        parameters: &[(&str, String)],
+        page: impl Into<api::CountedPage>,
+    ) -> Response {
+        let page = page.into();
+        let link = self.link(uri, parameters, page.next.as_deref());
+        with_link(link, Json(page))
+    }
+
+    /// The header with the link to the next page, if there is one.
+    fn link(
+        &self,
+        uri: &Uri,
+        parameters: &[(&str, String)],
         next: Option<&str>,
     ) -> Option<(HeaderName, HeaderValue)> {
-        let of: String = of.iter().map(|(name, value)| format!("{name}={value}&")).collect();
-        let link = format!("<{}?{of}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
+        let parameters: String = parameters.iter().map(|(name, value)| format!("{name}={value}&")).collect();
+        let link =
+            format!("<{}?{parameters}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
         HeaderValue::try_from(link).ok().map(|link| (LINK, link))
     }
+}
+
+fn with_link(link: Option<(HeaderName, HeaderValue)>, body: impl IntoResponse) -> Response {
+    let mut response = body.into_response();
+    response.headers_mut().extend(link);
+    response
 }
 
 impl<S: Store> FromRequestParts<Shared<S>> for Page {

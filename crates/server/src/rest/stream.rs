@@ -18,10 +18,10 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use utoipa_axum::routes;
 
-use super::changes::{Item, POSITION_REFUSALS, frontier};
+use super::changes::{POSITION_REFUSALS, frontier};
 use super::endpoint::Endpoint;
 use super::extract::{Call, header};
-use super::problem::{Answered, Problem};
+use super::problem::{Answered, problem};
 use super::query::Query;
 use super::routes::Routes;
 use super::tail::{self, Growth};
@@ -162,9 +162,9 @@ impl<S: Store> Reader<S> {
             if at == last {
                 let _ = writeln!(text, "id: {}", self.call.service.token(self.after.clone()));
             }
-            let item = Item::from(change);
-            let _ = write!(text, "event: {}\ndata: ", item.r#type);
-            let _ = serde_json::to_writer(&mut text, &item);
+            let change = kinfolk_api::Change::from(change);
+            let _ = write!(text, "event: {}\ndata: ", change.r#type);
+            let _ = serde_json::to_writer(&mut text, &change);
             text.extend_from_slice(b"\n\n");
         }
         text.into()
@@ -172,7 +172,7 @@ impl<S: Store> Reader<S> {
 
     fn end(&mut self, error: &Error) -> Bytes {
         self.stage = Stage::Ended;
-        let problem = serde_json::to_string(&Problem::new(error, &self.call.request_id)).unwrap_or_default();
+        let problem = serde_json::to_string(&problem(error, &self.call.request_id)).unwrap_or_default();
         format!("event: problem\ndata: {problem}\n\n").into()
     }
 }

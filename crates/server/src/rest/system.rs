@@ -3,9 +3,8 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use kinfolk_api::Status;
 use kinfolk_core::Error;
-use serde::Serialize;
-use utoipa::ToSchema;
 use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
@@ -33,19 +32,11 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::services(Operation::Other), routes!(metrics))
 }
 
-/// How the server is.
-#[derive(Serialize, ToSchema)]
-pub struct Status {
-    /// In a word.
-    #[schema(value_type = String)]
-    status: &'static str,
-}
-
 /// The process is alive.
 #[utoipa::path(get, path = HEALTH, tag = "system",
     responses((status = 200, description = "It is alive", body = Status)))]
 async fn health(_: NoQuery) -> Response {
-    Json(Status { status: "alive" }).into_response()
+    Json(Status { status: "alive".into() }).into_response()
 }
 
 /// The server is ready: everything is loaded, the store works, and it is not about to end.
@@ -59,7 +50,7 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
     if let Some(reason) = shared.door.service().and_then(|service| service.administration.failure()) {
         return Err(Failure(Error::ReadOnly { reason }));
     }
-    Ok(Json(Status { status: "ready" }).into_response())
+    Ok(Json(Status { status: "ready".into() }).into_response())
 }
 
 /// Figures for Prometheus.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kinfolk_api as api;
 use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::graph::Receipt;
 use kinfolk_core::{EdgeKind, Error, ErrorCode};
@@ -14,7 +15,6 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Actor, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
-use super::json::UserId;
 use super::problem::{Answered, Failure};
 use super::query::NoQuery;
 use super::routes::Routes;
@@ -32,7 +32,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 ///
 /// Following somebody again is a success that changes nothing.
 #[utoipa::path(post, path = "/v1/users/{id}/follow", tag = "graph",
-    params(("id" = UserId, Path, description = "Whom to follow")),
+    params(("id" = api::Id, Path, description = "Whom to follow")),
     responses(Done))]
 async fn follow<S: Store>(
     call: Call<S>,
@@ -51,7 +51,7 @@ async fn follow<S: Store>(
 ///
 /// Unfollowing somebody whom the actor does not follow is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/users/{id}/follow", tag = "graph",
-    params(("id" = UserId, Path, description = "Whom not to follow")),
+    params(("id" = api::Id, Path, description = "Whom not to follow")),
     responses(Done))]
 async fn unfollow<S: Store>(
     call: Call<S>,
@@ -69,8 +69,8 @@ async fn unfollow<S: Store>(
 /// The actor drops a follower of its own.
 #[utoipa::path(delete, path = "/v1/users/{id}/followers/{follower}", tag = "graph",
     params(
-        ("id" = UserId, Path, description = "The actor"),
-        ("follower" = UserId, Path, description = "Whom to drop")),
+        ("id" = api::Id, Path, description = "The actor"),
+        ("follower" = api::Id, Path, description = "Whom to drop")),
     responses(Done))]
 async fn remove_follower<S: Store>(
     call: Call<S>,

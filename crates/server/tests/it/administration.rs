@@ -3,10 +3,10 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
 use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportOutcome,
-    ImportRequest, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportDone, ImportRequest,
 };
 
 /// How large an export of the tests is.
@@ -41,20 +41,19 @@ impl Administration for Scripted {
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
+    ) -> Result<ImportDone> {
         let position = Sequence(1).on(Shard::ONLY);
-        let (added, duplicates, self_follows, over_limit, invalid) = (0, 0, 0, 0, 0);
-        let mut outcome =
-            ImportOutcome { added, duplicates, self_follows, over_limit, invalid, frontier: position.into() };
+        let report = ImportReport { frontier: position.into(), ..ImportReport::default() };
+        let mut outcome = ImportDone { report, invalid: 0 };
         let detail = |error: io::Error| Error::InvalidInput { detail: error.to_string() };
         for line in BufReader::new(file).lines() {
             match line.map_err(detail)?.as_str() {
                 "bad" if request.skip_invalid => outcome.invalid += 1,
                 "bad" => return Err(Error::InvalidInput { detail: "line: it is bad".to_owned() }),
                 "panic" => panic!("as the file says"),
-                _ => outcome.added += 1,
+                _ => outcome.report.added += 1,
             }
-            progress(Progress { stage: "reading", done: outcome.added, total: None });
+            progress(Progress { stage: "reading", done: outcome.report.added, total: None });
         }
         progress(Progress { stage: "loading", done: 1, total: Some(1) });
         Ok(outcome)
@@ -79,10 +78,10 @@ impl Administration for Scripted {
         Ok(lines as u64)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
-        let examples = vec!["something".to_owned()];
-        Ok(VerifyOutcome { edges: 9, users: 3, differences: 1, examples, repaired: repair })
+        let differences = vec!["something".to_owned()];
+        Ok(VerifyReport { edges: 9, users: 3, difference_count: 1, differences, repaired: repair })
     }
 
     /// As if a comment more had been purged each time.

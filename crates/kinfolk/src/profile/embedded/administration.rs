@@ -1,47 +1,46 @@
-//! What operators ask of the embedded store through a server: bulk work on streams, and figures for metrics.
+//! The administration of an embedded store through a server: bulk work on streams, and statistics for metrics.
 
 use std::io::{Read, Seek, Write};
 use std::path::PathBuf;
 
-use kinfolk_core::bulk::Progress as StoreProgress;
+use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, Error, Result};
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportOutcome, ImportRequest,
-    LayerTimes, Progress, VerifyOutcome,
+    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportDone, ImportRequest, LayerTimes,
 };
 
-use super::{Folder, figures};
+use super::{Folder, stats};
 use crate::bulk::{self, ImportChoices};
+use crate::free_space;
 use crate::input::{Stop, Text, expect_parquet, read_parquet};
-use crate::output::{Comments, Edges, Encoder};
-use crate::room;
+use crate::output::{Comments, EdgeRow, Edges, Encoder};
 
-/// What an imported file is called in messages: the server does not know its name.
-pub const IMPORTED_FILE: &str = "the file";
+/// The name of an imported file in messages: the server does not know it.
+pub(crate) const IMPORTED_FILE: &str = "the file";
 
-/// How many bytes of a file are copied between two looks at the room that is left.
-const ROOM_EVERY: u64 = 16 << 20;
+/// The bytes copied between two checks of free disk space.
+const CHECK_EVERY_BYTES: u64 = 16 << 20;
 
-/// Begins the names of folders for backups on their way out, which older versions made.
+/// The prefix of folders in which older versions wrote backups.
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
-pub struct EmbeddedAdministration {
+pub(crate) struct EmbeddedAdministration {
     store: Embedded,
     folder: PathBuf,
     following_limit: u32,
     sort_memory: usize,
     everyone: SuggestionRunRequest,
-    /// A store takes in one import at a time; a second one waits.
+    /// A store runs one import at a time; a second one waits.
     importing: std::sync::Mutex<()>,
 }
 
 impl EmbeddedAdministration {
-    /// Administration of a store in a folder.
-    pub fn new(store: Embedded, folder: &Folder) -> Self {
+    /// The administration of a store in a folder.
+    pub(crate) fn new(store: Embedded, folder: &Folder) -> Self {
         Self {
             store,
             folder: folder.path.clone(),
@@ -52,19 +51,19 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Removes what an older version has left that was killed in the middle of a backup.
-    pub fn remove_leftovers(&self) {
+    /// Removes the files of an older version that was killed during a backup.
+    pub(crate) fn remove_leftovers(&self) {
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
                 && let Err(error) = std::fs::remove_dir_all(entry.path())
             {
-                tracing::warn!(path = %entry.path().display(), %error, "an unfinished backup could not be removed");
+                tracing::warn!(path = %entry.path().display(), %error, "could not remove an unfinished backup");
             }
         }
     }
 
     fn temporary_failed(&self, error: &std::io::Error) -> Error {
-        let detail = format!("no temporary file could be used in {}: {error}", self.folder.display());
+        let detail = format!("could not use a temporary file in {}: {error}", self.folder.display());
         if error.kind() == std::io::ErrorKind::StorageFull {
             Error::StorageFull { detail }
         } else {
@@ -72,15 +71,15 @@ impl EmbeddedAdministration {
         }
     }
 
-    /// Parquet is read from its end, so the whole file is needed first. Its edges will take at least as much room again; how much
-    /// shows when it is there.
+    /// Copies a Parquet file to disk, because it is read from its end. Its edges need at least as much space again; the exact
+    /// number is known once the file is complete.
     fn spool(
         &self,
         file: &mut (dyn Read + Send),
         length: Option<u64>,
     ) -> std::result::Result<std::fs::File, Stop> {
         let failed = |error: std::io::Error| Stop::Refused(self.temporary_failed(&error));
-        let require = |needed| room::require(&self.folder, needed).map_err(Stop::Refused);
+        let require = |needed| free_space::require(&self.folder, needed).map_err(Stop::Refused);
         require(length.unwrap_or(0).saturating_mul(2))?;
         let mut spooled = tempfile::tempfile_in(&self.folder).map_err(failed)?;
         let mut buffer = vec![0; 256 << 10];
@@ -94,13 +93,13 @@ impl EmbeddedAdministration {
             };
             spooled.write_all(buffer.get(..count).unwrap_or_default()).map_err(failed)?;
             copied += count as u64;
-            if copied - checked >= ROOM_EVERY {
+            if copied - checked >= CHECK_EVERY_BYTES {
                 require(copied)?;
                 checked = copied;
             }
         }
         let expected = expect_parquet(spooled.try_clone().map_err(failed)?);
-        require(expected.map_or(0, |expected| room::of_edges(expected, self.store.id_kind())))?;
+        require(expected.map_or(0, |expected| free_space::of_edges(expected, self.store.id_kind())))?;
         spooled.rewind().map_err(failed)?;
         Ok(spooled)
     }
@@ -108,11 +107,11 @@ impl EmbeddedAdministration {
 
 impl Administration for EmbeddedAdministration {
     fn figures(&self) -> Vec<Figure> {
-        figures::figures(&self.store)
+        stats::stats(&self.store)
     }
 
     fn layers(&self) -> Vec<LayerTimes> {
-        figures::layers(&self.store)
+        stats::layers(&self.store)
     }
 
     fn failure(&self) -> Option<String> {
@@ -128,7 +127,7 @@ impl Administration for EmbeddedAdministration {
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportOutcome> {
+    ) -> Result<ImportDone> {
         let _one_at_a_time = self.importing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let choices = ImportChoices {
             skip_invalid: request.skip_invalid,
@@ -137,7 +136,7 @@ impl Administration for EmbeddedAdministration {
             fingerprint: None,
             bytes_total: None,
         };
-        let report = |step| progress(converted(step));
+        let report = |step| progress(step);
         let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
             if request.format == FileFormat::Parquet {
                 let file = self.spool(file, request.length)?;
@@ -150,14 +149,7 @@ impl Administration for EmbeddedAdministration {
             Stop::Unreadable(error) => Error::InvalidRequest { detail: format!("{error:#}") },
             Stop::Refused(error) => error,
         })?;
-        Ok(ImportOutcome {
-            added: done.report.added,
-            duplicates: done.report.duplicates,
-            self_follows: done.report.self_follows,
-            over_limit: done.report.over_limit,
-            invalid: done.invalid,
-            frontier: done.report.frontier,
-        })
+        Ok(ImportDone { report: done.report, invalid: done.invalid })
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
@@ -166,8 +158,9 @@ impl Administration for EmbeddedAdministration {
             match request.content {
                 ExportContent::Edges => {
                     let mut encoder = Encoder::new(file, format, Edges { ids, since: true })?;
-                    let edges =
-                        bulk::export(&self.store, &|_| {}, |edge, since| encoder.write(&(edge, since)))?;
+                    let edges = bulk::export(&self.store, &|_| {}, |edge, since| {
+                        encoder.write(&EdgeRow { edge, since })
+                    })?;
                     encoder.finish()?.flush()?;
                     Ok(edges)
                 }
@@ -187,15 +180,8 @@ impl Administration for EmbeddedAdministration {
         self.store.compact()
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyOutcome> {
-        let report = self.store.verify(repair, &|step| progress(converted(step)))?;
-        Ok(VerifyOutcome {
-            edges: report.edges,
-            users: report.users,
-            differences: report.difference_count,
-            examples: report.differences,
-            repaired: report.repaired,
-        })
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
+        self.store.verify(repair, &|step| progress(step))
     }
 
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
@@ -203,11 +189,7 @@ impl Administration for EmbeddedAdministration {
     }
 }
 
-fn converted(StoreProgress { stage, done, total }: StoreProgress) -> Progress {
-    Progress { stage, done, total }
-}
-
-/// The error that the store gave; anything else is a stream that could not be written on.
+/// The error of the store; any other error is a failed write to the stream.
 fn known(error: anyhow::Error) -> Error {
     error.downcast::<Error>().unwrap_or_else(|error| Error::Storage { detail: format!("{error:#}") })
 }

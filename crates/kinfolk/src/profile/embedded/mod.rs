@@ -1,15 +1,15 @@
-//! The embedded profile: a folder, opened in this process. The only place that knows the embedded store.
+//! The embedded profile: a folder, opened in this process. Only this module uses the embedded store.
 
 mod administration;
-mod figures;
+mod stats;
 mod wall_clock;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, ImportOptions, ImportReport, Progress, SuggestionRun};
 use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
@@ -17,39 +17,39 @@ use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Time
 use kinfolk_embedded::{Embedded, GuardedClock, Import};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub use administration::IMPORTED_FILE;
-pub use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
-pub use wall_clock::WallClock;
+pub(crate) use administration::IMPORTED_FILE;
+pub(crate) use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
+pub(crate) use wall_clock::WallClock;
 
 use self::administration::EmbeddedAdministration;
-use super::{DatedEdge, Discard, EdgeImport, OpenStore, Profile};
-use crate::room;
+use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
+use crate::free_space;
 
-/// A folder, which may not hold a store yet.
+/// A folder, which may not contain a store yet.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     /// Its path.
-    pub path: PathBuf,
-    /// The kind of ids that were asked for, if any.
-    pub ids: Option<IdKind>,
-    /// What the store may use.
-    pub settings: Settings,
-    /// What the store goes by.
-    pub clock: WallClock,
-    /// The rules of its parts.
-    pub service: ServiceSettings,
-    /// How suggestions are computed for everyone.
-    pub everyone: SuggestionRunRequest,
+    pub(crate) path: PathBuf,
+    /// The requested kind of ids.
+    pub(crate) ids: Option<IdKind>,
+    /// The settings of the store.
+    pub(crate) settings: Settings,
+    /// The clock of the store.
+    pub(crate) clock: WallClock,
+    /// The settings of its services.
+    pub(crate) service: ServiceSettings,
+    /// The default computation of suggestions for all users.
+    pub(crate) everyone: SuggestionRunRequest,
 }
 
 impl Folder {
-    /// The kind of ids that a store made here gets.
-    pub fn kind_when_created(&self) -> IdKind {
+    /// The kind of ids of a store created here.
+    pub(crate) fn kind_when_created(&self) -> IdKind {
         self.ids.unwrap_or(IdKind::Integer)
     }
 
-    /// Makes a store from a backup here; times that are later than now become now if they are to be clamped.
-    pub fn restore(
+    /// Creates a store from a backup; `clamp_times` replaces times in the future by the current time.
+    pub(crate) fn restore(
         &self,
         file: &Path,
         clamp_times: bool,
@@ -75,7 +75,7 @@ impl Folder {
         if self.ids.is_some_and(|asked| asked != kind) {
             let (path, name) = (self.path.display(), kind.name());
             let detail = format!(
-                "the store in {path} uses {name} ids, chosen when it was made; leave out --ids, \
+                "the store in {path} uses {name} ids, chosen when it was created; leave out --ids, \
                  or name another folder with --data"
             );
             return Err(Error::InvalidStore { detail }.into());
@@ -84,22 +84,22 @@ impl Folder {
     }
 }
 
-/// What a file holds that backup has made; all of it is read.
-pub fn inspect_backup(file: &Path) -> kinfolk_core::Result<BackupReport> {
+/// Reads a whole backup; returns its contents.
+pub(crate) fn inspect_backup(file: &Path) -> kinfolk_core::Result<BackupReport> {
     Embedded::inspect_backup(file)
 }
 
 impl Profile for Folder {
     type Store = Embedded;
 
-    fn place(&self) -> String {
+    fn location(&self) -> String {
         self.path.display().to_string()
     }
 
     fn open(&self) -> Result<Embedded> {
         if !self.path.exists() {
             let detail = format!(
-                "there is no store in {}; make one with 'kinfolk import' or 'kinfolk follow', \
+                "there is no store in {}; create one with 'kinfolk import' or 'kinfolk follow', \
                  or name another folder with --data",
                 self.path.display()
             );
@@ -108,24 +108,24 @@ impl Profile for Folder {
         self.open_store()
     }
 
-    fn open_or_create(&self) -> Result<(Embedded, Option<Discard>)> {
+    fn open_or_create(&self) -> Result<Opened<Embedded>> {
         if Embedded::exists(&self.path) {
-            return Ok((self.open_store()?, None));
+            return Ok(Opened { store: self.open_store()?, discard: None });
         }
         let created = CreatedFolder { path: self.path.clone(), folder_is_new: !self.path.exists() };
         let (ids, settings) = (self.kind_when_created(), self.settings.clone());
         let store = Embedded::create_with_clock(&self.path, ids, settings, self.guarded_clock())?;
-        Ok((store, Some(Box::new(move || created.remove()))))
+        Ok(Opened { store, discard: Some(Box::new(move || created.remove())) })
     }
 
-    /// A store of the wrong kind of ids would be in the way ever after.
+    /// A store keeps its kind of ids forever.
     fn require_creatable_for(&self, users: &[Id]) -> Result<()> {
         if Embedded::exists(&self.path) {
             return Ok(());
         }
         let kind = self.kind_when_created();
         let fit = users.iter().try_for_each(|&user| kind.require(user));
-        fit.context("no graph was made; choose its kind of ids with --ids")
+        fit.context("no graph was created; choose its kind of ids with --ids")
     }
 
     fn service_settings(&self) -> ServiceSettings {
@@ -140,8 +140,8 @@ impl Profile for Folder {
         self.settings.sort_memory
     }
 
-    fn require_room(&self, bytes: u64) -> kinfolk_core::Result<()> {
-        room::require(&self.path, bytes)
+    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()> {
+        free_space::require(&self.path, bytes)
     }
 
     fn administration(&self, store: &Embedded) -> Arc<dyn Administration> {
@@ -151,17 +151,17 @@ impl Profile for Folder {
     }
 }
 
-/// The process that has the folder open may be a server, which can be asked instead.
+/// The process that has the folder open may be a server: suggest to use it.
 fn hint_at_server(error: Error) -> Error {
     match error {
         Error::InUse { detail } => Error::InUse {
-            detail: format!("{detail}; if that is a server, ask it with --url instead of --data"),
+            detail: format!("{detail}; if that is a server, use it with --url instead of --data"),
         },
         error => error,
     }
 }
 
-/// A store that this process has made, so that it can be taken away again.
+/// A store that this process created, so that it can be removed.
 #[derive(Debug)]
 struct CreatedFolder {
     path: PathBuf,
@@ -177,7 +177,7 @@ impl CreatedFolder {
         if self.folder_is_new {
             return std::fs::remove_dir_all(&self.path);
         }
-        // The folder was there, and empty: a store is made in no other.
+        // The folder existed and was empty: a store is created in no other.
         for entry in std::fs::read_dir(&self.path)? {
             remove_entry(&entry?.path())?;
         }
@@ -212,10 +212,6 @@ impl OpenStore for Embedded {
         Self::import(self, options)
     }
 
-    fn stopped_import_bytes(&self) -> u64 {
-        Self::stopped_import_bytes(self)
-    }
-
     fn edges(
         &self,
         kind: EdgeKind,
@@ -227,18 +223,6 @@ impl OpenStore for Embedded {
         &self,
     ) -> kinfolk_core::Result<impl Iterator<Item = kinfolk_core::Result<Comment>> + Send + 'static> {
         Self::all_comments(self)
-    }
-
-    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<VerifyReport> {
-        Self::verify(self, repair, progress)
-    }
-
-    fn backup(&self, out: &mut dyn Write, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<BackupReport> {
-        Self::backup(self, out, progress)
-    }
-
-    fn compact(&self) -> kinfolk_core::Result<u64> {
-        Self::compact(self)
     }
 
     fn suggestion_run(&self) -> Option<SuggestionRun> {

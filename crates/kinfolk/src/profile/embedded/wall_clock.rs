@@ -1,22 +1,22 @@
-//! The clock that a store in a folder goes by: the system's. Tests move it with a file, or make it fail.
+//! The clock of a store in a folder: the system's. Tests offset it with a file, or make it panic.
 
 use std::fs;
 use std::path::PathBuf;
 
 use kinfolk_core::{Clock, SystemClock, Timestamp};
 
-/// The system's clock, and the file that says how far it is off: milliseconds, or `panic` and the name of a thread.
+/// The system's clock, with an optional file that has its offset in milliseconds, or `panic` and the name of a thread.
 #[derive(Clone, Debug, Default)]
-pub struct WallClock {
-    /// Only tests name one.
-    pub file: Option<PathBuf>,
+pub(crate) struct WallClock {
+    /// The file; only tests have one.
+    pub(crate) file: Option<PathBuf>,
 }
 
 impl Clock for WallClock {
     fn now(&self) -> Timestamp {
         let now = SystemClock.now();
         let Some(file) = &self.file else { return now };
-        // Nobody has moved it yet.
+        // A missing file means no offset.
         let text = fs::read_to_string(file).unwrap_or_default();
         if let Some(name) = text.trim().strip_prefix("panic ") {
             assert_ne!(std::thread::current().name(), Some(name), "the clock fails, as its file says");
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_moves_it() {
+    fn a_file_offsets_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clock");
         let clock = WallClock { file: Some(path.clone()) };

@@ -9,7 +9,7 @@ mod failing_threads;
 mod folders;
 mod hostile;
 mod keys;
-mod life;
+mod lifecycle;
 mod remote;
 mod resp_traces;
 mod retention;

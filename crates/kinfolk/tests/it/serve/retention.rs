@@ -37,7 +37,7 @@ fn require_expired(sandbox: &Sandbox, server: &Running, token: &str) {
     assert_eq!((answer.status, &answer.json()["code"]), (410, &"position_expired".into()), "{answer:?}");
     assert!(stream_status(server, token).contains(" 410 "));
     let message = sandbox.fails(&format!("changes --after {token} {}", server.url()), 1);
-    assert!(message.contains("no longer kept") && message.contains("read the graph afresh"), "{message}");
+    assert!(message.contains("no longer kept") && message.contains("read the graph again"), "{message}");
 }
 
 #[test]

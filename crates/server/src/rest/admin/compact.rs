@@ -3,21 +3,15 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use serde::Serialize;
+use kinfolk_api::CompactOutcome;
+use kinfolk_core::bulk::Progress;
 
 use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::{Shared, Store};
 use super::{permit, progress};
-use crate::administration::Progress;
 use crate::metrics::Operation;
-
-#[derive(Serialize)]
-struct Compacted {
-    /// How many comments had texts that were purged, but not erased yet.
-    erased: u64,
-}
 
 /// Erases the texts of purged comments from everything that the store keeps, and merges all files.
 ///
@@ -33,8 +27,8 @@ pub async fn compact<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Compact, permit };
-    Ok(lines.answer(move |teller, last| {
-        teller.tell(Progress { stage: "merging", done: 0, total: None });
-        last(service.administration.compact().map(|erased| Compacted { erased }));
+    Ok(lines.answer(move |reporter, last| {
+        reporter.report(Progress { stage: "merging", done: 0, total: None });
+        last(service.administration.compact().map(|erased| CompactOutcome { erased }));
     }))
 }

@@ -15,8 +15,8 @@ use axum::body::{Body, HttpBody};
 use axum::extract::State;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
+use kinfolk_api::{ExportContent, FileFormat, ImportOutcome, VerifyOutcome};
 use kinfolk_core::{Error, ErrorCode, Result};
-use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
@@ -28,9 +28,7 @@ use super::problem::Answered;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
 use super::{Rest, Shared, Store};
-use crate::administration::{
-    ExportContent, ExportRequest, FileFormat, ImportOutcome, ImportRequest, VerifyOutcome,
-};
+use crate::administration::{ExportRequest, ImportRequest};
 use crate::metrics::{Operation, Protocol};
 use crate::service::Capability;
 
@@ -50,39 +48,6 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
         .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
         .add(everyone.refusing(job), routes!(suggest::suggest))
-}
-
-#[derive(Serialize)]
-struct Imported {
-    added: u64,
-    duplicates: u64,
-    self_follows: u64,
-    over_limit: u64,
-    invalid: u64,
-    /// A read with this token sees the import.
-    token: String,
-}
-
-impl Imported {
-    fn new(outcome: &ImportOutcome, token: String) -> Self {
-        let ImportOutcome { added, duplicates, self_follows, over_limit, invalid, .. } = *outcome;
-        Self { added, duplicates, self_follows, over_limit, invalid, token }
-    }
-}
-
-#[derive(Serialize)]
-struct Verified {
-    edges: u64,
-    users: u64,
-    differences: u64,
-    examples: Vec<String>,
-    repaired: bool,
-}
-
-impl From<VerifyOutcome> for Verified {
-    fn from(VerifyOutcome { edges, users, differences, examples, repaired }: VerifyOutcome) -> Self {
-        Self { edges, users, differences, examples, repaired }
-    }
 }
 
 /// Adds the edges of a file, all or nothing.
@@ -114,11 +79,12 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Import, permit };
-    Ok(lines.answer(move |teller, last| {
-        let imported = service.administration.import(&mut file, &request, &|progress| teller.tell(progress));
-        last(imported.map(|outcome| {
-            seen.join(&outcome.frontier);
-            Imported::new(&outcome, service.token(seen))
+    Ok(lines.answer(move |reporter, last| {
+        let imported =
+            service.administration.import(&mut file, &request, &|progress| reporter.report(progress));
+        last(imported.map(|done| {
+            seen.join(&done.report.frontier);
+            ImportOutcome::new(&done.report, done.invalid, service.token(seen))
         }));
         discard(&mut file);
     }))
@@ -157,7 +123,7 @@ fn discard(file: &mut impl Read) {
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
 async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
-    let (content, name) = content(&mut query)?;
+    let content = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
     if content == ExportContent::Comments {
@@ -168,21 +134,22 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
         call,
         operation: Operation::Export,
         permit,
-        media_type: media_type(format),
-        name,
-        ending: ending(format),
+        media_type: format.media_type(),
+        name: match content {
+            ExportContent::Edges => "kinfolk-edges",
+            ExportContent::Comments => "kinfolk-comments",
+        },
+        ending: format.name(),
     };
     let request = ExportRequest { content, format };
     file.answer(move |administration, file| administration.export(file, request).map(|_| ())).await
 }
 
-/// What a file is to have, and what it is called.
-fn content(query: &mut Query) -> Result<(ExportContent, &'static str)> {
-    match query.one("content")?.as_deref() {
-        None | Some("edges") => Ok((ExportContent::Edges, "kinfolk-edges")),
-        Some("comments") => Ok((ExportContent::Comments, "kinfolk-comments")),
-        Some(_) => Err(invalid("the parameter content must be edges or comments".to_owned())),
-    }
+/// What the file contains.
+fn content(query: &mut Query) -> Result<ExportContent> {
+    let Some(name) = query.one("content")? else { return Ok(ExportContent::default()) };
+    let unknown = || invalid("the parameter content must be edges or comments".to_owned());
+    ExportContent::from_name(&name).ok_or_else(unknown)
 }
 
 /// Compares everything derived with the edges themselves, and repairs it if asked to.
@@ -202,9 +169,9 @@ async fn verify<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Verify, permit };
-    Ok(lines.answer(move |teller, last| {
-        let verified = service.administration.verify(repair, &|progress| teller.tell(progress));
-        last(verified.map(Verified::from));
+    Ok(lines.answer(move |reporter, last| {
+        let verified = service.administration.verify(repair, &|progress| reporter.report(progress));
+        last(verified.map(VerifyOutcome::from));
     }))
 }
 
@@ -241,23 +208,8 @@ fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, resul
     metrics.observe(Protocol::Rest, operation, 1, started.elapsed());
 }
 
-const FORMATS: [(FileFormat, &str, &str); 4] = [
-    (FileFormat::Csv, "csv", "text/csv"),
-    (FileFormat::CsvGzip, "csv.gz", "application/gzip"),
-    (FileFormat::CsvZstd, "csv.zst", "application/zstd"),
-    (FileFormat::Parquet, "parquet", "application/vnd.apache.parquet"),
-];
-
 fn format(query: &mut Query) -> Result<FileFormat> {
-    let Some(name) = query.one("format")? else { return Ok(FileFormat::Csv) };
-    let found = FORMATS.iter().find(|(_, ending, _)| *ending == name).map(|(format, ..)| *format);
-    found.ok_or_else(|| invalid("the parameter format must be csv, csv.gz, csv.zst or parquet".to_owned()))
-}
-
-fn ending(format: FileFormat) -> &'static str {
-    FORMATS.iter().find(|(known, ..)| *known == format).map_or("", |(_, ending, _)| ending)
-}
-
-fn media_type(format: FileFormat) -> &'static str {
-    FORMATS.iter().find(|(known, ..)| *known == format).map_or("", |(.., media_type)| media_type)
+    let Some(name) = query.one("format")? else { return Ok(FileFormat::default()) };
+    let unknown = || invalid("the parameter format must be csv, csv.gz, csv.zst or parquet".to_owned());
+    FileFormat::from_name(&name).ok_or_else(unknown)
 }

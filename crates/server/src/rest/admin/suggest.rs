@@ -3,38 +3,22 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use kinfolk_api::SuggestOutcome;
 use kinfolk_core::Result;
-use kinfolk_core::suggestions::{
-    Ranking, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
-};
-use serde::Serialize;
+use kinfolk_core::bulk::Progress;
+use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
 use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
 use super::{permit, progress};
-use crate::administration::Progress;
 use crate::metrics::Operation;
 
 /// More than this is never in one answer.
 const KEEP_MAX: usize = WalkBounds::RESULTS_MAX;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;
-
-#[derive(Serialize)]
-struct Computed {
-    users: u64,
-    suggested: u64,
-    resumed: u64,
-    complete: bool,
-}
-
-impl From<SuggestionRunReport> for Computed {
-    fn from(SuggestionRunReport { users, suggested, resumed, complete }: SuggestionRunReport) -> Self {
-        Self { users, suggested, resumed, complete }
-    }
-}
 
 /// Computes suggestions for everyone, and stores them.
 ///
@@ -59,15 +43,15 @@ pub async fn suggest<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Suggest, permit };
-    Ok(lines.answer(move |teller, last| {
+    Ok(lines.answer(move |reporter, last| {
         let watch = |done, total| {
-            teller.tell(Progress { stage: "suggesting", done, total: Some(total) });
-            !teller.is_alone()
+            reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
+            !reporter.is_alone()
         };
         let computed = service
             .suggestions()
             .and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
-        last(computed.map(Computed::from));
+        last(computed.map(SuggestOutcome::from));
     }))
 }
 

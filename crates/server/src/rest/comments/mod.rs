@@ -1,13 +1,11 @@
 //! Comments: how they are written, moderated and read over HTTP. The rules of threads are not here.
 
-mod given;
-mod item;
+mod body;
 mod moderation;
 mod reads;
 mod version;
 mod writes;
 
-pub use item::ParentId;
 use kinfolk_core::ErrorCode;
 use utoipa_axum::routes;
 

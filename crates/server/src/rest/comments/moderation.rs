@@ -1,15 +1,15 @@
 //! What moderators do: remove and purge comments, lock threads. They act in their own right, not as a user; who removed or purged a
 //! comment is recorded.
 
+use kinfolk_api as api;
 use kinfolk_core::comments::Parent;
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
-use super::super::json::{CommentName, UserId};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::writes::{self, Done};
-use super::given;
+use super::body;
 
 /// Removes a comment, and says why.
 ///
@@ -17,10 +17,10 @@ use super::given;
 /// changes nothing: the first reason stays. Who removed it is recorded, for moderators and in the change log.
 #[utoipa::path(post, path = "/v1/comments/{comment}/remove", tag = "comments",
     params(
-        ("comment" = CommentName, Path, description = "Which comment"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description =
+        ("comment" = api::CommentId, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
             "Which user moderates, for the record; without it, the service itself. An end user is itself")),
-    request_body = given::Removal,
+    request_body = api::CommentRemoval,
     responses(Done))]
 pub async fn remove_comment<S: Store>(
     call: Call<S>,
@@ -30,7 +30,7 @@ pub async fn remove_comment<S: Store>(
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
-    let reason = given::text(&body, &["reason"])?;
+    let reason = body::text(&body, &["reason"])?;
     let removed = call.service.comments()?.remove_comment(id, reason.into(), by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
@@ -42,8 +42,8 @@ pub async fn remove_comment<S: Store>(
 /// Who purged it is recorded, for moderators and in the change log.
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
     params(
-        ("comment" = CommentName, Path, description = "Which comment"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description =
+        ("comment" = api::CommentId, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
             "Which user moderates, for the record; without it, the service itself. An end user is itself")),
     responses(Done))]
 pub async fn purge_comment<S: Store>(
@@ -60,7 +60,7 @@ pub async fn purge_comment<S: Store>(
 
 /// Locks the thread of a post: no new comments are accepted. Those that are there can still be edited and deleted.
 #[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
-    params(("id" = UserId, Path, description = "Which post")),
+    params(("id" = api::Id, Path, description = "Which post")),
     responses(Done))]
 pub async fn lock_comments<S: Store>(
     call: Call<S>,
@@ -76,7 +76,7 @@ pub async fn lock_comments<S: Store>(
 
 /// Unlocks the thread of a post.
 #[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
-    params(("id" = UserId, Path, description = "Which post")),
+    params(("id" = api::Id, Path, description = "Which post")),
     responses(Done))]
 pub async fn unlock_comments<S: Store>(
     call: Call<S>,

@@ -2,15 +2,16 @@
 
 use axum::http::Uri;
 use axum::response::IntoResponse;
+use kinfolk_api::schema::CommentsView;
+use kinfolk_api::{self as api, Comment, CommentNode, CommentVersion};
 use kinfolk_core::Result;
 use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
-use super::super::json::{CommentName, Json, UserId};
+use super::super::json::Json;
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
-use super::item::{At, CommentItem, Comments, History, ThreadPart};
 use super::version::entity_tag;
 
 /// How a thread is asked for, as it is documented.
@@ -84,11 +85,11 @@ impl View {
 /// `next` of a comment, as `cursor` with the same parameters, goes on with the replies to it. A tree has 1,000 comments at most.
 #[utoipa::path(get, path = "/v1/posts/{id}/comments", tag = "comments",
     params(
-        ("id" = UserId, Path, description = "Which post"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        ("id" = api::Id, Path, description = "Which post"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
         ThreadParameters,
         PageParameters),
-    responses((status = 200, description = "A page of the thread, or a part of the tree", body = inline(ThreadPart), headers(
+    responses((status = 200, description = "A page of the thread, or a part of the tree", body = inline(CommentsView), headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 pub async fn thread<S: Store>(
     call: Call<S>,
@@ -102,13 +103,15 @@ pub async fn thread<S: Store>(
     let page = Page::take(&mut query)?;
     query.end()?;
     let (threads, parent) = (call.service.comments()?, Parent::post(id));
-    let at = At { page: &page, uri: &uri, how: &view.parameters() };
+    let parameters = view.parameters();
     Ok(match view {
         View::List(order) => {
-            at.comments(threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?)
+            let found = threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?;
+            page.respond::<Comment>(&uri, &parameters, found)
         }
         View::Tree(shape) => {
-            at.tree(threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?)
+            let found = threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?;
+            page.respond::<CommentNode>(&uri, &parameters, found)
         }
     })
 }
@@ -116,10 +119,10 @@ pub async fn thread<S: Store>(
 /// The comments of a user that are active, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/comments", tag = "comments",
     params(
-        ("id" = UserId, Path, description = "Whose comments"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        ("id" = api::Id, Path, description = "Whose comments"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
         PageParameters),
-    responses((status = 200, description = "A page of the comments", body = Comments, headers(
+    responses((status = 200, description = "A page of the comments", body = api::Comments, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 pub async fn comments_by<S: Store>(
     call: Call<S>,
@@ -130,7 +133,7 @@ pub async fn comments_by<S: Store>(
     uri: Uri,
 ) -> Answered {
     let found = call.service.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
-    Ok(At { page: &page, uri: &uri, how: &[] }.comments(found))
+    Ok(page.respond::<Comment>(&uri, &[], found))
 }
 
 /// A comment, or its tombstone.
@@ -138,9 +141,9 @@ pub async fn comments_by<S: Store>(
 /// The header `ETag` tells its version: send it as `If-Match` to edit that one.
 #[utoipa::path(get, path = "/v1/comments/{comment}", tag = "comments",
     params(
-        ("comment" = CommentName, Path, description = "Which comment"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself")),
-    responses((status = 200, description = "The comment", body = CommentItem, headers(
+        ("comment" = api::CommentId, Path, description = "Which comment"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself")),
+    responses((status = 200, description = "The comment", body = Comment, headers(
         ("ETag" = String, description = "Its version, in quotes")))))]
 pub async fn comment<S: Store>(
     call: Call<S>,
@@ -150,16 +153,16 @@ pub async fn comment<S: Store>(
     _: NoQuery,
 ) -> Answered {
     let found = call.service.comments()?.read_comment(id, viewer, &fresh.0).await?;
-    Ok(([entity_tag(found.version)], Json(CommentItem::from(found))).into_response())
+    Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
 
 /// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
 #[utoipa::path(get, path = "/v1/comments/{comment}/history", tag = "comments",
     params(
-        ("comment" = CommentName, Path, description = "Which comment. An end user who is no moderator reads only the history of its own"),
-        ("Kinfolk-Actor" = inline(Option<UserId>), Header, description = "Who views. An end user is itself"),
+        ("comment" = api::CommentId, Path, description = "Which comment. An end user who is no moderator reads only the history of its own"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
         PageParameters),
-    responses((status = 200, description = "A page of the texts", body = History, headers(
+    responses((status = 200, description = "A page of the texts", body = api::CommentHistory, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 pub async fn comment_history<S: Store>(
     call: Call<S>,
@@ -170,5 +173,5 @@ pub async fn comment_history<S: Store>(
     uri: Uri,
 ) -> Answered {
     let found = call.service.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
-    Ok(At { page: &page, uri: &uri, how: &[] }.history(found))
+    Ok(page.respond::<CommentVersion>(&uri, &[], found))
 }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use kinfolk_api::{self as api, Comment};
 use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder};
 use utoipa::{IntoResponses, ToSchema};
 
 use super::super::Store;
 use super::super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
-use super::super::json::{CommentName, Json, UserId};
+use super::super::json::Json;
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, invalid};
 use super::super::writes::{self, Done};
-use super::given;
-use super::item::CommentItem;
+use super::body;
 use super::version::{Seen, entity_tag};
 
 /// The actor writes a comment on a post.
@@ -30,10 +30,10 @@ use super::version::{Seen, entity_tag};
 /// these limits: it is refused only while nothing else could be written either.
 #[utoipa::path(post, path = "/v1/posts/{id}/comments", tag = "comments",
     params(
-        ("id" = UserId, Path, description = "Which post"),
+        ("id" = api::Id, Path, description = "Which post"),
         ("Idempotency-Key" = inline(String), Header, min_length = 1, max_length = 255, description =
             "Names the comment for its author, so that it can be sent again without being written twice")),
-    request_body = given::NewComment,
+    request_body = api::NewComment,
     responses(Written))]
 pub async fn write_comment<S: Store>(
     call: Call<S>,
@@ -49,7 +49,7 @@ pub async fn write_comment<S: Store>(
                 .to_owned(),
         )
     })?);
-    let (body, reply_to) = given::new_comment(&body)?;
+    let (body, reply_to) = body::new_comment(&body)?;
     let reply_to = reply_to.as_deref().map(CommentId::parse).transpose()?;
     let parent = Parent::post(post);
     let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
@@ -67,7 +67,7 @@ pub async fn write_comment<S: Store>(
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/comments/{}", written.comment.id));
     let location = location.expect("an id is plain text");
-    Ok((status, [(LOCATION, location)], answer(&call, &fresh, written)).into_response())
+    Ok((status, [(LOCATION, location)], respond(&call, &fresh, written)).into_response())
 }
 
 /// The actor edits its comment, of which it has seen the current version.
@@ -75,10 +75,10 @@ pub async fn write_comment<S: Store>(
 /// It stays where it is, and can be edited again. The text that it had stays in its history.
 #[utoipa::path(patch, path = "/v1/comments/{comment}", tag = "comments",
     params(
-        ("comment" = CommentName, Path, description = "Which comment; the actor must be its author"),
+        ("comment" = api::CommentId, Path, description = "Which comment; the actor must be its author"),
         ("If-Match" = inline(Option<String>), Header, pattern = "^\"[1-9][0-9]*\"$", description =
             "The version that the actor has seen, in quotes: the `ETag` of the answer with it. An edit without it is refused")),
-    request_body = given::Edit,
+    request_body = api::CommentEdit,
     responses(Edited))]
 pub async fn edit_comment<S: Store>(
     call: Call<S>,
@@ -88,18 +88,18 @@ pub async fn edit_comment<S: Store>(
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
 ) -> Answered {
-    let body: Arc<str> = given::text(&body, &["body"])?.into();
+    let body: Arc<str> = body::text(&body, &["body"])?.into();
     call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
     let written = call.service.comments()?.edit_comment(Some(actor), edit, &fresh.0).await?;
-    Ok(answer(&call, &fresh, written))
+    Ok(respond(&call, &fresh, written))
 }
 
 /// The actor deletes its comment.
 ///
 /// Its place and the replies to it stay. Deleting it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/comments/{comment}", tag = "comments",
-    params(("comment" = CommentName, Path, description = "Which comment; the actor must be its author")),
+    params(("comment" = api::CommentId, Path, description = "Which comment; the actor must be its author")),
     responses(Done))]
 pub async fn delete_comment<S: Store>(
     call: Call<S>,
@@ -115,10 +115,10 @@ pub async fn delete_comment<S: Store>(
 }
 
 /// The comment as it was written, its version, and what every write says about itself.
-fn answer<S: Store>(call: &Call<S>, fresh: &Fresh, written: CommentWritten) -> Response {
+fn respond<S: Store>(call: &Call<S>, fresh: &Fresh, written: CommentWritten) -> Response {
     let CommentWritten { position, comment, is_new } = written;
     let headers = writes::headers(&call.token_after(fresh, position), is_new);
-    ([entity_tag(comment.version)], headers, Json(CommentItem::from(comment))).into_response()
+    ([entity_tag(comment.version)], headers, Json(Comment::from(comment))).into_response()
 }
 
 /// How the answer to a new comment is documented.
@@ -126,14 +126,14 @@ struct Written;
 
 impl IntoResponses for Written {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let answer = |status: StatusCode, description: &str| {
+        let documented = |status: StatusCode, description: &str| {
             let location = HeaderBuilder::new().description(Some("Where the comment is")).build();
             let response = with_comment(description).header("Location", location);
             (status.as_str().to_owned(), response.build().into())
         };
         BTreeMap::from([
-            answer(StatusCode::CREATED, "The comment, as it is stored"),
-            answer(StatusCode::OK, "The comment, as it was stored before: this call has repeated it"),
+            documented(StatusCode::CREATED, "The comment, as it is stored"),
+            documented(StatusCode::OK, "The comment, as it was stored before: this call has repeated it"),
         ])
     }
 }
@@ -149,7 +149,7 @@ impl IntoResponses for Edited {
 }
 
 fn with_comment(description: &str) -> ResponseBuilder {
-    let comment = ContentBuilder::new().schema(Some(Ref::from_schema_name(CommentItem::name()))).build();
+    let comment = ContentBuilder::new().schema(Some(Ref::from_schema_name(Comment::name()))).build();
     let tag = HeaderBuilder::new().description(Some("Its version, in quotes")).build();
     writes::documented(description).content("application/json", comment).header("ETag", tag)
 }

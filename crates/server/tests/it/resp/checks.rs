@@ -140,5 +140,5 @@ fn a_run_that_fails_fails_where_the_store_was_asked() {
     let refused = "-TRYAGAIN a part of the storage can't be reached, nothing was changed; try again";
     assert_eq!(replies, ["0", refused, "0", refused, "+PONG"]);
     server.watch.refuse_next(Error::TimedOut);
-    assert!(client.call("FOLLOW 1 2").starts_with("-ERR the request took too long"));
+    assert!(client.call("FOLLOW 1 2").starts_with("-ERR the request timed out"));
 }

@@ -179,7 +179,7 @@ fn refusals_say_why() {
         ("POST 1 AT -1", "-ERR value is not an integer or out of range"),
         (
             "POST 1 AT 99999999999999",
-            "-ERR a post can be made at most 5 minutes ahead of the store's clock, not at 5138-11-16T09:46:39.999Z",
+            "-ERR a post can be dated at most 5 minutes in the future, not 5138-11-16T09:46:39.999Z",
         ),
         (
             "POST 1 PAYLOAD {",

@@ -37,8 +37,8 @@ fn posts_feeds_and_deletions() {
     assert_eq!(client.call("FEED 2"), format!("[[{six}, {five}], null]"));
 
     for (command, reply) in [
-        ("POST 1 ID 5 PAYLOAD 1", "-ERR post 5 is registered with another content"),
-        ("POST 2 ID 5", "-ERR post 5 is registered with another content"),
+        ("POST 1 ID 5 PAYLOAD 1", "-ERR post 5 is already registered with different contents"),
+        ("POST 2 ID 5", "-ERR post 5 is already registered with different contents"),
         ("DELPOST 2 5", "-NOPERM only its author may delete a post"),
         ("POST 1 KEY", "-ERR syntax error"),
     ] {
@@ -48,7 +48,7 @@ fn posts_feeds_and_deletions() {
     let deleted = client.call("DELPOST 1 5");
     assert!(deleted.starts_with('"') && deleted.len() > 20, "{deleted}");
     assert_eq!(client.call("DELPOST 1 5"), deleted);
-    assert_eq!(client.call("POST 1 ID 5"), "-ERR post 5 was deleted, and its id is not used again");
+    assert_eq!(client.call("POST 1 ID 5"), "-ERR post 5 was deleted; its id cannot be reused");
     assert_eq!(client.call("FEED 2"), format!("[[{six}], null]"));
     client.hello_three();
     client.call("POST 1 ID 4 AT 2000");
@@ -87,7 +87,7 @@ fn posts_and_follows_of_a_pipeline_wait_for_each_other() {
     server.watch.open();
     let replies: Vec<String> = (0..6).map(|_| client.reply()).collect();
     assert_eq!((posted(&replies[1]).0, posted(&replies[2]).0), (5, 6));
-    assert!(replies[4].starts_with("-ERR post 6 is registered"), "{replies:?}");
+    assert!(replies[4].starts_with("-ERR post 6 is already registered"), "{replies:?}");
     assert_eq!(replies[5], "[[], null]");
     assert_eq!(server.watch.commits(), 2);
 }
@@ -109,7 +109,7 @@ fn transactions_post_and_delete() {
     assert!(replies[1..7].iter().all(|reply| reply == "+QUEUED"), "{replies:?}");
     let elements = &replies[7];
     for expected in [
-        "-ERR post 5 is registered with another content, [[[\"5\", \"1\", 1000, null]], null], ",
+        "-ERR post 5 is already registered with different contents, [[[\"5\", \"1\", 1000, null]], null], ",
         ", [[], null]]",
     ] {
         assert!(elements.contains(expected), "{elements}");
@@ -137,7 +137,7 @@ fn hostile_payloads() {
     posted(&post(&format!("{}{}", " ".repeat(500_000), text(4_094))));
     posted(&post("null"));
     for payload in [text(4_095), text(1_000_000)] {
-        assert_eq!(post(&payload), "-ERR the payload of a post has at most 4096 bytes");
+        assert_eq!(post(&payload), "-ERR the payload of a post can have at most 4096 bytes");
     }
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     for payload in ["", " ", "1 2", "{", "\"\\ud800\"", "\r\n+OK\r\n", &nested(65), &nested(400_000)] {

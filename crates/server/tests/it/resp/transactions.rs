@@ -67,7 +67,7 @@ fn the_writes_of_one_follower_that_come_one_after_another_are_whole() {
         "EXEC",
         "SMEMBERS following:1",
     ]);
-    let limit = "-LIMIT user 1 already follows 3, the most that is allowed";
+    let limit = "-LIMIT user 1 already follows 3 users, the maximum";
     let expected = format!("[{limit}, -ERR a user cannot follow itself, {limit}, 1, 1, 1, 1]");
     assert_eq!(replies[8..], [expected.as_str(), "[\"6\"]"]);
     assert_eq!(server.watch.commits(), 1);
@@ -79,7 +79,7 @@ fn the_writes_of_one_follower_that_come_one_after_another_are_whole() {
     }
     // Outside of a transaction each command stands for itself.
     let replies = client.call_all(&["SADD following:7 1 2", "SADD following:7 3 4", "SADD following:7 5"]);
-    assert_eq!(replies, ["2", "-LIMIT user 7 already follows 3, the most that is allowed", "1"]);
+    assert_eq!(replies, ["2", "-LIMIT user 7 already follows 3 users, the maximum", "1"]);
 }
 
 #[test]

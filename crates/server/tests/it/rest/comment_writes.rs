@@ -239,7 +239,7 @@ fn odd_bodies_are_accepted() {
     let refused = server.comment(2, 5, "control", &body("a\u{1b}[31m"));
     assert_eq!(
         refused.json()["detail"],
-        "a comment can't have the control character U+001B: remove it; only tabs and line ends are accepted"
+        "a comment cannot contain the control character U+001B; only tabs and line breaks are accepted"
     );
 }
 

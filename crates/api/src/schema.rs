@@ -1,0 +1,186 @@
+//! Schemas that can't be derived: those of strings, of pages, and of a body with pairs of ids.
+
+use std::borrow::Cow;
+
+use utoipa::openapi::schema::{
+    AdditionalProperties, AnyOfBuilder, ArrayBuilder, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
+};
+use utoipa::openapi::{KnownFormat, Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::{
+    CheckRequest, Comment, CommentId, CommentNode, CommentTree, CommentVersion, Comments, Id, ListEntry,
+    Page, Post, Time,
+};
+
+/// Matches UUIDs.
+pub const UUID_PATTERN: &str =
+    "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$";
+
+/// The largest number of pairs in a bulk check.
+const PAIRS_MAX: usize = 1_000;
+
+fn string() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::new(Type::String))
+}
+
+/// A server adds the pattern of its kind of ids.
+impl PartialSchema for Id {
+    fn schema() -> RefOr<Schema> {
+        string().description(Some("An id: of a user or a post")).into()
+    }
+}
+
+impl ToSchema for Id {
+    fn name() -> Cow<'static, str> {
+        "UserId".into()
+    }
+}
+
+/// An id in a request body: a string or, where ids are integers, a number too.
+#[derive(Clone, Copy, Debug)]
+pub struct IdInput;
+
+impl PartialSchema for IdInput {
+    fn schema() -> RefOr<Schema> {
+        Id::schema()
+    }
+}
+
+impl ToSchema for IdInput {
+    fn name() -> Cow<'static, str> {
+        "GivenUserId".into()
+    }
+}
+
+impl PartialSchema for CommentId {
+    fn schema() -> RefOr<Schema> {
+        string()
+            .description(Some("The id of a comment, whatever ids users have: a UUID of version 7"))
+            .pattern(Some(UUID_PATTERN))
+            .examples([serde_json::json!("0190a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b")])
+            .into()
+    }
+}
+
+impl ToSchema for CommentId {}
+
+impl PartialSchema for Time {
+    fn schema() -> RefOr<Schema> {
+        string()
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A time in UTC, RFC 3339 with milliseconds"))
+            .examples([serde_json::json!("2026-11-15T08:00:00.123Z")])
+            .into()
+    }
+}
+
+impl ToSchema for Time {
+    fn name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+}
+
+impl PartialSchema for CheckRequest {
+    fn schema() -> RefOr<Schema> {
+        let id = Ref::from_schema_name(IdInput::name());
+        let pair = ArrayBuilder::new().items(id).min_items(Some(2)).max_items(Some(2));
+        let pair = pair.description(Some("A follower and a followee"));
+        let pairs = ArrayBuilder::new().items(pair).max_items(Some(PAIRS_MAX));
+        ObjectBuilder::new()
+            .property("pairs", pairs)
+            .required("pairs")
+            .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
+            .into()
+    }
+}
+
+impl ToSchema for CheckRequest {
+    fn name() -> Cow<'static, str> {
+        "Check".into()
+    }
+}
+
+/// An entry of a list, with what the document says about pages of it.
+pub trait Listed: ToSchema {
+    /// The name of the schema of a page.
+    const PAGE_NAME: &'static str;
+    /// Its description.
+    const PAGE_DESCRIPTION: &'static str;
+    /// The description of the entries.
+    const ITEMS_DESCRIPTION: &'static str;
+}
+
+impl Listed for ListEntry {
+    const PAGE_NAME: &'static str = "Users";
+    const PAGE_DESCRIPTION: &'static str = "A page of a list.";
+    const ITEMS_DESCRIPTION: &'static str = "The entries, newest first.";
+}
+
+impl Listed for Post {
+    const PAGE_NAME: &'static str = "Posts";
+    const PAGE_DESCRIPTION: &'static str = "A page of posts.";
+    const ITEMS_DESCRIPTION: &'static str = "The posts, newest first.";
+}
+
+impl Listed for Comment {
+    const PAGE_NAME: &'static str = "Comments";
+    const PAGE_DESCRIPTION: &'static str = "A page of comments.";
+    const ITEMS_DESCRIPTION: &'static str = "The comments, tombstones included.";
+}
+
+impl Listed for CommentNode {
+    const PAGE_NAME: &'static str = "Tree";
+    const PAGE_DESCRIPTION: &'static str = "Some comments on a post as a tree.";
+    const ITEMS_DESCRIPTION: &'static str = "Comments of one branch, oldest first.";
+}
+
+impl Listed for CommentVersion {
+    const PAGE_NAME: &'static str = "CommentHistory";
+    const PAGE_DESCRIPTION: &'static str = "A page of the versions of a comment.";
+    const ITEMS_DESCRIPTION: &'static str = "The versions, oldest first.";
+}
+
+impl<T: Listed> PartialSchema for Page<T> {
+    fn schema() -> RefOr<Schema> {
+        let items = ArrayBuilder::new().items(Ref::from_schema_name(T::name()));
+        let next = string().description(Some("The cursor of the next page; missing on the last one."));
+        ObjectBuilder::new()
+            .description(Some(T::PAGE_DESCRIPTION))
+            .property("items", items.description(Some(T::ITEMS_DESCRIPTION)))
+            .required("items")
+            .property("next", next)
+            .into()
+    }
+}
+
+impl<T: Listed> ToSchema for Page<T> {
+    fn name() -> Cow<'static, str> {
+        T::PAGE_NAME.into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((T::name().into(), T::schema()));
+        T::schemas(schemas);
+    }
+}
+
+/// The comments on a post: a page in order, or a tree. Both look the same where there are no comments.
+#[derive(Clone, Copy, Debug)]
+pub struct CommentsView;
+
+impl PartialSchema for CommentsView {
+    fn schema() -> RefOr<Schema> {
+        let either = [Comments::name(), CommentTree::name()].map(Ref::from_schema_name);
+        either.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item).into()
+    }
+}
+
+impl ToSchema for CommentsView {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Comments::name().into(), Comments::schema()));
+        schemas.push((CommentTree::name().into(), CommentTree::schema()));
+        Comments::schemas(schemas);
+        CommentTree::schemas(schemas);
+    }
+}

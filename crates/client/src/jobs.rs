@@ -1,0 +1,124 @@
+//! Administration: long jobs that report progress, and files.
+
+use std::io::{BufRead, BufReader};
+
+use kinfolk_api::{
+    CompactOutcome, ExportContent, FileFormat, ImportOutcome, JobLine, Progress, SuggestOutcome,
+    VerifyOutcome,
+};
+use kinfolk_core::suggestions::Ranking;
+use serde::de::DeserializeOwned;
+use ureq::Body;
+use ureq::http::Method;
+
+use crate::call::Request;
+use crate::session::Session;
+use crate::transport::Upload;
+use crate::{Error, Result};
+
+/// How a file of edges is imported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// The format of the file.
+    pub format: FileFormat,
+    /// Count and skip malformed lines, instead of stopping at the first.
+    pub skip_invalid: bool,
+    /// Keep edges over the following limit.
+    pub no_limit: bool,
+    /// How many bytes the file has, if that is known. Servers want to know it of Parquet.
+    pub length: Option<u64>,
+}
+
+/// How suggestions for everyone are computed. The server's settings decide what is left open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SuggestRun {
+    /// What makes the best candidates.
+    pub ranking: Option<Ranking>,
+    /// How many followees of each user are visited, the most recent ones; 0 for all of them.
+    pub per_node: Option<u32>,
+    /// How many suggestions are stored for each user.
+    pub keep: Option<u16>,
+    /// How many threads the server uses.
+    pub threads: Option<u16>,
+    /// Start over, even if an unfinished run could be resumed.
+    pub afresh: bool,
+}
+
+/// A job that returns a `T`.
+pub(crate) struct Job<T> {
+    request: Request,
+    outcome: std::marker::PhantomData<fn() -> T>,
+}
+
+fn job<T>(request: Request) -> Job<T> {
+    Job { request, outcome: std::marker::PhantomData }
+}
+
+pub(crate) fn verify(repair: bool) -> Job<VerifyOutcome> {
+    job(Request::write(Method::POST, "/v1/admin/verify").query("repair", repair))
+}
+
+pub(crate) fn compact() -> Job<CompactOutcome> {
+    job(Request::write(Method::POST, "/v1/admin/compact"))
+}
+
+pub(crate) fn suggest(run: &SuggestRun) -> Job<SuggestOutcome> {
+    let request = Request::write(Method::POST, "/v1/admin/suggest")
+        .query_optional("ranking", run.ranking.map(Ranking::name))
+        .query_optional("per_node", run.per_node)
+        .query_optional("keep", run.keep)
+        .query_optional("threads", run.threads)
+        .query_optional("afresh", run.afresh.then_some(true));
+    job(request)
+}
+
+pub(crate) fn export(content: ExportContent, format: FileFormat) -> Request {
+    Request::get("/v1/admin/export").query("content", content.name()).query("format", format.name())
+}
+
+pub(crate) fn backup() -> Request {
+    Request::get("/v1/admin/backup")
+}
+
+/// Runs a job to its end.
+pub(crate) fn run<T: DeserializeOwned>(
+    session: &Session,
+    job: &Job<T>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<T> {
+    let body = session.shared.transport.open(&job.request, &session.carried(), None)?;
+    last_line(session, body, progress)
+}
+
+pub(crate) fn import(
+    session: &Session,
+    options: &Import,
+    upload: Upload<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ImportOutcome> {
+    let request = Request::write(Method::POST, "/v1/admin/import")
+        .query("format", options.format.name())
+        .query("skip_invalid", options.skip_invalid)
+        .query("no_limit", options.no_limit);
+    let body = session.shared.transport.upload(&request, &session.carried(), upload)?;
+    last_line(session, body, progress)
+}
+
+/// Reads the lines of a job to the last one, which has the outcome.
+fn last_line<T: DeserializeOwned>(
+    session: &Session,
+    body: Body,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<T> {
+    let lines = BufReader::new(body.into_with_config().limit(u64::MAX).reader()).lines();
+    for line in lines {
+        let line = line.map_err(|error| session.shared.transport.connection_failed(&error))?;
+        let unexpected = |error: serde_json::Error| Error::UnexpectedResponse(error.to_string());
+        match serde_json::from_str(&line).map_err(unexpected)? {
+            JobLine::Progress(step) => progress(step),
+            JobLine::Result(outcome) => return Ok(outcome),
+            JobLine::Error(problem) => return Err(Error::refused(problem, None)),
+        }
+    }
+    Err(Error::UnexpectedResponse("the job ended without an outcome; see the server's log".to_owned()))
+}

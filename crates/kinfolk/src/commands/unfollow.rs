@@ -1,0 +1,37 @@
+//! `unfollow`: removes an edge, durably.
+
+use anyhow::Result;
+use clap::Args;
+use kinfolk_core::Id;
+use kinfolk_core::graph::{Edge, EdgeAction};
+
+use super::arguments::parse_id;
+use crate::client::Client;
+use crate::context::Context;
+use crate::print::Outcome;
+
+/// Make one user unfollow another
+#[derive(Debug, Args)]
+#[command(after_help = "Example: kinfolk unfollow 1 2\n\n\
+    Unfollowing a user who is not followed succeeds and changes nothing.")]
+pub(crate) struct Unfollow {
+    /// The user who unfollows
+    #[arg(value_parser = parse_id)]
+    follower: Id,
+    /// The user to unfollow
+    #[arg(value_parser = parse_id)]
+    followee: Id,
+}
+
+impl Unfollow {
+    pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
+        let Self { follower, followee } = self;
+        let edge = Edge { follower, followee };
+        let outcome = context.call(|client| match client {
+            Client::Local(graph) => graph.write_edge(EdgeAction::Unfollow, edge),
+            Client::Remote(server) => Ok(server.acting_as(follower).unfollow(followee)?),
+        })?;
+        let verb = if outcome.changed { "no longer follows" } else { "did not follow" };
+        context.print_written(outcome, format!("{follower} {verb} {followee}"))
+    }
+}

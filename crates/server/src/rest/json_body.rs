@@ -1,0 +1,73 @@
+//! What bodies of JSON have in common: ids that are read as they come, and refusals that keep their own reason. Which
+//! fields a body has is up to its route.
+
+use std::cell::Cell;
+use std::fmt;
+
+use kinfolk_core::{Error, Id, IdKind, Result};
+use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
+
+/// Reads a body that is one object, and nothing behind it.
+///
+/// # Errors
+/// With what was put into `refused` on the way; otherwise with what the parser says.
+pub fn read<'de, V: Visitor<'de>>(
+    body: &'de [u8],
+    object: V,
+    refused: &Cell<Option<Error>>,
+) -> Result<V::Value> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let read = json.deserialize_map(object);
+    read.and_then(|read| json.end().map(|()| read)).map_err(|error| {
+        let invalid = || Error::InvalidRequest { detail: format!("the body is not as expected: {error}") };
+        refused.take().unwrap_or_else(invalid)
+    })
+}
+
+/// What the parts of a body are read with.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    /// The kind of ids that this deployment uses.
+    pub kind: IdKind,
+    /// Where the reason goes if something is refused that the parser knows nothing of.
+    pub refused: &'a Cell<Option<Error>>,
+}
+
+impl Reader<'_> {
+    /// What was read, or the end of reading, with its own reason.
+    pub fn accept<T, E: de::Error>(self, read: Result<T>) -> std::result::Result<T, E> {
+        read.map_err(|error| {
+            let reason = E::custom(&error);
+            self.refused.set(Some(error));
+            reason
+        })
+    }
+}
+
+/// An id: a string or, where ids are integers, a number too.
+pub struct IdInput<'a>(pub Reader<'a>);
+
+impl<'de> DeserializeSeed<'de> for IdInput<'_> {
+    type Value = Id;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> std::result::Result<Id, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for IdInput<'_> {
+    type Value = Id;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an id: a string or an integer from 0 to 2^63 - 1")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Id, E> {
+        self.0.accept(self.0.kind.parse(text))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Id, E> {
+        let of_kind = |id| self.0.kind.require(id).map(|()| id);
+        self.0.accept(Id::integer(value).and_then(of_kind))
+    }
+}
