@@ -1,5 +1,5 @@
-//! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
-//! and neither is who may do what: both are asked.
+//! REST: routes, problem documents, server-sent events, the OpenAPI document. The JSON is defined in `kinfolk-api`, the rules of
+//! the graph in `kinfolk-core`, and permissions in `access`.
 //!
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
 //! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
@@ -56,7 +56,7 @@ pub use kinfolk_core::Store;
 pub use origin::Origin;
 pub use trace_context::{AdoptTrace, TraceParent};
 
-/// What a deployment may set about REST.
+/// Settings of REST.
 #[derive(Clone, Debug)]
 pub struct RestSettings {
     /// How many connections may be open; further ones wait to be accepted.
@@ -67,9 +67,9 @@ pub struct RestSettings {
     pub request_timeout: Duration,
     /// How long an import may wait for more of its file.
     pub read_timeout: Duration,
-    /// How long an answer may wait for a client that does not read.
+    /// How long a response may wait for a client that does not read.
     pub write_timeout: Duration,
-    /// How long requests may take to finish once the server is told to stop.
+    /// How long requests may take to finish once the server stops.
     pub drain_timeout: Duration,
     /// How many bytes of responses may wait for clients to read them, in all.
     pub output_bytes_max: usize,
@@ -79,7 +79,7 @@ pub struct RestSettings {
     pub body_bytes_max: usize,
     /// How often an event stream without news says that it is alive.
     pub keep_alive_interval: Duration,
-    /// Web pages of which origins may call; none by default.
+    /// The origins whose web pages may call; none by default.
     pub allowed_origins: Vec<Origin>,
     /// Makes the span of a request the child of its caller's, if spans go anywhere.
     pub adopt_trace: Option<AdoptTrace>,
@@ -118,7 +118,7 @@ struct Rest<S: Store> {
 
 type Shared<S> = Arc<Rest<S>>;
 
-/// Serves REST until it is told to stop and the requests that it had taken by then are answered.
+/// Serves REST until `stop` is cancelled and the requests accepted by then are finished.
 pub async fn serve<S: Store>(
     listener: tokio::net::TcpListener,
     tls: Option<Arc<ServerConfig>>,
