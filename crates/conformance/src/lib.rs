@@ -1,9 +1,9 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
 //! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, and these, with a function that
-//! makes an empty store: [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`feed_histories`],
-//! [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`],
-//! [`concurrent_histories_with_timeouts`], [`concurrent_feeds`] and [`concurrent_comments`].
+//! makes an empty store: [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`graph_trims`],
+//! [`feed_histories`], [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`],
+//! [`concurrent_feeds`] and [`concurrent_comments`], each of these three also with timeouts.
 //!
 //! [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that the suite notices
 //! every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with projections that lag, as
@@ -58,10 +58,11 @@ pub use faults::Fault;
 pub use model::{FAN_OUT_THRESHOLD, Model, ModelStore};
 pub use ports::{AllPorts, ContentPorts, SuggestionPorts};
 pub use random::{
-    Reopen, Restore, TimeoutFault, comment_histories, comment_restarts, concurrent_comments,
-    concurrent_feeds, concurrent_histories, concurrent_histories_with_fault,
-    concurrent_histories_with_timeouts, feed_histories, feed_restarts, graph_histories, graph_restores,
-    histories,
+    Reopen, Restore, TimeoutFault, Trim, comment_histories, comment_restarts, concurrent_comments,
+    concurrent_comments_with_fault, concurrent_comments_with_timeouts, concurrent_feeds,
+    concurrent_feeds_with_fault, concurrent_feeds_with_timeouts, concurrent_histories,
+    concurrent_histories_with_fault, concurrent_histories_with_timeouts, feed_histories, feed_restarts,
+    graph_histories, graph_restores, graph_trims, histories,
 };
 pub use sharded::{LagFault, ShardedStore, Sharding};
 pub use threads::block_on;

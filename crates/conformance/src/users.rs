@@ -44,8 +44,3 @@ pub(crate) fn by_shard(mut changes: Vec<Change>) -> Vec<Change> {
 
 /// Before the first event of a store that has one shard.
 pub(crate) const START: Position = Position { shard: Shard::ONLY, sequence: Sequence::START };
-
-/// A position of a store that has one shard.
-pub(crate) fn at(sequence: u64) -> Position {
-    Sequence(sequence).on(Shard::ONLY)
-}

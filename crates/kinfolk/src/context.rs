@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
+use kinfolk_api::WriteOutcome;
 use kinfolk_core::Id;
 use kinfolk_core::graph::GraphSettings;
 use kinfolk_server::ServiceSettings;
 
-use crate::client::{Client, Endpoint, ServerAddress, Written};
+use crate::client::{Client, Endpoint, ServerAddress};
 use crate::failure::UsageError;
 use crate::print::{Outcome, Print, WriteResult};
 use crate::profile::embedded::{Folder, Settings, WallClock};
@@ -108,8 +109,8 @@ impl Context {
     }
 
     /// Prints the result of a write; `message` is its text.
-    pub(crate) fn print_written(&self, written: Written, message: String) -> Result<Outcome> {
-        self.print(&WriteResult::new(written, message))?;
+    pub(crate) fn print_written(&self, outcome: WriteOutcome, message: String) -> Result<Outcome> {
+        self.print(&WriteResult { outcome, message })?;
         Ok(Outcome::Done)
     }
 

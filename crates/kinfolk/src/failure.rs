@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use kinfolk_core::ErrorCode;
+
 use crate::print::harmless;
 
 const FAILED: u8 = 1;
@@ -20,30 +22,13 @@ impl std::fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// An error that a server returned.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    /// The code, if this version knows it.
-    pub(crate) code: Option<kinfolk_core::ErrorCode>,
-    /// The message of the server.
-    pub(crate) message: String,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Refusal {}
-
 /// Prints a failure; returns the exit status.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if is_broken_pipe(error) {
         // The reader of the output stopped early, as in `kinfolk export - | head`.
         return ExitCode::SUCCESS;
     }
-    print_line(&format!("{error:#}"));
+    print_line(&format!("{error:#}{}", advice(error)));
     ExitCode::from(exit_status(error))
 }
 
@@ -59,15 +44,25 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(USAGE)
 }
 
+/// What to do about a server that cannot be reached.
+fn advice(error: &anyhow::Error) -> &'static str {
+    match error.downcast_ref() {
+        Some(kinfolk_client::Error::Unreachable { .. }) => {
+            "; start one with 'kinfolk serve' or name a folder with --data DIR"
+        }
+        _ => "",
+    }
+}
+
 fn exit_status(error: &anyhow::Error) -> u8 {
     if error.is::<UsageError>() {
         return USAGE;
     }
     let code = error.chain().find_map(|cause| {
         let here = cause.downcast_ref::<kinfolk_core::Error>().map(kinfolk_core::Error::code);
-        here.or_else(|| cause.downcast_ref::<Refusal>().and_then(|refusal| refusal.code))
+        here.or_else(|| cause.downcast_ref::<kinfolk_client::Error>().and_then(kinfolk_client::Error::code))
     });
-    code.map_or(FAILED, kinfolk_core::ErrorCode::exit_status)
+    code.map_or(FAILED, ErrorCode::exit_status)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -101,6 +96,8 @@ fn print_line(message: &str) {
 #[cfg(test)]
 mod tests {
     use anyhow::Context;
+    use kinfolk_api::Problem;
+    use kinfolk_client::Refusal;
 
     use super::*;
 
@@ -110,8 +107,9 @@ mod tests {
         let refused = anyhow::Error::new(kinfolk_core::Error::SelfFollow).context("follow");
         let malformed = Err::<(), _>(kinfolk_core::Error::InvalidCursor).context("list").unwrap_err();
         let usage = anyhow::Error::new(UsageError("no".to_owned()));
-        let code = Some(kinfolk_core::ErrorCode::InvalidCursor);
-        let remote = anyhow::Error::new(Refusal { code, message: "no".to_owned() });
+        let problem = Problem::new(ErrorCode::InvalidCursor, "no".to_owned(), String::new());
+        let refusal = Box::new(Refusal { problem, retry_after: None });
+        let remote = anyhow::Error::new(kinfolk_client::Error::Refused(refusal));
         let statuses = [failed, refused, malformed, usage, remote].each_ref().map(exit_status);
         assert_eq!(statuses, [1, 1, 2, 2, 2]);
     }

@@ -4,11 +4,9 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use kinfolk_core::comments::Parent;
-use serde::ser::SerializeMap;
+use kinfolk_api::WriteOutcome;
 use serde::{Serialize, Serializer};
 
-use crate::client::Written;
 use crate::serve::StopSignal;
 
 /// The outcome of a command that did not fail.
@@ -41,32 +39,21 @@ pub(crate) trait Print: Serialize {
 /// The result of a write, as all commands that write print it.
 #[derive(Serialize)]
 pub(crate) struct WriteResult {
-    changed: bool,
-    token: String,
+    #[serde(flatten)]
+    pub(crate) outcome: WriteOutcome,
+    /// The text form.
     #[serde(skip)]
-    message: String,
-}
-
-impl WriteResult {
-    /// `message` is the text form.
-    pub(crate) fn new(Written { changed, token }: Written, message: String) -> Self {
-        Self { changed, token, message }
-    }
+    pub(crate) message: String,
 }
 
 impl Print for WriteResult {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", self.message)?;
-        writeln!(out, "token {}", self.token)
+        writeln!(out, "token {}", self.outcome.token)
     }
 }
 
-/// Serialises ids and times as strings.
-pub(crate) fn as_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
-}
-
-/// As [`as_text`], for an optional value.
+/// Serialises an optional value as a string.
 pub(crate) fn as_optional_text<S: Serializer>(
     value: &Option<impl Display>,
     to: S,
@@ -75,13 +62,6 @@ pub(crate) fn as_optional_text<S: Serializer>(
         Some(value) => to.collect_str(value),
         None => to.serialize_none(),
     }
-}
-
-/// Serialises the parent of a comment: one field, named after its kind.
-pub(crate) fn as_parent<S: Serializer>(parent: &Parent, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut fields = serializer.serialize_map(Some(1))?;
-    fields.serialize_entry(parent.kind.name(), &parent.id.to_string())?;
-    fields.end()
 }
 
 /// The length of an excerpt.

@@ -15,6 +15,18 @@ pub(crate) const READING: &str = "reading";
 /// The stage in which suggestions are computed. Its progress is in users.
 pub(crate) const SUGGESTING: &str = "suggesting";
 
+/// The stages of a server's work.
+const STAGES: [&str; 8] = [
+    READING,
+    SUGGESTING,
+    "counting",
+    "loading",
+    "loading followers",
+    "writing the index",
+    "erasing",
+    "merging",
+];
+
 /// Displays progress. Reporting is cheap enough for every few thousand edges.
 #[derive(Debug)]
 pub(crate) struct Reporter {
@@ -45,6 +57,14 @@ impl Reporter {
             Display::Lines { every, last: Cell::new(last) }
         };
         Self { display, stage: Cell::new("") }
+    }
+
+    /// Displays the progress of a server.
+    pub(crate) fn report_remote(&self, progress: kinfolk_api::Progress) {
+        let kinfolk_api::Progress { stage, done, total } = progress;
+        // A newer server may have stages that this version does not know.
+        let stage = STAGES.into_iter().find(|known| *known == stage).unwrap_or("working");
+        self.report(Progress { stage, done, total });
     }
 
     /// Displays progress.

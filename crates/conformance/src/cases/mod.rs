@@ -66,6 +66,16 @@ pub fn run_graph_case_in<S: GraphStore>(name: &str, scope: CaseScope, make: Stor
     outcome(named(graph_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
+/// As [`run_graph_case_in`], for suggestions.
+pub fn run_suggestion_case_in<S: SuggestionPorts>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
+    outcome(named(suggestion_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The names of the cases of suggestions that are found in the request.
+pub fn candidate_case_names() -> impl Iterator<Item = &'static str> {
+    suggestions::candidate_cases::<ModelStore>().into_iter().map(|(name, _)| name)
+}
+
 /// The names of the cases of the graph's ports.
 pub fn graph_case_names() -> impl Iterator<Item = &'static str> {
     graph_cases::<ModelStore>().into_iter().map(|(name, _)| name)

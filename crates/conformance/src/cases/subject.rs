@@ -241,15 +241,40 @@ impl<S: GraphStore> Subject<S> {
         by_shard(block_on(self.store().whole_log()).unwrap())
     }
 
-    /// The newest position of a store that has one shard.
-    pub(super) fn newest(&self) -> Position {
-        let newest = self.newest_frontier();
-        newest.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY)
-    }
-
     /// The newest position of every shard.
     pub(super) fn newest_frontier(&self) -> Frontier {
         block_on(self.store().span()).unwrap().newest
+    }
+
+    /// The change at a position.
+    #[track_caller]
+    pub(super) fn change_at(&self, position: Position) -> Change {
+        let found = self.changes().into_iter().find(|change| change.position == position);
+        found.unwrap_or_else(|| panic!("the log has no {position}"))
+    }
+
+    /// The log has grown by one change since `before`, which is at `position`.
+    #[track_caller]
+    pub(super) fn assert_one_change(&self, before: &Frontier, position: Position) {
+        let next = before.get(position.shard).expect("a span names every shard").next();
+        let mut expected = before.clone();
+        expected.advance(next.on(position.shard));
+        assert_eq!((position.sequence, self.newest_frontier()), (next, expected));
+    }
+
+    /// A repetition that returned `again` changed nothing since `before`, and `again` shows what `first` does.
+    #[track_caller]
+    pub(super) fn assert_repeated(&self, before: &Frontier, again: Position, first: Position) {
+        assert_eq!(self.newest_frontier(), *before, "a repetition changes nothing");
+        let is_shown = Frontier::from(again).covers(first) && before.covers(again);
+        assert!(is_shown, "{again} does not show {first}, or is not in the log to {before}");
+    }
+
+    /// A frontier has seen the whole log, and nothing else.
+    #[track_caller]
+    pub(super) fn assert_newest(&self, found: &Frontier) {
+        let newest = self.newest_frontier();
+        assert!(newest.covers_all(found) && found.covers_all(&newest), "{found} is not {newest}");
     }
 
     /// How many changes there are, by the positions of all shards.

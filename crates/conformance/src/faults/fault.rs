@@ -224,6 +224,12 @@ faults! {
     EpochChangesWithWrites,
     /// Any position is said to be visible at once.
     VisibleAlways,
+    /// An inbox is shown however little is visible.
+    FreshnessIgnoredByInbox,
+    /// Candidates are walked for however little is visible.
+    FreshnessIgnoredByCandidates,
+    /// Stored suggestions are shown however little is visible.
+    FreshnessIgnoredByStored,
 
     /// A repeated post writes an event.
     PostRepeatEmitsEvent,

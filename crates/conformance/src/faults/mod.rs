@@ -75,6 +75,10 @@ impl Planted {
         Self { fault, aside: Mutex::default() }
     }
 
+    pub(crate) fn makes(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
     pub(crate) fn sees_the_future(&self) -> bool {
         self.fault == Fault::VisibleAlways
     }

@@ -5,7 +5,7 @@ use kinfolk_core::comments::{
     CommentWritten, Moderator, NewComment, Parent, Withdrawal,
 };
 use kinfolk_core::feeds::WriteOutcome;
-use kinfolk_core::{Frontier, Id, Result, Timestamp};
+use kinfolk_core::{Frontier, Id, Result, Shard, Timestamp};
 
 use crate::ModelStore;
 use crate::model::Model;
@@ -22,24 +22,36 @@ impl ModelStore {
         self.written.notify_all();
         result
     }
+
+    fn placed_comment(&self, commented: CommentWritten) -> Result<CommentWritten> {
+        let shard = self.placement.of_thread(commented.comment.parent);
+        Ok(CommentWritten { position: self.placed(commented.position, shard), ..commented })
+    }
+
+    fn placed_removal(&self, removed: WriteOutcome, parent: Option<Parent>) -> Result<WriteOutcome> {
+        let shard = parent.map_or(Shard::ONLY, |parent| self.placement.of_thread(parent));
+        Ok(WriteOutcome { position: self.placed(removed.position, shard), ..removed })
+    }
 }
 
 impl CommentStore for ModelStore {
     async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
-        if let Some(planted) = &self.planted {
-            return self.told(planted.comment(&self.model, &wish, &*self.clock));
-        }
-        self.change(|model, now| {
-            let made = model.threads.make_id(now);
-            model.write_comment(&wish, made, now)
-        })
+        let commented = match &self.planted {
+            Some(planted) => self.told(planted.comment(&self.model, &wish, &*self.clock)),
+            None => self.change(|model, now| {
+                let made = model.threads.make_id(now);
+                model.write_comment(&wish, made, now)
+            }),
+        };
+        self.placed_comment(commented?)
     }
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
-        if let Some(planted) = &self.planted {
-            return self.told(planted.edit_comment(&self.model, &edit, &*self.clock));
-        }
-        self.change(|model, now| model.edit_comment(&edit, now))
+        let commented = match &self.planted {
+            Some(planted) => self.told(planted.edit_comment(&self.model, &edit, &*self.clock)),
+            None => self.change(|model, now| model.edit_comment(&edit, now)),
+        };
+        self.placed_comment(commented?)
     }
 
     async fn withdraw_comment(
@@ -49,17 +61,20 @@ impl CommentStore for ModelStore {
         by: Option<Moderator>,
     ) -> Result<WriteOutcome> {
         let act = (&withdrawal, by.as_ref());
-        if let Some(planted) = &self.planted {
-            return self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock));
-        }
-        self.change(|model, now| model.withdraw_comment(id, act, now))
+        let removed = match &self.planted {
+            Some(planted) => self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock)),
+            None => self.change(|model, now| model.withdraw_comment(id, act, now)),
+        };
+        let parent = self.model().threads.comments.get(&id).map(|written| written.parent);
+        self.placed_removal(removed?, parent)
     }
 
     async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        self.change(|model, now| match &self.planted {
+        let removed = self.change(|model, now| match &self.planted {
             None => model.lock_comment_thread(parent, locked, now),
             Some(planted) => planted.lock_comment_thread(model, parent, locked, now),
-        })
+        });
+        self.placed_removal(removed?, Some(parent))
     }
 
     async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {

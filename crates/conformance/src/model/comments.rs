@@ -400,7 +400,7 @@ pub(crate) fn page(
 mod tests {
 
     use super::*;
-    use crate::users::{START, at};
+    use crate::users::START;
 
     const AUTHOR: Id = Id::Integer(1);
     const ITEM: Parent = Parent { kind: ParentKind::Item, id: Id::Integer(5) };
@@ -424,7 +424,7 @@ mod tests {
             model.write_comment(wish, made, now)
         };
         let top = write(&mut model, &wish("top", None, Some("k"))).unwrap();
-        assert_eq!((top.position, top.is_new, top.comment.depth), (at(1), true, 0));
+        assert_eq!((top.position, top.is_new, top.comment.depth), (START.next(), true, 0));
         let id = top.comment.id;
         let reply = write(&mut model, &wish("reply", Some(id), None)).unwrap().comment;
         assert_eq!((reply.depth, reply.id > id), (1, true));
@@ -436,7 +436,7 @@ mod tests {
         assert_eq!(model.edit_comment(&edit, now).unwrap().comment.version, 2);
         assert!(matches!(model.edit_comment(&edit, now), Err(Error::VersionConflict { current: 2 })));
         let again = write(&mut model, &wish("top", None, Some("k"))).unwrap();
-        assert_eq!(again, CommentWritten { position: at(3), is_new: false, ..top });
+        assert_eq!(again, CommentWritten { position: START.next().next().next(), is_new: false, ..top });
         assert!(write(&mut model, &wish("edited", None, Some("k"))).is_err());
         assert_eq!(model.comment_versions(id, 0, 9).len(), 2);
         assert_eq!(model.thread_state(ITEM), CommentThreadState { count: 2, locked: false });

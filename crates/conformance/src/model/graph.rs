@@ -213,7 +213,17 @@ impl Model {
     /// Up to `limit` changes after `after`, oldest first.
     pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
         let wanted = self.changes.iter().filter(|change| change.position > after).take(limit);
-        wanted.map(|change| self.told_of_post(self.threads.told(change))).collect()
+        wanted.map(|change| self.told(change)).collect()
+    }
+
+    /// The whole log, of all shards.
+    pub(crate) fn log(&self) -> Vec<Change> {
+        self.changes.iter().map(|change| self.told(change)).collect()
+    }
+
+    /// A change as the log tells it now.
+    fn told(&self, change: &Change) -> Change {
+        self.told_of_post(self.threads.told(change))
     }
 }
 
@@ -229,7 +239,6 @@ fn page(list: Vec<ListEntry>, after: Option<ListKey>, limit: usize) -> Vec<ListE
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::users::at;
 
     const A: Id = Id::Integer(1);
     const B: Id = Id::Integer(2);
@@ -245,7 +254,7 @@ mod tests {
     fn a_short_history() {
         let mut model = Model::default();
         let receipt = write(&mut model, EdgeAction::Follow, (A, B), 10).unwrap();
-        assert_eq!(receipt, Receipt { position: at(1), changed: vec![true] });
+        assert_eq!(receipt, Receipt { position: START.next(), changed: vec![true] });
         assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed, [false]);
         assert!(matches!(
             write(&mut model, EdgeAction::Follow, (A, C), 11),

@@ -14,6 +14,7 @@ use crate::model::Model;
 use crate::ports::ContentPorts;
 use crate::random::compare::{Verdict, answer};
 use crate::seen::Seen;
+use crate::threads::block_on;
 use crate::users::edge;
 use crate::writes::write_with_positions;
 
@@ -99,15 +100,24 @@ pub(crate) fn check_inbox(model: &Model, of: Id, inbox: &Inbox) -> Verdict {
 
 /// A user's inbox, if there is one, which must be right by the log; whatever others do meanwhile.
 pub(crate) fn sound_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
+    let found = inbox_and_log(store, of).map_err(|error| format!("the inbox of {of} failed: {error}"))?;
+    let Some((inbox, model)) = found else { return Ok(None) };
+    check_inbox(&model, of, &inbox).map(|()| Some(inbox))
+}
+
+/// A user's inbox, if there is one, and what the log tells that was read after it.
+pub(crate) fn inbox_and_log<S: ContentPorts>(
+    store: &S,
+    of: Id,
+) -> kinfolk_core::Result<Option<(Inbox, Model)>> {
     let nothing_seen = Seen::new(store, Frontier::default());
-    let Some(inbox) = answer("inbox", nothing_seen.inbox(of))? else { return Ok(None) };
+    let Some(inbox) = block_on(nothing_seen.inbox(of))? else { return Ok(None) };
     // A write may have changed it a moment before it is visible: all are that were before this one, which changes nothing.
     let nothing = edge(store.id_kind(), NOBODIES.0, NOBODIES.1);
     let command = EdgeCommand { action: EdgeAction::Unfollow, edge: nothing };
-    let written = write_with_positions(store, EdgeKind::Follow, &[command], 1);
-    let (receipt, _) = written.map_err(|error| format!("a write failed: {error}"))?;
-    let model = Model::replay(answer("changes", Seen::new(store, receipt.position).whole_log())?);
-    check_inbox(&model, of, &inbox).map(|()| Some(inbox))
+    let (receipt, _) = write_with_positions(store, EdgeKind::Follow, &[command], 1)?;
+    let log = block_on(Seen::new(store, receipt.position).whole_log())?;
+    Ok(Some((inbox, Model::replay(log))))
 }
 
 /// A user's inbox, if there is one, once all that is visible now is delivered to it.
@@ -136,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::model::posts::Wishes;
-    use crate::users::at;
+    use crate::users::START;
 
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
@@ -178,7 +188,7 @@ mod tests {
         assert!(broken(&|inbox| inbox.complete_from = Some(inbox.entries[0])).contains("no place"));
         assert!(broken(&|inbox| inbox.entries[0].id = AUTHOR).contains("no place"));
         // What is not promised yet may be missing.
-        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: at(1).into() };
+        let early = Inbox { entries: Vec::new(), complete_from: None, as_of: START.next().into() };
         check_inbox(&model, READER, &early).unwrap();
     }
 }

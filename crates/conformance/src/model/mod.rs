@@ -4,6 +4,7 @@ mod comment_store;
 pub(crate) mod comments;
 mod graph;
 pub(crate) mod inboxes;
+mod placement;
 pub(crate) mod posts;
 pub(crate) mod reference;
 mod store;

@@ -205,7 +205,7 @@ mod tests {
     use kinfolk_core::graph::{EdgeAction, FollowerCommand, WriteRequest};
 
     use super::*;
-    use crate::users::{START, at};
+    use crate::users::START;
 
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
@@ -235,7 +235,7 @@ mod tests {
             model.register(&mut wishes, wish, made, now)
         };
         let first = register(&mut model, &wish(Some(5), Some(7), None)).unwrap();
-        assert_eq!((first.position, first.is_new), (at(1), true));
+        assert_eq!((first.position, first.is_new), (START.next(), true));
         assert!(!register(&mut model, &wish(Some(5), None, None)).unwrap().is_new);
         assert!(matches!(
             register(&mut model, &wish(Some(5), Some(8), None)),

@@ -1,10 +1,11 @@
 //! The reference model behind the ports: a store in memory, right by construction unless a fault is planted.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
+use kinfolk_core::changes::{Change, ChangeLog, LogPage, LogSpan};
 use kinfolk_core::feeds::{
     FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
 };
@@ -16,12 +17,13 @@ use kinfolk_core::suggestions::{
     StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
 use kinfolk_core::{
-    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Shard, Store,
-    Timestamp,
+    Clock, Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Position, Result, Sequence, Shard,
+    Store, Timestamp,
 };
 
 use crate::faults::{Fault, Planted};
 use crate::model::Model;
+use crate::model::placement::Placement;
 use crate::model::posts::Wishes;
 use crate::model::suggestions::{Everyone, Kept, locked};
 use crate::users::START;
@@ -32,6 +34,7 @@ const VISIBLE_WAIT_MAX: Duration = Duration::from_millis(20);
 /// A [`Model`] as a store, which has posts pulled from [`crate::FAN_OUT_THRESHOLD`] followers on. Its calls block for a moment, which only tests may do.
 pub struct ModelStore {
     id_kind: IdKind,
+    pub(crate) placement: Placement,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) model: Mutex<Model>,
     wishes: Mutex<Wishes>,
@@ -47,6 +50,7 @@ impl ModelStore {
     pub fn new(id_kind: IdKind, clock: Arc<dyn Clock>) -> Self {
         Self {
             id_kind,
+            placement: Placement::ONE_SHARD,
             clock,
             model: Mutex::default(),
             wishes: Mutex::default(),
@@ -60,6 +64,16 @@ impl ModelStore {
     /// An empty store that makes one mistake.
     pub fn with_fault(id_kind: IdKind, clock: Arc<dyn Clock>, fault: Fault) -> Self {
         Self { planted: Some(Planted::new(fault)), ..Self::new(id_kind, clock) }
+    }
+
+    /// The store with its log spread over so many shards.
+    ///
+    /// # Panics
+    /// Without a shard.
+    #[must_use]
+    pub fn on_shards(self, shards: u16) -> Self {
+        let shards = NonZeroU16::new(shards).expect("a deployment has a shard");
+        Self { placement: Placement { shards }, ..self }
     }
 
     /// The store after a restart: everything is rebuilt from the change log, but for what that does not tell: suggestions
@@ -78,8 +92,19 @@ impl ModelStore {
             kept: Mutex::new(kept),
             inboxes: self.inboxes,
             planted,
+            placement: self.placement,
             ..Self::new(self.id_kind, self.clock)
         }
+    }
+
+    /// The newest position of every shard.
+    fn newest(&self, model: &Model) -> Frontier {
+        self.placement.frontier(model, model.position())
+    }
+
+    /// Where the log of a shard is when the model's is at a position.
+    pub(crate) fn placed(&self, position: Position, shard: Shard) -> Position {
+        self.placement.position(&self.model(), position, shard)
     }
 
     pub(crate) fn model(&self) -> MutexGuard<'_, Model> {
@@ -88,20 +113,28 @@ impl ModelStore {
 
     /// Waits until everything is visible that a reader has seen.
     pub(crate) fn reach(&self, at_least: &Frontier) -> Result<()> {
-        let Some(asked) = at_least.iter().find(|asked| asked.shard != Shard::ONLY).or(at_least.iter().next())
-        else {
-            return Ok(());
-        };
-        if self.planted.as_ref().is_some_and(Planted::sees_the_future) {
+        if at_least.is_empty() || self.planted.as_ref().is_some_and(Planted::sees_the_future) {
             return Ok(());
         }
-        let is_early = |model: &mut Model| !model.frontier().covers(asked);
+        let is_early = |model: &mut Model| !self.newest(model).covers_all(at_least);
         let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
         let (model, _) = waited.expect("no call panics inside the model");
-        if model.frontier().covers(asked) {
+        let newest = self.newest(&model);
+        match at_least.iter().find(|&asked| !newest.covers(asked)) {
+            None => Ok(()),
+            Some(asked) => {
+                let current = newest.get(asked.shard).unwrap_or_default().on(asked.shard);
+                Err(Error::NotYetVisible { asked, current })
+            }
+        }
+    }
+
+    /// As [`ModelStore::reach`], for a read that one fault makes too early.
+    fn reach_unless(&self, fault: Fault, at_least: &Frontier) -> Result<()> {
+        if self.planted.as_ref().is_some_and(|planted| planted.makes(fault)) {
             return Ok(());
         }
-        Err(Error::NotYetVisible { asked, current: model.position() })
+        self.reach(at_least)
     }
 }
 
@@ -142,7 +175,8 @@ impl CheckStore for ModelStore {
 
 impl EdgeStore for ModelStore {
     async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
-        let results = match &self.planted {
+        let followers: Vec<Id> = requests.iter().map(|request| request.follower).collect();
+        let results: Vec<Result<Receipt>> = match &self.planted {
             None => self.model().write_all(&requests, self.clock.now()),
             Some(planted) => {
                 let write = |request| planted.write(&self.model, request, &*self.clock);
@@ -150,7 +184,11 @@ impl EdgeStore for ModelStore {
             }
         };
         self.written.notify_all();
-        results
+        let place = |(result, follower): (Result<Receipt>, Id)| {
+            let Receipt { position, changed } = result?;
+            Ok(Receipt { position: self.placed(position, self.placement.of(follower)), changed })
+        };
+        results.into_iter().zip(followers).map(place).collect()
     }
 
     async fn since(
@@ -224,7 +262,7 @@ impl EdgeStore for ModelStore {
 
 impl SuggestionStore for ModelStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
-        self.reach(at_least)?;
+        self.reach_unless(Fault::FreshnessIgnoredByCandidates, at_least)?;
         match &self.planted {
             None => Ok(self.model().candidates(of, bounds)),
             Some(planted) => Ok(planted.candidates(&self.model(), of, bounds)),
@@ -237,7 +275,7 @@ impl SuggestionStore for ModelStore {
         max_age: Duration,
         at_least: &Frontier,
     ) -> Result<Option<StoredSuggestions>> {
-        self.reach(at_least)?;
+        self.reach_unless(Fault::FreshnessIgnoredByStored, at_least)?;
         let (kept, now) = (locked(&self.kept), self.clock.now());
         match &self.planted {
             None => Ok(kept.stored(of, max_age, now)),
@@ -280,7 +318,8 @@ impl PostStore for ModelStore {
             Some(planted) => planted.register((&self.model, &self.wishes), &wish, self.id_kind, &*self.clock),
         };
         self.written.notify_all();
-        result
+        let PostWritten { position, post, is_new } = result?;
+        Ok(PostWritten { position: self.placed(position, self.placement.of(post.id)), post, is_new })
     }
 
     async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
@@ -289,7 +328,8 @@ impl PostStore for ModelStore {
             Some(planted) => planted.delete_post(&mut self.model(), id, self.clock.now()),
         };
         self.written.notify_all();
-        result
+        let WriteOutcome { position, changed } = result?;
+        Ok(WriteOutcome { position: self.placed(position, self.placement.of(id)), changed })
     }
 
     async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
@@ -338,12 +378,17 @@ impl FeedStore for ModelStore {
 
 impl InboxStore for ModelStore {
     async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
-        self.reach(at_least)?;
+        self.reach_unless(Fault::FreshnessIgnoredByInbox, at_least)?;
         let (model, made_at) = (self.model(), locked(&self.inboxes).get(&of).copied());
-        match &self.planted {
-            None => Ok(made_at.map(|_| model.inbox(of))),
-            Some(planted) => Ok(planted.inbox_of(&model, of, made_at)),
-        }
+        let inbox = match &self.planted {
+            None => made_at.map(|_| model.inbox(of)),
+            Some(planted) => planted.inbox_of(&model, of, made_at),
+        };
+        let place = |as_of: &Frontier| {
+            let position = as_of.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY);
+            self.placement.frontier(&model, position)
+        };
+        Ok(inbox.map(|inbox| Inbox { as_of: place(&inbox.as_of), ..inbox }))
     }
 
     async fn drop_inbox(&self, of: Id) -> Result<()> {
@@ -356,24 +401,34 @@ impl InboxStore for ModelStore {
 
 impl ChangeLog for ModelStore {
     async fn span(&self) -> Result<LogSpan> {
-        Ok(LogSpan { epoch: self.epoch(), trimmed: START.into(), newest: self.model().frontier() })
+        let (epoch, model) = (self.epoch(), self.model());
+        Ok(LogSpan { epoch, trimmed: self.placement.frontier(&model, START), newest: self.newest(&model) })
     }
 
     async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
         self.reach(after)?;
-        let after = after.get(Shard::ONLY).unwrap_or_default().on(Shard::ONLY);
-        let changes = match &self.planted {
-            None => self.model().changes(after, limit),
-            Some(planted) => planted.changes(&self.model(), after, limit),
+        let model = self.model();
+        let read = |after, limit| match &self.planted {
+            None => model.changes(after, limit),
+            Some(planted) => planted.changes(&model, after, limit),
         };
-        let next = changes.last().map_or(after, |change| change.position).into();
+        let mut next = self.placement.frontier(&model, START);
+        next.join(after);
+        let changes: Vec<Change> = if self.placement.shards == NonZeroU16::MIN {
+            read(after.get(Shard::ONLY).unwrap_or(Sequence::START).on(Shard::ONLY), limit)
+        } else {
+            let placed =
+                read(START, usize::MAX).into_iter().map(|change| self.placement.place(&model, change));
+            placed.filter(|change| !after.covers(change.position)).take(limit).collect()
+        };
+        changes.iter().for_each(|change| next.advance(change.position));
         Ok(LogPage { changes, next })
     }
 
     async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
-        let is_early = |model: &mut Model| after.covers_all(&model.frontier());
+        let is_early = |model: &mut Model| after.covers_all(&self.newest(model));
         let waited = self.written.wait_timeout_while(self.model(), VISIBLE_WAIT_MAX, is_early);
         let (model, _) = waited.expect("no call panics inside the model");
-        Ok(!after.covers_all(&model.frontier()))
+        Ok(!after.covers_all(&self.newest(&model)))
     }
 }

@@ -228,11 +228,15 @@ mod tests {
     use kinfolk_core::{IdKind, Timestamp};
 
     use super::*;
-    use crate::users::{at, edge};
+    use crate::users::edge;
 
     const KIND: EdgeKind = EdgeKind::Follow;
     const FOLLOW: EdgeAction = EdgeAction::Follow;
     const UNFOLLOW: EdgeAction = EdgeAction::Unfollow;
+
+    fn at(sequence: u64) -> Position {
+        Sequence(sequence).on(Shard::ONLY)
+    }
 
     fn command(action: EdgeAction) -> EdgeCommand {
         EdgeCommand { action, edge: edge(IdKind::Integer, 1, 2) }

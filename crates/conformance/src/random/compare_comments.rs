@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::ports::ContentPorts;
 use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_by};
 use crate::seen::Seen;
-use crate::users::START;
+use crate::users::by_shard;
 
 /// An id that no comment has.
 pub(crate) const NOBODY: CommentId = CommentId(5);
@@ -48,8 +48,8 @@ pub(crate) fn compare_comments<S: ContentPorts>(
     let found = answer("threads", store.comment_threads(parents))?;
     let expected: Vec<_> = parents.iter().map(|&parent| model.thread_state(parent)).collect();
     equal(|| format!("the states of {parents:?}"), &found, &expected)?;
-    let found = answer("changes", store.whole_log())?;
-    equal(|| "the log".to_owned(), &found, &model.changes(START, usize::MAX))
+    let found = by_shard(answer("changes", store.whole_log())?);
+    equal(|| "the log".to_owned(), &found, &by_shard(model.log()))
 }
 
 fn compare_thread<S: ContentPorts>(store: &Seen<'_, S>, model: &Model, parent: Parent) -> Verdict {

@@ -3,14 +3,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use kinfolk_core::graph::{EdgeAction, EdgeCommand, Side};
+use kinfolk_core::changes::LogSpan;
+use kinfolk_core::graph::{EdgeAction, EdgeCommand, ListEntry, Side};
 use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Sequence};
 
 use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::random::Random;
+use crate::random::answers::{Answers, Attempt};
 use crate::random::audit::{Outcome, Record, audit};
-use crate::random::compare::{KINDS, walk};
+use crate::random::compare::KINDS;
 use crate::random::pairs::{Event, Timeline};
 use crate::random::unsettled::{TimeoutFault, Unsettled};
 use crate::seen::Seen;
@@ -25,15 +27,15 @@ const FOLLOWING_LIMIT: u32 = 2;
 
 /// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
 /// in the end receipts, change log and final state must tell one story, and one order must explain what was answered about
-/// each pair. Panics if they do not. Writes may fail with an unknown outcome.
+/// each pair. Panics if they do not. Operations may be refused, and writes may have an unknown outcome.
 pub fn concurrent_histories<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
-        History::new(make, (seed, round)).run(|store| store);
+        History::new(make, (seed, round)).run(|_| ());
     }
 }
 
 /// As [`concurrent_histories`], with connections in front of the store that get lost: some writes time out, whether they were
-/// applied, were not, or are applied later.
+/// applied, were not, or are applied later, and some operations are refused.
 pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     timeouts(make, None, (rounds, seed));
 }
@@ -55,7 +57,7 @@ fn timeouts<S: GraphStore>(
 ) {
     for round in 0..u64::from(rounds) {
         let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
-        History::new(&unsettled, (seed, round)).run(Unsettled::into_inner);
+        History::new(&unsettled, (seed, round)).run(Unsettled::settle);
     }
 }
 
@@ -72,6 +74,7 @@ struct History<S> {
     /// What was acknowledged to any client.
     seen: Mutex<Frontier>,
     timeline: Timeline,
+    answers: Answers,
     /// The newest positions that a reader has seen.
     newest_read: Mutex<Frontier>,
 }
@@ -88,12 +91,13 @@ impl<S: GraphStore> History<S> {
             run: (seed, round),
             seen: Mutex::default(),
             timeline: Timeline::default(),
+            answers: Answers::default(),
             newest_read: Mutex::default(),
         }
     }
 
-    /// Runs the history and audits the store, once `settled` has made sure that nothing happens to it any more.
-    fn run<T: GraphStore>(self, settled: impl FnOnce(S) -> T) {
+    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
+    fn run(self, settle: impl Fn(&S)) {
         let (seed, round) = self.run;
         let writers = || {
             at_once(WRITERS as usize, |writer| {
@@ -105,12 +109,14 @@ impl<S: GraphStore> History<S> {
         let numbers = (0..SHARED_USERS).chain((0..WRITERS).map(own_user));
         let users: Vec<Id> = numbers.map(|number| user(self.id_kind, number)).collect();
         let explained = self.timeline.check();
-        audit(&settled(self.store), &threads, u64::from(FOLLOWING_LIMIT), &users)
-            .and(explained)
-            .unwrap_or_else(|wrong| {
+        self.answers.require_enough();
+        settle(&self.store);
+        audit(&self.store, &threads, u64::from(FOLLOWING_LIMIT), &users).and(explained).unwrap_or_else(
+            |wrong| {
                 let ids = self.id_kind.name();
                 panic!("concurrent histories (seed {seed}, round {round}, {ids} ids): {wrong}")
-            });
+            },
+        );
     }
 
     fn write(&self, writer: u64, mut random: Random) -> Vec<Record> {
@@ -151,24 +157,26 @@ impl<S: GraphStore> History<S> {
         let record = self.try_write(kind, vec![EdgeCommand { action, edge }])?;
         if let (Outcome::Acknowledged(receipt), true) = (&record.outcome, is_certain) {
             let seen = Seen::new(&self.store, receipt.position);
-            let found = block_on(seen.contains(kind, &[edge])).unwrap();
+            let found = self.answers.read(block_on(seen.contains(kind, &[edge])));
+            let Some(found) = found else { return Some(record) };
             assert_eq!(found, [action == EdgeAction::Follow], "{edge:?} after its only writer's {record:?}");
         }
         Some(record)
     }
 
     fn try_write(&self, kind: EdgeKind, commands: Vec<EdgeCommand>) -> Option<Record> {
-        let (began, after) = (self.timeline.now(), self.seen());
+        let pairs = commands.iter().map(|command| (kind, command.edge));
+        let (began, after) = (self.timeline.begin_write(pairs), self.seen());
         let result = write_with_positions(&self.store, kind, &commands, FOLLOWING_LIMIT);
-        let outcome = match result {
-            Ok((receipt, positions)) => {
+        let outcome = match self.answers.write(result) {
+            Attempt::Done((receipt, positions)) => {
                 let mut seen = self.seen.lock().expect("nothing panics in between");
                 positions.into_iter().for_each(|position| seen.advance(position));
                 Outcome::Acknowledged(receipt)
             }
-            Err(Error::FollowingLimit { .. }) => return None,
-            Err(error) if error.is_outcome_unknown() => Outcome::Unknown { after },
-            Err(error) => panic!("{commands:?} failed: {error}"),
+            Attempt::Refused(Error::FollowingLimit { .. }) | Attempt::Unavailable => return None,
+            Attempt::Refused(error) => panic!("{commands:?} failed: {error}"),
+            Attempt::Unknown => Outcome::Unknown { after },
         };
         for (place, &EdgeCommand { action, edge }) in commands.iter().enumerate() {
             let event = match &outcome {
@@ -191,12 +199,16 @@ impl<S: GraphStore> History<S> {
         for number in 0..SHARED_USERS {
             let of = user(self.id_kind, number);
             for kind in KINDS {
-                let counts = block_on(store.counts(kind, &[of])).unwrap()[0];
-                assert!(counts.following <= u64::from(FOLLOWING_LIMIT), "{of} has {counts:?}");
-                assert!(counts.followers < SHARED_USERS + WRITERS, "{of} has {counts:?}");
+                let counts = self.answers.read(block_on(store.counts(kind, &[of])));
+                for counts in counts.into_iter().flatten() {
+                    assert!(counts.following <= u64::from(FOLLOWING_LIMIT), "{of} has {counts:?}");
+                    assert!(counts.followers < SHARED_USERS + WRITERS, "{of} has {counts:?}");
+                }
                 for side in [Side::Following, Side::Followers] {
-                    let read = |after| Ok(block_on(store.list(kind, side, of, after, 2)).unwrap());
-                    let entries = walk(2, read).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    let read = |after| block_on(store.list(kind, side, of, after, 2));
+                    let Some(entries) = self.answers.walk(|entry: &ListEntry| *entry, 2, read) else {
+                        continue;
+                    };
                     assert!(entries.is_sorted_by(|a, b| a < b), "{side:?} of {of}: {entries:?}");
                 }
             }
@@ -211,18 +223,21 @@ impl<S: GraphStore> History<S> {
                 let (kind, edge) = (KINDS[0], edge(self.id_kind, from, to));
                 let began = self.timeline.now();
                 let store = Seen::new(&self.store, self.seen());
-                let exists = block_on(store.contains(kind, &[edge])).unwrap()[0];
-                self.timeline.record((kind, edge), Event::Read { exists }, began);
+                let found = self.answers.read(block_on(store.contains(kind, &[edge])));
+                for exists in found.into_iter().flatten() {
+                    self.timeline.record((kind, edge), Event::Read { exists }, began);
+                }
             }
         }
     }
 
     fn read_log(&self, store: &Seen<'_, S>) {
-        let newest = block_on(store.span()).unwrap().newest;
+        let Some(LogSpan { newest, .. }) = self.answers.read(block_on(store.span())) else { return };
         let mut before = self.newest_read.lock().expect("one thread reads");
         assert!(newest.covers_all(&before), "the log went back from {before} to {newest}");
         before.join(&newest);
-        let changes = by_shard(block_on(store.whole_log()).unwrap());
+        let Some(changes) = self.answers.read(block_on(store.whole_log())) else { return };
+        let changes = by_shard(changes);
         for log in changes.chunk_by(|a, b| a.position.shard == b.position.shard) {
             let gapless =
                 log.iter().zip(1..).all(|(change, next)| change.position.sequence == Sequence(next));

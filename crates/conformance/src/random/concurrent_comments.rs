@@ -1,7 +1,7 @@
 //! Random histories of several people in few threads at once. Each race has one winner; readers never see what was never
 //! written; and once all is quiet, the log tells how everything came about.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
@@ -10,7 +10,7 @@ use kinfolk_core::comments::{
     Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::feeds::{NewPost, WriteOutcome};
-use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position, Result};
+use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position};
 
 use crate::StoreFactory;
 use crate::clock::SimulatedClock;
@@ -19,11 +19,15 @@ use crate::model::comments::text_of;
 use crate::model::suggestions::locked;
 use crate::ports::ContentPorts;
 use crate::random::Random;
-use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_by};
+use crate::random::answers::{Answers, Attempt};
+use crate::random::comment_audit::{Known, audit_change};
+use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal};
 use crate::random::compare_comments::compare_comments;
+use crate::random::unknown_comments::{Asked, Unknown, unclaimed};
+use crate::random::unsettled::{TimeoutFault, Unsettled};
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on};
-use crate::users::user;
+use crate::users::{by_shard, user};
 
 /// Threads that are written to all the time; one that is locked now and then; and one whose post is deleted.
 const PARENTS: [(ParentKind, u64); 4] =
@@ -39,54 +43,43 @@ const USERS: u64 = 3;
 const STEPS: u64 = 24;
 const DEPTH_MAX: u8 = 3;
 
+/// Setting up is tried so often.
+const ATTEMPTS: usize = 1_000;
+
 /// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's wishes, edit the same versions, delete,
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
-/// there, or if in the end anything is not what the log says.
+/// there, or if in the end anything is not what the log says. Operations may be refused, and writes may have an unknown
+/// outcome.
 pub fn concurrent_comments<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
-        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
-        let clock = Arc::new(SimulatedClock::default());
-        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let history = History { store, seen: Mutex::default(), clock, id_kind, known: Mutex::default() };
-        history.begin();
-        at_once(9, |thread| {
-            let random = Random::new((seed ^ round) << 8 | thread as u64);
-            match thread {
-                // The same seed: both wish for the same.
-                0 | 1 => history.write_twice(thread, Random::new(seed ^ round)),
-                2 | 3 => history.edit(thread, random),
-                4 => history.withdraw(random),
-                5 => history.reply(random),
-                6 => history.moderate(random),
-                _ => history.read(random),
-            }
-        });
-        history.audit().unwrap_or_else(|wrong| {
-            panic!("concurrent comments (seed {seed}, round {round}, {} ids): {wrong}", id_kind.name())
-        });
+        History::new(make, round).run((seed, round), |_| ());
     }
 }
 
-/// What is known beside the store.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    /// All comments whose writing was acknowledged.
-    written: BTreeMap<CommentId, Parent>,
-    /// Comments that nobody changes.
-    steady: Vec<Comment>,
-    /// All texts that anybody ever asked for, before the store was asked.
-    asked: BTreeSet<Arc<str>>,
-    /// What each version was acknowledged to say.
-    texts: BTreeMap<(CommentId, u32), Arc<str>>,
-    /// How bad the status of a comment is at least.
-    statuses: BTreeMap<CommentId, CommentStatus>,
-    reasons: BTreeMap<CommentId, Arc<str>>,
-    /// Who withdrew a comment at a position.
-    moderators: HashMap<Position, Moderator>,
-    /// What each of the twins was answered, by the number of the wish.
-    twins: BTreeMap<u64, Vec<std::result::Result<CommentWritten, ErrorCode>>>,
-    /// The positions of all changes that were acknowledged.
-    positions: Vec<Position>,
+/// As [`concurrent_comments`], with connections in front of the store that get lost.
+pub fn concurrent_comments_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
+    timeouts(make, None, (rounds, seed));
+}
+
+/// As [`concurrent_comments_with_timeouts`], with a mistake in front of the store.
+pub fn concurrent_comments_with_fault<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: TimeoutFault,
+    rounds: u32,
+    seed: u64,
+) {
+    timeouts(make, Some(fault), (rounds, seed));
+}
+
+fn timeouts<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: Option<TimeoutFault>,
+    (rounds, seed): (u32, u64),
+) {
+    for round in 0..u64::from(rounds) {
+        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
+        History::new(&unsettled, round).run((seed, round), Unsettled::settle);
+    }
 }
 
 struct History<S> {
@@ -96,16 +89,56 @@ struct History<S> {
     clock: Arc<SimulatedClock>,
     id_kind: IdKind,
     known: Mutex<Known>,
+    answers: Answers,
 }
 
 impl<S: ContentPorts> History<S> {
+    fn new(make: StoreFactory<'_, S>, round: u64) -> Self {
+        let id_kind = if round.is_multiple_of(2) { IdKind::Integer } else { IdKind::Uuid };
+        let clock = Arc::new(SimulatedClock::default());
+        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
+        let (seen, known, answers) = (Mutex::default(), Mutex::default(), Answers::default());
+        Self { store, seen, clock, id_kind, known, answers }
+    }
+
+    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
+    fn run(self, (seed, round): (u64, u64), settle: impl Fn(&S)) {
+        self.begin();
+        at_once(9, |thread| {
+            let random = Random::new((seed ^ round) << 8 | thread as u64);
+            match thread {
+                // The same seed: both wish for the same.
+                0 | 1 => self.write_twice(thread, Random::new(seed ^ round)),
+                2 | 3 => self.edit(thread, random),
+                4 => self.withdraw(random),
+                5 => self.reply(random),
+                6 => self.moderate(random),
+                _ => self.read(random),
+            }
+        });
+        settle(&self.store);
+        self.answers.require_enough();
+        self.audit().unwrap_or_else(|wrong| {
+            panic!("concurrent comments (seed {seed}, round {round}, {} ids): {wrong}", self.id_kind.name())
+        });
+    }
+
+    /// A write that may or may not have happened.
+    fn keep_unknown(&self, asked: Asked, after: Frontier) {
+        locked(&self.known).unknown.push(Unknown { asked, after });
+    }
+
+    fn seen(&self) -> Frontier {
+        locked(&self.seen).clone()
+    }
+
     /// Everybody's later reads must have seen this.
     fn saw(&self, position: Position) {
         locked(&self.seen).advance(position);
     }
 
     fn reader(&self) -> Seen<'_, S> {
-        Seen::new(&self.store, locked(&self.seen).clone())
+        Seen::new(&self.store, self.seen())
     }
 
     fn id(&self, number: u64) -> Id {
@@ -125,15 +158,21 @@ impl<S: ContentPorts> History<S> {
         for parent in self.parents().into_iter().filter(|parent| parent.kind == ParentKind::Post) {
             let (id, author) = (Some(parent.id), self.id(TWIN));
             let wish = NewPost { id, author, created_at: None, payload: None, idempotency_key: None };
-            let posted = block_on(self.store.register(wish)).unwrap();
-            locked(&self.known).positions.push(posted.position);
+            let mut attempts =
+                (0..ATTEMPTS).map(|_| self.answers.write(block_on(self.store.register(wish.clone()))));
+            let posted = attempts.find_map(|attempt| match attempt {
+                Attempt::Done(posted) => Some(posted),
+                _ => None,
+            });
+            self.saw(posted.expect("a post can be registered").position);
         }
         for number in 0..8 {
             let wish = self.wish(self.parent(number % 2), STEADY, None, &format!("v1 steady {number}"));
-            let comment = self.write(wish).unwrap().comment;
-            locked(&self.known).steady.push(comment);
+            if let Attempt::Done(written) = self.write(wish) {
+                locked(&self.known).steady.push(written.comment);
+            }
             let wish = self.wish(self.parent(number % 2), TWIN, None, &format!("v1 first {number}"));
-            self.write(wish).unwrap();
+            self.write(wish);
         }
     }
 
@@ -145,17 +184,31 @@ impl<S: ContentPorts> History<S> {
     }
 
     /// Writes a comment, and keeps what was answered once it is visible.
-    fn write(&self, wish: NewComment) -> Result<CommentWritten> {
-        let written = block_on(self.store.comment(wish.clone()))?;
-        self.saw(written.position);
-        let mut known = locked(&self.known);
-        let comment = &written.comment;
-        known.written.insert(comment.id, comment.parent);
-        if written.is_new {
-            known.positions.push(written.position);
-            known.texts.insert((comment.id, 1), wish.body);
+    fn write(&self, wish: NewComment) -> Attempt<CommentWritten> {
+        let after = self.seen();
+        let attempt = self.answers.write(block_on(self.store.comment(wish.clone())));
+        match &attempt {
+            Attempt::Done(written) => {
+                self.saw(written.position);
+                let mut known = locked(&self.known);
+                let comment = &written.comment;
+                known.written.insert(comment.id, comment.parent);
+                if written.is_new {
+                    known.positions.push(written.position);
+                }
+                // Who is told of it first knows what it says.
+                known.texts.entry((comment.id, 1)).or_insert(wish.body);
+            }
+            Attempt::Unknown => self.keep_unknown(Asked::Comment(wish), after),
+            Attempt::Refused(_) | Attempt::Unavailable => {}
         }
-        Ok(written)
+        attempt
+    }
+
+    /// A comment that was written, as it is now, unless that can't be read.
+    fn comment(&self, id: CommentId) -> Option<Comment> {
+        let mut found = self.answers.read(block_on(self.reader().comments(&[id])))?;
+        Some(found.remove(0).expect("it was written"))
     }
 
     /// Two threads do the same: of each wish one is first, and the other repeats it.
@@ -170,7 +223,12 @@ impl<S: ContentPorts> History<S> {
                 idempotency_key: Some(format!("key {number}").into()),
                 ..self.wish(parent, TWIN, None, &text)
             };
-            let answer = self.write(wish).map_err(|error| error.code());
+            let answer = match self.write(wish) {
+                Attempt::Done(written) => Ok(written),
+                Attempt::Refused(error) => Err(error.code()),
+                Attempt::Unavailable => Err(ErrorCode::Unavailable),
+                Attempt::Unknown => Err(ErrorCode::TimedOut),
+            };
             locked(&self.known).twins.entry(number).or_default().push(answer);
         }
     }
@@ -189,13 +247,14 @@ impl<S: ContentPorts> History<S> {
     fn edit(&self, thread: usize, mut random: Random) {
         for number in 0..STEPS {
             let Some(id) = self.any(&mut random) else { continue };
-            let before = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
+            let Some(before) = self.comment(id) else { continue };
             let version = before.version + 1;
             let body: Arc<str> = format!("v{version} of {number} by {thread}").into();
             locked(&self.known).asked.insert(Arc::clone(&body));
             let edit = CommentEdit { id, version: before.version, body: Arc::clone(&body) };
-            match block_on(self.store.edit_comment(edit)) {
-                Ok(edited) => {
+            let after = self.seen();
+            match self.answers.write(block_on(self.store.edit_comment(edit.clone()))) {
+                Attempt::Done(edited) => {
                     assert_eq!(
                         (edited.comment.version, &edited.comment.body),
                         (version, &Some(Arc::clone(&body)))
@@ -205,17 +264,19 @@ impl<S: ContentPorts> History<S> {
                     let other = known.texts.insert((id, version), body);
                     assert_eq!(other, None, "two edits of one version of {id} won");
                 }
-                Err(Error::VersionConflict { current }) => {
+                Attempt::Refused(Error::VersionConflict { current }) => {
                     assert!(current >= version, "{current} of {before:?}");
                 }
-                Err(Error::CommentDeleted { .. }) => self.assert_withdrawn(id),
-                Err(error) => panic!("an edit of {before:?} failed: {error}"),
+                Attempt::Refused(Error::CommentDeleted { .. }) => self.assert_withdrawn(id),
+                Attempt::Refused(error) => panic!("an edit of {before:?} failed: {error}"),
+                Attempt::Unavailable => {}
+                Attempt::Unknown => self.keep_unknown(Asked::Edit(edit), after),
             }
         }
     }
 
     fn assert_withdrawn(&self, id: CommentId) {
-        let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
+        let Some(comment) = self.comment(id) else { return };
         assert_ne!(comment.status, CommentStatus::Active, "{comment:?}");
     }
 
@@ -230,35 +291,67 @@ impl<S: ContentPorts> History<S> {
             };
             let by = (withdrawal != Withdrawal::Delete).then(|| Moderator::Service(Arc::clone(&reason)));
             let status = withdrawal.status();
-            let WriteOutcome { position, changed } =
-                block_on(self.store.withdraw_comment(id, withdrawal, by.clone())).unwrap();
-            self.saw(position);
-            self.come_too_late(id);
-            let mut known = locked(&self.known);
-            // Nobody else withdraws.
-            let before = known.statuses.get(&id).copied().unwrap_or(CommentStatus::Active);
-            assert_eq!(changed, status > before, "{id} was {before:?}, and is to be {status:?}");
-            if changed {
-                known.positions.push(position);
-                known.statuses.insert(id, status);
-                known.moderators.extend(by.map(|by| (position, by)));
-                if status == CommentStatus::Removed {
-                    known.reasons.insert(id, reason);
-                }
+            let after = self.seen();
+            let removed =
+                match self.answers.write(block_on(self.store.withdraw_comment(id, withdrawal, by.clone()))) {
+                    Attempt::Done(removed) => removed,
+                    Attempt::Refused(error) => panic!("the withdrawal of {id} failed: {error}"),
+                    Attempt::Unavailable => continue,
+                    Attempt::Unknown => {
+                        self.keep_unknown(Asked::Withdrawal { id, status, by, reason }, after);
+                        continue;
+                    }
+                };
+            self.saw(removed.position);
+            self.come_too_late((id, number));
+            self.withdrew((id, status), removed, (by, reason));
+        }
+    }
+
+    fn withdrew(
+        &self,
+        (id, status): (CommentId, CommentStatus),
+        WriteOutcome { position, changed }: WriteOutcome,
+        (by, reason): (Option<Moderator>, Arc<str>),
+    ) {
+        let mut known = locked(&self.known);
+        let is_of_comment =
+            |unknown: &Unknown| matches!(unknown.asked, Asked::Withdrawal { id: of, .. } if of == id);
+        let is_certain = !known.unknown.iter().any(is_of_comment);
+        // Nobody else withdraws.
+        let before = known.statuses.get(&id).copied().unwrap_or(CommentStatus::Active);
+        let is_worse = status > before;
+        assert!(
+            changed == is_worse || !is_certain && is_worse,
+            "{id} was {before:?}, and is to be {status:?}: {changed}"
+        );
+        known.statuses.insert(id, status.max(before));
+        if changed {
+            known.positions.push(position);
+            known.moderators.extend(by.map(|by| (position, by)));
+            if status == CommentStatus::Removed {
+                known.reasons.insert(id, reason);
             }
         }
     }
 
     /// What was withdrawn is not answered or edited any more, however the threads come to run.
-    fn come_too_late(&self, id: CommentId) {
-        let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
-        let reply = self.write(self.wish(comment.parent, REPLIER, Some(id), "v1 too late"));
-        let code = reply.as_ref().map_err(Error::code);
-        let refusals = [ErrorCode::InvalidReply, ErrorCode::ThreadLocked, ErrorCode::NotFound];
-        assert!(code.is_err_and(|code| refusals.contains(&code)), "a reply to {comment:?}: {reply:?}");
+    fn come_too_late(&self, (id, number): (CommentId, u64)) {
+        let Some(comment) = self.comment(id) else { return };
+        let wish = self.wish(comment.parent, REPLIER, Some(id), &format!("v1 too late {number}"));
+        match self.write(wish) {
+            Attempt::Done(reply) => panic!("a reply to {comment:?}: {reply:?}"),
+            Attempt::Refused(error) => {
+                let refusals = [ErrorCode::InvalidReply, ErrorCode::ThreadLocked, ErrorCode::NotFound];
+                assert!(refusals.contains(&error.code()), "a reply to {comment:?}: {error}");
+            }
+            Attempt::Unavailable | Attempt::Unknown => {}
+        }
         let edit = CommentEdit { id, version: comment.version, body: "too late".into() };
-        let edited = block_on(self.store.edit_comment(edit));
-        assert!(matches!(edited, Err(Error::CommentDeleted { .. })), "an edit of {comment:?}: {edited:?}");
+        match self.answers.write(block_on(self.store.edit_comment(edit))) {
+            Attempt::Refused(Error::CommentDeleted { .. }) | Attempt::Unavailable | Attempt::Unknown => {}
+            edited => panic!("an edit of {comment:?}: {edited:?}"),
+        }
     }
 
     fn reply(&self, mut random: Random) {
@@ -267,75 +360,111 @@ impl<S: ContentPorts> History<S> {
             let parent = locked(&self.known).written[&id];
             let wish = self.wish(parent, REPLIER, Some(id), &format!("v1 reply {number}"));
             match self.write(wish) {
-                Ok(reply) => {
-                    let found = self.branch(parent, Some(id), 3);
+                Attempt::Done(reply) => {
+                    let Some(found) = self.branch(parent, Some(id), 3) else { continue };
                     assert!(found.contains(&reply.comment.id), "{reply:?} is not among {found:?}");
                 }
-                Err(Error::InvalidReply { .. }) => {
-                    let above =
-                        block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
+                Attempt::Refused(Error::InvalidReply { .. }) => {
+                    let Some(above) = self.comment(id) else { continue };
                     assert!(above.status != CommentStatus::Active || above.depth == DEPTH_MAX, "{above:?}");
                 }
-                Err(Error::ThreadLocked) => assert_eq!(parent, self.parent(LOCKED)),
-                Err(Error::NotFound { .. }) => assert_eq!(parent, self.parent(DELETED)),
-                Err(error) => panic!("a reply to {id} failed: {error}"),
+                Attempt::Refused(Error::ThreadLocked) => assert_eq!(parent, self.parent(LOCKED)),
+                Attempt::Refused(Error::NotFound { .. }) => assert_eq!(parent, self.parent(DELETED)),
+                Attempt::Refused(error) => panic!("a reply to {id} failed: {error}"),
+                Attempt::Unavailable | Attempt::Unknown => {}
             }
         }
     }
 
-    /// The only one that locks and that deletes posts.
+    /// The only one that locks and that deletes posts. What it did counts at once, unless the outcome of an earlier lock is
+    /// unknown.
     fn moderate(&self, mut random: Random) {
-        let mut is_locked = false;
+        let mut is_locked = Some(false);
         for number in 0..STEPS {
             let wanted = random.below(2) == 0;
-            let done = block_on(self.store.lock_comment_thread(self.parent(LOCKED), wanted)).unwrap();
-            assert_eq!(done.changed, wanted != is_locked, "{wanted} after {is_locked}");
-            is_locked = wanted;
-            let mut positions = vec![done];
-            self.saw(done.position);
-            let refused = self.write(self.wish(self.parent(LOCKED), STEADY, None, "v1 moderator"));
-            match refused {
-                Ok(_) => assert!(!is_locked, "a locked thread takes nothing"),
-                Err(error) => assert!(is_locked && error.code() == ErrorCode::ThreadLocked, "{error}"),
+            is_locked = self.lock(wanted, is_locked);
+            let text = format!("v1 moderator {number}");
+            let attempt = self.write(self.wish(self.parent(LOCKED), STEADY, None, &text));
+            match (attempt, is_locked) {
+                (Attempt::Done(_), is_locked) => {
+                    assert_ne!(is_locked, Some(true), "a locked thread takes nothing");
+                }
+                (Attempt::Refused(error), is_locked) => {
+                    let is_right = is_locked != Some(false) && error.code() == ErrorCode::ThreadLocked;
+                    assert!(is_right, "{error}");
+                }
+                (Attempt::Unavailable | Attempt::Unknown, _) => {}
             }
             if number == STEPS / 2 {
-                positions.push(block_on(self.store.delete_post(self.parent(DELETED).id)).unwrap());
+                self.delete_post(self.parent(DELETED).id);
             }
-            let changed = positions.into_iter().filter(|done| done.changed).map(|done| done.position);
-            locked(&self.known).positions.extend(changed);
         }
     }
 
-    fn branch(&self, parent: Parent, reply_to: Option<CommentId>, limit: usize) -> Vec<CommentId> {
+    /// Locks a thread or unlocks it, and returns whether it is locked then, where that is known.
+    fn lock(&self, wanted: bool, is_locked: Option<bool>) -> Option<bool> {
+        let (parent, after) = (self.parent(LOCKED), self.seen());
+        match self.answers.write(block_on(self.store.lock_comment_thread(parent, wanted))) {
+            Attempt::Done(done) => {
+                let expected = is_locked.map(|is_locked| wanted != is_locked);
+                assert_eq!(done.changed, expected.unwrap_or(done.changed), "{wanted} after {is_locked:?}");
+                self.moderated(done);
+                // A lock of unknown outcome may come at any time later.
+                is_locked.map(|_| wanted)
+            }
+            Attempt::Refused(error) => panic!("a lock failed: {error}"),
+            Attempt::Unavailable => is_locked,
+            Attempt::Unknown => {
+                self.keep_unknown(Asked::Lock { parent, locked: wanted }, after);
+                None
+            }
+        }
+    }
+
+    fn delete_post(&self, id: Id) {
+        let after = self.seen();
+        match self.answers.write(block_on(self.store.delete_post(id))) {
+            Attempt::Done(done) => self.moderated(done),
+            Attempt::Refused(error) => panic!("the deletion of a post failed: {error}"),
+            Attempt::Unavailable => {}
+            Attempt::Unknown => self.keep_unknown(Asked::PostDeletion(id), after),
+        }
+    }
+
+    fn moderated(&self, done: WriteOutcome) {
+        self.saw(done.position);
+        if done.changed {
+            locked(&self.known).positions.push(done.position);
+        }
+    }
+
+    fn branch(&self, parent: Parent, reply_to: Option<CommentId>, limit: usize) -> Option<Vec<CommentId>> {
         let read = |after| {
             let branch = Branch { parent, reply_to, after };
-            answer("replies", self.reader().replies(&[branch], limit)).map(|found| found.concat())
+            block_on(self.reader().replies(&[branch], limit)).map(|found| found.concat())
         };
-        self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), CommentOrder::Oldest)
+        let walked = self.answers.walk(|comment: &Comment| comment.id, limit, read)?;
+        Some(self.looked_at(&walked, CommentOrder::Oldest))
     }
 
-    fn comment_thread(&self, parent: Parent, order: CommentOrder, limit: usize) -> Vec<CommentId> {
-        let read = |after| answer("thread", self.reader().comment_thread(parent, order, after, limit));
-        self.looked_at(walk_by(|comment: &Comment| comment.id, limit, read), order)
+    fn comment_thread(&self, parent: Parent, order: CommentOrder, limit: usize) -> Option<Vec<CommentId>> {
+        let read = |after| block_on(self.reader().comment_thread(parent, order, after, limit));
+        let walked = self.answers.walk(|comment: &Comment| comment.id, limit, read)?;
+        Some(self.looked_at(&walked, order))
     }
 
-    fn by(&self, author: u64, limit: usize) -> Vec<CommentId> {
+    fn by(&self, author: u64, limit: usize) -> Option<Vec<CommentId>> {
         let author = self.id(author);
-        let read = |after| answer("comments_by", self.reader().comments_by(author, after, limit));
-        let walked = walk_by(|comment: &Comment| comment.id, limit, read);
-        for comment in walked.iter().flatten() {
+        let read = |after| block_on(self.reader().comments_by(author, after, limit));
+        let walked = self.answers.walk(|comment: &Comment| comment.id, limit, read)?;
+        for comment in &walked {
             assert_eq!((comment.author, comment.status), (author, CommentStatus::Active), "{comment:?}");
         }
-        self.looked_at(walked, CommentOrder::Newest)
+        Some(self.looked_at(&walked, CommentOrder::Newest))
     }
 
     /// What every walk must be: in order, nothing twice, and each comment as it was at one moment.
-    fn looked_at(
-        &self,
-        walked: std::result::Result<Vec<Comment>, String>,
-        order: CommentOrder,
-    ) -> Vec<CommentId> {
-        let walked = walked.unwrap_or_else(|wrong| panic!("a walk: {wrong}"));
+    fn looked_at(&self, walked: &[Comment], order: CommentOrder) -> Vec<CommentId> {
         let ids: Vec<CommentId> = walked.iter().map(|comment| comment.id).collect();
         let sorted = match order {
             CommentOrder::Oldest => ids.is_sorted_by(|a, b| a < b),
@@ -343,7 +472,7 @@ impl<S: ContentPorts> History<S> {
         };
         assert!(sorted, "out of order or twice: {ids:?}");
         let known = locked(&self.known);
-        for comment in &walked {
+        for comment in walked {
             let Comment { version, edited_at, status, body, .. } = comment;
             assert_eq!(edited_at.is_some(), *version > 1, "{comment:?}");
             assert_eq!(body.is_none(), *status == CommentStatus::Purged, "{comment:?}");
@@ -361,16 +490,20 @@ impl<S: ContentPorts> History<S> {
             let (before, index) = (locked(&self.known).clone(), random.below(2) as usize);
             let parent = self.parent(index);
             let order = if random.below(2) == 0 { CommentOrder::Oldest } else { CommentOrder::Newest };
-            for met in [self.comment_thread(parent, order, limit), self.by(STEADY, limit)] {
+            for met in
+                [self.comment_thread(parent, order, limit), self.by(STEADY, limit)].into_iter().flatten()
+            {
                 let steady = before.steady.iter().filter(|comment| comment.parent == parent);
                 let missing = steady.filter(|comment| !met.contains(&comment.id)).collect::<Vec<_>>();
                 assert!(missing.is_empty(), "{missing:?} were there all the time, but the walk met {met:?}");
             }
-            let (walked, ids) = (self.comment_thread(parent, order, limit), before.written.iter());
-            let missing: Vec<_> = ids.filter(|(id, of)| **of == parent && !walked.contains(id)).collect();
-            assert!(missing.is_empty(), "{missing:?} were written before, but the walk met {walked:?}");
+            if let Some(walked) = self.comment_thread(parent, order, limit) {
+                let of_parent = before.written.iter().filter(|(_, of)| **of == parent);
+                let missing: Vec<_> = of_parent.filter(|(id, _)| !walked.contains(id)).collect();
+                assert!(missing.is_empty(), "{missing:?} were written before, but the walk met {walked:?}");
+            }
             let ids: Vec<CommentId> = before.statuses.keys().copied().collect();
-            let found = block_on(self.reader().comments(&ids)).unwrap();
+            let found = self.answers.read(block_on(self.reader().comments(&ids))).unwrap_or_default();
             for (comment, status) in found.into_iter().flatten().zip(before.statuses.values()) {
                 assert!(comment.status >= *status, "{comment:?} was {status:?} before");
             }
@@ -382,11 +515,12 @@ impl<S: ContentPorts> History<S> {
     /// A comment's texts are those that were acknowledged, and more of them later.
     fn read_texts(&self, before: &Known, random: &mut Random) {
         let Some(id) = self.any(random) else { return };
-        let texts = block_on(self.reader().comment_versions(id, 0, ENTRIES_MAX)).unwrap();
+        let texts = block_on(self.reader().comment_versions(id, 0, ENTRIES_MAX));
+        let Some(texts) = self.answers.read(texts) else { return };
         assert!(texts.iter().zip(1..).all(|(text, version)| text.version == version), "{texts:?}");
         let acknowledged = before.texts.range((id, 0)..=(id, u32::MAX)).count();
         if texts.len() < acknowledged {
-            let comment = block_on(self.reader().comments(&[id])).unwrap().remove(0).expect("it was written");
+            let Some(comment) = self.comment(id) else { return };
             assert_eq!(comment.status, CommentStatus::Purged, "{acknowledged} texts before, now {texts:?}");
         }
         for text in &texts {
@@ -397,13 +531,16 @@ impl<S: ContentPorts> History<S> {
 
     /// Once all is quiet: the log has every change once, each was allowed, and everything is what it says.
     fn audit(&self) -> Verdict {
-        let known = locked(&self.known);
-        audit_twins(&known)?;
-        let mut changes = answer("changes", self.reader().whole_log())?;
-        let mut acknowledged = known.positions.clone();
-        acknowledged.sort_unstable_by_key(|position| position.sequence);
-        let logged: Vec<Position> = changes.iter().map(|change| change.position).collect();
-        equal(|| "the changes in the log".to_owned(), &logged, &acknowledged)?;
+        let mut known = locked(&self.known);
+        known.audit_twins()?;
+        let mut changes = by_shard(answer("changes", self.reader().whole_log())?);
+        let posts = changes.iter().filter(|change| matches!(change.body, ChangeBody::Posted { .. })).count();
+        let of_posts = PARENTS.iter().filter(|(kind, _)| *kind == ParentKind::Post).count();
+        equal(|| "posts in the log".to_owned(), &posts, &of_posts)?;
+        for change in unclaimed(&known.positions, &changes)? {
+            let text = self.text(&known, change)?;
+            known.explain(change, text.as_ref())?;
+        }
         for change in &mut changes {
             if let Some((id, version, text)) = text_of(change) {
                 *text = known.texts.get(&(id, version)).cloned();
@@ -411,7 +548,7 @@ impl<S: ContentPorts> History<S> {
         }
         let mut model = Model::default();
         for change in changes {
-            audit_change(&model, &change)?;
+            audit_change(&model, &change, DEPTH_MAX)?;
             if let ChangeBody::Comment(CommentChange::Withdrawn { by, .. }) = &change.body {
                 let expected = known.moderators.get(&change.position);
                 equal(|| format!("who withdrew in {change:?}"), &by.as_ref(), &expected)?;
@@ -422,69 +559,15 @@ impl<S: ContentPorts> History<S> {
         let authors: Vec<Id> = (0..USERS).map(|number| self.id(number)).collect();
         compare_comments(&self.store, &model, &self.parents(), &authors)
     }
-}
 
-/// Of two equal wishes one is new and the other repeats it; of two that differ one is refused.
-fn audit_twins(known: &Known) -> Verdict {
-    for (number, answers) in &known.twins {
-        let written: Vec<&CommentWritten> = answers.iter().flatten().collect();
-        let refused: Vec<&ErrorCode> = answers.iter().filter_map(|answer| answer.as_ref().err()).collect();
-        let new = written.iter().filter(|answer| answer.is_new).count();
-        let right = match (&written[..], &refused[..]) {
-            ([one, other], []) => new == 1 && one.comment.id == other.comment.id,
-            // Or it was written after the thread was unlocked, or before it was locked or gone and repeated later.
-            ([_], [ErrorCode::IdempotencyConflict | ErrorCode::ThreadLocked]) => new == 1,
-            ([], [one, other]) => {
-                let refusals = [ErrorCode::ThreadLocked, ErrorCode::NotFound];
-                refusals.contains(one) && refusals.contains(other)
-            }
-            // The first was refused, and no retry is after the end.
-            _ => false,
-        };
-        if !right {
-            return Err(format!("the wish {number} was answered with {answers:?}"));
+    /// What a comment said since a change, as far as anybody knows: the log forgets it with the next edit.
+    fn text(&self, known: &Known, change: &Change) -> Result<Option<Arc<str>>, String> {
+        let mut change = change.clone();
+        let Some((id, version, text)) = text_of(&mut change) else { return Ok(None) };
+        if let Some(text) = text.take().or_else(|| known.texts.get(&(id, version)).cloned()) {
+            return Ok(Some(text));
         }
-    }
-    Ok(())
-}
-
-/// Whether the state before allows a change.
-fn audit_change(model: &Model, change: &Change) -> Verdict {
-    let ChangeBody::Comment(told) = &change.body else { return Ok(()) };
-    let wrong = |why: &str| Err(format!("{change:?}: {why}"));
-    let comments = &model.threads.comments;
-    match told {
-        CommentChange::Written { id, parent, author, reply_to, depth, .. } => {
-            if comments.last_key_value().is_some_and(|(newest, _)| newest >= id) {
-                return wrong("its id is not the highest");
-            }
-            let (body, idempotency_key) = ("".into(), None);
-            let wish = NewComment {
-                parent: *parent,
-                author: *author,
-                body,
-                reply_to: *reply_to,
-                idempotency_key,
-                depth_max: DEPTH_MAX,
-            };
-            let allowed = model.require_open(*parent).and_then(|()| model.depth_of(&wish));
-            match allowed {
-                Ok(expected) => equal(|| format!("the depth in {change:?}"), depth, &expected),
-                Err(error) => wrong(&error.to_string()),
-            }
-        }
-        CommentChange::Edited { id, version, .. } => match comments.get(id) {
-            Some(written) if written.status != CommentStatus::Active => wrong("it was not active"),
-            Some(written) => equal(|| format!("{change:?}"), version, &(written.version() + 1)),
-            None => wrong("there is no such comment"),
-        },
-        CommentChange::Withdrawn { id, status, .. } => match comments.get(id) {
-            Some(written) if written.status < *status => Ok(()),
-            _ => wrong("it was not worse"),
-        },
-        CommentChange::Locked { parent, locked } => {
-            let was = model.threads.locked.contains(parent);
-            equal(|| format!("whether it was locked before {change:?}"), &was, &!locked)
-        }
+        let found = answer("comment_versions", self.reader().comment_versions(id, version - 1, 1))?;
+        Ok(found.into_iter().next().map(|text| text.body))
     }
 }

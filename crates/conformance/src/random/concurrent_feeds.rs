@@ -1,22 +1,24 @@
 //! Random histories of several authors and readers at once. What stays put must be met by every walk; what came and
 //! went must be as the log tells it, once all is quiet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feeds::{NewPost, Post};
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::feeds::{NewPost, Post, WriteOutcome};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
-use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Result, Timestamp};
 
 use crate::StoreFactory;
 use crate::clock::SimulatedClock;
 use crate::model::Model;
-use crate::model::inboxes::{settled_inbox, sound_inbox};
+use crate::model::inboxes::{check_inbox, inbox_and_log, settled_inbox};
 use crate::model::suggestions::locked;
 use crate::ports::ContentPorts;
 use crate::random::Random;
+use crate::random::answers::{Answers, Attempt};
 use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
+use crate::random::unsettled::{TimeoutFault, Unsettled};
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on};
 use crate::users::{edge, user};
@@ -34,40 +36,61 @@ const USERS: u64 = 8;
 const STEPS: u64 = 20;
 const FIRST_POSTS: u64 = 12;
 
+/// Setting up is tried so often.
+const ATTEMPTS: usize = 1_000;
+
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
-/// is not what the log says, or at any time an inbox.
+/// is not what the log says, or at any time an inbox. Operations may be refused, and writes may have an unknown outcome.
 pub fn concurrent_feeds<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
     for round in 0..u64::from(rounds) {
-        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
-        let clock = Arc::new(SimulatedClock::default());
-        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let history = History { store, seen: Mutex::default(), clock, id_kind, known: Mutex::default() };
-        history.begin();
-        at_once(6, |thread| {
-            let random = Random::new((seed ^ round) << 8 | thread as u64);
-            match thread {
-                0 | 1 => history.write_posts(random),
-                2 => history.cross_the_threshold(random),
-                3 => history.come_and_go(random),
-                _ => history.walk(READERS[thread % 2], random),
-            }
-        });
-        history.audit().unwrap_or_else(|wrong| {
-            panic!("concurrent feeds (seed {seed}, round {round}, {} ids): {wrong}", id_kind.name())
-        });
+        History::new(make, (seed, round)).run((seed, round), |_| ());
     }
 }
 
-/// What is known of the posts of steady authors.
+/// As [`concurrent_feeds`], with connections in front of the store that get lost.
+pub fn concurrent_feeds_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
+    timeouts(make, None, (rounds, seed));
+}
+
+/// As [`concurrent_feeds_with_timeouts`], with a mistake in front of the store.
+pub fn concurrent_feeds_with_fault<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: TimeoutFault,
+    rounds: u32,
+    seed: u64,
+) {
+    timeouts(make, Some(fault), (rounds, seed));
+}
+
+fn timeouts<S: ContentPorts>(
+    make: StoreFactory<'_, S>,
+    fault: Option<TimeoutFault>,
+    (rounds, seed): (u32, u64),
+) {
+    for round in 0..u64::from(rounds) {
+        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
+        History::new(&unsettled, (seed, round)).run((seed, round), Unsettled::settle);
+    }
+}
+
+/// What is known of posts.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Visible, and never deleted.
+    /// Of steady authors: visible, and never deleted.
     stay: Vec<Post>,
     /// Visibly deleted.
     gone: BTreeSet<Id>,
-    /// How many were new, of all authors.
-    new: usize,
+    /// Acknowledged as new, of all authors.
+    new: BTreeSet<Id>,
+    /// How many were asked for.
+    asked: u64,
+    /// Posts that may or may not have been registered, by their payload, each with what was seen before.
+    unknown: BTreeMap<Arc<str>, Frontier>,
+    /// Who has made such posts.
+    uncertain: BTreeSet<Id>,
+    /// Posts that may or may not have been deleted, each with what was seen before.
+    unknown_deletions: BTreeMap<Id, Frontier>,
 }
 
 struct History<S> {
@@ -77,12 +100,43 @@ struct History<S> {
     clock: Arc<SimulatedClock>,
     id_kind: IdKind,
     known: Mutex<Known>,
+    answers: Answers,
 }
 
 impl<S: ContentPorts> History<S> {
+    fn new(make: StoreFactory<'_, S>, (_, round): (u64, u64)) -> Self {
+        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
+        let clock = Arc::new(SimulatedClock::default());
+        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
+        let (seen, known, answers) = (Mutex::default(), Mutex::default(), Answers::default());
+        Self { store, seen, clock, id_kind, known, answers }
+    }
+
+    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
+    fn run(self, (seed, round): (u64, u64), settle: impl Fn(&S)) {
+        self.begin();
+        at_once(6, |thread| {
+            let random = Random::new((seed ^ round) << 8 | thread as u64);
+            match thread {
+                0 | 1 => self.write_posts(random),
+                2 => self.cross_the_threshold(random),
+                3 => self.come_and_go(random),
+                _ => self.walk(READERS[thread % 2], random),
+            }
+        });
+        settle(&self.store);
+        self.answers.require_enough();
+        self.audit().unwrap_or_else(|wrong| {
+            panic!("concurrent feeds (seed {seed}, round {round}, {} ids): {wrong}", self.id_kind.name())
+        });
+    }
+
     fn begin(&self) {
         for reader in READERS {
-            STEADY.iter().for_each(|&author| self.write(&[(EdgeAction::Follow, reader, author)]));
+            for author in STEADY {
+                let mut attempts = (0..ATTEMPTS).map(|_| self.write(EdgeAction::Follow, reader, author));
+                assert!(attempts.any(|attempt| matches!(attempt, Attempt::Done(()))), "no follow succeeds");
+            }
             self.feed(reader, 1);
         }
         for step in 0..FIRST_POSTS {
@@ -105,27 +159,58 @@ impl<S: ContentPorts> History<S> {
         user(self.id_kind, number)
     }
 
-    fn write(&self, commands: &[(EdgeAction, u64, u64)]) {
-        let command = |&(action, from, to): &_| EdgeCommand { action, edge: edge(self.id_kind, from, to) };
-        let commands: Vec<EdgeCommand> = commands.iter().map(command).collect();
-        let written = write_with_positions(&self.store, EdgeKind::Follow, &commands, USERS as u32);
-        written.unwrap().1.into_iter().for_each(|position| self.saw(position));
+    fn write(&self, action: EdgeAction, from: u64, to: u64) -> Attempt<()> {
+        let command = EdgeCommand { action, edge: edge(self.id_kind, from, to) };
+        let written = write_with_positions(&self.store, EdgeKind::Follow, &[command], USERS as u32);
+        match self.answers.write(written) {
+            Attempt::Done((receipt, _)) => {
+                self.saw(receipt.position);
+                Attempt::Done(())
+            }
+            Attempt::Refused(error) => panic!("{command:?} failed: {error}"),
+            Attempt::Unavailable => Attempt::Unavailable,
+            Attempt::Unknown => Attempt::Unknown,
+        }
     }
 
-    fn post(&self, author: u64, ago: u64, stays: bool) -> Post {
+    /// Registers a post, and returns it if that was acknowledged.
+    fn post(&self, author: u64, ago: u64, stays: bool) -> Option<Post> {
         let created_at =
             (ago > 0).then(|| Timestamp::from_millis(self.clock.now().millis().saturating_sub(ago)));
         let author = self.id(author);
-        let wish = NewPost { id: None, author, created_at, payload: None, idempotency_key: None };
-        let posted = block_on(self.store.register(wish)).unwrap();
-        assert!(posted.is_new, "{posted:?} is new");
-        self.saw(posted.position);
-        let mut known = locked(&self.known);
-        known.new += 1;
-        if stays {
-            known.stay.push(posted.post.clone());
+        let payload: Arc<str> = {
+            let mut known = locked(&self.known);
+            known.asked += 1;
+            known.asked.to_string().into()
+        };
+        let wish = NewPost {
+            id: None,
+            author,
+            created_at,
+            payload: Some(Arc::clone(&payload)),
+            idempotency_key: None,
+        };
+        let after = locked(&self.seen).clone();
+        match self.answers.write(block_on(self.store.register(wish))) {
+            Attempt::Done(posted) => {
+                assert!(posted.is_new, "{posted:?} is new");
+                self.saw(posted.position);
+                let mut known = locked(&self.known);
+                assert!(known.new.insert(posted.post.id), "{posted:?} has the id of another");
+                if stays {
+                    known.stay.push(posted.post.clone());
+                }
+                return Some(posted.post);
+            }
+            Attempt::Refused(error) => panic!("a post failed: {error}"),
+            Attempt::Unavailable => {}
+            Attempt::Unknown => {
+                let mut known = locked(&self.known);
+                known.unknown.insert(payload, after);
+                known.uncertain.insert(author);
+            }
         }
-        posted.post
+        None
     }
 
     fn write_posts(&self, mut random: Random) {
@@ -134,12 +219,21 @@ impl<S: ContentPorts> History<S> {
             let author = STEADY[random.below(2) as usize];
             let stays = random.below(2) == 0;
             let post = self.post(author, random.below(3) * random.below(FIRST_POSTS), stays);
-            if !stays {
-                let removed = block_on(self.store.delete_post(post.id)).unwrap();
-                assert!(removed.changed, "{post:?} was there");
-                self.saw(removed.position);
+            post.filter(|_| !stays).into_iter().for_each(|post| self.delete(&post));
+        }
+    }
+
+    fn delete(&self, post: &Post) {
+        let after = locked(&self.seen).clone();
+        match self.answers.write(block_on(self.store.delete_post(post.id))) {
+            Attempt::Done(WriteOutcome { position, changed }) => {
+                assert!(changed, "{post:?} was there");
+                self.saw(position);
                 locked(&self.known).gone.insert(post.id);
             }
+            Attempt::Refused(error) => panic!("the deletion of {post:?} failed: {error}"),
+            Attempt::Unavailable => {}
+            Attempt::Unknown => _ = locked(&self.known).unknown_deletions.insert(post.id, after),
         }
     }
 
@@ -147,46 +241,67 @@ impl<S: ContentPorts> History<S> {
         for _ in 0..STEPS {
             let (fan, author) = (FANS[random.below(2) as usize], STEADY[random.below(2) as usize]);
             let action = if random.below(5) < 3 { EdgeAction::Follow } else { EdgeAction::Unfollow };
-            self.write(&[(action, fan, author)]);
+            self.write(action, fan, author);
             // So that there is one for each state, however the threads come to run.
             self.post(author, 0, true);
         }
     }
 
-    /// The only one that changes these edges: what it did counts in the next page.
+    /// The only one that changes these edges: what it did counts in the next page, unless the outcome of an earlier change is
+    /// unknown.
     fn come_and_go(&self, mut random: Random) {
-        let reader = READERS[0];
+        let (reader, mut follows) = (READERS[0], [Some(false); FLEETING.len()]);
         for _ in 0..STEPS / 2 {
-            let author = FLEETING[random.below(2) as usize];
-            self.write(&[(EdgeAction::Follow, reader, author)]);
-            let post = self.post(author, random.below(FIRST_POSTS), false);
-            let own: BTreeSet<Id> = self.posts_of(author);
-            let shown = |walked: &[Post]| -> BTreeSet<Id> {
-                walked.iter().filter(|post| post.author == self.id(author)).map(|post| post.id).collect()
-            };
-            let found = shown(&self.feed(reader, 1 + random.below(5) as usize));
-            assert!(found == own && own.contains(&post.id), "after a follow {found:?}, not {own:?}");
-            self.write(&[(EdgeAction::Unfollow, reader, author)]);
-            let found = shown(&self.feed(reader, 1 + random.below(5) as usize));
-            assert!(found.is_empty(), "after an unfollow {found:?}");
+            let index = random.below(2) as usize;
+            let author = FLEETING[index];
+            for action in [EdgeAction::Follow, EdgeAction::Unfollow] {
+                match self.write(action, reader, author) {
+                    Attempt::Done(()) => {
+                        follows[index] = follows[index].and(Some(action == EdgeAction::Follow));
+                    }
+                    Attempt::Unknown => follows[index] = None,
+                    Attempt::Refused(_) | Attempt::Unavailable => {}
+                }
+                let ago = random.below(FIRST_POSTS);
+                let post = (action == EdgeAction::Follow).then(|| self.post(author, ago, false)).flatten();
+                let limit = 1 + random.below(5) as usize;
+                if let Some(follows) = follows[index] {
+                    self.assert_shown(author, (follows, post), limit);
+                }
+            }
         }
     }
 
-    fn posts_of(&self, author: u64) -> BTreeSet<Id> {
-        let posts = block_on(self.reader().posts_by(self.id(author), None, ENTRIES_MAX)).unwrap();
-        posts.iter().map(|post| post.id).collect()
+    /// The first reader's feed has the posts of a fleeting author just if the reader follows it.
+    fn assert_shown(&self, author: u64, (follows, post): (bool, Option<Post>), limit: usize) {
+        let id = self.id(author);
+        let Some(own) = self.answers.read(self.posts_of(id)) else { return };
+        let Some(walked) = self.feed(READERS[0], limit) else { return };
+        let shown: BTreeSet<Id> =
+            walked.iter().filter(|post| post.author == id).map(|post| post.id).collect();
+        assert!(post.is_none_or(|post| own.contains(&post.id)), "the newest post is not among {own:?}");
+        // A post of unknown outcome may have come in between.
+        let is_whole = shown == own || own.is_subset(&shown) && locked(&self.known).uncertain.contains(&id);
+        let is_right = if follows { is_whole } else { shown.is_empty() };
+        assert!(is_right, "of {own:?} {shown:?} are shown, where it is {follows} that {id} is followed");
     }
 
-    fn feed(&self, of: u64, page_limit: usize) -> Vec<Post> {
+    fn posts_of(&self, author: Id) -> Result<BTreeSet<Id>> {
+        let posts = block_on(self.reader().posts_by(author, None, ENTRIES_MAX))?;
+        Ok(posts.iter().map(|post| post.id).collect())
+    }
+
+    fn feed(&self, of: u64, page_limit: usize) -> Option<Vec<Post>> {
         let of = self.id(of);
-        let read = |after| answer("feed", self.reader().feed(of, after, page_limit));
-        walk_posts(page_limit, read).unwrap_or_else(|wrong| panic!("the feed of {of}: {wrong}"))
+        let read = |after| block_on(self.reader().feed(of, after, page_limit));
+        self.answers.walk(Post::key, page_limit, read)
     }
 
     fn walk(&self, reader: u64, mut random: Random) {
         for _ in 0..STEPS {
             let before = locked(&self.known).clone();
-            let walked = self.feed(reader, 1 + random.below(8) as usize);
+            self.check_inbox(self.id(reader));
+            let Some(walked) = self.feed(reader, 1 + random.below(8) as usize) else { continue };
             assert!(walked.is_sorted_by(|a, b| a.key() < b.key()), "out of order or twice: {walked:?}");
             let met: BTreeSet<Id> = walked.iter().map(|post| post.id).collect();
             for post in &before.stay {
@@ -195,24 +310,28 @@ impl<S: ContentPorts> History<S> {
                     "{post:?} was there all the time, but the walk met {walked:?}"
                 );
             }
-            sound_inbox(&self.store, self.id(reader)).unwrap_or_else(|wrong| panic!("{wrong}"));
             let gone: Vec<_> = met.intersection(&before.gone).collect();
             assert!(gone.is_empty(), "{gone:?} were gone, but the walk met {walked:?}");
         }
+    }
+
+    fn check_inbox(&self, of: Id) {
+        let Some(Some((inbox, model))) = self.answers.read(inbox_and_log(&self.store, of)) else { return };
+        check_inbox(&model, of, &inbox).unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 
     /// Once all is quiet: feeds and lists are what the log says, and it tells of every post once.
     fn audit(&self) -> Verdict {
         READERS.iter().try_for_each(|&reader| settled_inbox(&self.store, self.id(reader)).map(drop))?;
         let changes = answer("changes", self.reader().whole_log())?;
-        let posted = changes.iter().filter(|change| matches!(change.body, ChangeBody::Posted { .. })).count();
-        equal(|| "posts in the log".to_owned(), &posted, &locked(&self.known).new)?;
+        audit_posts(&locked(&self.known), &changes)?;
         let model = Model::replay(changes);
         for number in 0..USERS {
             let of = self.id(number);
             for limit in [1, 3, ENTRIES_MAX] {
                 let what = || format!("the feed of user {number} in pages of {limit}");
-                equal(what, &self.feed(number, limit), &model.feed(of, None, usize::MAX))?;
+                let read = |after| answer("feed", self.reader().feed(of, after, limit));
+                equal(what, &walk_posts(limit, read)?, &model.feed(of, None, usize::MAX))?;
             }
             let found = answer("posts_by", self.reader().posts_by(of, None, ENTRIES_MAX))?;
             equal(|| format!("the posts of user {number}"), &found, &model.posts_by(of, None, usize::MAX))?;
@@ -221,4 +340,25 @@ impl<S: ContentPorts> History<S> {
         let expected: Vec<_> = ids.iter().map(|&id| model.post(id)).collect();
         equal(|| "all posts".to_owned(), &answer("posts", self.reader().posts(&ids))?, &expected)
     }
+}
+
+/// The log tells of every post and deletion that was acknowledged, once; and of others only where the outcome is unknown, once at
+/// most and not before they were asked for.
+fn audit_posts(known: &Known, changes: &[Change]) -> Verdict {
+    let mut missing: BTreeSet<(Id, bool)> = known.new.iter().map(|&id| (id, false)).collect();
+    missing.extend(known.gone.iter().map(|&id| (id, true)));
+    let (mut unknown, mut deletions) = (known.unknown.clone(), known.unknown_deletions.clone());
+    for Change { position, body, .. } in changes {
+        let after = match body {
+            ChangeBody::Posted { post, .. } if missing.remove(&(post.id, false)) => continue,
+            ChangeBody::PostDeleted { id, .. } if missing.remove(&(*id, true)) => continue,
+            ChangeBody::Posted { post, .. } => post.payload.as_ref().and_then(|text| unknown.remove(text)),
+            ChangeBody::PostDeleted { id, .. } => deletions.remove(id),
+            _ => continue,
+        };
+        if after.is_none_or(|after| after.covers(*position)) {
+            return Err(format!("nobody made {body:?} at {position}, or it was made twice"));
+        }
+    }
+    equal(|| "posts and deletions that the log lacks".to_owned(), &missing, &BTreeSet::new())
 }

@@ -3,6 +3,7 @@
 /// What must catch a fault besides a case of the suite.
 const GRAPH_HISTORIES: &str = "graph_histories";
 const GRAPH_RESTORES: &str = "graph_restores";
+const GRAPH_TRIMS: &str = "graph_trims";
 const OWN_CHECKS: &str = "own_checks";
 
 /// One mistake of a sharded, lagging store.
@@ -32,6 +33,10 @@ pub enum LagFault {
     OldShardMap,
     /// A check waits until the follower side shows what the follower itself has just done.
     CheckWaitsForProjection,
+    /// A reader of the log that does not name a shard starts at 0 there, which was trimmed.
+    StartsAtZero,
+    /// A reader that names a position before what was trimmed goes on after the gap.
+    ExpiryIgnored,
 }
 
 impl LagFault {
@@ -49,5 +54,7 @@ impl LagFault {
         (Self::OldEpochApplied, &[GRAPH_RESTORES]),
         (Self::OldShardMap, &["edges_that_come_and_go_leave_nothing_behind", GRAPH_HISTORIES]),
         (Self::CheckWaitsForProjection, &[OWN_CHECKS]),
+        (Self::StartsAtZero, &[GRAPH_TRIMS]),
+        (Self::ExpiryIgnored, &[GRAPH_TRIMS]),
     ];
 }

@@ -88,6 +88,11 @@ impl ShardedStore {
         self.written.notify_all();
     }
 
+    /// Trims the oldest changes of some shards.
+    pub fn trim(&self) {
+        self.state().trim();
+    }
+
     /// Stops all projections, the filter and the cache, until [`ShardedStore::resume_projections`].
     pub fn pause_projections(&self) {
         self.state().paused = true;

@@ -5,9 +5,7 @@ use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
 };
-use kinfolk_core::{
-    Absent, Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Result, Sequence, Store, Timestamp,
-};
+use kinfolk_core::{Absent, Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Result, Store, Timestamp};
 
 use super::state::State;
 use super::{ShardedStore, WRITE_WAIT_MAX};
@@ -106,7 +104,7 @@ impl EdgeStore for ShardedStore {
 impl ChangeLog for ShardedStore {
     async fn span(&self) -> Result<LogSpan> {
         let state = self.state();
-        let trimmed = state.shards().map(|shard| Sequence::START.on(shard)).collect();
+        let trimmed = state.shards().map(|shard| state.source(shard).trimmed()).collect();
         Ok(LogSpan { epoch: state.epoch, trimmed, newest: state.newest() })
     }
 

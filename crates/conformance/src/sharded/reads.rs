@@ -181,8 +181,8 @@ impl State {
     /// A page of the logs: some of each shard in turn, as the seed has it, so that readers do not rely on any order.
     pub(super) fn changes(&mut self, after: &Frontier, limit: usize) -> Result<LogPage> {
         self.require_all(after)?;
-        let mut next: Frontier = self.shards().map(|shard| Sequence::START.on(shard)).collect();
-        next.join(after);
+        let begin = self.shards().map(|shard| self.begin_log(shard, after));
+        let mut next = begin.collect::<Result<Frontier>>()?;
         let mut changes: Vec<Change> = Vec::new();
         while changes.len() < limit {
             let open: Vec<Shard> = self.shards().filter(|&shard| self.is_behind(shard, &next)).collect();
@@ -198,6 +198,20 @@ impl State {
             last.into_iter().for_each(|position| next.advance(position));
         }
         Ok(LogPage { changes, next })
+    }
+
+    /// After which position a reader goes on: the one that it names, or the oldest kept.
+    fn begin_log(&self, shard: Shard, after: &Frontier) -> Result<Position> {
+        let trimmed = self.source(shard).trimmed();
+        let unnamed = if self.has(LagFault::StartsAtZero) { Sequence::START } else { trimmed.sequence };
+        let asked = after.get(shard).unwrap_or(unnamed).on(shard);
+        if asked >= trimmed {
+            return Ok(asked);
+        }
+        if self.has(LagFault::ExpiryIgnored) {
+            return Ok(trimmed);
+        }
+        Err(Error::PositionExpired { asked, oldest: trimmed.next() })
     }
 
     /// Whether a shard's log goes on after a frontier.

@@ -15,19 +15,43 @@ use crate::model::limit_reached;
 pub(super) struct Source {
     shard: Shard,
     pub(super) following: Lists,
+    /// The whole log. Projections and layers go on reading what was trimmed, as if it had waited for them.
     log: Vec<Change>,
+    /// Changes up to here are not shown any more.
+    trimmed: Sequence,
     /// No later change is earlier than this.
     floor: Timestamp,
 }
 
 impl Source {
     pub(super) fn new(shard: Shard) -> Self {
-        Self { shard, following: Lists::default(), log: Vec::new(), floor: Timestamp::MIN }
+        Self {
+            shard,
+            following: Lists::default(),
+            log: Vec::new(),
+            trimmed: Sequence::START,
+            floor: Timestamp::MIN,
+        }
     }
 
     /// The newest position.
     pub(super) fn newest(&self) -> Position {
         Sequence(self.log.len() as u64).on(self.shard)
+    }
+
+    /// The newest change that was trimmed.
+    pub(super) fn trimmed(&self) -> Position {
+        self.trimmed.on(self.shard)
+    }
+
+    /// How many changes can be trimmed: the last one always stays.
+    pub(super) fn trimmable(&self) -> u64 {
+        (self.log.len() as u64).saturating_sub(self.trimmed.0 + 1)
+    }
+
+    /// Trims so many of the oldest changes that are kept.
+    pub(super) fn trim(&mut self, count: u64) {
+        self.trimmed = Sequence(self.trimmed.0 + count);
     }
 
     /// The log after a sequence.
@@ -105,6 +129,7 @@ impl Source {
         let mut restored = Self::new(self.shard);
         let kept = self.log.iter().take(length as usize);
         kept.cloned().for_each(|change| restored.apply(change));
+        restored.trimmed = Sequence(self.trimmed.0.min(length));
         restored
     }
 }

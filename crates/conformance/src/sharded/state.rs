@@ -97,6 +97,17 @@ impl State {
         Ok(receipt)
     }
 
+    /// Trims the logs of some shards, as the seed has it.
+    pub(super) fn trim(&mut self) {
+        for shard in self.shards() {
+            let trimmable = self.source(shard).trimmable();
+            let count = self.random.below(2) * self.random.below(trimmable + 1);
+            let host = self.map.host(shard);
+            let holding = self.hosts[host].open_mut(shard).expect("the map leads to an open shard");
+            holding.source.trim(count);
+        }
+    }
+
     pub(super) fn restart_processes(&mut self) {
         let count = self.sharding.shards.get();
         // A reader with an old map has it from somewhere else than from its own memory.

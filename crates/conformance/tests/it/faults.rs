@@ -217,6 +217,9 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::LogForgetsOtherKinds, "the_log_holds_all_kinds"),
     (Fault::EpochChangesWithWrites, "a_new_store_is_empty"),
     (Fault::VisibleAlways, "a_position_of_the_future_is_not_visible"),
+    (Fault::FreshnessIgnoredByInbox, "an_inbox_waits_for_a_position"),
+    (Fault::FreshnessIgnoredByCandidates, "candidates_wait_for_a_position"),
+    (Fault::FreshnessIgnoredByStored, "stored_suggestions_wait_for_a_position"),
     (Fault::RestartForgetsFloor, HISTORIES),
     (Fault::RestartLosesNewest, HISTORIES),
     (Fault::RestartRebuildMissesTail, HISTORIES),
@@ -229,6 +232,23 @@ const CAUGHT_BY: &[(Fault, &str)] = &[
     (Fault::RestartForgetsUndelivered, FEED_HISTORIES),
     (Fault::RestartDeliversAgain, FEED_HISTORIES),
     (Fault::RestartForgetsWatermark, FEED_RESTARTS),
+];
+
+/// The number of shards that content is spread over.
+pub(crate) const SHARDS: u16 = 4;
+
+/// Events that a case must notice on a shard that it does not know beforehand, and reads that must wait for such a shard.
+const ON_SHARDS: &[(Fault, &str)] = &[
+    (Fault::PostRepeatEmitsEvent, "the_same_id_again_changes_nothing"),
+    (Fault::DeletionRepeatEmitsEvent, "a_deleted_post_is_gone_for_good"),
+    (Fault::CommentRetryEmitsEvent, "the_same_comment_again_changes_nothing"),
+    (Fault::CommentDeletionRepeatEmitsEvent, "a_status_only_gets_worse"),
+    (Fault::ThreadLockRepeatEmitsEvent, "locking_changes_one_thread_once"),
+    (Fault::VisibleAlways, "a_token_of_the_future_waits_for_posts"),
+    (Fault::VisibleAlways, "a_token_of_the_future_waits_for_comments"),
+    (Fault::FreshnessIgnoredByInbox, "an_inbox_waits_for_a_position"),
+    (Fault::FreshnessIgnoredByCandidates, "candidates_wait_for_a_position"),
+    (Fault::FreshnessIgnoredByStored, "stored_suggestions_wait_for_a_position"),
 ];
 
 /// A race may go well by luck, but not so often.
@@ -259,6 +279,23 @@ pub(crate) fn run(test: &str, fault: Fault) {
     }
 }
 
+/// The cases of content and suggestions find a fault wherever its events are.
+#[test]
+fn faults_are_caught_on_any_shard() {
+    let _turn = one_at_a_time();
+    let missed: Vec<_> = ON_SHARDS
+        .iter()
+        .filter(|(fault, case)| {
+            let make = |id_kind, clock: Arc<dyn Clock>| {
+                ModelStore::with_fault(id_kind, clock, *fault).on_shards(SHARDS)
+            };
+            let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
+            quietly(|| suite::run_case_in(case, scope, &make)).is_ok()
+        })
+        .collect();
+    assert!(missed.is_empty(), "not caught: {missed:?}");
+}
+
 #[test]
 fn every_fault_is_caught() {
     let _turn = one_at_a_time();
@@ -281,6 +318,9 @@ fn a_fault_is_one_mistake() {
     for (fault, meant) in [
         (Fault::EveryoneNeverAfresh, "a_run_may_start_afresh"),
         (Fault::OverlapOfNothingFails, "an_overlap_with_nobody_is_empty"),
+        (Fault::FreshnessIgnoredByInbox, "an_inbox_waits_for_a_position"),
+        (Fault::FreshnessIgnoredByCandidates, "candidates_wait_for_a_position"),
+        (Fault::FreshnessIgnoredByStored, "stored_suggestions_wait_for_a_position"),
     ] {
         let failed: Vec<&str> =
             suite::case_names().filter(|case| quietly(|| run(case, fault)).is_err()).collect();

@@ -24,6 +24,15 @@ fn the_model_passes_the_suite() {
     suite::run(&ModelStore::new);
 }
 
+/// Cases do not expect an event on a certain shard.
+#[test]
+fn the_model_passes_the_suite_on_several_shards() {
+    let _turn = one_at_a_time();
+    for shards in [faults::SHARDS, 7] {
+        suite::run(&|id_kind, clock| ModelStore::new(id_kind, clock).on_shards(shards));
+    }
+}
+
 #[test]
 fn the_model_passes_the_histories() {
     let _turn = one_at_a_time();

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use kinfolk_conformance::suite::{self, CaseScope};
 use kinfolk_conformance::{
     Fault, LagFault, ModelStore, SEED, ShardedStore, Sharding, SimulatedClock, TimeoutFault, block_on,
-    concurrent_histories, concurrent_histories_with_fault, concurrent_histories_with_timeouts, edge,
-    graph_histories, graph_restores, user,
+    concurrent_comments_with_fault, concurrent_comments_with_timeouts, concurrent_feeds_with_fault,
+    concurrent_feeds_with_timeouts, concurrent_histories, concurrent_histories_with_fault,
+    concurrent_histories_with_timeouts, edge, graph_histories, graph_restores, graph_trims, user,
 };
 use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
@@ -43,6 +44,7 @@ fn it_passes_the_histories() {
             let make = make(shards, SEED + seed);
             graph_histories(&make, Some(&ShardedStore::reopen), 20, SEED + seed);
             graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed);
+            graph_trims(&make, &ShardedStore::trim, 20, SEED + seed);
             concurrent_histories(&make, 20, SEED + seed);
         }
     }
@@ -56,6 +58,18 @@ fn unknown_outcomes_are_accepted() {
         for shards in [1, 4] {
             concurrent_histories_with_timeouts(&make(shards, SEED + seed), 20, SEED + seed);
         }
+    }
+    for shards in [1, 4] {
+        concurrent_feeds_with_timeouts(&content(shards, None), 20, SEED);
+        concurrent_comments_with_timeouts(&content(shards, None), 20, SEED);
+    }
+}
+
+/// The model with posts and comments on several shards.
+fn content(shards: u16, fault: Option<Fault>) -> impl Fn(IdKind, Arc<dyn Clock>) -> ModelStore {
+    move |id_kind, clock| match fault {
+        Some(fault) => ModelStore::with_fault(id_kind, clock, fault).on_shards(shards),
+        None => ModelStore::new(id_kind, clock).on_shards(shards),
     }
 }
 
@@ -92,6 +106,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
     match test {
         "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
+        "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
         case => suite::run_graph_case_in(case, scope, &make),
     }
@@ -127,6 +142,20 @@ fn faults_behind_unknown_outcomes_are_caught() {
         let of_model = |seed| concurrent_histories_with_fault(&ModelStore::new, fault, 3, seed);
         let of_shards = |seed| concurrent_histories_with_fault(&make(4, seed), fault, 3, seed);
         assert!(caught(&of_model) && caught(&of_shards), "{fault:?}");
+        for shards in [1, 4] {
+            let of_feeds = |seed| concurrent_feeds_with_fault(&content(shards, None), fault, 3, seed);
+            let of_comments = |seed| concurrent_comments_with_fault(&content(shards, None), fault, 3, seed);
+            assert!(caught(&of_feeds), "{fault:?} of feeds");
+            assert!(caught(&of_comments), "{fault:?} of comments");
+        }
+    }
+    for fault in [Fault::FeedEndsWithInbox, Fault::FeedLagsBehind, Fault::FeedShowsDeleted] {
+        let run = |seed| concurrent_feeds_with_timeouts(&content(4, Some(fault)), 3, seed);
+        assert!(caught(&run), "{fault:?}");
+    }
+    for fault in [Fault::CommentRetryWritesAgain, Fault::CommentEditOfWithdrawn, Fault::ThreadLockIgnored] {
+        let run = |seed| concurrent_comments_with_timeouts(&content(4, Some(fault)), 3, seed);
+        assert!(caught(&run), "{fault:?}");
     }
     for fault in [Fault::RepeatEmitsEvent, Fault::RepeatSaysChanged, Fault::LogLosesEvent] {
         let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);

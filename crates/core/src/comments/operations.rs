@@ -101,7 +101,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
         let body = self.accept_body(Arc::clone(&new.body))?;
         require_key(new.idempotency_key.as_deref(), self.settings.key_bytes_max)?;
         let depth_max = self.settings.depth_max;
-        self.store().comment(NewComment { body, depth_max, ..new }).await
+        self.store().comment(NewComment { body, depth_max, ..new }).await.map(for_author)
     }
 
     /// Edits a comment, based on its current version. An actor must be its author.
@@ -117,7 +117,7 @@ impl<S: CommentStore + PostStore> CommentThreads<S> {
             let (count, max) = (edit.version as usize + 1, VERSIONS_MAX as usize);
             return Err(Error::TooMany { what: "versions of a comment", count, max });
         }
-        self.store().edit_comment(edit).await
+        self.store().edit_comment(edit).await.map(for_author)
     }
 
     /// Deletes a comment. An actor must be its author.
@@ -369,6 +369,12 @@ pub(super) async fn yield_now() {
         Poll::Pending
     })
     .await;
+}
+
+/// The result of a write without what moderators alone may see: a retry returns the first result also of a comment that was
+/// removed with a reason since.
+fn for_author(written: CommentWritten) -> CommentWritten {
+    CommentWritten { comment: redact(written.comment, Viewer::default()), ..written }
 }
 
 /// The comment without the fields that the viewer may not see.

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use kinfolk_client::{Retry, blocking};
 use ureq::http::Uri;
 
 use crate::failure::UsageError;
@@ -25,13 +26,13 @@ const BYTES_MAX: u64 = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct ServerAddress {
     /// Its URL.
-    pub(crate) url: String,
+    url: String,
     /// The API key or token.
-    pub(crate) credential: Option<String>,
+    credential: Option<String>,
     /// The certificates to trust instead of the default authorities.
-    pub(crate) ca_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
     /// Why the credential must not be sent to this server.
-    pub(super) objection: Option<String>,
+    objection: Option<String>,
 }
 
 /// Without the credential.
@@ -53,12 +54,22 @@ impl ServerAddress {
         Ok(Self { url: client.url.clone(), credential, ca_file: client.ca_file.clone(), objection })
     }
 
-    /// Returns an error if only a file found in the working folder names the server for the credential.
-    pub(crate) fn require_consent(&self) -> Result<()> {
-        match &self.objection {
-            Some(objection) => Err(UsageError(objection.clone()).into()),
-            None => Ok(()),
+    /// A client of the server; nothing is sent yet. An error if only a file found in the working folder names the server for the
+    /// credential.
+    pub(crate) fn client(&self) -> Result<blocking::Client> {
+        if let Some(objection) = &self.objection {
+            return Err(UsageError(objection.clone()).into());
         }
+        let mut builder = blocking::Client::builder(&self.url)
+            .user_agent(concat!("kinfolk/", env!("CARGO_PKG_VERSION")))
+            .retry(Retry::NEVER);
+        if let Some(credential) = &self.credential {
+            builder = builder.credential(credential);
+        }
+        if let Some(path) = &self.ca_file {
+            builder = builder.trust_file(path)?;
+        }
+        Ok(builder.build_blocking()?)
     }
 }
 

@@ -4,14 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use anyhow::Result;
+use kinfolk_api::WriteOutcome;
 use kinfolk_core::changes::Changes;
 use kinfolk_core::comments::{CommentThreads, Viewer};
-use kinfolk_core::feeds::{Feeds, WriteOutcome};
+use kinfolk_core::feeds::{self, Feeds};
 use kinfolk_core::graph::{Edge, EdgeAction, FollowerChanges, FollowerCommand, Graph};
 use kinfolk_core::suggestions::Suggestions;
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Id, Position, Store};
 
-use super::Written;
 use crate::profile::{Discard, OpenStore, Opened, Profile};
 
 /// The edge kind that commands write.
@@ -115,7 +115,7 @@ impl<P: Profile> LocalGraph<P> {
     }
 
     /// Adds or removes an edge.
-    pub(crate) fn write_edge(&self, action: EdgeAction, edge: Edge) -> Result<Written> {
+    pub(crate) fn write_edge(&self, action: EdgeAction, edge: Edge) -> Result<WriteOutcome> {
         let commands = vec![FollowerCommand { action, followee: edge.followee }];
         let changes = FollowerChanges { follower: edge.follower, commands };
         let written = self.run(self.graph.apply(KIND, vec![changes])).pop().unwrap_or(Err(Error::Closed))?;
@@ -123,12 +123,15 @@ impl<P: Profile> LocalGraph<P> {
     }
 
     /// The result of a write at a position.
-    pub(crate) fn written(&self, position: Position, changed: bool) -> Written {
-        Written { changed, token: self.graph.context.token(position.into()) }
+    pub(crate) fn written(&self, position: Position, changed: bool) -> WriteOutcome {
+        WriteOutcome { changed, token: self.graph.context.token(position.into()) }
     }
 
     /// The result of a deletion, withdrawal or lock.
-    pub(crate) fn removed(&self, WriteOutcome { position, changed }: WriteOutcome) -> Written {
+    pub(crate) fn removed(
+        &self,
+        feeds::WriteOutcome { position, changed }: feeds::WriteOutcome,
+    ) -> WriteOutcome {
         self.written(position, changed)
     }
 

@@ -1,24 +1,16 @@
-//! The client that a command works through: a graph opened in this process, or a running server.
+//! The client that a command works through: a graph opened in this process, or a running server. Both return the types of
+//! `kinfolk-api`, which `--json` prints.
 
 mod address;
-mod answers;
-mod comment_answers;
-mod http;
 mod local;
-mod server;
-mod server_comments;
 
 use anyhow::Result;
-use kinfolk_core::Id;
-use kinfolk_core::changes::Change;
-use kinfolk_core::comments::Comment;
-use kinfolk_core::feeds::Post;
+use kinfolk_client::PageOfItems;
+use kinfolk_client::blocking::{self, List};
+use kinfolk_core::{Id, PageRequest};
 
 pub(crate) use address::ServerAddress;
-pub(crate) use comment_answers::moderator;
-pub(crate) use http::{Call, last_line};
 pub(crate) use local::{LocalGraph, OPERATOR};
-pub(crate) use server::{Server, SuggestedUser, Suggestions};
 
 use crate::profile::embedded::Folder;
 
@@ -36,7 +28,7 @@ pub(crate) enum Client {
     /// A graph that is open in this process. Every operation is allowed.
     Local(Box<LocalGraph<Folder>>),
     /// A server. It decides what the credential allows.
-    Remote(Server),
+    Remote(blocking::Client),
 }
 
 impl Endpoint {
@@ -44,18 +36,18 @@ impl Endpoint {
     pub(crate) fn open(&self) -> Result<Client> {
         Ok(match self {
             Self::Folder(folder) => Client::Local(Box::new(LocalGraph::open(&**folder)?)),
-            Self::Server(address) => Client::Remote(Server::connect(address)?),
+            Self::Server(address) => Client::Remote(address.client()?),
         })
     }
 
     /// Opens the graph for a write about these users. A folder without a graph gets one.
     pub(crate) fn open_or_create_for(&self, users: &[Id]) -> Result<Client> {
-        Ok(match self {
+        match self {
             Self::Folder(folder) => {
-                Client::Local(Box::new(LocalGraph::open_or_create_for(&**folder, users)?))
+                Ok(Client::Local(Box::new(LocalGraph::open_or_create_for(&**folder, users)?)))
             }
-            Self::Server(address) => Client::Remote(Server::connect(address)?),
-        })
+            Self::Server(_) => self.open(),
+        }
     }
 }
 
@@ -69,36 +61,17 @@ impl Client {
     }
 }
 
-/// The result of a write.
-#[derive(Clone, Debug)]
-pub(crate) struct Written {
-    /// Whether the write changed anything.
-    pub(crate) changed: bool,
-    /// The token of the position at which the write is visible.
-    pub(crate) token: String,
+/// A page of a list at a server.
+pub(crate) fn page_of<P: PageOfItems>(list: List<P>, request: PageRequest<'_>) -> Result<P> {
+    let list = list.limit(request.limit);
+    let list = match request.cursor {
+        Some(cursor) => list.cursor(cursor),
+        None => list,
+    };
+    Ok(list.page()?)
 }
 
-/// The result of registering a post.
-#[derive(Clone, Debug)]
-pub(crate) struct PostWritten {
-    pub(crate) written: Written,
-    /// The stored post.
-    pub(crate) post: Post,
-}
-
-/// The result of writing or editing a comment.
-#[derive(Clone, Debug)]
-pub(crate) struct CommentWritten {
-    pub(crate) written: Written,
-    /// The stored comment.
-    pub(crate) comment: Comment,
-}
-
-/// A page of the change log.
-#[derive(Clone, Debug)]
-pub(crate) struct ChangePage {
-    /// The changes, oldest first within each shard.
-    pub(crate) items: Vec<Change>,
-    /// The token to continue from.
-    pub(crate) next: String,
+/// The server for a moderator, who is recorded if named.
+pub(crate) fn as_moderator(server: &blocking::Client, moderator: Option<Id>) -> blocking::Client {
+    moderator.map_or_else(|| server.clone(), |moderator| server.acting_as(moderator))
 }

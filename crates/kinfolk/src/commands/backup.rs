@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
+use kinfolk_api::BackupOutcome;
+use kinfolk_client::blocking;
 use kinfolk_core::bulk::BackupReport;
-use serde::Serialize;
-use ureq::http::Method;
 
-use crate::client::{Call, Client, Server};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
 use crate::output::write_new_file;
@@ -37,20 +37,18 @@ impl Backup {
             Client::Remote(server) => download(server, file, reporter),
         })?;
         reporter.finish();
-        context.print(&BackupStats::from(report))?;
+        context.print(&BackupOutcome::from(report))?;
         Ok(Outcome::Done)
     }
 }
 
-fn download(server: &Server, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
+fn download(server: &blocking::Client, file: &Path, reporter: &Reporter) -> Result<BackupReport> {
     write_new_file(file, |out| {
-        let call = Call::new(Method::GET, "/v1/admin/backup".to_owned());
-        let response = server.http.send(Call { is_bulk: true, ..call })?;
-        let length = response.body().content_length();
-        let body = response.into_body().into_with_config().limit(u64::MAX).reader();
-        let mut body = ReadProgress::new(body, length, reporter);
+        let download = server.backup()?;
+        let length = download.content_length();
+        let mut download = ReadProgress::new(download, length, reporter);
         let incomplete = "the backup arrived incomplete and was discarded; run it again";
-        io::copy(&mut body, out).and_then(|_| out.flush()).context(incomplete)?;
+        io::copy(&mut download, out).and_then(|_| out.flush()).context(incomplete)?;
         // Only a backup with its last block is complete: read it before keeping it.
         let content = out.content().ok_or_else(|| anyhow!("it is not a regular file"))?;
         inspect_backup(content).context(incomplete)
@@ -58,23 +56,7 @@ fn download(server: &Server, file: &Path, reporter: &Reporter) -> Result<BackupR
 }
 
 /// The contents of a backup.
-#[derive(Serialize)]
-pub(crate) struct BackupStats {
-    edges: u64,
-    posts: u64,
-    comments: u64,
-    position: String,
-    bytes: u64,
-}
-
-impl From<BackupReport> for BackupStats {
-    fn from(report: BackupReport) -> Self {
-        let BackupReport { edges, posts, comments, position, bytes } = report;
-        Self { edges, posts, comments, position: position.to_string(), bytes }
-    }
-}
-
-impl Print for BackupStats {
+impl Print for BackupOutcome {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         write_stats(
             out,
@@ -82,7 +64,7 @@ impl Print for BackupStats {
                 ("edges", grouped(self.edges)),
                 ("posts", grouped(self.posts)),
                 ("comments", grouped(self.comments)),
-                ("position", self.position.clone()),
+                ("position", self.position.to_string()),
                 ("bytes", grouped(self.bytes)),
             ],
         )

@@ -1,20 +1,15 @@
 //! `changes`: reads the change log.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::comments::{CommentChange, CommentId, Moderator, Parent};
-use kinfolk_core::feeds::Post;
-use kinfolk_core::{Id, Timestamp};
-use kinfolk_server::payload;
-use serde::Serialize;
+use kinfolk_api::{self as api, Change};
+use kinfolk_core::comments::Parent;
 
-use crate::client::{ChangePage, Client};
+use crate::client::Client;
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_optional_text, as_parent, as_text, excerpt};
+use crate::print::{Outcome, Print, excerpt};
 
 /// List changes, oldest first
 #[derive(Debug, Args)]
@@ -38,175 +33,53 @@ impl Changes {
                 let context = &graph.graph().context;
                 let after = after.map(|token| context.frontier(token)).transpose()?.unwrap_or_default();
                 let page = graph.run(graph.changes().read(&after, limit))?;
-                Ok(ChangePage { items: page.items, next: context.token(page.next) })
+                let items = page.items.into_iter().map(Change::from).collect();
+                Ok(api::Changes { items, next: context.token(page.next) })
             }
-            Client::Remote(server) => server.changes(after, limit),
+            Client::Remote(server) => Ok(server.changes(after, limit)?),
         })?;
-        context.print(&Page::from(page))?;
+        context.print(&page)?;
         Ok(Outcome::Done)
     }
 }
 
-#[derive(Serialize)]
-struct Page {
-    items: Vec<Item>,
-    next: String,
-}
-
-#[derive(Serialize)]
-struct Item {
-    position: String,
-    r#type: String,
-    #[serde(serialize_with = "as_text")]
-    at: Timestamp,
-    #[serde(flatten)]
-    fields: Fields,
-}
-
-/// The fields of a type of change.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Fields {
-    Edge {
-        #[serde(serialize_with = "as_text")]
-        follower: Id,
-        #[serde(serialize_with = "as_text")]
-        followee: Id,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-        since: Option<Timestamp>,
-    },
-    Imported {
-        edges: u64,
-    },
-    Post {
-        #[serde(serialize_with = "as_text")]
-        post: Id,
-        #[serde(serialize_with = "as_text")]
-        author: Id,
-        #[serde(serialize_with = "as_text")]
-        created_at: Timestamp,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        delivery: Option<&'static str>,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
-        payload: Option<Arc<str>>,
-    },
-    Comment {
-        #[serde(serialize_with = "as_text")]
-        comment: CommentId,
-        #[serde(flatten, serialize_with = "as_parent")]
-        parent: Parent,
-        #[serde(serialize_with = "as_text")]
-        author: Id,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-        reply_to: Option<CommentId>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        depth: Option<u8>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        version: Option<u32>,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-        body: Option<Arc<str>>,
-        #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-        removed_by: Option<Moderator>,
-    },
-    Thread {
-        #[serde(flatten, serialize_with = "as_parent")]
-        parent: Parent,
-    },
-}
-
-impl Fields {
-    /// The type and the fields of a change of comments.
-    fn of_thread(change: CommentChange) -> (String, Self) {
-        let (reply_to, depth, version, body, removed_by) = (None, None, None, None, None);
-        match change {
-            CommentChange::Written { id: comment, parent, author, reply_to, depth, body } => {
-                let depth = Some(depth);
-                (
-                    "comment".to_owned(),
-                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by },
-                )
-            }
-            CommentChange::Edited { id: comment, parent, author, version, body } => {
-                let version = Some(version);
-                let fields =
-                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
-                ("comment_edited".to_owned(), fields)
-            }
-            CommentChange::Withdrawn { id: comment, parent, author, status, by: removed_by } => {
-                let fields =
-                    Self::Comment { comment, parent, author, reply_to, depth, version, body, removed_by };
-                (format!("comment_{}", status.name()), fields)
-            }
-            CommentChange::Locked { parent, locked } => {
-                let name = if locked { "comments_locked" } else { "comments_unlocked" };
-                (name.to_owned(), Self::Thread { parent })
-            }
-        }
-    }
-}
-
-impl From<ChangePage> for Page {
-    fn from(page: ChangePage) -> Self {
-        Self { items: page.items.into_iter().map(Item::from).collect(), next: page.next }
-    }
-}
-
-impl From<Change> for Item {
-    fn from(change: Change) -> Self {
-        let (r#type, fields) = match change.body {
-            ChangeBody::Followed { kind, edge } => (
-                kind.name().to_owned(),
-                Fields::Edge { follower: edge.follower, followee: edge.followee, since: None },
-            ),
-            ChangeBody::Unfollowed { kind, edge, since } => (
-                format!("un{}", kind.name()),
-                Fields::Edge { follower: edge.follower, followee: edge.followee, since: Some(since) },
-            ),
-            ChangeBody::Imported { edges, .. } => ("imported".to_owned(), Fields::Imported { edges }),
-            ChangeBody::Posted { post: Post { id: post, author, created_at, payload }, delivery } => {
-                let delivery = Some(delivery.name());
-                ("post".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
-            }
-            ChangeBody::PostDeleted { id: post, author, created_at } => {
-                let (delivery, payload) = (None, None);
-                ("post_deleted".to_owned(), Fields::Post { post, author, created_at, delivery, payload })
-            }
-            ChangeBody::Comment(change) => Fields::of_thread(change),
-        };
-        Self { position: change.position.to_string(), r#type, at: change.at, fields }
-    }
-}
-
-impl Print for Page {
+impl Print for api::Changes {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        let position_width = self.items.iter().map(|item| item.position.len()).max().unwrap_or_default();
-        let type_width = self.items.iter().map(|item| item.r#type.len()).max().unwrap_or_default();
-        for Item { position, r#type, at, fields } in &self.items {
+        let positions: Vec<String> = self.items.iter().map(|change| change.position.to_string()).collect();
+        let position_width = positions.iter().map(String::len).max().unwrap_or_default();
+        let type_width = self.items.iter().map(|change| change.r#type.len()).max().unwrap_or_default();
+        for (position, change) in positions.iter().zip(&self.items) {
+            let Change { r#type, at, .. } = change;
             write!(out, "{position:>position_width$}  {at}  {type:type_width$}  ")?;
-            match fields {
-                Fields::Edge { follower, followee, .. } => writeln!(out, "{follower} {followee}")?,
-                Fields::Imported { edges } => writeln!(out, "{edges} edges")?,
-                Fields::Post { post, author, .. } => writeln!(out, "{post} by {author}")?,
-                Fields::Comment { comment, parent: Parent { kind, id }, author, removed_by, .. } => {
-                    write!(out, "{comment} by {author} on {} {id}", kind.name())?;
-                    match removed_by {
-                        Some(by) => writeln!(out, ", moderated by {}", excerpt(&by.to_string()))?,
-                        None => writeln!(out)?,
-                    }
-                }
-                Fields::Thread { parent: Parent { kind, id } } => writeln!(out, "{} {id}", kind.name())?,
-            }
+            writeln!(out, "{}", subject(change))?;
         }
         writeln!(out, "next {}", self.next)
     }
 }
 
+/// What a change is about.
+fn subject(change: &Change) -> String {
+    let parent = change.parent().map(|Parent { kind, id }| format!("{} {id}", kind.name()));
+    let parent = parent.unwrap_or_default();
+    match change {
+        Change { follower: Some(follower), followee: Some(followee), .. } => format!("{follower} {followee}"),
+        Change { edges: Some(edges), .. } => format!("{edges} edges"),
+        Change { comment: Some(comment), author: Some(author), removed_by, .. } => {
+            let by = removed_by.as_ref().map(|by| format!(", moderated by {}", excerpt(&by.to_string())));
+            format!("{comment} by {author} on {parent}{}", by.unwrap_or_default())
+        }
+        Change { post: Some(post), author: Some(author), .. } => format!("{post} by {author}"),
+        _ => parent,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::comments::CommentStatus;
-    use kinfolk_core::feeds::Delivery;
+    use kinfolk_core::changes::{self, ChangeBody};
+    use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator};
+    use kinfolk_core::feeds::{Delivery, Post};
     use kinfolk_core::graph::Edge;
-    use kinfolk_core::{EdgeKind, Sequence, Shard};
+    use kinfolk_core::{EdgeKind, Id, Sequence, Shard, Timestamp};
 
     use super::*;
 
@@ -242,12 +115,12 @@ mod tests {
             ChangeBody::Comment(CommentChange::Withdrawn { id: comment, parent, author, status, by }),
             ChangeBody::Comment(CommentChange::Locked { parent, locked: true }),
         ];
-        let items = bodies.into_iter().zip(99..).map(|(body, at)| Change {
+        let items = bodies.into_iter().zip(99..).map(|(body, at)| changes::Change {
             position: Sequence(at).on(Shard::ONLY),
             at: Timestamp::from_millis(at),
             body,
         });
-        let changes = Page::from(ChangePage { items: items.collect(), next: "abc".to_owned() });
+        let changes = api::Changes { items: items.map(Change::from).collect(), next: "abc".to_owned() };
         let mut out = Vec::new();
         changes.write_text(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"

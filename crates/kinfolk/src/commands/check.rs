@@ -4,15 +4,14 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{Frontier, Id, Timestamp};
-use serde::Serialize;
+use kinfolk_api::Follows;
+use kinfolk_core::{Frontier, Id};
 
 use super::KIND;
 use super::arguments::parse_id;
 use crate::client::Client;
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_optional_text};
+use crate::print::{Outcome, Print};
 
 /// Check whether one user follows another
 #[derive(Debug, Args)]
@@ -30,27 +29,20 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { follower, followee } = self;
-        let since = context.call(|client| match client {
+        let follows = context.call(|client| match client {
             Client::Local(graph) => {
                 let others = [followee];
                 let call = graph.graph().relationships(KIND, follower, &others, Frontier::EMPTY);
-                Ok(graph.run(call)?.first().and_then(|relationship| relationship.since))
+                Ok(graph.run(call)?.first().and_then(|relationship| relationship.since).into())
             }
-            Client::Remote(server) => server.since(Edge { follower, followee }),
+            Client::Remote(server) => Ok(server.follows(follower, followee)?),
         })?;
-        context.print(&Checked { following: since.is_some(), since })?;
-        Ok(if since.is_some() { Outcome::Done } else { Outcome::No })
+        context.print(&follows)?;
+        Ok(if follows.following { Outcome::Done } else { Outcome::No })
     }
 }
 
-#[derive(Serialize)]
-struct Checked {
-    following: bool,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    since: Option<Timestamp>,
-}
-
-impl Print for Checked {
+impl Print for Follows {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.since {
             Some(since) => writeln!(out, "yes, since {since}"),

@@ -1,19 +1,18 @@
 //! `comment`: writes a comment, durably.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use kinfolk_api::{self as api, Written};
 use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentId, NewComment, Parent};
-use serde::Serialize;
 
 use super::arguments::{parse_comment_id, parse_id, parse_key};
-use super::comments::Item;
-use crate::client::{Client, CommentWritten};
+use crate::client::Client;
 use crate::context::Context;
-use crate::print::{Outcome, Print};
+use crate::print::Outcome;
 
 /// The maximum size of standard input: far more than a comment may have.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
@@ -45,18 +44,22 @@ pub(crate) struct Comment {
 impl Comment {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { author, post, body, reply_to, key: idempotency_key } = self;
-        let (parent, body) = (Parent::post(post), read_body(body, io::stdin())?);
-        // The graph limits the depth.
-        let new = NewComment { parent, author, body, reply_to, idempotency_key, depth_max: u8::MAX };
-        let comment = context.call(|client| match client {
+        let body = read_body(body, io::stdin())?;
+        let written = context.call(|client| match client {
             Client::Local(graph) => {
+                // The graph limits the depth.
+                let (parent, depth_max) = (Parent::post(post), u8::MAX);
+                let new = NewComment { parent, author, body, reply_to, idempotency_key, depth_max };
                 let comment = graph.run(graph.comments()?.comment(new))?;
-                let written = graph.written(comment.position, comment.is_new);
-                Ok(CommentWritten { written, comment: comment.comment })
+                let outcome = graph.written(comment.position, comment.is_new);
+                Ok(Written::<api::Comment>::new(outcome, comment.comment.into()))
             }
-            Client::Remote(server) => server.comment(new),
+            Client::Remote(server) => {
+                let new = api::NewComment { body: body.to_string(), reply_to: reply_to.map(Into::into) };
+                Ok(server.acting_as(author).write_comment(post, &new, idempotency_key.as_deref())?)
+            }
         })?;
-        context.print(&CommentResult::from(comment))?;
+        context.print(&written)?;
         Ok(Outcome::Done)
     }
 }
@@ -74,31 +77,6 @@ pub(crate) fn read_body(argument: String, input: impl Read) -> Result<Arc<str>> 
     }
     let line = text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text));
     Ok(line.unwrap_or(&text).into())
-}
-
-/// The result of writing or editing a comment.
-#[derive(Serialize)]
-pub(crate) struct CommentResult {
-    changed: bool,
-    token: String,
-    #[serde(flatten)]
-    comment: Item,
-}
-
-impl From<CommentWritten> for CommentResult {
-    fn from(CommentWritten { written, comment }: CommentWritten) -> Self {
-        Self { changed: written.changed, token: written.token, comment: comment.into() }
-    }
-}
-
-impl Print for CommentResult {
-    fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        if !self.changed {
-            write!(out, "there already: ")?;
-        }
-        self.comment.write_text(out)?;
-        writeln!(out, "token {}", self.token)
-    }
 }
 
 #[cfg(test)]

@@ -1,19 +1,18 @@
 //! `comment-history`: all versions of a comment.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::comments::{CommentId, CommentVersion};
-use kinfolk_core::{Frontier, Timestamp};
-use serde::Serialize;
+use kinfolk_api::{CommentVersion, Page};
+use kinfolk_core::Frontier;
+use kinfolk_core::comments::CommentId;
 
 use super::arguments::parse_comment_id;
-use super::pages::{Page, PageArguments};
-use crate::client::{Client, OPERATOR};
+use super::pages::PageArguments;
+use crate::client::{Client, OPERATOR, page_of};
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_text, harmless};
+use crate::print::{Outcome, Print, harmless};
 
 /// List all versions of a comment, oldest first
 #[derive(Debug, Args)]
@@ -29,35 +28,22 @@ pub(crate) struct CommentHistory {
 
 impl CommentHistory {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => {
-                    graph.run(graph.comments()?.comment_history(self.id, page, OPERATOR, Frontier::EMPTY))?
-                }
-                Client::Remote(server) => server.comment_history(self.id, page)?,
-            };
-            Ok(Page::<Version>::uncounted(page.items, page.next))
+        self.pages.print(context, |client, request| match client {
+            Client::Local(graph) => {
+                let history = graph.run(graph.comments()?.comment_history(
+                    self.id,
+                    request,
+                    OPERATOR,
+                    Frontier::EMPTY,
+                ))?;
+                Ok(Page::<CommentVersion>::from(history))
+            }
+            Client::Remote(server) => page_of(server.comment_history(self.id), request),
         })
     }
 }
 
-/// A version of a comment.
-#[derive(Serialize)]
-struct Version {
-    version: u32,
-    #[serde(serialize_with = "as_text")]
-    at: Timestamp,
-    #[serde(serialize_with = "as_text")]
-    body: Arc<str>,
-}
-
-impl From<CommentVersion> for Version {
-    fn from(CommentVersion { version, at, body }: CommentVersion) -> Self {
-        Self { version, at, body }
-    }
-}
-
-impl Print for Version {
+impl Print for CommentVersion {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "version {}, {}", self.version, self.at)?;
         let shown = |line: &str| line.chars().map(harmless).collect::<String>();
@@ -67,12 +53,14 @@ impl Print for Version {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::Timestamp;
+
     use super::*;
 
     #[test]
     fn both_forms() {
-        let version = CommentVersion { version: 2, at: Timestamp::from_millis(5), body: "a\n\tb".into() };
-        let version = Version::from(version);
+        let version =
+            CommentVersion { version: 2, at: Timestamp::from_millis(5).into(), body: "a\n\tb".into() };
         let mut out = Vec::new();
         version.write_text(&mut out).unwrap();
         let printed = String::from_utf8(out).unwrap() + &serde_json::to_string(&version).unwrap();

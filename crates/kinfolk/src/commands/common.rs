@@ -1,19 +1,18 @@
-//! `common`: the users that several users all follow. How an entry of an overlap prints is here too.
+//! `common`: the users that several users all follow. `known-followers` prints the same entries.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::OverlapPage;
+use kinfolk_api::{CountedPage, Member};
 use kinfolk_core::{Frontier, Id};
-use serde::Serialize;
 
 use super::KIND;
 use super::arguments::parse_id;
-use super::pages::{Page, PageArguments};
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_text};
+use crate::print::{Outcome, Print};
 
 /// The maximum number of users of one call.
 const USERS_MAX: usize = 10;
@@ -34,32 +33,19 @@ pub(crate) struct Common {
 
 impl Common {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => {
-                    graph.run(graph.graph().common(KIND, &self.users, page, Frontier::EMPTY))?
-                }
-                Client::Remote(server) => server.common(&self.users, page)?,
-            };
-            Ok(Page::<Item>::from(page))
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => Ok(CountedPage::from(graph.run(graph.graph().common(
+                KIND,
+                &self.users,
+                page,
+                Frontier::EMPTY,
+            ))?)),
+            Client::Remote(server) => page_of(server.common(self.users.iter().copied()), page),
         })
     }
 }
 
-/// A user of an overlap.
-#[derive(Serialize)]
-pub(crate) struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-}
-
-impl From<OverlapPage> for Page<Item> {
-    fn from(OverlapPage { count, items, next }: OverlapPage) -> Self {
-        Self { count: Some(count), items: items.into_iter().map(|id| Item { id }).collect(), next }
-    }
-}
-
-impl Print for Item {
+impl Print for Member {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", self.id)
     }

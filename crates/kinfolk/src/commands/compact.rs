@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
-use serde::{Deserialize, Serialize};
-use ureq::http::Method;
+use serde::Serialize;
 
-use crate::client::{Call, Client, last_line};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
 use crate::print::{Outcome, Print, grouped, write_stats};
@@ -27,20 +26,13 @@ impl Compact {
         let erased = context.call(|client| match client {
             Client::Local(graph) => Ok(graph.store().compact()?),
             Client::Remote(server) => {
-                let call = Call::new(Method::POST, "/v1/admin/compact".to_owned());
-                let response = server.http.send(Call { is_bulk: true, ..call })?;
-                Ok(last_line::<CompactResponse>(response, &context.reporter)?.erased)
+                Ok(server.compact(|progress| context.reporter.report_remote(progress))?.erased)
             }
         })?;
         context.reporter.finish();
         context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })?;
         Ok(Outcome::Done)
     }
-}
-
-#[derive(Deserialize)]
-struct CompactResponse {
-    erased: u64,
 }
 
 #[derive(Serialize)]

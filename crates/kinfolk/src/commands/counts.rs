@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{Counts as UserCounts, CountsList};
 use kinfolk_core::{Frontier, Id};
 use serde::{Serialize, Serializer};
 
@@ -11,7 +12,7 @@ use super::KIND;
 use super::arguments::parse_id;
 use crate::client::Client;
 use crate::context::Context;
-use crate::print::{Align, Outcome, Print, as_text, write_table};
+use crate::print::{Align, Outcome, Print, write_table};
 
 /// The maximum number of users of one call.
 const USERS_PER_CALL: usize = 100;
@@ -30,15 +31,13 @@ impl Counts {
         let mut items = Vec::with_capacity(self.users.len());
         context.call(|client| {
             for ids in self.users.chunks(USERS_PER_CALL) {
-                let counts = match client {
-                    Client::Local(graph) => graph.run(graph.graph().counts(KIND, ids, Frontier::EMPTY))?,
-                    Client::Remote(server) => server.counts(ids)?,
-                };
-                items.extend(ids.iter().zip(counts).map(|(&id, counts)| Item {
-                    id,
-                    following: counts.following,
-                    followers: counts.followers,
-                }));
+                match client {
+                    Client::Local(graph) => {
+                        let counts = graph.run(graph.graph().counts(KIND, ids, Frontier::EMPTY))?;
+                        items.extend(ids.iter().zip(counts).map(|(&id, counts)| UserCounts::new(id, counts)));
+                    }
+                    Client::Remote(server) => items.extend(server.counts_of(ids.iter().copied())?),
+                }
             }
             Ok(())
         })?;
@@ -47,26 +46,14 @@ impl Counts {
     }
 }
 
-#[derive(Serialize)]
-struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    following: u64,
-    followers: u64,
-}
-
-struct Counted(Vec<Item>);
+struct Counted(Vec<UserCounts>);
 
 /// One user's counts are an object, several users' a list.
 impl Serialize for Counted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct List<'a> {
-            items: &'a [Item],
-        }
         match self.0.as_slice() {
             [item] => item.serialize(serializer),
-            items => List { items }.serialize(serializer),
+            items => CountsList { items: items.to_vec() }.serialize(serializer),
         }
     }
 }

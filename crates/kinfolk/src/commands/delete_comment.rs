@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::comments::{CommentId, Withdrawal};
+use kinfolk_core::comments::CommentId;
 use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};
@@ -26,15 +26,15 @@ pub(crate) struct DeleteComment {
 impl DeleteComment {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { author, id } = self;
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
                 Ok(graph.removed(graph.run(comments.delete_comment(Some(author), id, Frontier::EMPTY))?))
             }
-            Client::Remote(server) => server.withdraw_comment(Some(author), id, Withdrawal::Delete),
+            Client::Remote(server) => Ok(server.acting_as(author).delete_comment(id)?),
         })?;
         // An earlier withdrawal may have been of another kind.
-        let status = if written.changed { "is deleted" } else { "was gone before" };
-        context.print_written(written, format!("comment {id} {status}"))
+        let status = if outcome.changed { "is deleted" } else { "was gone before" };
+        context.print_written(outcome, format!("comment {id} {status}"))
     }
 }

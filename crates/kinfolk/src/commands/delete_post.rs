@@ -25,14 +25,14 @@ pub(crate) struct DeletePost {
 impl DeletePost {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { author, id } = self;
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let feeds = graph.feeds()?;
                 Ok(graph.removed(graph.run(feeds.delete_post(Some(author), id, Frontier::EMPTY))?))
             }
-            Client::Remote(server) => server.delete_post(author, id),
+            Client::Remote(server) => Ok(server.acting_as(author).delete_post(id)?),
         })?;
-        let verb = if written.changed { "is deleted" } else { "was deleted before" };
-        context.print_written(written, format!("post {id} {verb}"))
+        let verb = if outcome.changed { "is deleted" } else { "was deleted before" };
+        context.print_written(outcome, format!("post {id} {verb}"))
     }
 }

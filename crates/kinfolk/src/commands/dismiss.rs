@@ -25,17 +25,17 @@ pub(crate) struct Dismiss {
 impl Dismiss {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { id, target } = self;
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let dismissed = graph.run(graph.suggestions()?.dismiss(id, target))?;
                 Ok(graph.written(dismissed.position, dismissed.changed.contains(&true)))
             }
-            Client::Remote(server) => server.dismiss(id, target),
+            Client::Remote(server) => Ok(server.acting_as(id).dismiss(id, target)?),
         })?;
-        let message = match written.changed {
+        let message = match outcome.changed {
             true => format!("{target} is not suggested to {id} any more"),
             false => format!("{target} was dismissed by {id} already"),
         };
-        context.print_written(written, message)
+        context.print_written(outcome, message)
     }
 }

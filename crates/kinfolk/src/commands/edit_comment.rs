@@ -4,12 +4,13 @@ use std::io;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{self as api, Written};
 use kinfolk_core::comments::{CommentEdit, CommentId};
 use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};
-use super::comment::{CommentResult, read_body};
-use crate::client::{Client, CommentWritten};
+use super::comment::read_body;
+use crate::client::Client;
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -37,17 +38,17 @@ pub(crate) struct EditComment {
 impl EditComment {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { author, id, version, body } = self;
-        let edit = CommentEdit { id, version, body: read_body(body, io::stdin())? };
-        let comment = context.call(|client| match client {
+        let body = read_body(body, io::stdin())?;
+        let written = context.call(|client| match client {
             Client::Local(graph) => {
-                let comments = graph.comments()?;
+                let (comments, edit) = (graph.comments()?, CommentEdit { id, version, body });
                 let comment = graph.run(comments.edit_comment(Some(author), edit, Frontier::EMPTY))?;
-                let written = graph.written(comment.position, comment.is_new);
-                Ok(CommentWritten { written, comment: comment.comment })
+                let outcome = graph.written(comment.position, comment.is_new);
+                Ok(Written::<api::Comment>::new(outcome, comment.comment.into()))
             }
-            Client::Remote(server) => server.edit_comment(author, edit),
+            Client::Remote(server) => Ok(server.acting_as(author).edit_comment(id, version, &*body)?),
         })?;
-        context.print(&CommentResult::from(comment))?;
+        context.print(&written)?;
         Ok(Outcome::Done)
     }
 }

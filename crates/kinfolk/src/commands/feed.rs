@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::Posts;
 use kinfolk_core::{Frontier, Id};
 
 use super::arguments::parse_id;
-use super::pages::{Page, PageArguments};
-use super::posts::Item;
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -28,12 +28,11 @@ pub(crate) struct Feed {
 
 impl Feed {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => graph.run(graph.feeds()?.feed(self.id, page, Frontier::EMPTY))?,
-                Client::Remote(server) => server.posts("feed", self.id, page)?,
-            };
-            Ok(Page::<Item>::uncounted(page.items, page.next))
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => {
+                Ok(Posts::from(graph.run(graph.feeds()?.feed(self.id, page, Frontier::EMPTY))?))
+            }
+            Client::Remote(server) => page_of(server.feed(self.id), page),
         })
     }
 }

@@ -27,11 +27,11 @@ impl Follow {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { follower, followee } = self;
         let edge = Edge { follower, followee };
-        let written = context.call_or_create(&[follower, followee], |client| match client {
+        let outcome = context.call_or_create(&[follower, followee], |client| match client {
             Client::Local(graph) => graph.write_edge(EdgeAction::Follow, edge),
-            Client::Remote(server) => server.write_edge(EdgeAction::Follow, edge),
+            Client::Remote(server) => Ok(server.acting_as(follower).follow(followee)?),
         })?;
-        let verb = if written.changed { "now follows" } else { "already follows" };
-        context.print_written(written, format!("{follower} {verb} {followee}"))
+        let verb = if outcome.changed { "now follows" } else { "already follows" };
+        context.print_written(outcome, format!("{follower} {verb} {followee}"))
     }
 }

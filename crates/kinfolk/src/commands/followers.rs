@@ -1,19 +1,18 @@
-//! `followers`: the followers of a user. How an entry of a list of users prints is here too.
+//! `followers`: the followers of a user. `following` and `friends` print the same entries.
 
 use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::graph::ListEntry;
-use kinfolk_core::{Frontier, Id, Timestamp};
-use serde::Serialize;
+use kinfolk_api::{ListEntry, Users};
+use kinfolk_core::{Frontier, Id};
 
 use super::KIND;
 use super::arguments::parse_id;
-use super::pages::{Page, PageArguments};
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_text};
+use crate::print::{Outcome, Print};
 
 /// List the followers of a user, newest first
 #[derive(Debug, Args)]
@@ -31,34 +30,16 @@ pub(crate) struct Followers {
 
 impl Followers {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => {
-                    graph.run(graph.graph().followers(KIND, self.id, page, Frontier::EMPTY))?
-                }
-                Client::Remote(server) => server.list("followers", self.id, page)?,
-            };
-            Ok(Page::<Item>::uncounted(page.items, page.next))
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => {
+                Ok(Users::from(graph.run(graph.graph().followers(KIND, self.id, page, Frontier::EMPTY))?))
+            }
+            Client::Remote(server) => page_of(server.followers(self.id), page),
         })
     }
 }
 
-/// A user of a list.
-#[derive(Serialize)]
-pub(crate) struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    #[serde(serialize_with = "as_text")]
-    since: Timestamp,
-}
-
-impl From<ListEntry> for Item {
-    fn from(ListEntry { since, id }: ListEntry) -> Self {
-        Self { id, since }
-    }
-}
-
-impl Print for Item {
+impl Print for ListEntry {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         // The time comes first: its width is fixed, which keeps the columns aligned across pages.
         writeln!(out, "{}  {}", self.since, self.id)

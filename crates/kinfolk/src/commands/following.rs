@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::Users;
 use kinfolk_core::{Frontier, Id};
 
 use super::KIND;
 use super::arguments::parse_id;
-use super::followers::Item;
-use super::pages::{Page, PageArguments};
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -28,14 +28,11 @@ pub(crate) struct Following {
 
 impl Following {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => {
-                    graph.run(graph.graph().following(KIND, self.id, page, Frontier::EMPTY))?
-                }
-                Client::Remote(server) => server.list("following", self.id, page)?,
-            };
-            Ok(Page::<Item>::uncounted(page.items, page.next))
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => {
+                Ok(Users::from(graph.run(graph.graph().following(KIND, self.id, page, Frontier::EMPTY))?))
+            }
+            Client::Remote(server) => page_of(server.following(self.id), page),
         })
     }
 }

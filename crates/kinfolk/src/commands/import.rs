@@ -1,20 +1,20 @@
 //! `import`: adds the edges of files, all of them or none.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{FileFormat, ImportOutcome};
+use kinfolk_client::blocking;
 use kinfolk_core::{Deployment, Error, ErrorCode};
-use kinfolk_server::FileFormat;
-use serde::{Deserialize, Serialize};
-use ureq::http::Method;
+use serde::Serialize;
 
 use crate::bulk::{self, ImportChoices};
-use crate::client::{Call, Client, LocalGraph, Server, last_line};
+use crate::client::{Client, LocalGraph};
 use crate::context::Context;
-use crate::failure::{Refusal, UsageError};
+use crate::failure::UsageError;
 use crate::free_space;
 use crate::input::{Source, Stop};
 use crate::interrupt;
@@ -67,7 +67,9 @@ impl Import {
             Client::Local(graph) => self.import_locally(*graph, &sources, &context.reporter)?,
             Client::Remote(server) => self.import_remotely(&server, &sources, &context.reporter)?,
         };
-        context.print(&imported.timed(begin.elapsed().as_secs_f64()))?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let edges_per_second = (imported.edges() as f64 / seconds.max(1e-9)) as u64;
+        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })?;
         Ok(Outcome::Done)
     }
 
@@ -76,7 +78,7 @@ impl Import {
         graph: LocalGraph<Folder>,
         sources: &[Source],
         reporter: &Reporter,
-    ) -> Result<Imported> {
+    ) -> Result<ImportOutcome> {
         let (store, profile) = (graph.store(), graph.profile());
         let ids = store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
@@ -104,16 +106,9 @@ impl Import {
             Ok(done) => done,
             Err(stop) => return Err(abandon(graph, stop)),
         };
-        let token = graph.graph().context.token(done.report.frontier);
+        let token = graph.graph().context.token(done.report.frontier.clone());
         graph.close()?;
-        Ok(Imported {
-            added: done.report.added,
-            duplicates: done.report.duplicates,
-            self_follows: done.report.self_follows,
-            over_limit: done.report.over_limit,
-            invalid: done.invalid,
-            token,
-        })
+        Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }
 
     /// Identifies the input and the options that decide how it is read; none for input that cannot be read again.
@@ -123,40 +118,31 @@ impl Import {
         Some(format!("{}\nskip_invalid {skip_invalid}, limit {following_limit:?}", files?.join("\n")))
     }
 
-    fn import_remotely(&self, server: &Server, sources: &[Source], reporter: &Reporter) -> Result<Imported> {
+    fn import_remotely(
+        &self,
+        server: &blocking::Client,
+        sources: &[Source],
+        reporter: &Reporter,
+    ) -> Result<ImportOutcome> {
         if self.limit.is_some() || self.memory.is_some() {
             let message = "--limit and --memory need a folder; a server uses its own settings".to_owned();
             return Err(UsageError(message).into());
         }
-        let mut all = Imported::default();
+        let mut all = ImportOutcome::default();
         for source in sources {
-            let one = self.send(server, source, reporter).map_err(|error| name_file(error, source.name()))?;
-            all = Imported {
-                added: all.added + one.added,
-                duplicates: all.duplicates + one.duplicates,
-                self_follows: all.self_follows + one.self_follows,
-                over_limit: all.over_limit + one.over_limit,
-                invalid: all.invalid + one.invalid,
-                token: one.token,
+            let mut input = ReadProgress::new(source.open()?, source.length(), reporter);
+            let options = kinfolk_client::Import {
+                format: source.format(),
+                skip_invalid: self.skip_invalid,
+                no_limit: self.no_limit,
+                // The server copies Parquet to disk first and must know whether it fits.
+                length: source.length().filter(|_| source.format() == FileFormat::Parquet),
             };
+            let imported = server.import(&mut input, options, |progress| reporter.report_remote(progress));
+            all += imported.map_err(|error| name_file(error, source.name()))?;
         }
         reporter.finish();
         Ok(all)
-    }
-
-    fn send(&self, server: &Server, source: &Source, reporter: &Reporter) -> Result<Imported> {
-        let path = format!(
-            "/v1/admin/import?format={}&skip_invalid={}&no_limit={}",
-            format_name(source.format()),
-            self.skip_invalid,
-            self.no_limit
-        );
-        let mut input = ReadProgress::new(source.open()?, source.length(), reporter);
-        let body = Some(("application/octet-stream", &mut input as &mut dyn Read));
-        // The server copies Parquet to disk first and must know whether it fits.
-        let body_length = source.length().filter(|_| source.format() == FileFormat::Parquet);
-        let call = Call { body, body_length, is_bulk: true, ..Call::new(Method::POST, path) };
-        last_line(server.http.send(call)?, reporter)
     }
 }
 
@@ -178,85 +164,57 @@ fn abandon(graph: LocalGraph<Folder>, stop: Stop) -> anyhow::Error {
 }
 
 /// Puts the name of the file, which the server does not know, into its message.
-fn name_file(error: anyhow::Error, name: &str) -> anyhow::Error {
-    match error.downcast::<Refusal>() {
-        Ok(Refusal { code, message }) => {
-            let rest = message.strip_prefix(IMPORTED_FILE).filter(|_| code == Some(ErrorCode::InvalidInput));
-            let message = rest.map_or_else(|| message.clone(), |rest| format!("{name}{rest}"));
-            Refusal { code, message }.into()
-        }
-        Err(error) => error,
+fn name_file(mut error: kinfolk_client::Error, name: &str) -> kinfolk_client::Error {
+    let is_malformed = error.code() == Some(ErrorCode::InvalidInput);
+    if let kinfolk_client::Error::Refused(refusal) = &mut error
+        && is_malformed
+        && let Some(rest) = refusal.problem.detail.strip_prefix(IMPORTED_FILE)
+    {
+        refusal.problem.detail = format!("{name}{rest}");
     }
-}
-
-/// The name of a format in the REST interface.
-fn format_name(format: FileFormat) -> &'static str {
-    match format {
-        FileFormat::Csv => "csv",
-        FileFormat::CsvGzip => "csv.gz",
-        FileFormat::CsvZstd => "csv.zst",
-        FileFormat::Parquet => "parquet",
-    }
-}
-
-/// The result of an import.
-#[derive(Debug, Default, Deserialize)]
-struct Imported {
-    added: u64,
-    duplicates: u64,
-    self_follows: u64,
-    over_limit: u64,
-    invalid: u64,
-    token: String,
-}
-
-impl Imported {
-    fn timed(self, seconds: f64) -> ImportStats {
-        let Self { added, duplicates, self_follows, over_limit, invalid, token } = self;
-        let edges = added + duplicates + self_follows + over_limit;
-        let edges_per_second = (edges as f64 / seconds.max(1e-9)) as u64;
-        ImportStats { added, duplicates, self_follows, over_limit, invalid, seconds, edges_per_second, token }
-    }
+    error
 }
 
 #[derive(Serialize)]
 struct ImportStats {
-    added: u64,
-    duplicates: u64,
-    self_follows: u64,
-    over_limit: u64,
-    invalid: u64,
+    #[serde(flatten)]
+    outcome: ImportOutcome,
     seconds: f64,
     edges_per_second: u64,
-    token: String,
 }
 
 impl Print for ImportStats {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let stats = [
-            ("added", grouped(self.added)),
-            ("duplicates", grouped(self.duplicates)),
-            ("self-follows", grouped(self.self_follows)),
-            ("over the limit", grouped(self.over_limit)),
-            ("invalid, skipped", grouped(self.invalid)),
+            ("added", grouped(self.outcome.added)),
+            ("duplicates", grouped(self.outcome.duplicates)),
+            ("self-follows", grouped(self.outcome.self_follows)),
+            ("over the limit", grouped(self.outcome.over_limit)),
+            ("invalid, skipped", grouped(self.outcome.invalid)),
             ("seconds", format!("{:.2}", self.seconds)),
             ("edges/s", grouped(self.edges_per_second)),
         ];
         write_stats(out, &stats)?;
-        writeln!(out, "token {}", self.token)
+        writeln!(out, "token {}", self.outcome.token)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_api::Problem;
+    use kinfolk_client::Refusal;
+
     use super::*;
 
     #[test]
     fn the_file_is_named_in_the_server_s_message() {
-        let error = |code, message: &str| Refusal { code, message: message.to_owned() }.into();
-        let named = |error| name_file(error, "a.csv").to_string();
+        let named = |code, message: &str| {
+            let problem = Problem::new(code, message.to_owned(), String::new());
+            let error = kinfolk_client::Error::Refused(Box::new(Refusal { problem, retry_after: None }));
+            name_file(error, "a.csv").to_string()
+        };
         let message = format!("{IMPORTED_FILE}:3: no");
-        assert_eq!(named(error(Some(ErrorCode::InvalidInput), &message)), "a.csv:3: no");
-        assert_eq!(named(error(Some(ErrorCode::Forbidden), "no")), "no");
+        assert_eq!(named(ErrorCode::InvalidInput, &message), "a.csv:3: no");
+        assert_eq!(named(ErrorCode::Forbidden, "no"), "no");
     }
 }

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::CountedPage;
 use kinfolk_core::{Frontier, Id};
 
 use super::KIND;
 use super::arguments::parse_id;
-use super::common::Item;
-use super::pages::{Page, PageArguments};
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -31,14 +31,12 @@ pub(crate) struct KnownFollowers {
 impl KnownFollowers {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { viewer, id, pages } = self;
-        pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => {
-                    graph.run(graph.graph().known_followers(KIND, viewer, id, page, Frontier::EMPTY))?
-                }
-                Client::Remote(server) => server.known_followers(viewer, id, page)?,
-            };
-            Ok(Page::<Item>::from(page))
+        pages.print(context, |client, page| match client {
+            Client::Local(graph) => {
+                let call = graph.graph().known_followers(KIND, viewer, id, page, Frontier::EMPTY);
+                Ok(CountedPage::from(graph.run(call)?))
+            }
+            Client::Remote(server) => page_of(server.known_followers(viewer, id), page),
         })
     }
 }

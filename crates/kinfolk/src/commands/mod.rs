@@ -46,8 +46,6 @@ use anyhow::Result;
 use clap::Subcommand;
 use kinfolk_core::EdgeKind;
 
-pub(crate) use arguments::parse_id;
-
 use crate::context::Context;
 use crate::print::Outcome;
 use crate::settings::Flags;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{CountedPage, Member, Page};
 use kinfolk_core::PageRequest;
 
 use crate::client::Client;
@@ -30,37 +31,43 @@ pub(crate) struct PageArguments {
 }
 
 /// A page of a list, ready to print.
-pub(crate) struct Page<T> {
+pub(crate) struct PrintedPage<T> {
     /// The length of the whole list, if the list is counted.
-    pub(crate) count: Option<u64>,
+    count: Option<u64>,
     /// The entries.
-    pub(crate) items: Vec<T>,
+    items: Vec<T>,
     /// The cursor of the next page; none on the last.
-    pub(crate) next: Option<String>,
+    next: Option<String>,
 }
 
-impl<T> Page<T> {
-    /// A page of a list without a count.
-    pub(crate) fn uncounted<E: Into<T>>(items: Vec<E>, next: Option<String>) -> Self {
-        Self { count: None, items: items.into_iter().map(E::into).collect(), next }
+impl<T> From<Page<T>> for PrintedPage<T> {
+    fn from(Page { items, next }: Page<T>) -> Self {
+        Self { count: None, items, next }
+    }
+}
+
+impl From<CountedPage> for PrintedPage<Member> {
+    fn from(CountedPage { count, items, next }: CountedPage) -> Self {
+        Self { count: Some(count), items, next }
     }
 }
 
 impl PageArguments {
     /// Prints the requested page, or all of them; `page_at` calls the client for one.
-    pub(crate) fn print<T: Print>(
+    pub(crate) fn print<T: Print, P: Into<PrintedPage<T>>>(
         &self,
         context: &Context,
-        page_at: impl Fn(&Client, PageRequest<'_>) -> Result<Page<T>>,
+        page_at: impl Fn(&Client, PageRequest<'_>) -> Result<P>,
     ) -> Result<Outcome> {
-        context.call(|client| self.print_pages(context, |request| page_at(client, request)))?;
+        context
+            .call(|client| self.print_pages(context, |request| page_at(client, request).map(Into::into)))?;
         Ok(Outcome::Done)
     }
 
     fn print_pages<T: Print>(
         &self,
         context: &Context,
-        page_at: impl Fn(PageRequest<'_>) -> Result<Page<T>>,
+        page_at: impl Fn(PageRequest<'_>) -> Result<PrintedPage<T>>,
     ) -> Result<()> {
         let limit = usize::from(if self.all { PAGE_LIMIT_MAX } else { self.limit });
         let mut page = page_at(PageRequest { limit, cursor: self.cursor.as_deref() })?;

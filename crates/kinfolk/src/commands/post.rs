@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{self as api, Payload, Written};
 use kinfolk_core::feeds::NewPost;
 use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
-use serde::Serialize;
 
 use super::arguments::{parse_id, parse_key};
-use super::posts::Item;
-use crate::client::{Client, PostWritten};
+use crate::client::Client;
 use crate::context::Context;
 use crate::print::{Outcome, Print};
 
@@ -47,16 +46,25 @@ impl Post {
         // Compact, as a server stores it. The graph limits its length.
         let payload = payload.map(|json| payload::compact(json.as_bytes(), usize::MAX)).transpose()?;
         let ids: Vec<Id> = [author].into_iter().chain(id).collect();
-        let new = NewPost { id, author, created_at, payload: payload.flatten(), idempotency_key };
-        let post = context.call_or_create(&ids, |client| match client {
+        let payload = payload.flatten();
+        let written = context.call_or_create(&ids, |client| match client {
             Client::Local(graph) => {
+                let new = NewPost { id, author, created_at, payload, idempotency_key };
                 let registered = graph.run(graph.feeds()?.register_post(new))?;
-                let written = graph.written(registered.position, registered.is_new);
-                Ok(PostWritten { written, post: registered.post })
+                let outcome = graph.written(registered.position, registered.is_new);
+                Ok(Written::<api::Post>::new(outcome, registered.post.into()))
             }
-            Client::Remote(server) => server.register_post(new),
+            Client::Remote(server) => {
+                let new = api::NewPost {
+                    id: id.map(Into::into),
+                    author: None,
+                    created_at: created_at.map(Into::into),
+                    payload: payload.map(Payload),
+                };
+                Ok(server.acting_as(author).register_post(&new, idempotency_key.as_deref())?)
+            }
         })?;
-        context.print(&Registered::from(post))?;
+        context.print(&written)?;
         Ok(Outcome::Done)
     }
 }
@@ -66,27 +74,13 @@ fn parse_time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| expected().to_owned())
 }
 
-/// The result of registering a post.
-#[derive(Serialize)]
-struct Registered {
-    changed: bool,
-    token: String,
-    #[serde(flatten)]
-    post: Item,
-}
-
-impl From<PostWritten> for Registered {
-    fn from(PostWritten { written, post }: PostWritten) -> Self {
-        Self { changed: written.changed, token: written.token, post: post.into() }
-    }
-}
-
-impl Print for Registered {
+/// A written post or comment.
+impl<T: Print> Print for Written<T> {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         if !self.changed {
             write!(out, "there already: ")?;
         }
-        self.post.write_text(out)?;
+        self.item.write_text(out)?;
         writeln!(out, "token {}", self.token)
     }
 }

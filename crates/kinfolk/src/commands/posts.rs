@@ -1,20 +1,17 @@
-//! `posts`: a user's own posts. How a post prints is here too.
+//! `posts`: a user's own posts. `feed` and `post` print the same entries.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::feeds::Post;
-use kinfolk_core::{Frontier, Id, Timestamp};
-use kinfolk_server::payload;
-use serde::Serialize;
+use kinfolk_api::Post;
+use kinfolk_core::{Frontier, Id};
 
 use super::arguments::parse_id;
-use super::pages::{Page, PageArguments};
-use crate::client::Client;
+use super::pages::PageArguments;
+use crate::client::{Client, page_of};
 use crate::context::Context;
-use crate::print::{Outcome, Print, as_text, excerpt};
+use crate::print::{Outcome, Print, excerpt};
 
 /// List a user's own posts, newest first
 #[derive(Debug, Args)]
@@ -33,40 +30,22 @@ pub(crate) struct Posts {
 
 impl Posts {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        self.pages.print(context, |client, page| {
-            let page = match client {
-                Client::Local(graph) => graph.run(graph.feeds()?.posts_by(self.id, page, Frontier::EMPTY))?,
-                Client::Remote(server) => server.posts("posts", self.id, page)?,
-            };
-            Ok(Page::<Item>::uncounted(page.items, page.next))
+        self.pages.print(context, |client, page| match client {
+            Client::Local(graph) => Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(
+                self.id,
+                page,
+                Frontier::EMPTY,
+            ))?)),
+            Client::Remote(server) => page_of(server.posts(self.id), page),
         })
     }
 }
 
-/// A post.
-#[derive(Serialize)]
-pub(crate) struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    #[serde(serialize_with = "as_text")]
-    author: Id,
-    #[serde(serialize_with = "as_text")]
-    created_at: Timestamp,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "payload::as_json")]
-    payload: Option<Arc<str>>,
-}
-
-impl From<Post> for Item {
-    fn from(Post { id, author, created_at, payload }: Post) -> Self {
-        Self { id, author, created_at, payload }
-    }
-}
-
-impl Print for Item {
+impl Print for Post {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { id, author, created_at, payload } = self;
         match payload {
-            Some(payload) => writeln!(out, "{created_at}  {id}  {author}  {}", excerpt(payload)),
+            Some(payload) => writeln!(out, "{created_at}  {id}  {author}  {}", excerpt(payload.as_str())),
             None => writeln!(out, "{created_at}  {id}  {author}"),
         }
     }
@@ -74,19 +53,21 @@ impl Print for Item {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::Timestamp;
+
     use super::*;
 
-    fn plain(payload: Option<&str>) -> String {
-        let (id, author, created_at) = (Id::Integer(7), Id::Integer(1), Timestamp::from_millis(5));
-        let post = Post { id, author, created_at, payload: payload.map(Arc::from) };
+    fn text(payload: Option<&str>) -> String {
+        let (id, author, created_at) = (7.into(), 1.into(), Timestamp::from_millis(5).into());
+        let post = Post { id, author, created_at, payload: payload.map(|json| json.to_owned().into()) };
         let mut out = Vec::new();
-        Item::from(post).write_text(&mut out).unwrap();
+        post.write_text(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn a_line_shows_the_beginning_of_a_payload() {
-        assert_eq!(plain(None), "1970-01-01T00:00:00.005Z  7  1\n");
-        assert_eq!(plain(Some("{\"a\":1}")), "1970-01-01T00:00:00.005Z  7  1  {\"a\":1}\n");
+        assert_eq!(text(None), "1970-01-01T00:00:00.005Z  7  1\n");
+        assert_eq!(text(Some("{\"a\":1}")), "1970-01-01T00:00:00.005Z  7  1  {\"a\":1}\n");
     }
 }

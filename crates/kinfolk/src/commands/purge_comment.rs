@@ -3,10 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::comments::{CommentId, Moderator, Withdrawal};
+use kinfolk_core::comments::{CommentId, Moderator};
 
 use super::arguments::{parse_comment_id, parse_id};
-use crate::client::Client;
+use crate::client::{Client, as_moderator};
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -27,15 +27,15 @@ pub(crate) struct PurgeComment {
 impl PurgeComment {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { id, moderator } = self;
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
                 Ok(graph.removed(graph.run(comments.purge_comment(id, moderator.map(Moderator::User)))?))
             }
-            Client::Remote(server) => server.withdraw_comment(moderator, id, Withdrawal::Purge),
+            Client::Remote(server) => Ok(as_moderator(server, moderator).purge_comment(id)?),
         })?;
         // An earlier withdrawal may have been of another kind.
-        let status = if written.changed { "is purged" } else { "was gone before" };
-        context.print_written(written, format!("comment {id} {status}"))
+        let status = if outcome.changed { "is purged" } else { "was gone before" };
+        context.print_written(outcome, format!("comment {id} {status}"))
     }
 }

@@ -3,10 +3,10 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_core::Id;
-use kinfolk_core::comments::{CommentId, Moderator, Withdrawal};
+use kinfolk_core::comments::{CommentId, Moderator};
 
 use super::arguments::{parse_comment_id, parse_id};
-use crate::client::Client;
+use crate::client::{Client, as_moderator};
 use crate::context::Context;
 use crate::print::Outcome;
 
@@ -30,7 +30,7 @@ pub(crate) struct RemoveComment {
 impl RemoveComment {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { id, reason, moderator } = self;
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
                 Ok(graph.removed(graph.run(comments.remove_comment(
@@ -39,12 +39,10 @@ impl RemoveComment {
                     moderator.map(Moderator::User),
                 ))?))
             }
-            Client::Remote(server) => {
-                server.withdraw_comment(moderator, id, Withdrawal::Remove(reason.into()))
-            }
+            Client::Remote(server) => Ok(as_moderator(server, moderator).remove_comment(id, reason)?),
         })?;
         // An earlier withdrawal may have been of another kind.
-        let status = if written.changed { "is removed" } else { "was gone before" };
-        context.print_written(written, format!("comment {id} {status}"))
+        let status = if outcome.changed { "is removed" } else { "was gone before" };
+        context.print_written(outcome, format!("comment {id} {status}"))
     }
 }

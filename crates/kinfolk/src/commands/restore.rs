@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::BackupOutcome;
 
-use super::backup::BackupStats;
 use crate::context::Context;
 use crate::interrupt;
 use crate::print::Outcome;
@@ -30,7 +30,7 @@ impl Restore {
             context.reporter.report(progress);
         })?;
         context.reporter.finish();
-        context.print(&BackupStats::from(report))?;
+        context.print(&BackupOutcome::from(report))?;
         Ok(Outcome::Done)
     }
 }

@@ -7,15 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
+use kinfolk_api::SuggestOutcome;
+use kinfolk_client::{SuggestRun, blocking};
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::suggestions::{
-    Ranking, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
-};
-use serde::{Deserialize, Serialize};
+use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
+use serde::Serialize;
 use tokio::sync::watch;
-use ureq::http::Method;
 
-use crate::client::{Call, Client, Server, last_line};
+use crate::client::Client;
 use crate::context::Context;
 use crate::print::{Outcome, Print, grouped, write_stats};
 use crate::profile::Profile;
@@ -52,7 +51,7 @@ pub(crate) struct Suggest {
 impl Suggest {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let begin = Instant::now();
-        let Run { report, stopped_by } = context.call(|client| match client {
+        let Run { outcome, stopped_by } = context.call(|client| match client {
             Client::Local(graph) => {
                 let request = self.request(graph.profile().everyone());
                 graph.run(compute(graph.suggestion_store()?, request, &context.reporter))
@@ -60,9 +59,10 @@ impl Suggest {
             Client::Remote(server) => self.send(server, &context.reporter),
         })?;
         context.reporter.finish();
-        context.print(&SuggestStats::new(report, begin.elapsed().as_secs_f64()))?;
+        let is_complete = outcome.complete;
+        context.print(&SuggestStats::new(outcome, begin.elapsed().as_secs_f64()))?;
         Ok(match stopped_by {
-            _ if report.complete => Outcome::Done,
+            _ if is_complete => Outcome::Done,
             Some(signal) => Outcome::Interrupted(signal),
             None => Outcome::No,
         })
@@ -82,38 +82,17 @@ impl Suggest {
         }
     }
 
-    fn send(&self, server: &Server, reporter: &Reporter) -> Result<Run> {
-        let call = Call::new(Method::POST, format!("/v1/admin/suggest?{}", self.query()));
-        let response: SuggestResponse =
-            last_line(server.http.send(Call { is_bulk: true, ..call })?, reporter)?;
-        let SuggestResponse { users, suggested, resumed, complete } = response;
-        Ok(Run { report: SuggestionRunReport { users, suggested, resumed, complete }, stopped_by: None })
+    fn send(&self, server: &blocking::Client, reporter: &Reporter) -> Result<Run> {
+        let Self { ranking, per_node, keep, threads, afresh } = *self;
+        let run = SuggestRun { ranking, per_node, keep, threads, afresh };
+        let outcome = server.suggest(&run, |progress| reporter.report_remote(progress))?;
+        Ok(Run { outcome, stopped_by: None })
     }
-
-    fn query(&self) -> String {
-        let parameter = |name: &str, value: Option<String>| value.map(|value| format!("{name}={value}"));
-        let parameters = [
-            parameter("ranking", self.ranking.map(|ranking| ranking.name().to_owned())),
-            parameter("per_node", self.per_node.map(|count| count.to_string())),
-            parameter("keep", self.keep.map(|count| count.to_string())),
-            parameter("threads", self.threads.map(|count| count.to_string())),
-            parameter("afresh", self.afresh.then(|| "true".to_owned())),
-        ];
-        parameters.into_iter().flatten().collect::<Vec<_>>().join("&")
-    }
-}
-
-#[derive(Deserialize)]
-struct SuggestResponse {
-    users: u64,
-    suggested: u64,
-    resumed: u64,
-    complete: bool,
 }
 
 /// A run over all users.
 struct Run {
-    report: SuggestionRunReport,
+    outcome: SuggestOutcome,
     /// The signal that stopped it.
     stopped_by: Option<StopSignal>,
 }
@@ -139,7 +118,7 @@ async fn compute<S: SuggestionStore>(
         tokio::select! {
             report = &mut work => {
                 let report = report.context("the computation failed")??;
-                return Ok(Run { report, stopped_by });
+                return Ok(Run { outcome: report.into(), stopped_by });
             }
             signal = signals.next_stop(), if stopped_by.is_none() => {
                 stopped_by = Some(signal);
@@ -157,33 +136,30 @@ async fn compute<S: SuggestionStore>(
 
 #[derive(Serialize)]
 struct SuggestStats {
-    users: u64,
-    suggested: u64,
-    resumed: u64,
-    complete: bool,
+    #[serde(flatten)]
+    outcome: SuggestOutcome,
     seconds: f64,
     users_per_second: u64,
 }
 
 impl SuggestStats {
-    fn new(report: SuggestionRunReport, seconds: f64) -> Self {
-        let SuggestionRunReport { users, suggested, resumed, complete } = report;
-        let users_per_second = (users as f64 / seconds.max(1e-9)) as u64;
-        Self { users, suggested, resumed, complete, seconds, users_per_second }
+    fn new(outcome: SuggestOutcome, seconds: f64) -> Self {
+        let users_per_second = (outcome.users as f64 / seconds.max(1e-9)) as u64;
+        Self { outcome, seconds, users_per_second }
     }
 }
 
 impl Print for SuggestStats {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let stats = [
-            ("users", grouped(self.users)),
-            ("suggested", grouped(self.suggested)),
-            ("resumed", grouped(self.resumed)),
+            ("users", grouped(self.outcome.users)),
+            ("suggested", grouped(self.outcome.suggested)),
+            ("resumed", grouped(self.outcome.resumed)),
             ("seconds", format!("{:.2}", self.seconds)),
             ("users/s", grouped(self.users_per_second)),
         ];
         write_stats(out, &stats)?;
-        if !self.complete {
+        if !self.outcome.complete {
             writeln!(out, "stopped half-way; the next run goes on from here")?;
         }
         Ok(())
@@ -200,20 +176,17 @@ mod tests {
         let bounds = WalkBounds { per_node: Some(5), results: 7, ranking: Ranking::Jaccard };
         let settings = SuggestionRunRequest { bounds, threads: 3, afresh: false };
         assert_eq!(none.request(settings), settings);
-        assert_eq!(none.query(), "");
 
         let ranking = Some(Ranking::AdamicAdar);
         let all = Suggest { ranking, per_node: Some(0), keep: Some(9), threads: Some(2), afresh: true };
         let bounds = WalkBounds { per_node: None, results: 9, ranking: Ranking::AdamicAdar };
         assert_eq!(all.request(settings), SuggestionRunRequest { bounds, threads: 2, afresh: true });
-        assert_eq!(all.query(), "ranking=adamic-adar&per_node=0&keep=9&threads=2&afresh=true");
     }
 
     #[test]
     fn both_forms() {
-        let report =
-            SuggestionRunReport { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
-        let stats = SuggestStats::new(report, 2.0);
+        let outcome = SuggestOutcome { users: 30_000, suggested: 20_000, resumed: 10_000, complete: false };
+        let stats = SuggestStats::new(outcome, 2.0);
         let mut out = Vec::new();
         stats.write_text(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"

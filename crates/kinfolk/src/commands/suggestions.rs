@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::{Frontier, Id, Timestamp};
-use serde::{Serialize, Serializer};
+use kinfolk_api as api;
+use kinfolk_core::{Frontier, Id};
 
 use super::arguments::parse_id;
-use crate::client::{self, Client, SuggestedUser};
+use crate::client::Client;
 use crate::context::Context;
-use crate::print::{Align, Outcome, Print, as_optional_text, as_text, write_table};
+use crate::print::{Align, Outcome, Print, write_table};
 
 /// Suggest users for a user to follow, best first
 #[derive(Debug, Args)]
@@ -30,53 +30,18 @@ pub(crate) struct Suggestions {
 impl Suggestions {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let (id, limit) = (self.id, self.limit.into());
-        let suggestions = context.call(|client| match client {
+        let suggestions: api::Suggestions = context.call(|client| match client {
             Client::Local(graph) => {
                 Ok(graph.run(graph.suggestions()?.read(id, limit, Frontier::EMPTY))?.into())
             }
-            Client::Remote(server) => server.suggestions(id, limit),
+            Client::Remote(server) => Ok(server.suggestions(id, limit)?),
         })?;
-        context.print(&Suggested::from(suggestions))?;
+        context.print(&suggestions)?;
         Ok(Outcome::Done)
     }
 }
 
-#[derive(Serialize)]
-struct Suggested {
-    items: Vec<Item>,
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_optional_text")]
-    computed_at: Option<Timestamp>,
-}
-
-#[derive(Serialize)]
-struct Item {
-    #[serde(serialize_with = "as_text")]
-    id: Id,
-    mutual_count: u32,
-    score: f64,
-    jaccard: f64,
-    #[serde(serialize_with = "as_texts")]
-    via: Vec<Id>,
-}
-
-fn as_texts<S: Serializer>(ids: &[Id], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(ids.iter().map(Id::to_string))
-}
-
-impl From<client::Suggestions> for Suggested {
-    fn from(client::Suggestions { items, computed_at }: client::Suggestions) -> Self {
-        let item = |SuggestedUser { id, mutual_count, score, jaccard, via }| Item {
-            id,
-            mutual_count,
-            score,
-            jaccard,
-            via,
-        };
-        Self { items: items.into_iter().map(item).collect(), computed_at }
-    }
-}
-
-impl Print for Suggested {
+impl Print for api::Suggestions {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
         let columns = [
             ("id", Align::Left),
@@ -86,7 +51,7 @@ impl Print for Suggested {
             ("via", Align::Left),
         ];
         let rows = self.items.iter().map(|item| {
-            let via: Vec<String> = item.via.iter().map(Id::to_string).collect();
+            let via: Vec<String> = item.via.iter().map(ToString::to_string).collect();
             [
                 item.id.to_string(),
                 item.mutual_count.to_string(),
@@ -109,20 +74,23 @@ impl Print for Suggested {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_api::SuggestedUser;
+    use kinfolk_core::Timestamp;
+
     use super::*;
 
     #[test]
     fn both_forms() {
-        let item = |id, mutual_count, score, via: &[u64]| SuggestedUser {
-            id: Id::Integer(id),
+        let item = |id: u64, mutual_count, score, via: &[u64]| SuggestedUser {
+            id: id.into(),
             mutual_count,
             score,
             jaccard: score / 100.0,
-            via: via.iter().map(|&id| Id::Integer(id)).collect(),
+            via: via.iter().map(|&id| id.into()).collect(),
         };
         let items = vec![item(7, 12, 10.25, &[2, 3, 4]), item(1_000, 1, 0.5, &[2])];
-        let suggested =
-            Suggested::from(client::Suggestions { items, computed_at: Some(Timestamp::from_millis(0)) });
+        let computed_at = Some(Timestamp::from_millis(0).into());
+        let suggested = api::Suggestions { items, computed_at };
         let mut out = Vec::new();
         suggested.write_text(&mut out).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap(), @r"

@@ -27,11 +27,11 @@ impl Unfollow {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let Self { follower, followee } = self;
         let edge = Edge { follower, followee };
-        let written = context.call(|client| match client {
+        let outcome = context.call(|client| match client {
             Client::Local(graph) => graph.write_edge(EdgeAction::Unfollow, edge),
-            Client::Remote(server) => server.write_edge(EdgeAction::Unfollow, edge),
+            Client::Remote(server) => Ok(server.acting_as(follower).unfollow(followee)?),
         })?;
-        let verb = if written.changed { "no longer follows" } else { "did not follow" };
-        context.print_written(written, format!("{follower} {verb} {followee}"))
+        let verb = if outcome.changed { "no longer follows" } else { "did not follow" };
+        context.print_written(outcome, format!("{follower} {verb} {followee}"))
     }
 }

@@ -23,13 +23,13 @@ pub(crate) struct UnlockComments {
 impl UnlockComments {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         let post = self.post;
-        let written =
+        let outcome =
             context.call(|client| match client {
                 Client::Local(graph) => Ok(graph
                     .removed(graph.run(graph.comments()?.lock_comment_thread(Parent::post(post), false))?)),
-                Client::Remote(server) => server.lock_comments(post, false),
+                Client::Remote(server) => Ok(server.unlock_comments(post)?),
             })?;
-        let verb = if written.changed { "is" } else { "was already" };
-        context.print_written(written, format!("the thread of post {post} {verb} open"))
+        let verb = if outcome.changed { "is" } else { "was already" };
+        context.print_written(outcome, format!("the thread of post {post} {verb} open"))
     }
 }

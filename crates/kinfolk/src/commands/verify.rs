@@ -4,15 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::bulk::VerifyReport;
-use serde::{Deserialize, Serialize};
-use ureq::http::Method;
+use kinfolk_api::VerifyOutcome;
+use serde::Serialize;
 
-use crate::client::{Call, Client, Server, last_line};
+use crate::client::Client;
 use crate::context::Context;
 use crate::interrupt;
 use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::progress::Reporter;
 
 /// Compare all derived data with the edges, posts and comments
 #[derive(Debug, Args)]
@@ -28,45 +26,26 @@ impl Verify {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         interrupt::end_at_once()?;
         let reporter = &context.reporter;
-        let report = context.call(|client| match client {
+        let outcome: VerifyOutcome = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?)
+                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?.into())
             }
-            Client::Remote(server) => send(server, self.repair, reporter),
+            Client::Remote(server) => {
+                Ok(server.verify(self.repair, |progress| reporter.report_remote(progress))?)
+            }
         })?;
         reporter.finish();
         let verified = Verified {
-            edges: report.edges,
-            users: report.users,
-            difference_count: report.difference_count,
-            differences: report.differences,
-            repaired: report.repaired,
+            edges: outcome.edges,
+            users: outcome.users,
+            difference_count: outcome.differences,
+            differences: outcome.examples,
+            repaired: outcome.repaired,
         };
         context.print(&verified)?;
         let is_sound = verified.difference_count == 0 || verified.repaired;
         Ok(if is_sound { Outcome::Done } else { Outcome::No })
     }
-}
-
-#[derive(Deserialize)]
-struct VerifyResponse {
-    edges: u64,
-    users: u64,
-    differences: u64,
-    examples: Vec<String>,
-    repaired: bool,
-}
-
-fn send(server: &Server, repair: bool, reporter: &Reporter) -> Result<VerifyReport> {
-    let call = Call::new(Method::POST, format!("/v1/admin/verify?repair={repair}"));
-    let response: VerifyResponse = last_line(server.http.send(Call { is_bulk: true, ..call })?, reporter)?;
-    Ok(VerifyReport {
-        edges: response.edges,
-        users: response.users,
-        difference_count: response.differences,
-        differences: response.examples,
-        repaired: response.repaired,
-    })
 }
 
 #[derive(Serialize)]

@@ -107,7 +107,7 @@ fn a_backup_that_does_not_arrive_whole_is_not_kept() {
     let url = answering(answers);
     for number in 0..count {
         let message = sandbox.fails(&format!("backup out.backup --url {url}"), 1);
-        assert!(message.contains("did not arrive whole"), "{number}: {message}");
+        assert!(message.contains("arrived incomplete"), "{number}: {message}");
         assert_eq!(entries(&sandbox.path("")), ["edges.csv", "kinfolk-data", "whole.backup"], "{number}");
     }
     let url = answering(vec![answer(chunked, &chunk(&whole, last))]);

@@ -31,7 +31,7 @@ fn endless(sandbox: &Sandbox) {
 }
 
 /// 1 Pi edges of 55 bytes.
-const NEEDED: &str = "the import needs about 57671680.0 GiB of disk by estimate, and ";
+const NEEDED: &str = "the import needs about 57671680.0 GiB of disk space, and ";
 
 #[test]
 fn a_file_whose_edges_do_not_fit_is_refused_before_it_is_read() {
@@ -68,10 +68,7 @@ fn a_file_that_does_not_fit_is_refused_before_it_is_sent() {
     let error = &refused["error"];
     assert_eq!((&error["code"], &error["status"]), (&"storage_full".into(), &507.into()), "{refused}");
     let detail = error["detail"].as_str().unwrap();
-    assert!(
-        detail.starts_with("the import needs about 2147483648.0 GiB of disk by estimate, and "),
-        "{detail}"
-    );
+    assert!(detail.starts_with("the import needs about 2147483648.0 GiB of disk space, and "), "{detail}");
     drop(stream);
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0, "{said:?}");

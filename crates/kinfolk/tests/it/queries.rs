@@ -195,11 +195,7 @@ fn refusals() {
         ("nonsense", 2, "unrecognized subcommand 'nonsense'"),
         ("follow 3 4 --ids words", 2, "the kinds are integer and uuid"),
         ("check 1 2 --ids uuid", 1, "uses integer ids, chosen when it was made"),
-        (
-            "check 1 2 --data x --url http://127.0.0.1:7400",
-            2,
-            "--data and --url cannot be used with each other",
-        ),
+        ("check 1 2 --data x --url http://127.0.0.1:7400", 2, "--data and --url cannot be used together"),
         ("apply --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
         ("restore x --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
         ("import missing.csv", 1, "could not read missing.csv"),

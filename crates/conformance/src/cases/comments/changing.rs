@@ -1,12 +1,13 @@
 //! Cases of editing comments and of taking them back, short of erasing them.
 
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::comments::{
     Comment, CommentChange, CommentEdit, CommentStatus, CommentThreadState, CommentVersion, Moderator,
     Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
-use super::words::{NOBODY, ids, withdrawals};
+use super::words::{NOBODY, by_parent, ids, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
@@ -35,9 +36,10 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subj
         let after = subject.say(&subject.remark(parent, 2, "after"));
         let reply = subject.say(&subject.answer(&comment, 2, "reply"));
         subject.clock.advance(1_234);
-        let newest = subject.newest();
+        let before_edit = subject.newest_frontier();
         let edited = subject.try_edit(comment.id, 1, "second\n\u{1f600}").unwrap();
-        assert_eq!((edited.is_new, edited.position), (true, newest.next()));
+        assert!(edited.is_new);
+        subject.assert_one_change(&before_edit, edited.position);
         let now = subject.clock.now();
         let expected = Comment {
             version: 2,
@@ -61,7 +63,7 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subj
             version: 2,
             body: Some("second\n\u{1f600}".into()),
         };
-        assert_eq!(subject.thread_log().last(), Some(&told));
+        assert_eq!(subject.change_at(edited.position).body, ChangeBody::Comment(told));
     }
 }
 
@@ -147,13 +149,17 @@ fn a_status_only_gets_worse<S: ContentPorts>(subject: &Subject<S>) {
     for first in withdrawals() {
         for second in second.clone() {
             let comment = subject.say(&subject.remark(parent, 1, "text"));
-            subject.bury(comment.id, first.clone());
-            let (before, tombstone) = (subject.newest(), subject.comment(comment.id));
+            let buried = subject.withdraw(comment.id, first.clone());
+            assert!(buried.changed, "{} was there", comment.id);
+            let (before, tombstone) = (subject.newest_frontier(), subject.comment(comment.id));
             let worse = second.status() > first.status();
             let removed = subject.withdraw(comment.id, second.clone());
             assert_eq!(removed.changed, worse, "{first:?}, then {second:?}");
-            let expected = if worse { before.next() } else { before };
-            assert_eq!((removed.position, subject.newest()), (expected, expected));
+            if worse {
+                subject.assert_one_change(&before, removed.position);
+            } else {
+                subject.assert_repeated(&before, removed.position, buried.position);
+            }
             let found = subject.comment(comment.id);
             assert_eq!(found.status, first.status().max(second.status()), "{first:?}, then {second:?}");
             if !worse {
@@ -230,10 +236,13 @@ fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subjec
     {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
         let withdraw = |withdrawal: Withdrawal, by: &Option<Moderator>| {
-            assert!(subject.withdraw_by(comment.id, withdrawal, by.clone()).changed);
-            match subject.thread_log().pop() {
-                Some(CommentChange::Withdrawn { by: told, .. }) => assert_eq!(&told, by, "in the log"),
-                told => panic!("the newest event is {told:?}"),
+            let withdrawn = subject.withdraw_by(comment.id, withdrawal, by.clone());
+            assert!(withdrawn.changed);
+            match subject.change_at(withdrawn.position).body {
+                ChangeBody::Comment(CommentChange::Withdrawn { by: told, .. }) => {
+                    assert_eq!(&told, by, "in the log");
+                }
+                told => panic!("its event is {told:?}"),
             }
             subject.comment(comment.id).removed_by
         };
@@ -278,16 +287,15 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
             CommentChange::Locked { parent, locked: true },
         ]);
     }
-    assert_eq!(subject.thread_log(), expected);
-    let positions: Vec<u64> = subject.changes().iter().map(|change| change.position.sequence.0).collect();
-    assert_eq!(positions, (1..=22).collect::<Vec<_>>());
+    assert_eq!(by_parent(subject.thread_log()), by_parent(expected));
+    assert_eq!(subject.log_length(), 22);
 }
 
-/// The texts that the log tells, in its order.
-fn told<S: ContentPorts>(subject: &Subject<S>) -> Vec<Option<String>> {
+/// The texts of a thread that the log tells, in its order.
+fn told<S: ContentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<String>> {
     let told = subject.thread_log().into_iter().filter_map(|told| match told {
-        CommentChange::Written { body, .. } | CommentChange::Edited { body, .. } => {
-            Some(body.map(|body| body.to_string()))
+        CommentChange::Written { parent, body, .. } | CommentChange::Edited { parent, body, .. } => {
+            (parent == of).then(|| body.map(|body| body.to_string()))
         }
         _ => None,
     });
@@ -296,13 +304,9 @@ fn told<S: ContentPorts>(subject: &Subject<S>) -> Vec<Option<String>> {
 
 fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
     let text = |text: &str| Some(text.to_owned());
-    for parent in subject.threads_of_all_kinds() {
-        let before = told(subject);
-        let added = |expected: &[Option<String>]| {
-            let told = told(subject);
-            assert_eq!(told[..before.len()], before, "of others");
-            assert_eq!(&told[before.len()..], expected);
-        };
+    let parents = subject.threads_of_all_kinds();
+    for parent in parents {
+        let added = |expected: &[Option<String>]| assert_eq!(told(subject, parent), expected);
         let one = subject.say(&subject.remark(parent, 1, "one"));
         added(&[text("one")]);
         let one = subject.edit(&one, "two");
@@ -318,6 +322,9 @@ fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
         added(&[None, None, None, None]);
         let dump = format!("{:?}", subject.changes());
         assert!(!dump.contains("rude"), "reasons are for moderators: {dump}");
+    }
+    for parent in parents {
+        assert_eq!(told(subject, parent), [None, None, None, None], "later threads change nothing");
     }
 }
 

@@ -5,17 +5,16 @@ use std::sync::Arc;
 use crate::cases::client::Client;
 use kinfolk_core::PageRequest;
 use kinfolk_core::comments::{
-    Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentThreadState, Moderator, NewComment,
-    Parent, ParentKind, TreeShape, Viewer, Withdrawal,
+    Comment, CommentEdit, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentWritten,
+    Moderator, NewComment, Parent, ParentKind, TreeShape, Viewer, Withdrawal,
 };
-use kinfolk_core::{Error, ErrorCode, Id, Result, Token};
+use kinfolk_core::{Error, ErrorCode, Id, Result, Sequence, Token};
 
 use super::words::{NOBODY, ids, key, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on};
-use crate::users::at;
 
 super::list_cases![ContentPorts;
     comments_with_ids_of_the_other_kind_are_refused,
@@ -118,7 +117,7 @@ fn twelve_of_each<S: ContentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128
 fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     let own = subject.post_thread(50);
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     for kind in ParentKind::ALL {
         let parent = Parent { kind, id: foreign };
         assert_code(block_on(graph.comment(subject.remark(parent, 1, "text"))), refused);
@@ -134,7 +133,7 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Su
     assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), by.clone())), refused);
     assert_code(block_on(graph.purge_comment(NOBODY, by)), refused);
     assert_code(List::By(foreign).read(graph, page(5, None), None), refused);
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
 }
 
 /// The longest reason of a moderator.
@@ -148,20 +147,20 @@ fn assert_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text
 
 fn assert_body_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let graph = &subject.graph;
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     assert_code(block_on(graph.comment(subject.remark(comment.parent, 1, text))), ErrorCode::InvalidBody);
     let edit = CommentEdit { id: comment.id, version: comment.version, body: text.into() };
     assert_code(block_on(graph.edit_comment(None, edit)), ErrorCode::InvalidBody);
-    assert_eq!(subject.newest(), before, "{text:?}");
+    assert_eq!(subject.newest_frontier(), before, "{text:?}");
 }
 
 fn assert_reason_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     assert_code(
         block_on(subject.graph.remove_comment(comment.id, text.into(), None)),
         ErrorCode::InvalidBody,
     );
-    assert_eq!(subject.newest(), before, "{text:?}");
+    assert_eq!(subject.newest_frontier(), before, "{text:?}");
 }
 
 /// A text is taken everywhere as it is.
@@ -483,12 +482,12 @@ fn pages_of_comments_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
 fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let (lists, [post, _, conversation]) = twelve_of_each(subject);
-    let before = subject.newest();
+    let before = subject.log_length();
     let cursor_of = |list: List| list.read(graph, page(2, None), None).unwrap().1.expect("there are twelve");
     let cursors: Vec<String> = lists.iter().map(|(list, _)| cursor_of(*list)).collect();
     let posts = block_on(graph.posts_by(subject.id(9), page(1, None), None)).unwrap();
     assert_eq!(posts.items.len(), 1);
-    let forged = ["", "x", &cursors[0][1..], &graph.token(subject.newest())];
+    let forged = ["", "x", &cursors[0][1..], &graph.token(subject.newest_frontier())];
     for (at, (list, expected)) in lists.iter().enumerate() {
         for (other_at, cursor) in cursors.iter().enumerate() {
             let found = list.read(graph, page(20, Some(cursor)), None);
@@ -514,7 +513,7 @@ fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Sub
             assert_code(other.read(graph, page(5, Some(cursor)), None), ErrorCode::InvalidCursor);
         }
     }
-    assert_eq!(subject.newest(), before.next());
+    assert_eq!(subject.log_length(), before + 1);
 }
 
 fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
@@ -525,7 +524,8 @@ fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
     for number in 1..=4 {
         let answer = block_on(graph.comment(subject.remark(parent, 1, "text"))).unwrap();
         let ours = Token::decode(&answer.token, &keys()).unwrap();
-        assert_eq!((ours.epoch, ours.frontier), (subject.store().epoch(), subject.newest().into()));
+        assert_eq!(ours.epoch, subject.store().epoch());
+        subject.assert_newest(&ours.frontier);
         let fresh = Some(answer.token.as_str());
         let id = answer.comment.id;
         assert_eq!(block_on(graph.read_comment(id, ANYBODY, fresh)).unwrap(), answer.comment);
@@ -558,9 +558,10 @@ fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
 
 fn a_token_of_the_future_waits_for_comments<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
-    let comment = subject.say(&subject.remark(parent, 1, "text"));
+    let CommentWritten { comment, position, .. } =
+        subject.try_say(&subject.remark(parent, 1, "text")).unwrap();
     let graph = &subject.graph;
-    let token: Arc<str> = graph.token(at(1_000_000)).into();
+    let token: Arc<str> = graph.token(Sequence(1_000_000).on(position.shard)).into();
     let lists = [
         List::Thread(parent, CommentOrder::Oldest),
         List::Tree(parent),

@@ -228,7 +228,9 @@ fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
         let locked = subject
             .changes()
             .iter()
-            .rposition(|change| matches!(change.body, ChangeBody::Comment(CommentChange::Locked { .. })));
+            .rposition(|change| {
+                matches!(&change.body, ChangeBody::Comment(CommentChange::Locked { parent: of, .. }) if *of == parent)
+            });
         assert!(last_comment(subject, parent) < locked, "nothing is written to a locked thread");
     }
 }
@@ -240,7 +242,7 @@ fn a_comment_and_the_deletion_of_its_post_at_once<S: ContentPorts>(subject: &Sub
         let deleted = subject
             .changes()
             .iter()
-            .rposition(|change| matches!(change.body, ChangeBody::PostDeleted { .. }));
+            .rposition(|change| matches!(change.body, ChangeBody::PostDeleted { id, .. } if id == parent.id));
         assert!(last_comment(subject, parent) < deleted, "nothing is written to a deleted post");
     }
 }

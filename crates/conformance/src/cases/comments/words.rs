@@ -13,6 +13,7 @@ use kinfolk_core::feeds::WriteOutcome;
 use crate::cases::subject::{COMMENTS, Subject};
 use crate::ports::ContentPorts;
 use crate::random::compare::{ENTRIES_MAX, walk_by};
+use crate::seen::Seen;
 use crate::threads::block_on;
 
 pub(super) const ORDERS: [CommentOrder; 2] = [CommentOrder::Oldest, CommentOrder::Newest];
@@ -78,10 +79,13 @@ impl<S: ContentPorts> Subject<S> {
     /// Repeats a wish, which must succeed and change nothing.
     #[track_caller]
     pub(super) fn retry(&self, wish: &NewComment) -> Comment {
-        let before = self.newest();
+        let before = self.newest_frontier();
         let commented = self.try_say(wish).expect("the comment is written already");
-        assert_eq!((commented.is_new, commented.position), (false, before), "{commented:?} repeats one");
-        assert_eq!(self.newest(), before, "a repetition changes nothing");
+        assert!(!commented.is_new, "{commented:?} repeats one");
+        self.assert_repeated(&before, commented.position, commented.position);
+        let store = Seen::new(self.graph.store(), commented.position);
+        let found = block_on(store.comments(&[commented.comment.id])).unwrap();
+        assert!(matches!(found[..], [Some(_)]), "a read at {} sees {commented:?}", commented.position);
         commented.comment
     }
 
@@ -222,8 +226,19 @@ impl<S: ContentPorts> Subject<S> {
             })
             .collect();
         let authors: Vec<_> = (0..10).map(|author| self.comments_by(author, 100)).collect();
-        (threads, authors, self.changes(), self.newest())
+        (threads, authors, self.changes(), self.newest_frontier())
     }
+}
+
+/// Changes by the thread that they are about, those of each in their order.
+pub(super) fn by_parent(mut changes: Vec<CommentChange>) -> Vec<CommentChange> {
+    changes.sort_by_key(|change| match change {
+        CommentChange::Written { parent, .. }
+        | CommentChange::Edited { parent, .. }
+        | CommentChange::Withdrawn { parent, .. }
+        | CommentChange::Locked { parent, .. } => *parent,
+    });
+    changes
 }
 
 /// A key of a wish.

@@ -1,16 +1,16 @@
 //! Cases of writing comments: what is kept, which wishes repeat another, and which are refused.
 
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::comments::{
     Comment, CommentChange, CommentStatus, NewComment, Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
-use super::words::{NOBODY, key, withdrawals};
+use super::words::{NOBODY, by_parent, key, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, Subject};
 use crate::ports::ContentPorts;
 use crate::threads::block_on;
-use crate::users::START;
 
 super::list_cases![ContentPorts;
     a_comment_is_kept_as_it_was_given,
@@ -39,11 +39,12 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
         let mut above: Option<Comment> = None;
         for (body, depth) in bodies.into_iter().zip(0..) {
             subject.clock.advance(7);
-            let before = subject.newest();
+            let before = subject.newest_frontier();
             let reply_to = above.as_ref().map(|above| above.id);
             let wish = NewComment { reply_to, ..subject.remark(parent, 1, body) };
             let commented = subject.try_say(&wish).unwrap();
-            assert_eq!((commented.is_new, commented.position), (true, before.next()));
+            assert!(commented.is_new);
+            subject.assert_one_change(&before, commented.position);
             let comment = commented.comment;
             let expected = Comment {
                 id: comment.id,
@@ -70,7 +71,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
                 depth,
                 body: Some(body.into()),
             };
-            assert_eq!(subject.thread_log().last(), Some(&told));
+            assert_eq!(subject.change_at(commented.position).body, ChangeBody::Comment(told));
             above = Some(comment);
         }
         assert_eq!(subject.count(parent), 4);
@@ -79,7 +80,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
 
 fn ids_of_comments_are_of_version_7_and_rise<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
-    let mut newest = None;
+    let mut newest = [None; 3];
     for step in 0..24 {
         match step % 4 {
             0 => subject.clock.advance(10),
@@ -89,8 +90,8 @@ fn ids_of_comments_are_of_version_7_and_rise<S: ContentPorts>(subject: &Subject<
         let id = subject.say(&subject.remark(parents[step % 3], step as u64 % 2, "up")).id;
         let (version, variant) = (id.0 >> 76 & 0xf, id.0 >> 62 & 3);
         assert_eq!((version, variant), (7, 2), "{id} is a UUID of version 7");
-        assert!(Some(id) > newest, "{id} after {newest:?}");
-        newest = Some(id);
+        let before = newest[step % 3].replace(id);
+        assert!(Some(id) > before, "{id} after {before:?}");
     }
 }
 
@@ -181,11 +182,11 @@ fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject
         NewComment { body: "another".into(), ..reply.clone() },
     ];
     let check = |state: &str| {
-        let before = subject.newest();
+        let before = subject.newest_frontier();
         for other in &others {
             assert_code(subject.try_say(other), ErrorCode::IdempotencyConflict);
         }
-        assert_eq!(subject.newest(), before, "{state}");
+        assert_eq!(subject.newest_frontier(), before, "{state}");
         assert_eq!((subject.retry(&top), subject.retry(&reply)), (first.clone(), second.clone()), "{state}");
     };
     check("at first");
@@ -273,16 +274,16 @@ fn keys_of_comments_are_compared_byte_for_byte<S: ContentPorts>(subject: &Subjec
 fn a_post_must_be_there_for_a_comment<S: ContentPorts>(subject: &Subject<S>) {
     let wishes = ParentKind::ALL.map(|kind| subject.remark(Parent { kind, id: subject.id(50) }, 1, "body"));
     assert_code(subject.try_say(&wishes[0]), ErrorCode::NotFound);
-    assert_eq!(subject.newest(), START);
+    assert_eq!(subject.log_length(), 0);
     // Others are not looked for.
     let others = [subject.say(&wishes[1]), subject.say(&wishes[2])];
     let parent = subject.post_thread(50);
     let comment = subject.say(&wishes[0]);
     subject.delete(parent.id);
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     assert_code(subject.try_say(&wishes[0]), ErrorCode::NotFound);
     assert_code(subject.try_say(&subject.answer(&comment, 2, "late")), ErrorCode::NotFound);
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
     subject.say(&subject.answer(&others[0], 2, "fine"));
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
@@ -292,13 +293,13 @@ fn a_locked_thread_takes_no_comments<S: ContentPorts>(subject: &Subject<S>) {
     for locked in parents {
         let above = subject.say(&subject.remark(locked, 1, "above"));
         assert!(subject.lock(locked, true).changed);
-        let before = subject.newest();
+        let before = subject.newest_frontier();
         for wish in [subject.remark(locked, 2, "late"), subject.answer(&above, 2, "late")] {
             assert_code(subject.try_say(&wish), ErrorCode::ThreadLocked);
             let keyed = NewComment { idempotency_key: key("late"), ..wish };
             assert_code(subject.try_say(&keyed), ErrorCode::ThreadLocked);
         }
-        assert_eq!(subject.newest(), before);
+        assert_eq!(subject.newest_frontier(), before);
         // What was said may still be edited and taken back.
         let edited = subject.edit(&above, "edited");
         assert_eq!((edited.version, edited.status), (2, CommentStatus::Active));
@@ -316,11 +317,14 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     let state = |parent| subject.thread_state(parent).locked;
     for (parent, kind) in parents.into_iter().zip(0..) {
         assert!(!subject.lock(parent, false).changed, "it was not locked");
+        let before = subject.newest_frontier();
         let locked = subject.lock(parent, true);
-        assert_eq!((locked.changed, locked.position), (true, subject.newest()));
+        assert!(locked.changed);
+        subject.assert_one_change(&before, locked.position);
+        let before = subject.newest_frontier();
         let again = subject.lock(parent, true);
-        assert_eq!((again.changed, again.position), (false, locked.position));
-        assert_eq!(subject.newest(), locked.position);
+        assert!(!again.changed);
+        subject.assert_repeated(&before, again.position, locked.position);
         let expected: Vec<bool> = (0..3).map(|other| other <= kind).collect();
         assert_eq!(parents.map(state).to_vec(), expected);
     }
@@ -328,24 +332,24 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     assert!(!subject.lock(parents[1], false).changed);
     let told = |parent: Parent, locked| CommentChange::Locked { parent, locked };
     let [post, item, conversation] = parents;
-    let expected = [told(post, true), told(item, true), told(conversation, true), told(item, false)];
-    assert_eq!(subject.thread_log(), expected);
+    let expected = [told(post, true), told(item, true), told(item, false), told(conversation, true)];
+    assert_eq!(by_parent(subject.thread_log()), expected);
 
     let unknown = Parent::post(subject.id(51));
     subject.delete(post.id);
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     for parent in [unknown, post] {
         for locked in [true, false] {
             assert_code(block_on(subject.store().lock_comment_thread(parent, locked)), ErrorCode::NotFound);
         }
     }
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
 }
 
 fn a_reply_answers_an_active_comment_of_its_thread<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let tops = parents.map(|parent| subject.say(&subject.remark(parent, 1, "top")));
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     for parent in parents {
         let unknown = NewComment { reply_to: Some(NOBODY), ..subject.remark(parent, 2, "to nobody") };
         assert_code(subject.try_say(&unknown), ErrorCode::InvalidReply);
@@ -354,7 +358,7 @@ fn a_reply_answers_an_active_comment_of_its_thread<S: ContentPorts>(subject: &Su
             assert_code(subject.try_say(&across), ErrorCode::InvalidReply);
         }
     }
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
     for (top, withdrawal) in tops.iter().zip(withdrawals()) {
         let edited = subject.edit(top, "edited");
         let reply = subject.say(&subject.answer(&edited, 2, "a reply"));

@@ -6,15 +6,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::EdgeKind;
 use kinfolk_core::feeds::{Inbox, Post, PostKey};
+use kinfolk_core::{EdgeKind, ErrorCode, Sequence};
 
 use super::words::newest_first;
+use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
 use crate::cases::suggestions::candidates::write;
 use crate::model::Model;
 use crate::model::inboxes::{settled_inbox, sound_inbox};
 use crate::ports::ContentPorts;
+use crate::seen::Seen;
 use crate::threads::{block_on, meanwhile};
 use crate::{BACKFILL_POSTS, INBOX_ENTRIES};
 
@@ -31,6 +33,7 @@ crate::cases::list_cases![ContentPorts;
     an_inbox_knows_only_follows,
     an_inbox_can_be_forgotten_at_any_time,
     an_inbox_keeps_its_promises_meanwhile,
+    an_inbox_waits_for_a_position,
 ];
 
 /// Reads.
@@ -130,8 +133,9 @@ fn an_inbox_has_what_is_pushed<S: ContentPorts>(subject: &Subject<S>) {
         // It comes in without anybody reading.
         assert_eq!(parts(subject.settled(READER)), newest(&posts));
     }
-    let before = subject.newest();
-    assert_eq!(subject.settled(READER).as_of, before.into(), "and nothing else happens");
+    let before = subject.newest_frontier();
+    subject.assert_newest(&subject.settled(READER).as_of);
+    assert_eq!(subject.newest_frontier(), before, "and nothing else happens");
 }
 
 fn an_inbox_is_made_of_the_newest<S: ContentPorts>(subject: &Subject<S>) {
@@ -314,12 +318,12 @@ fn an_inbox_can_be_forgotten_at_any_time<S: ContentPorts>(subject: &Subject<S>) 
             subject.posts(3 + step % 3, 1);
             subject.settled(READER);
         }
-        let before = subject.newest();
+        let before = subject.newest_frontier();
         for _ in 0..2 {
             subject.forget(READER);
             assert_eq!(subject.inbox(READER), None, "it is gone at once");
         }
-        assert_eq!(subject.newest(), before, "no event tells of it");
+        assert_eq!(subject.newest_frontier(), before, "no event tells of it");
         subject.assert_feeds([READER]);
         let made = subject.settled(READER);
         assert!(!made.entries.is_empty(), "the next page makes it again");
@@ -366,4 +370,17 @@ fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) 
     });
     subject.settled_by_reading(READER);
     subject.assert_feeds([READER]);
+}
+
+/// It is shown to one who has seen a position once that is visible, and not before.
+fn an_inbox_waits_for_a_position<S: ContentPorts>(subject: &Subject<S>) {
+    subject.with_inbox([3]);
+    let posted = subject.register(subject.wish(3));
+    subject.settled(READER);
+    let inbox = |position| {
+        let store = Seen::new(subject.graph.store(), position);
+        block_on(store.inbox(subject.id(READER)))
+    };
+    assert!(inbox(posted.position).expect("it is visible").is_some());
+    assert_code(inbox(Sequence(1_000_000).on(posted.position.shard)), ErrorCode::NotYetVisible);
 }

@@ -4,7 +4,7 @@ use crate::cases::client::Client;
 use kinfolk_core::PageRequest;
 use kinfolk_core::feeds::{NewPost, Post, PostPage};
 use kinfolk_core::{
-    EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, SigningKey, Token,
+    EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, Sequence, SigningKey, Token,
 };
 
 use super::words::{newest_first, payload};
@@ -12,7 +12,6 @@ use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on};
-use crate::users::at;
 
 crate::cases::list_cases![ContentPorts;
     posts_with_ids_of_the_other_kind_are_refused,
@@ -61,7 +60,7 @@ fn posts_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subje
     for name in LISTS {
         assert_code(read(graph, list(name, foreign), (5, None), None), refused);
     }
-    assert_eq!(subject.newest().sequence.0, 1);
+    assert_eq!(subject.log_length(), 1);
 }
 
 fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
@@ -78,7 +77,7 @@ fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     for key in ["", &"k".repeat(key_max + 1), &"ä".repeat(key_max / 2 + 1)] {
         assert_code(block_on(graph.register_post(subject.keyed(1, key))), ErrorCode::InvalidRequest);
     }
-    assert_eq!(subject.newest().sequence.0, 0);
+    assert_eq!(subject.log_length(), 0);
     let longest =
         NewPost { payload: payload(&"ä".repeat(payload_max / 2)), ..subject.keyed(1, &"k".repeat(key_max)) };
     let written = block_on(graph.register_post(longest.clone())).expect("the longest");
@@ -173,7 +172,7 @@ fn a_cursor_of_posts_is_good_for_its_list_only<S: ContentPorts>(subject: &Subjec
     ];
     let foreign_keys = Keyring::new(SigningKey::new([8; 32]), []);
     let mut forged: Vec<String> = others.iter().map(|other| other.encode(key, &keys())).collect();
-    forged.extend([String::new(), "x".into(), next[1..].into(), graph.token(subject.newest())]);
+    forged.extend([String::new(), "x".into(), next[1..].into(), graph.token(subject.newest_frontier())]);
     forged.push(list(ListName::Feed, user).encode(key, &foreign_keys));
     for cursor in &forged {
         let page = read(graph, list(ListName::Feed, user), (2, Some(cursor)), None);
@@ -191,7 +190,8 @@ fn a_token_makes_posts_and_feeds_fresh<S: ContentPorts>(subject: &Subject<S>) {
     for number in 1..=4 {
         let written = block_on(graph.register_post(subject.named(1, 50 + number))).unwrap();
         let ours = Token::decode(&written.token, &keys()).unwrap();
-        assert_eq!((ours.epoch, ours.frontier), (subject.store().epoch(), subject.newest().into()));
+        assert_eq!(ours.epoch, subject.store().epoch());
+        subject.assert_newest(&ours.frontier);
         let fresh = Some(written.token.as_str());
         assert_eq!(block_on(graph.post(written.post.id, fresh)).unwrap(), written.post);
         for list in lists {
@@ -212,13 +212,14 @@ fn a_token_makes_posts_and_feeds_fresh<S: ContentPorts>(subject: &Subject<S>) {
 }
 
 fn a_token_of_the_future_waits_for_posts<S: ContentPorts>(subject: &Subject<S>) {
-    subject.register(subject.named(1, 50));
-    let token = subject.graph.token(at(1_000_000));
+    subject.subscribe(0, 1);
+    let posted = subject.register(subject.named(1, 50));
+    let token = subject.graph.token(Sequence(1_000_000).on(posted.position.shard));
     // At once, since a store may wait a second for each.
     let outcomes = at_once(3, |thread| match thread {
         0 => block_on(subject.graph.post(subject.id(50), Some(&token))).map(drop),
         1 => read(&subject.graph, list(ListName::Posts, subject.id(1)), (5, None), Some(&token)).map(drop),
-        _ => read(&subject.graph, list(ListName::Feed, subject.id(1)), (5, None), Some(&token)).map(drop),
+        _ => read(&subject.graph, list(ListName::Feed, subject.id(0)), (5, None), Some(&token)).map(drop),
     });
     for outcome in outcomes {
         assert_code(outcome, ErrorCode::NotYetVisible);

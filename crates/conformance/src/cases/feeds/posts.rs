@@ -2,8 +2,8 @@
 //! or later cannot be seen from here.
 
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, WriteOutcome};
-use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Timestamp};
+use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, PostWritten};
+use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Sequence, Shard, Timestamp};
 
 use super::words::payload;
 use crate::cases::graph::operations::assert_code;
@@ -11,7 +11,6 @@ use crate::cases::subject::{NO_LIMIT, Subject, follow};
 use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
 use crate::ports::ContentPorts;
 use crate::threads::block_on;
-use crate::users::at;
 
 crate::cases::list_cases![ContentPorts;
     a_post_is_kept_as_it_was_given,
@@ -39,11 +38,16 @@ crate::cases::list_cases![ContentPorts;
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// What the newest event says, and when it was.
-fn newest_event<S: ContentPorts>(subject: &Subject<S>) -> (ChangeBody, Timestamp) {
-    let change = subject.changes().pop().expect("there are events");
-    assert_eq!(change.position, subject.newest());
+/// What the event at a position says, and when it was.
+fn event<S: ContentPorts>(subject: &Subject<S>, position: Position) -> (ChangeBody, Timestamp) {
+    let change = subject.change_at(position);
     (change.body, change.at)
+}
+
+/// A new post on a shard: the store chooses where it is, so that several may be made before one is there.
+fn post_on<S: ContentPorts>(subject: &Subject<S>, shard: Shard) -> PostWritten {
+    let mut posts = (0..1_000).map(|_| subject.register(subject.wish(1)));
+    posts.find(|posted| posted.position.shard == shard).expect("posts come to every shard")
 }
 
 fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
@@ -51,25 +55,27 @@ fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(1_234);
     let wish = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
     assert_eq!(subject.state(subject.id(50)), None);
+    let before = subject.newest_frontier();
     let posted = subject.register(wish);
     let post = Post { id: subject.id(50), author: subject.id(1), created_at, payload: payload(text) };
-    assert_eq!((posted.position, posted.is_new), (at(1), true));
-    assert_eq!(posted.post, post);
+    subject.assert_one_change(&before, posted.position);
+    assert_eq!((&posted.post, posted.is_new), (&post, true));
     assert_eq!(subject.state(post.id), Some(PostState::Present(post.clone(), Delivery::Push)));
     assert_eq!(subject.posts_by(1, 10), std::slice::from_ref(&post));
     let body = ChangeBody::Posted { post, delivery: Delivery::Push };
-    assert_eq!(newest_event(subject), (body, subject.clock.now()));
+    assert_eq!(event(subject, posted.position), (body, subject.clock.now()));
 }
 
 fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.post(1).created_at, subject.clock.now());
     subject.clock.advance(876);
     let newest = subject.clock.now();
-    assert_eq!(subject.post(1).created_at, newest);
+    let posted = subject.register(subject.wish(1));
+    assert_eq!(posted.post.created_at, newest);
     subject.clock.turn_back(HOUR_MS);
-    let post = subject.post(1);
-    assert_eq!(post.created_at, newest, "the time of events does not go back");
-    assert_eq!(newest_event(subject), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
+    let PostWritten { post, position, .. } = post_on(subject, posted.position.shard);
+    assert_eq!(post.created_at, newest, "the time of a shard's events does not go back");
+    assert_eq!(event(subject, position), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
 }
 
 fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subject<S>) {
@@ -78,16 +84,17 @@ fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subjec
     for created_at in times {
         let posted = subject.register(NewPost { created_at: Some(created_at), ..subject.wish(1) });
         assert_eq!(posted.post.created_at, created_at);
-        assert_eq!(newest_event(subject).1, now, "an event of a post made at {created_at}");
+        assert_eq!(event(subject, posted.position).1, now, "an event of a post made at {created_at}");
     }
     // A post that is ahead of the clock does not move the time of what comes after it.
     assert_eq!(subject.post(1).created_at, now);
-    subject.subscribe(2, 3);
-    assert_eq!(newest_event(subject).1, now);
+    let followed = subject.subscribe(2, 3);
+    assert_eq!(event(subject, followed.position).1, now);
 }
 
 fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
     subject.post(1);
+    let before = subject.newest_frontier();
     for ahead in [1, HOUR_MS, 1 << 50] {
         let given = subject.clock.now().plus_millis(AHEAD_MS_MAX + ahead);
         let wish = NewPost { created_at: Some(given), ..subject.keyed(1, "key") };
@@ -98,7 +105,7 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
             }
         }
     }
-    assert_eq!(subject.newest(), at(1), "a refusal has no event");
+    assert_eq!(subject.newest_frontier(), before, "a refusal has no event");
     assert_eq!(subject.state(subject.id(50)), None);
     // Neither the id nor the key is used up.
     assert!(subject.register(NewPost { id: Some(subject.id(50)), ..subject.keyed(1, "key") }).is_new);
@@ -109,13 +116,14 @@ fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let wish = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
     let first = subject.register(wish.clone());
     let other = subject.register(subject.named(1, 51));
+    let before = subject.newest_frontier();
     subject.clock.advance(9 * HOUR_MS);
     let without_time = NewPost { created_at: None, ..wish.clone() };
     let with_key = NewPost { idempotency_key: payload("key"), ..wish.clone() };
     for again in [wish, without_time, with_key] {
         let again = subject.register(again);
         assert_eq!((again.post, again.is_new), (first.post.clone(), false));
-        assert_eq!(again.position, other.position, "the store's position then");
+        subject.assert_repeated(&before, again.position, first.position);
     }
     // One that named no time, with the time that it got.
     let wish = NewPost { created_at: Some(other.post.created_at), ..subject.named(1, 51) };
@@ -123,7 +131,7 @@ fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     // A repetition is one however the clock was turned: it is not made again.
     subject.clock.turn_back(99 * HOUR_MS);
     assert!(!subject.register(NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) }).is_new);
-    assert_eq!(subject.newest(), other.position);
+    assert_eq!(subject.newest_frontier(), before);
     assert_eq!(subject.posts_by(1, 10), [other.post, first.post]);
 }
 
@@ -131,6 +139,7 @@ fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject
     let created_at = subject.ago(5);
     let wish = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
     let first = subject.register(wish.clone()).post;
+    let before = subject.newest_frontier();
     let others = [
         NewPost { author: subject.id(2), ..wish.clone() },
         NewPost { payload: payload("[2]"), ..wish.clone() },
@@ -145,7 +154,7 @@ fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject
             outcome => panic!("{other:?} must conflict with {first:?}, not {outcome:?}"),
         }
     }
-    assert_eq!(subject.newest(), at(1));
+    assert_eq!(subject.newest_frontier(), before);
     assert_eq!(subject.state(first.id), Some(PostState::Present(first, Delivery::Push)));
 }
 
@@ -156,11 +165,12 @@ fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
         let first = subject.register(wish.clone());
         assert!(first.is_new, "{key:?} is a key of its own");
         subject.clock.advance(HOUR_MS);
-        let newest = subject.register(subject.wish(2)).position;
+        subject.register(subject.wish(2));
+        let before = subject.newest_frontier();
         for created_at in [None, Some(first.post.created_at)] {
             let again = subject.register(NewPost { created_at, ..wish.clone() });
             assert_eq!((again.post, again.is_new), (first.post.clone(), false), "{key:?}");
-            assert_eq!(again.position, newest);
+            subject.assert_repeated(&before, again.position, first.position);
         }
         let named = subject.register(NewPost { id: Some(first.post.id), ..wish });
         assert_eq!((named.post, named.is_new), (first.post, false), "with the id that it got");
@@ -179,7 +189,8 @@ fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subjec
     let first = subject.register(wish.clone());
     let again = subject.register(NewPost { id: None, ..wish.clone() });
     assert_eq!((again.post, again.is_new), (first.post, false), "the key is enough");
-    let newest = subject.register(subject.named(1, 52)).position;
+    subject.register(subject.named(1, 52));
+    let before = subject.newest_frontier();
     let others = [
         NewPost { id: None, payload: None, ..wish.clone() },
         NewPost { id: None, payload: payload("2"), ..wish.clone() },
@@ -191,7 +202,7 @@ fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subjec
     for other in others {
         assert_code(subject.try_register(other), ErrorCode::PostConflict);
     }
-    assert_eq!(subject.newest(), newest);
+    assert_eq!(subject.newest_frontier(), before);
     assert_eq!(subject.state(subject.id(51)), None);
 }
 
@@ -207,27 +218,27 @@ fn a_key_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
 
 fn wishes_without_id_or_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     let posts: Vec<Post> = (0..5).map(|_| subject.post(1)).collect();
-    assert_eq!(subject.newest(), at(5));
+    assert_eq!(subject.log_length(), 5);
     let mut newest = posts.clone();
     newest.reverse();
     assert_eq!(subject.posts_by(1, 2), newest, "in one millisecond the highest id is the newest");
 }
 
 fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
-    let mut before: Option<Id> = None;
+    let mut newest: [Option<Id>; 2] = [None; 2];
     for number in 0..12 {
         match number % 4 {
             0 => subject.clock.turn_back(HOUR_MS),
             1 => subject.clock.advance(3 * HOUR_MS),
             _ => {}
         }
-        // Whoever posts, and whenever it was made.
+        // Those of each author, whenever they were made.
         let created_at = (number % 3 == 0).then(|| subject.ago(number * HOUR_MS));
         let id = subject.register(NewPost { created_at, ..subject.wish(number % 2) }).post.id;
         assert_eq!(id.kind(), subject.scope.id_kind);
         subject.scope.id_kind.require(id).expect("an id that may be asked for");
+        let before = newest[number as usize % 2].replace(id);
         assert!(before < Some(id), "{id} after {before:?}");
-        before = Some(id);
     }
 }
 
@@ -252,9 +263,9 @@ fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subje
 fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let mut post = |delivery| {
-        let post = subject.post(0);
+        let PostWritten { post, position, .. } = subject.register(subject.wish(0));
         let body = ChangeBody::Posted { post: post.clone(), delivery };
-        assert_eq!(newest_event(subject).0, body);
+        assert_eq!(event(subject, position).0, body);
         expected.push(PostState::Present(post, delivery));
     };
     post(Delivery::Push);
@@ -283,21 +294,27 @@ fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     let wish = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
     let id = subject.register(wish.clone()).post.id;
     let other = subject.post(1);
-    assert_eq!(subject.delete(id), WriteOutcome { position: at(3), changed: true });
+    let before = subject.newest_frontier();
+    let deleted = subject.delete(id);
+    assert!(deleted.changed);
+    subject.assert_one_change(&before, deleted.position);
     let body = ChangeBody::PostDeleted { id, author: subject.id(1), created_at };
-    assert_eq!(newest_event(subject), (body, subject.clock.now()));
+    assert_eq!(event(subject, deleted.position), (body, subject.clock.now()));
     let gone = Some(PostState::Deleted { author: subject.id(1) });
     assert_eq!(subject.state(id), gone);
     assert_eq!(subject.posts_by(1, 1), [other]);
 
-    assert_eq!(subject.delete(id), WriteOutcome { position: at(3), changed: false });
+    let before = subject.newest_frontier();
+    let again = subject.delete(id);
+    assert!(!again.changed);
+    subject.assert_repeated(&before, again.position, deleted.position);
     for again in [wish.clone(), NewPost { author: subject.id(2), payload: None, ..wish }] {
         match subject.try_register(again) {
             Err(Error::PostDeleted { id: told }) => assert_eq!(told, id.to_string()),
             outcome => panic!("the id of a deleted post is not used again, but {outcome:?}"),
         }
     }
-    assert_eq!((subject.newest(), subject.state(id)), (at(3), gone));
+    assert_eq!((subject.newest_frontier(), subject.state(id)), (before, gone));
 }
 
 fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S>) {
@@ -310,7 +327,9 @@ fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S
             ChangeBody::Posted { post, .. } => Some(post),
             _ => None,
         });
-        posted.collect::<Vec<_>>()
+        let mut posted: Vec<Post> = posted.collect();
+        posted.sort_by_key(|post| post.id);
+        posted
     };
     assert_eq!(told(), posts);
     subject.delete(posts[1].id);
@@ -322,24 +341,25 @@ fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S
 
 fn what_was_never_posted_cannot_be_deleted<S: ContentPorts>(subject: &Subject<S>) {
     subject.post(1);
+    let before = subject.newest_frontier();
     for id in subject.extreme_ids().into_iter().chain([subject.id(1)]) {
         assert_code(block_on(subject.store().delete_post(id)), ErrorCode::NotFound);
     }
-    assert_eq!(subject.newest(), at(1));
+    assert_eq!(subject.newest_frontier(), before);
     assert!(subject.register(subject.named(1, 1)).is_new, "its id may still be used");
 }
 
 fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subject<S>) {
     let post = subject.register(subject.keyed(1, "key")).post;
     subject.delete(post.id);
-    let newest = subject.newest();
+    let before = subject.newest_frontier();
     for wish in [subject.keyed(1, "key"), NewPost { payload: payload("2"), ..subject.keyed(1, "key") }] {
         match subject.try_register(wish) {
             Err(Error::PostDeleted { id }) => assert_eq!(id, post.id.to_string()),
             outcome => panic!("the post of this key was deleted, but {outcome:?}"),
         }
     }
-    assert_eq!(subject.newest(), newest);
+    assert_eq!(subject.newest_frontier(), before);
     assert!(subject.register(subject.keyed(1, "other")).is_new);
 }
 
@@ -402,21 +422,22 @@ fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
 }
 
 fn posts_and_edges_are_in_one_log<S: ContentPorts>(subject: &Subject<S>) {
-    let mut expected = Vec::new();
     let followed = subject.follow(1, 2).position;
-    let post = subject.register(subject.named(2, 50));
+    let shard = followed.shard;
+    let post = post_on(subject, shard);
     let unfollowed = subject.unfollow(1, 2).position;
-    // After an unfollow no change is earlier than the removed edge plus 1 ms, posts like edges.
+    // After an unfollow no change of its shard is earlier than the removed edge plus 1 ms, posts like edges.
     let later = subject.clock.now().plus_millis(1);
-    let second = subject.register(subject.named(2, 51));
+    let second = post_on(subject, shard);
     assert_eq!(second.post.created_at, later);
     let deleted = subject.delete(post.post.id).position;
-    expected.extend([followed, post.position, unfollowed, second.position, deleted]);
-    assert_eq!(expected, (1..=5).map(at).collect::<Vec<_>>());
-    let changes = subject.changes();
+    let expected = [followed, post.position, unfollowed, second.position, deleted];
+    assert_eq!(expected, [1, 2, 3, 4, 5].map(|sequence| Sequence(sequence).on(shard)));
+    let changes: Vec<_> =
+        subject.changes().into_iter().filter(|change| change.position.shard == shard).collect();
     assert_eq!(changes.iter().map(|change| change.position).collect::<Vec<_>>(), expected);
     assert!(changes.is_sorted_by_key(|change| change.at), "time in the log does not go back: {changes:?}");
     subject.clock.turn_back(HOUR_MS);
-    subject.follow(1, 3);
-    assert_eq!(newest_event(subject).1, later, "nor does an edge's after a post");
+    let followed = subject.follow(1, 3).position;
+    assert_eq!(event(subject, followed).1, later, "nor does an edge's after a post");
 }

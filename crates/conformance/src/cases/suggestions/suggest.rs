@@ -2,13 +2,14 @@
 
 use kinfolk_core::graph::{Counts, Edge, EdgeAction};
 use kinfolk_core::suggestions::{Ranking, SuggestionPage, WalkBounds};
-use kinfolk_core::{Clock, EdgeKind, ErrorCode};
+use kinfolk_core::{Clock, EdgeKind, ErrorCode, Frontier, Position, Sequence};
 
 use super::candidates::{candidates, dismiss, follow_all, ids_of, write};
 use super::everyone::{BEST_TEN, run};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{SUGGEST, Subject, follow, unfollow};
 use crate::ports::SuggestionPorts;
+use crate::seen::Seen;
 use crate::threads::block_on;
 
 crate::cases::list_cases![SuggestionPorts;
@@ -21,6 +22,8 @@ crate::cases::list_cases![SuggestionPorts;
     a_dismissal_of_oneself_is_refused,
     dismissals_have_a_limit_of_their_own,
     a_token_makes_suggestions_fresh,
+    candidates_wait_for_a_position,
+    stored_suggestions_wait_for_a_position,
 ];
 
 fn suggestions<S: SuggestionPorts>(subject: &Subject<S>, of: u64, limit: usize) -> SuggestionPage {
@@ -154,10 +157,10 @@ fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
 
 fn a_dismissal_of_oneself_is_refused<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     let refused = block_on(subject.graph.dismiss(subject.id(1), subject.id(1)));
     assert_code(refused, ErrorCode::InvalidRequest);
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
 }
 
 fn dismissals_have_a_limit_of_their_own<S: SuggestionPorts>(subject: &Subject<S>) {
@@ -167,9 +170,9 @@ fn dismissals_have_a_limit_of_their_own<S: SuggestionPorts>(subject: &Subject<S>
     for number in 0..max {
         assert_eq!(dismiss(1, 20 + number).unwrap().changed, [true]);
     }
-    let before = subject.newest();
+    let before = subject.newest_frontier();
     assert_code(dismiss(1, 20 + max), ErrorCode::InvalidRequest);
-    assert_eq!(subject.newest(), before);
+    assert_eq!(subject.newest_frontier(), before);
     assert_eq!(dismiss(1, 20).unwrap().changed, [false], "what is dismissed already needs no place");
     assert_eq!(dismiss(2, 20 + max).unwrap().changed, [true], "the limit is of each user");
     let followed = block_on(subject.graph.follow(EdgeKind::Follow, subject.id(1), subject.id(30))).unwrap();
@@ -194,6 +197,34 @@ fn a_token_makes_suggestions_fresh<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_code(ask(1, "x"), ErrorCode::InvalidToken);
     run(subject, BEST_TEN);
     assert_code(ask(9, "x"), ErrorCode::InvalidToken);
-    let found = ask(9, &graph.token(subject.newest())).unwrap();
+    let found = ask(9, &graph.token(subject.newest_frontier())).unwrap();
     assert_eq!((found.items.len(), found.computed_at), (5, Some(subject.clock.now())));
+}
+
+/// A position that was not reached, on the shard of a follow that was.
+fn position_of_the_future<S: SuggestionPorts>(subject: &Subject<S>) -> Position {
+    let followed = write(subject, &[follow(1, 50)]);
+    Sequence(1_000_000).on(followed.position.shard)
+}
+
+fn candidates_wait_for_a_position<S: SuggestionPorts>(subject: &Subject<S>) {
+    small_graph(subject);
+    let future = position_of_the_future(subject);
+    let candidates = |seen: Frontier| {
+        block_on(Seen::new(subject.graph.store(), seen).candidates(subject.id(1), BEST_TEN.bounds))
+    };
+    assert!(!candidates(subject.graph.seen()).expect("it is visible").is_empty());
+    assert_code(candidates(future.into()), ErrorCode::NotYetVisible);
+}
+
+fn stored_suggestions_wait_for_a_position<S: SuggestionPorts>(subject: &Subject<S>) {
+    small_graph(subject);
+    let future = position_of_the_future(subject);
+    run(subject, BEST_TEN);
+    let stored = |seen: Frontier| {
+        let store = Seen::new(subject.graph.store(), seen);
+        block_on(store.stored_suggestions(subject.id(1), SUGGEST.fresh_for))
+    };
+    assert!(stored(subject.graph.seen()).expect("it is visible").is_some());
+    assert_code(stored(future.into()), ErrorCode::NotYetVisible);
 }

@@ -5,11 +5,10 @@ use std::sync::Mutex;
 
 use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Counts, Edge, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
 
 use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
-use crate::users::at;
 
 /// Where a page begins, and how long it may be.
 pub(in crate::faults) type Page = (Option<ListKey>, usize);
@@ -243,7 +242,7 @@ impl Planted {
     pub(crate) fn changes(&self, model: &Model, after: Position, limit: usize) -> Vec<Change> {
         let limit = if self.fault == Fault::LogIgnoresLimit { limit.saturating_add(1) } else { limit };
         let after = match self.fault {
-            Fault::LogInclusive => at(after.sequence.0.saturating_sub(1)),
+            Fault::LogInclusive => Sequence(after.sequence.0.saturating_sub(1)).on(after.shard),
             _ => after,
         };
         let logged = model.changes(after, usize::MAX).into_iter().flat_map(|mut change| {

@@ -4,11 +4,11 @@ use std::sync::Mutex;
 
 use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
-use kinfolk_core::{Clock, EdgeKind, Error, Id, Result, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
 
 use crate::faults::{Aside, Fault, Planted, locked_model};
 use crate::model::Model;
-use crate::users::{START, at};
+use crate::users::START;
 
 impl Planted {
     pub(crate) fn write(
@@ -160,7 +160,10 @@ impl Planted {
     ) {
         let nothing_changed = !receipt.changed.contains(&true);
         match self.fault {
-            Fault::ReceiptOfStateBefore => receipt.position = at(model.position.sequence.0.saturating_sub(1)),
+            Fault::ReceiptOfStateBefore => {
+                let Position { shard, sequence } = model.position;
+                receipt.position = Sequence(sequence.0.saturating_sub(1)).on(shard);
+            }
             Fault::RepeatSaysChanged => receipt.changed.fill(true),
             Fault::RepeatReturnsStart if nothing_changed => receipt.position = START,
             Fault::RepeatEmitsEvent if nothing_changed => {

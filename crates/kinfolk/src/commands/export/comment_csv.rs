@@ -4,10 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 
 use anyhow::{Context, Result, anyhow, bail};
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent, ParentKind};
+use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Moderator, Parent, ParentKind};
 use kinfolk_core::{IdKind, Timestamp};
 
-use crate::client::moderator;
 use crate::commands::arguments::parse_id;
 use crate::output::{COMMENTS_HEADER, Comments};
 
@@ -95,6 +94,15 @@ impl<R: Read> CommentReader<R> {
     }
 }
 
+/// A moderator: `user:` and an id, or `key:` and the name of a service's key.
+fn moderator(text: &str) -> Option<Moderator> {
+    match text.split_once(':')? {
+        ("user", id) => parse_id(id).ok().map(Moderator::User),
+        ("key", name) => Some(Moderator::Service(name.into())),
+        _ => None,
+    }
+}
+
 fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
     let [
         id,
@@ -135,9 +143,8 @@ fn parse(fields: [String; COLUMNS]) -> Option<Comment> {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_api::FileFormat;
     use kinfolk_core::Id;
-    use kinfolk_core::comments::Moderator;
-    use kinfolk_server::FileFormat;
 
     use super::*;
     use crate::output::Encoder;

@@ -4,10 +4,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
+use kinfolk_api::FileFormat;
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{IdKind, Timestamp};
-use kinfolk_server::FileFormat;
 
 use crate::input::{Location, Rules, Sink, Stop, Text};
 use crate::output::{EdgeRow, Edges, FileWriter};

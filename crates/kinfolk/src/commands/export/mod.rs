@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_api::{ExportContent, FileFormat};
 use kinfolk_core::Deployment;
 use serde::Serialize;
-use ureq::http::Method;
 
 use self::comment_csv::CommentReader;
 use crate::bulk;
-use crate::client::{Call, Client, LocalGraph, Server};
+use crate::client::{Client, LocalGraph};
 use crate::context::Context;
 use crate::interrupt;
 use crate::output::{Comments, EdgeRow, Edges, FileWriter};
@@ -49,8 +49,13 @@ impl Export {
         let count = context.call(|client| match (client, self.comments) {
             (Client::Local(graph), false) => local_edges(graph, file, reporter),
             (Client::Local(graph), true) => local_comments(graph, file, reporter),
-            (Client::Remote(server), false) => edge_csv::write(body(server, "edges")?, file, reporter),
-            (Client::Remote(server), true) => remote_comments(body(server, "comments")?, file, reporter),
+            // Always CSV: the rows can be counted, and a truncated export is detected.
+            (Client::Remote(server), false) => {
+                edge_csv::write(server.export(ExportContent::Edges, FileFormat::Csv)?, file, reporter)
+            }
+            (Client::Remote(server), true) => {
+                remote_comments(server.export(ExportContent::Comments, FileFormat::Csv)?, file, reporter)
+            }
         })?;
         context.reporter.finish();
         if self.file != Path::new("-") {
@@ -75,13 +80,6 @@ fn local_comments(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) 
     let comments = bulk::export_comments(graph.store(), &report, |comment| writer.write(comment))?;
     writer.finish()?;
     Ok(comments)
-}
-
-/// The export of a server, always as CSV: the rows can be counted, and a truncated one is detected.
-fn body(server: &Server, content: &str) -> Result<impl Read + use<>> {
-    let call = Call::new(Method::GET, format!("/v1/admin/export?format=csv&content={content}"));
-    let response = server.http.send(Call { is_bulk: true, ..call })?;
-    Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
 }
 
 fn remote_comments(lines: impl Read, file: &Path, reporter: &Reporter) -> Result<u64> {

@@ -38,7 +38,7 @@ fn a_key_is_shown_once_and_lets_its_holder_in() {
     let id = listed["items"][1]["id"].as_str().unwrap();
     sandbox.ok(&format!("keys revoke {id} --file keys.toml"));
     server.signal("HUP");
-    server.line_with("read again");
+    server.line_with("reloaded");
     assert!(sandbox.fails(&format!("check 1 2 {url} --api-key-file reader-key"), 1).contains("key"));
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0);
@@ -56,13 +56,13 @@ fn keys_in_the_data_folder_of_a_running_server_are_added_and_revoked() {
     let key = sandbox.ok("keys add reader --scopes read --file kinfolk-data/keys.toml").trim().to_owned();
     sandbox.write("reader-key", &key);
     server.signal("HUP");
-    server.line_with("read again");
+    server.line_with("reloaded");
     let check = format!("check 1 2 {} --api-key-file reader-key", server.url());
     sandbox.ok(&check);
     let id = key.split('_').nth(1).unwrap();
     sandbox.ok(&format!("keys revoke {id} --file kinfolk-data/keys.toml"));
     server.signal("HUP");
-    server.line_with("read again");
+    server.line_with("reloaded");
     assert!(sandbox.fails(&check, 1).contains("key"));
     assert_eq!(server.end("TERM").0, 0);
 }

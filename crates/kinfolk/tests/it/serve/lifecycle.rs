@@ -58,7 +58,7 @@ fn a_taken_port_is_told_before_anything_is_done() {
         ("127.0.0.1:0".to_owned(), address.to_string(), "--resp"),
     ] {
         let message = sandbox.fails(&format!("serve --http {http} --resp {resp}"), 1);
-        assert!(message.contains(&format!("{address} is taken")) && message.contains(flag), "{message}");
+        assert!(message.contains(&format!("{address} is in use")) && message.contains(flag), "{message}");
     }
     assert!(entries(&sandbox.path("")).is_empty());
 }

@@ -182,7 +182,7 @@ fn what_is_malformed_is_told_by_file_and_line_and_changes_nothing() {
     let skipped = remote(&sandbox, &server, "import bad.csv --skip-invalid --json").stdout;
     assert!(skipped.contains("\"invalid\":1") && skipped.contains("\"added\":1"), "{skipped}");
     let refused = remote(&sandbox, &server, "import good.csv --limit 5").failure(2);
-    assert!(refused.contains("for a folder"), "{refused}");
+    assert!(refused.contains("need a folder"), "{refused}");
     remote(&sandbox, &server, "unfollow 5 6");
     assert_eq!(remote(&sandbox, &server, "export -").stdout, before);
 }

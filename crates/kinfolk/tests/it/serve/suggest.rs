@@ -23,10 +23,10 @@ fn figure(server: &Running, name: &str) -> f64 {
 fn they_are_computed_again_and_again() {
     let sandbox = sandbox();
     let server = Running::start(&sandbox, "--suggest-every 1s");
-    server.line_with("suggestions were computed for everyone");
+    server.line_with("computed suggestions for all users");
     let first = computed_at(&server);
     assert!(first.is_string());
-    server.line_with("suggestions were computed for everyone");
+    server.line_with("computed suggestions for all users");
     assert!(computed_at(&server).as_str() > first.as_str());
     assert!(figure(&server, "kinfolk_suggest_started_timestamp_seconds") > 0.0);
     assert_eq!(server.end("TERM").0, 0);
@@ -70,7 +70,7 @@ fn end_half_way(sandbox: &Sandbox) -> bool {
     }
     let (status, said) = server.end("TERM");
     assert_eq!(status, 0, "{said:?}");
-    said.iter().any(|line| line.contains("computing suggestions was stopped"))
+    said.iter().any(|line| line.contains("stopped computing suggestions"))
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_run_ends_with_the_server_and_goes_on_with_the_next() {
     assert!((0..20).any(|_| end_half_way(&sandbox)), "it can be stopped half-way");
     // Due in twelve hours, but for what was stopped.
     let server = Running::start(&sandbox, "");
-    let said = server.line_with("suggestions were computed for everyone");
+    let said = server.line_with("computed suggestions for all users");
     let resumed = said.split("resumed=").nth(1).unwrap().split_whitespace().next().unwrap();
     assert_ne!(resumed, "0", "{said}");
     assert_eq!(server.end("TERM").0, 0);

@@ -87,7 +87,7 @@ fn posts_and_follows_of_a_pipeline_wait_for_each_other() {
     server.watch.open();
     let replies: Vec<String> = (0..6).map(|_| client.reply()).collect();
     assert_eq!((posted(&replies[1]).0, posted(&replies[2]).0), (5, 6));
-    assert!(replies[4].starts_with("-ERR post 6 is registered"), "{replies:?}");
+    assert!(replies[4].starts_with("-ERR post 6 is already registered"), "{replies:?}");
     assert_eq!(replies[5], "[[], null]");
     assert_eq!(server.watch.commits(), 2);
 }

@@ -1,0 +1,136 @@
+//! Creating a deployment: schemas on every host first, the catalog's row last, so that an interrupted run can be repeated.
+
+use std::num::NonZeroU16;
+
+use kinfolk_core::{Error, IdKind, Result};
+use tokio_postgres::Client;
+
+use super::{Catalog, schema, storage};
+use crate::Settings;
+use crate::postgres::connect;
+
+/// The most shards of a deployment: far more than hosts, so that shards can be spread, and few enough for a token.
+const SHARDS_MAX: u16 = 4_096;
+
+/// What a new deployment is made of. The shards are spread over the hosts of the settings, in turn.
+#[derive(Clone, Copy, Debug)]
+pub struct NewDeployment {
+    /// The kind of all ids.
+    pub id_kind: IdKind,
+    /// The number of logical shards, which never changes.
+    pub shards: NonZeroU16,
+}
+
+impl Catalog {
+    /// Creates a deployment. Refused where there is one already; what an interrupted run has left is completed.
+    pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
+        let shards = new.shards.get();
+        if shards > SHARDS_MAX {
+            return Err(Error::TooMany { what: "shards", count: shards.into(), max: SHARDS_MAX.into() });
+        }
+        if settings.hosts.is_empty() {
+            return Err(Error::InvalidStore { detail: "name at least one host".into() });
+        }
+        let catalog = Self::new(&settings.catalog, settings.timeouts.connect);
+        let mut client = catalog.client().await?;
+        schema::CATALOG.apply(&mut client, new.id_kind).await?;
+        let identity = prepare_identity(&client, new).await?;
+        let names: Vec<&str> = settings.hosts.keys().map(String::as_str).collect();
+        let epoch = random()?;
+        for (place, (name, connection)) in settings.hosts.iter().enumerate() {
+            let held: Vec<i16> =
+                (0..shards as i16).filter(|&shard| shard as usize % names.len() == place).collect();
+            let mut host = connect(connection, schema::HOST.name, settings.timeouts.connect).await?;
+            schema::HOST.apply(&mut host, new.id_kind).await?;
+            prepare_host(&mut host, (identity, name), epoch, &held, shards).await?;
+        }
+        publish(&mut client, epoch, &names, shards).await
+    }
+}
+
+/// The identity of the deployment that is being created. A first run writes it, with an epoch of 0 that says that it is not
+/// complete.
+async fn prepare_identity(client: &Client, new: NewDeployment) -> Result<i64> {
+    let shards = i32::from(new.shards.get());
+    let begin = "INSERT INTO deployment (identity, id_kind, shards, epoch, map_version)
+                 VALUES ($1, $2, $3, 0, 0) ON CONFLICT DO NOTHING";
+    client
+        .execute(begin, &[&random()?, &new.id_kind.name(), &shards])
+        .await
+        .map_err(|error| storage(&error))?;
+    let row = client.query_one("SELECT identity, id_kind, shards, epoch FROM deployment", &[]).await;
+    let row = row.map_err(|error| storage(&error))?;
+    if row.get::<_, i64>(3) != 0 {
+        return Err(Error::InvalidStore { detail: "the catalog has a deployment already".into() });
+    }
+    if (row.get::<_, &str>(1), row.get::<_, i32>(2)) != (new.id_kind.name(), shards) {
+        let detail =
+            "an interrupted run has begun a deployment with another id kind or number of shards".into();
+        return Err(Error::InvalidStore { detail });
+    }
+    Ok(row.get(0))
+}
+
+/// Writes the rows of a host's shards, and a mark for every source of the deployment.
+async fn prepare_host(
+    client: &mut Client,
+    (identity, name): (i64, &str),
+    epoch: i64,
+    held: &[i16],
+    shards: u16,
+) -> Result<()> {
+    let transaction = client.transaction().await.map_err(|error| storage(&error))?;
+    let claim = "INSERT INTO host (identity, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    transaction.execute(claim, &[&identity, &name]).await.map_err(|error| storage(&error))?;
+    let owner = transaction
+        .query_one("SELECT identity, name FROM host", &[])
+        .await
+        .map_err(|error| storage(&error))?;
+    if (owner.get::<_, i64>(0), owner.get::<_, &str>(1)) != (identity, name) {
+        let detail = format!("the database of host {name} belongs to another host or deployment");
+        return Err(Error::InvalidStore { detail });
+    }
+    let statements = [
+        "INSERT INTO shards (shard, epoch, term, state) SELECT unnest($2::smallint[]), $1, 1, 'open'
+         ON CONFLICT (shard) DO UPDATE SET epoch = EXCLUDED.epoch",
+        "INSERT INTO projected (source, epoch, sequence) SELECT unnest($2::smallint[]), $1, 0
+         ON CONFLICT (source) DO UPDATE SET epoch = EXCLUDED.epoch",
+    ];
+    let sources: Vec<i16> = (0..shards as i16).collect();
+    for (statement, shards) in statements.into_iter().zip([held, &sources]) {
+        transaction.execute(statement, &[&epoch, &shards]).await.map_err(|error| storage(&error))?;
+    }
+    transaction.commit().await.map_err(|error| storage(&error))
+}
+
+/// Makes the deployment complete.
+async fn publish(client: &mut Client, epoch: i64, hosts: &[&str], shards: u16) -> Result<()> {
+    let transaction = client.transaction().await.map_err(|error| storage(&error))?;
+    let (numbers, owners): (Vec<i16>, Vec<&str>) =
+        (0..shards).map(|shard| (shard as i16, hosts[usize::from(shard) % hosts.len()])).unzip();
+    let secret: Vec<u8> = random_bytes::<32>()?.to_vec();
+    let name_hosts = "INSERT INTO hosts (name) SELECT unnest($1::text[])";
+    let map = "INSERT INTO shard_map (shard, host, term) SELECT shard, host, 1
+               FROM unnest($1::smallint[], $2::text[]) AS map (shard, host)";
+    let complete = "UPDATE deployment SET epoch = $1, map_version = 1";
+    transaction.execute(name_hosts, &[&hosts]).await.map_err(|error| storage(&error))?;
+    transaction.execute(map, &[&numbers, &owners]).await.map_err(|error| storage(&error))?;
+    transaction
+        .execute("INSERT INTO signing_keys (secret) VALUES ($1)", &[&secret])
+        .await
+        .map_err(|error| storage(&error))?;
+    transaction.execute(complete, &[&epoch]).await.map_err(|error| storage(&error))?;
+    transaction.commit().await.map_err(|error| storage(&error))
+}
+
+fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Storage { detail: format!("the system has no randomness: {error}") })?;
+    Ok(bytes)
+}
+
+/// A random number from 1 on: 0 means that there is none yet.
+pub(super) fn random() -> Result<i64> {
+    Ok((i64::from_be_bytes(random_bytes()?) & i64::MAX).max(1))
+}

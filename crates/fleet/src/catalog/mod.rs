@@ -1,0 +1,103 @@
+//! The catalog: a small database that says what a deployment is made of.
+
+mod init;
+mod schema;
+mod topology;
+
+use std::time::Duration;
+
+use kinfolk_core::{Epoch, Error, IdKind, Keyring, Result, SigningKey};
+use tokio_postgres::Client;
+
+pub use init::NewDeployment;
+pub(crate) use topology::Topology;
+
+use crate::postgres::connect;
+
+/// The catalog of a deployment.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    connection: String,
+    timeout: Duration,
+}
+
+/// What the catalog says about a deployment.
+#[derive(Clone, Debug)]
+pub(crate) struct Description {
+    pub(crate) identity: i64,
+    pub(crate) id_kind: IdKind,
+    pub(crate) epoch: Epoch,
+    /// For each shard, its host's name and its term.
+    pub(crate) shards: Vec<(String, i64)>,
+}
+
+impl Catalog {
+    /// The catalog at a connection string.
+    pub fn new(connection: impl Into<String>, timeout: Duration) -> Self {
+        Self { connection: connection.into(), timeout }
+    }
+
+    async fn client(&self) -> Result<Client> {
+        connect(&self.connection, schema::CATALOG.name, self.timeout).await
+    }
+
+    /// Reads what the deployment is made of. A catalog of another version is refused.
+    pub(crate) async fn describe(&self) -> Result<Description> {
+        let client = self.client().await?;
+        schema::CATALOG.require(&client).await?;
+        let row = client
+            .query_opt("SELECT identity, id_kind, epoch, shards FROM deployment", &[])
+            .await
+            .map_err(|error| storage(&error))?;
+        let row = row
+            .ok_or_else(|| Error::InvalidStore { detail: "the catalog is empty: run `fleet init`".into() })?;
+        let id_kind: String = row.get(1);
+        let id_kind = IdKind::from_name(&id_kind).ok_or_else(|| Error::InvalidStore {
+            detail: format!("the catalog has ids of kind {id_kind}"),
+        })?;
+        let map = client
+            .query("SELECT host, term FROM shard_map ORDER BY shard", &[])
+            .await
+            .map_err(|error| storage(&error))?;
+        let shards: Vec<_> = map.iter().map(|row| (row.get(0), row.get(1))).collect();
+        if shards.len() as i32 != row.get::<_, i32>(3) {
+            return Err(Error::Corrupt { detail: "the catalog's map does not name every shard".into() });
+        }
+        Ok(Description { identity: row.get(0), id_kind, epoch: Epoch(row.get::<_, i64>(2) as u64), shards })
+    }
+
+    /// An epoch that the deployment has not had.
+    pub(crate) async fn next_epoch(&self) -> Result<Epoch> {
+        let (before, next) = (self.describe().await?.epoch, init::random()? as u64);
+        Ok(Epoch(if next == before.0 { next - 1 } else { next }))
+    }
+
+    /// Makes every process work in an epoch, once its hosts are ready for it.
+    pub(crate) async fn publish_epoch(&self, epoch: Epoch) -> Result<()> {
+        let client = self.client().await?;
+        let changed = client.execute("UPDATE deployment SET epoch = $1", &[&(epoch.0 as i64)]).await;
+        changed.map(drop).map_err(|error| storage(&error))
+    }
+
+    /// The keys that sign tokens and cursors: the newest signs, all of them verify.
+    pub async fn keys(&self) -> Result<Keyring> {
+        let client = self.client().await?;
+        schema::CATALOG.require(&client).await?;
+        let rows = client
+            .query("SELECT secret FROM signing_keys ORDER BY number DESC", &[])
+            .await
+            .map_err(|error| storage(&error))?;
+        let key = |row: &tokio_postgres::Row| -> Option<SigningKey> {
+            Some(SigningKey::new(row.get::<_, &[u8]>(0).try_into().ok()?))
+        };
+        let mut keys = rows.iter().filter_map(key);
+        let newest =
+            keys.next().ok_or_else(|| Error::Corrupt { detail: "the catalog has no signing key".into() })?;
+        Ok(Keyring::new(newest, keys))
+    }
+}
+
+fn storage(error: &tokio_postgres::Error) -> Error {
+    let detail = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
+    Error::Storage { detail }
+}

@@ -1,0 +1,89 @@
+//! Schemas and their versions: numbered SQL files, applied in order, and a number in the database.
+//!
+//! A few lines here take the place of a migration crate: the one at hand would have doubled the dependencies of this crate.
+
+use kinfolk_core::{Error, IdKind, Result};
+use tokio_postgres::Client;
+
+use super::storage;
+use crate::postgres::for_id_kind;
+
+/// A schema of a database, as this binary knows it.
+pub(super) struct Schema {
+    /// PostgreSQL's schema, which has to differ: a small deployment has its catalog and a host in one database.
+    pub(super) name: &'static str,
+    /// The step to version 1, to version 2 and so on. A step that was released never changes.
+    steps: &'static [&'static str],
+}
+
+/// The catalog.
+pub(super) const CATALOG: Schema =
+    Schema { name: "kinfolk_catalog", steps: &[include_str!("../sql/schema/catalog_1.sql")] };
+
+/// A host.
+pub(super) const HOST: Schema =
+    Schema { name: "kinfolk", steps: &[include_str!("../sql/schema/host_1.sql")] };
+
+impl Schema {
+    fn newest(&self) -> i32 {
+        self.steps.len() as i32
+    }
+
+    async fn version(&self, client: &Client) -> Result<i32> {
+        let table = format!("{}.schema_version", self.name);
+        let exists = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await;
+        if !exists.map_err(|error| storage(&error))?.get::<_, bool>(0) {
+            return Ok(0);
+        }
+        let row = client.query_one(&format!("SELECT version FROM {table}"), &[]).await;
+        Ok(row.map_err(|error| storage(&error))?.get(0))
+    }
+
+    /// Refuses a database that another version of the program has prepared, or none.
+    pub(super) async fn require(&self, client: &Client) -> Result<()> {
+        let (found, known) = (self.version(client).await?, self.newest());
+        let detail = match found {
+            0 => format!("there is no schema {} here: run `fleet init`", self.name),
+            _ if found < known => {
+                format!(
+                    "schema {} has version {found}, this program needs {known}: run `fleet init` of this program",
+                    self.name
+                )
+            }
+            _ if found > known => {
+                format!(
+                    "schema {} has version {found}, this program knows {known}: use a newer program",
+                    self.name
+                )
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::InvalidStore { detail })
+    }
+
+    /// Brings a database to the newest version, in one transaction. A database that is newer is refused.
+    pub(super) async fn apply(&self, client: &mut Client, id_kind: IdKind) -> Result<()> {
+        let Self { name, .. } = self;
+        let transaction = client.transaction().await.map_err(|error| storage(&error))?;
+        // Two processes at once must not both take the same step.
+        let lock = format!("SELECT pg_advisory_xact_lock(hashtext('{name}'))");
+        transaction.batch_execute(&lock).await.map_err(|error| storage(&error))?;
+        let found = self.version(transaction.client()).await?;
+        if found > self.newest() {
+            return self.require(transaction.client()).await;
+        }
+        let mut script = String::new();
+        if found == 0 {
+            script.push_str(&format!(
+                "CREATE SCHEMA IF NOT EXISTS {name};
+                 CREATE TABLE {name}.schema_version (version integer NOT NULL);
+                 INSERT INTO {name}.schema_version VALUES (0);"
+            ));
+        }
+        script.push_str(&format!("SET LOCAL search_path = {name};"));
+        self.steps[found as usize..].iter().for_each(|step| script.push_str(&for_id_kind(step, id_kind)));
+        script.push_str(&format!("UPDATE {name}.schema_version SET version = {};", self.newest()));
+        transaction.batch_execute(&script).await.map_err(|error| storage(&error))?;
+        transaction.commit().await.map_err(|error| storage(&error))
+    }
+}

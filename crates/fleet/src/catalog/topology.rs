@@ -1,0 +1,119 @@
+//! Which host holds which shard, as this process knows it, with its connections to them.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use kinfolk_core::{Epoch, Error, Id, IdKind, Result, Shard};
+
+use super::{Catalog, Description, schema};
+use crate::Settings;
+use crate::postgres::{Host, connect};
+
+/// Where a shard is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The place of its host.
+    pub(crate) host: usize,
+    /// The host has the same number, or the shard was moved since.
+    pub(crate) term: i64,
+}
+
+/// The deployment as this process knows it.
+pub(crate) struct Topology {
+    pub(crate) id_kind: IdKind,
+    pub(crate) epoch: Epoch,
+    pub(crate) hosts: Vec<Arc<Host>>,
+    assignments: Vec<Assignment>,
+}
+
+impl Topology {
+    /// Reads the catalog and makes sure that every host is what the catalog says.
+    pub(crate) async fn open(catalog: &Catalog, settings: &Settings) -> Result<Self> {
+        let description = catalog.describe().await?;
+        for name in description.host_names() {
+            let client =
+                connect(address(settings, name)?, schema::HOST.name, settings.timeouts.connect).await?;
+            schema::HOST.require(&client).await?;
+            let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
+            let row = row.map_err(|error| super::storage(&error))?;
+            let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
+            if found != Some((description.identity, name)) {
+                let detail = format!("the database of host {name} belongs to another host or deployment");
+                return Err(Error::InvalidStore { detail });
+            }
+        }
+        Self::new(&description, settings, &[])
+    }
+
+    /// Reads the catalog again, and keeps the connections to hosts that are known.
+    pub(crate) async fn reload(&self, catalog: &Catalog, settings: &Settings) -> Result<Self> {
+        Self::new(&catalog.describe().await?, settings, &self.hosts)
+    }
+
+    fn new(description: &Description, settings: &Settings, known: &[Arc<Host>]) -> Result<Self> {
+        let mut hosts = Vec::new();
+        let mut places = BTreeMap::new();
+        for name in description.host_names() {
+            let host = match known.iter().find(|host| host.name == name) {
+                Some(host) => Arc::clone(host),
+                None => Arc::new(Host::new(name, address(settings, name)?, settings)?),
+            };
+            places.insert(name, hosts.len());
+            hosts.push(host);
+        }
+        let assignments = description
+            .shards
+            .iter()
+            .map(|(host, term)| Assignment { host: places[host.as_str()], term: *term });
+        Ok(Self {
+            id_kind: description.id_kind,
+            epoch: description.epoch,
+            assignments: assignments.collect(),
+            hosts,
+        })
+    }
+
+    /// The shard of a user.
+    pub(crate) fn shard_of(&self, id: Id) -> Shard {
+        let count = u16::try_from(self.assignments.len()).ok().and_then(NonZeroU16::new);
+        Shard::of(id, count.expect("a deployment has between 1 and 4,096 shards"))
+    }
+
+    /// Every shard, in order.
+    pub(crate) fn shards(&self) -> impl ExactSizeIterator<Item = Shard> + use<> {
+        (0..self.assignments.len() as u16).map(Shard)
+    }
+
+    /// Where a shard is, if the deployment has it.
+    pub(crate) fn assignment(&self, shard: Shard) -> Option<Assignment> {
+        self.assignments.get(usize::from(shard.0)).copied()
+    }
+
+    /// The host of a shard.
+    ///
+    /// # Panics
+    /// For a shard that the deployment does not have: callers have it from [`Topology::shard_of`] or [`Topology::shards`].
+    pub(crate) fn host_of(&self, shard: Shard) -> usize {
+        self.assignment(shard).expect("the deployment has this shard").host
+    }
+
+    /// The shards that a host holds.
+    pub(crate) fn shards_on(&self, host: usize) -> impl Iterator<Item = Shard> {
+        self.shards().filter(move |&shard| self.host_of(shard) == host)
+    }
+}
+
+impl Description {
+    fn host_names(&self) -> impl Iterator<Item = &str> {
+        let names: std::collections::BTreeSet<&str> =
+            self.shards.iter().map(|(host, _)| host.as_str()).collect();
+        names.into_iter()
+    }
+}
+
+fn address<'a>(settings: &'a Settings, name: &str) -> Result<&'a str> {
+    settings.hosts.get(name).map(String::as_str).ok_or_else(|| Error::InvalidStore {
+        detail: format!("the catalog names host {name}: add its connection string to the settings"),
+    })
+}

@@ -1,0 +1,177 @@
+//! The store: its runtime, its knowledge of the deployment, and the tasks that work for it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use kinfolk_core::{Absent, Clock, Deployment, Epoch, Error, Id, IdKind, Result, Store, SystemClock};
+use parking_lot::RwLock;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::AbortHandle;
+
+use crate::catalog::{Catalog, Topology};
+use crate::postgres::{Failure, Query, Statements};
+use crate::write::Writers;
+use crate::{NewDeployment, Settings};
+
+/// Walks for suggestions that run at once.
+const WALKS_MAX: usize = 2;
+
+/// What all tasks of a store share.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) statements: Statements,
+    catalog: Catalog,
+    topology: RwLock<Arc<Topology>>,
+    /// Walks for suggestions take turns, so that they leave connections to others.
+    pub(crate) walks: Semaphore,
+    /// Changes when this process has committed or projected something: a read that waits looks again.
+    progress: watch::Sender<u64>,
+}
+
+impl Shared {
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub(crate) fn topology(&self) -> Arc<Topology> {
+        Arc::clone(&self.topology.read())
+    }
+
+    /// Reads the catalog again, after a host has refused a shard.
+    pub(crate) async fn reload_topology(&self) -> std::result::Result<(), Failure> {
+        let known = self.topology();
+        let newer = known.reload(&self.catalog, &self.settings).await.map_err(Failure::Transient)?;
+        *self.topology.write() = Arc::new(newer);
+        Ok(())
+    }
+
+    pub(crate) fn announce_progress(&self) {
+        self.progress.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    pub(crate) fn watch_progress(&self) -> watch::Receiver<u64> {
+        self.progress.subscribe()
+    }
+}
+
+/// The store of a fleet. It runs its work on threads of its own; callers only wait for it, on whatever runtime they have.
+pub struct Fleet {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) writers: Writers,
+    /// Not there only while the store is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Fleet {
+    /// Creates a deployment: see [`Catalog::init`].
+    pub fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
+        runtime(1)?.block_on(Catalog::init(settings, new))
+    }
+
+    /// Opens the store of a deployment.
+    pub fn open(settings: Settings) -> Result<Self> {
+        Self::open_with_clock(settings, Arc::new(SystemClock))
+    }
+
+    /// Opens the store of a deployment with a clock.
+    pub fn open_with_clock(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
+        let runtime = runtime(settings.threads)?;
+        let catalog = Catalog::new(&settings.catalog, settings.timeouts.connect);
+        let topology = runtime.block_on(Topology::open(&catalog, &settings))?;
+        let shared = Arc::new(Shared {
+            settings,
+            clock,
+            statements: Statements::new(topology.id_kind),
+            catalog,
+            walks: Semaphore::new(WALKS_MAX),
+            progress: watch::Sender::new(0),
+            topology: RwLock::new(Arc::new(topology)),
+        });
+        let writers = Writers::new(Arc::clone(&shared), runtime.handle());
+        Ok(Self { shared, writers, runtime: Some(runtime) })
+    }
+
+    /// The deployment's catalog.
+    pub fn catalog(&self) -> &Catalog {
+        &self.shared.catalog
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        self.runtime.as_ref().expect("the runtime is there until the store is dropped").handle()
+    }
+
+    /// Runs a read on the store's threads. A caller that stops waiting ends it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        /// Ends the task of a caller that has gone.
+        struct AbortOnDrop(AbortHandle);
+        impl Drop for AbortOnDrop {
+            fn drop(&mut self) {
+                self.0.abort();
+            }
+        }
+        let task = self.handle().spawn(work);
+        let _guard = AbortOnDrop(task.abort_handle());
+        match task.await {
+            Ok(outcome) => outcome,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Error::Closed),
+        }
+    }
+
+    /// The plan that the first host makes for a statement.
+    pub async fn explain(&self, query: Query) -> Result<String> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move {
+            let host = Arc::clone(&shared.topology().hosts[0]);
+            host.explain(shared.statements.text(query)).await.map_err(Failure::into_error)
+        })
+        .await
+    }
+
+    /// The shard of a user, for tools and tests.
+    pub fn shard_of(&self, id: Id) -> kinfolk_core::Shard {
+        self.shared.topology().shard_of(id)
+    }
+}
+
+fn runtime(threads: usize) -> Result<Runtime> {
+    let built = Builder::new_multi_thread().worker_threads(threads).thread_name("fleet").enable_all().build();
+    built.map_err(|error| Error::Storage { detail: format!("no threads for the store: {error}") })
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        // Not by waiting: the store may be dropped where nothing may block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Deployment for Fleet {
+    fn id_kind(&self) -> IdKind {
+        self.shared.topology().id_kind
+    }
+
+    fn epoch(&self) -> Epoch {
+        self.shared.topology().epoch
+    }
+}
+
+impl Store for Fleet {
+    type Suggestions = Self;
+    type Content = Absent;
+
+    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
+        Some(Arc::clone(self))
+    }
+
+    fn content(self: &Arc<Self>) -> Option<Arc<Absent>> {
+        None
+    }
+}

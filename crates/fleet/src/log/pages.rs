@@ -1,0 +1,100 @@
+//! Reading the logs of shards: one statement for each host.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::try_join_all;
+use kinfolk_core::changes::Change;
+use kinfolk_core::{Position, Sequence, Shard, Timestamp};
+use tokio_postgres::Row;
+
+use super::Entry;
+use crate::catalog::Topology;
+use crate::fleet::Shared;
+use crate::postgres::{Failure, Query, limit_value};
+
+/// The oldest and the newest change of a shard, if it has any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShardSpan {
+    pub(crate) oldest: Option<Sequence>,
+    pub(crate) newest: Option<Sequence>,
+}
+
+impl ShardSpan {
+    /// Changes up to here are gone.
+    pub(crate) fn trimmed(self) -> Sequence {
+        self.oldest.map_or(Sequence::START, |oldest| Sequence(oldest.0 - 1))
+    }
+
+    pub(crate) fn newest(self) -> Sequence {
+        self.newest.unwrap_or_default()
+    }
+}
+
+/// Reads logs of a deployment.
+#[derive(Clone, Copy)]
+pub(crate) struct LogReader<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) topology: &'a Topology,
+}
+
+impl LogReader<'_> {
+    /// What every shard has.
+    pub(crate) async fn spans(&self) -> Result<BTreeMap<Shard, ShardSpan>, Failure> {
+        let hosts = 0..self.topology.hosts.len();
+        let spans = try_join_all(hosts.map(|host| self.spans_on(host))).await?;
+        Ok(spans.into_iter().flatten().collect())
+    }
+
+    async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
+        let shards: Vec<i16> = self.topology.shards_on(host).map(|shard| shard.0 as i16).collect();
+        let rows = self.topology.hosts[host].query(&self.shared.statements, Query::Span, &[&shards]).await?;
+        let span = |row: &Row| {
+            let shard = Shard(row.get::<_, i16>(0) as u16);
+            let assignment = self.topology.assignment(shard).ok_or(Failure::Moved)?;
+            let is_current =
+                (row.get(1), row.get(2), row.get(3)) == (self.topology.epoch.0 as i64, assignment.term, true);
+            let sequence =
+                |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
+            let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
+            if is_current { Ok((shard, span)) } else { Err(Failure::Moved) }
+        };
+        let spans: Vec<_> = rows.iter().map(span).collect::<Result<_, _>>()?;
+        if spans.len() == shards.len() { Ok(spans) } else { Err(Failure::Moved) }
+    }
+
+    /// Up to `limit` changes after some positions, one of each shard. Those of a shard are in order; the shards that are named
+    /// first come first.
+    pub(crate) async fn changes(&self, after: &[Position], limit: usize) -> Result<Vec<Change>, Failure> {
+        let mut by_host: BTreeMap<usize, Vec<Position>> = BTreeMap::new();
+        for &position in after {
+            by_host.entry(self.topology.host_of(position.shard)).or_default().push(position);
+        }
+        let pages = by_host.into_iter().map(|(host, after)| self.changes_on(host, after, limit));
+        let mut changes: Vec<Change> = try_join_all(pages).await?.into_iter().flatten().collect();
+        changes.truncate(limit);
+        Ok(changes)
+    }
+
+    async fn changes_on(
+        &self,
+        host: usize,
+        after: Vec<Position>,
+        limit: usize,
+    ) -> Result<Vec<Change>, Failure> {
+        let shards: Vec<i16> = after.iter().map(|position| position.shard.0 as i16).collect();
+        let sequences: Vec<i64> = after.iter().map(|position| position.sequence.0 as i64).collect();
+        let (limit, epoch) = (limit_value(limit), self.topology.epoch.0 as i64);
+        let host = &self.topology.hosts[host];
+        let rows = host
+            .query(&self.shared.statements, Query::Changes, &[&shards, &sequences, &limit, &epoch])
+            .await?;
+        rows.iter().map(|row| self.change(row)).collect()
+    }
+
+    fn change(&self, row: &Row) -> Result<Change, Failure> {
+        let position = Sequence(row.get::<_, i64>(1) as u64).on(Shard(row.get::<_, i16>(0) as u16));
+        let at = Timestamp::from_millis(row.get::<_, i64>(2) as u64);
+        let entry = Entry { at, kind: row.get(3), body: row.get(4) };
+        entry.decode(position, self.topology.id_kind).map_err(Failure::Final)
+    }
+}

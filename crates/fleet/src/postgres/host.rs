@@ -1,0 +1,252 @@
+//! A host: a PostgreSQL database that holds shards, and this process's connections to it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use kinfolk_core::{Clock, Error, Result};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+
+use super::{Failure, Query, Statements};
+use crate::Settings;
+
+/// Written by every new connection for writes: a commit that waits for the standby, if there is one.
+///
+/// Without it a process that reconnects to a host that has restarted could trust a row that no standby has, and a promotion
+/// would take back what was answered.
+const FIRST_WRITE: &str = "
+    BEGIN;
+    SET LOCAL statement_timeout = 0;
+    SELECT pg_logical_emit_message(true, 'kinfolk', 'connected');
+    COMMIT";
+
+/// Plans that do not depend on statistics: every statement reads by key, so that the index is always right. Tables that have
+/// grown since they were last analysed would otherwise be scanned.
+const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off \
+                       -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off";
+
+/// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
+/// and whoever got its connection next would go on in its transaction.
+pub(crate) struct Pooled {
+    /// Not there only while it is dropped.
+    object: Option<Object>,
+    in_transaction: AtomicBool,
+}
+
+impl Pooled {
+    fn object(&self) -> &Object {
+        self.object.as_ref().expect("the connection is there until it is dropped")
+    }
+
+    /// The prepared statement, which costs a round trip the first time.
+    pub(crate) async fn prepare(
+        &self,
+        statements: &Statements,
+        query: Query,
+    ) -> std::result::Result<Statement, tokio_postgres::Error> {
+        self.object().prepare_cached(statements.text(query)).await
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        self.object()
+    }
+
+    /// Begins a transaction. Until it is known to have ended, the connection is nobody else's.
+    pub(crate) async fn begin(&self, statement: &str) -> std::result::Result<(), tokio_postgres::Error> {
+        self.in_transaction.store(true, Ordering::Relaxed);
+        self.client().batch_execute(statement).await
+    }
+
+    /// Ends a transaction.
+    pub(crate) async fn end(&self, statement: &str) -> std::result::Result<(), tokio_postgres::Error> {
+        self.client().batch_execute(statement).await?;
+        self.in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Closes the connection: after an error nobody knows what state it is in.
+    pub(crate) fn discard(self) {
+        self.in_transaction.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        if let Some(object) = self.object.take().filter(|_| self.in_transaction.load(Ordering::Relaxed)) {
+            drop(Object::take(object));
+        }
+    }
+}
+
+/// A host and the connections to it.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    reads: Pool,
+    writes: Pool,
+}
+
+impl Host {
+    pub(crate) fn new(name: &str, connection: &str, settings: &Settings) -> Result<Self> {
+        let timeouts = settings.timeouts;
+        let idle = timeouts.idle_in_transaction.as_millis();
+        let lock = timeouts.lock.as_millis();
+        let statement = timeouts.statement.as_millis();
+        let options = format!(
+            "{} {PLANNER} -c idle_in_transaction_session_timeout={idle} -c lock_timeout={lock} \
+             -c statement_timeout={statement}",
+            pool_options("kinfolk"),
+        );
+        let pool = |size, hook: Option<Hook>| -> Result<Pool> {
+            let manager = Manager::from_config(
+                configured(connection, &options, timeouts.connect)?,
+                NoTls,
+                ManagerConfig { recycling_method: RecyclingMethod::Fast },
+            );
+            let builder = Pool::builder(manager)
+                .max_size(size)
+                .runtime(Runtime::Tokio1)
+                .wait_timeout(Some(timeouts.statement))
+                .create_timeout(Some(timeouts.connect));
+            let builder = hook.into_iter().fold(builder, deadpool_postgres::PoolBuilder::post_create);
+            builder.build().map_err(|error| Error::InvalidStore { detail: error.to_string() })
+        };
+        let first_write = Hook::async_fn(|client, _| {
+            Box::pin(async move { client.batch_execute(FIRST_WRITE).await.map_err(HookError::Backend) })
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            reads: pool(settings.read_connections, None)?,
+            writes: pool(settings.write_connections, Some(first_write))?,
+        })
+    }
+
+    /// A connection for statements of their own.
+    pub(crate) async fn reader(&self) -> std::result::Result<Pooled, Failure> {
+        self.connection(&self.reads).await
+    }
+
+    /// A connection for transactions. It has committed a write before it is used.
+    pub(crate) async fn writer(&self) -> std::result::Result<Pooled, Failure> {
+        self.connection(&self.writes).await
+    }
+
+    async fn connection(&self, pool: &Pool) -> std::result::Result<Pooled, Failure> {
+        let object = pool.get().await.map_err(|error| Failure::of_pool(&self.name, &error))?;
+        Ok(Pooled { object: Some(object), in_transaction: AtomicBool::new(false) })
+    }
+
+    /// Runs one statement that changes nothing.
+    pub(crate) async fn query(
+        &self,
+        statements: &Statements,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> std::result::Result<Vec<Row>, Failure> {
+        let connection = self.reader().await?;
+        let rows = async {
+            let statement = connection.prepare(statements, query).await?;
+            connection.client().query(&statement, parameters).await
+        };
+        match rows.await {
+            Ok(rows) => Ok(rows),
+            Err(error) => {
+                connection.discard();
+                Err(Failure::of_statement(&self.name, &error))
+            }
+        }
+    }
+}
+
+impl Host {
+    /// Runs one statement as a transaction of its own, and returns how many rows it has changed. For changes that are harmless
+    /// when their reply is lost.
+    pub(crate) async fn execute(
+        &self,
+        statements: &Statements,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> std::result::Result<u64, Failure> {
+        let connection = self.writer().await?;
+        let changed = async {
+            let statement = connection.prepare(statements, query).await?;
+            connection.client().execute(&statement, parameters).await
+        };
+        match changed.await {
+            Ok(changed) => Ok(changed),
+            Err(error) => {
+                connection.discard();
+                Err(Failure::of_statement(&self.name, &error))
+            }
+        }
+    }
+}
+
+impl Host {
+    /// How far a clock is ahead of the host's.
+    pub(crate) async fn clock_lead(&self, clock: &dyn Clock) -> std::result::Result<Duration, Failure> {
+        let connection = self.reader().await?;
+        let ask = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+        let answer = connection.client().query_one(ask, &[]).await;
+        match answer {
+            Ok(row) => {
+                Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
+            }
+            Err(error) => {
+                connection.discard();
+                Err(Failure::of_statement(&self.name, &error))
+            }
+        }
+    }
+
+    /// The plan of a statement, as every connection of this store makes it.
+    pub(crate) async fn explain(&self, text: &str) -> std::result::Result<String, Failure> {
+        let connection = self.reader().await?;
+        let plan = async {
+            let client = connection.client();
+            let parameters = client.prepare(text).await?.params().len();
+            let nothing = vec!["NULL"; parameters].join(", ");
+            client.batch_execute(&format!("PREPARE explained AS {text}")).await?;
+            client.query(&format!("EXPLAIN EXECUTE explained ({nothing})"), &[]).await
+        };
+        let plan = plan.await;
+        connection.discard();
+        let rows = plan.map_err(|error| Failure::of_statement(&self.name, &error))?;
+        let lines: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+        Ok(lines.join("\n"))
+    }
+}
+
+/// The options that every connection has: the schema that its tables are in.
+fn pool_options(schema: &str) -> String {
+    format!("-c search_path={schema} -c client_min_messages=warning")
+}
+
+fn configured(connection: &str, options: &str, connect: Duration) -> Result<Config> {
+    let mut config: Config = connection
+        .parse()
+        .map_err(|error| Error::InvalidStore { detail: format!("not a connection string: {error}") })?;
+    let options = match config.get_options() {
+        Some(own) => format!("{own} {options}"),
+        None => options.to_owned(),
+    };
+    config.options(options).application_name("kinfolk").connect_timeout(connect);
+    // A connection whose other end is gone without a word is given up as fast as a statement.
+    config.tcp_user_timeout(connect + Duration::from_secs(1));
+    Ok(config)
+}
+
+/// A connection outside of any pool, for the catalog and for creating schemas.
+pub(crate) async fn connect(connection: &str, schema: &str, timeout: Duration) -> Result<Client> {
+    let config = configured(connection, &pool_options(schema), timeout)?;
+    let connected = tokio::time::timeout(timeout, config.connect(NoTls)).await;
+    let (client, driver) = connected
+        .map_err(|_| super::unavailable(schema, "the connection timed out"))?
+        .map_err(|error| super::unavailable(schema, error))?;
+    tokio::spawn(async move {
+        if let Err(error) = driver.await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    });
+    Ok(client)
+}

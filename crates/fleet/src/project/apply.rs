@@ -1,0 +1,233 @@
+//! Applying changes to one host: lock the marks, drop what is applied already, apply what follows, move the marks.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::{Epoch, Frontier, Sequence, Shard};
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::SourceBatch;
+use crate::catalog::Topology;
+use crate::fleet::Shared;
+use crate::postgres::{Failure, Host, IdValue, Pooled, Query, unavailable};
+use crate::write::{BEGIN, COMMIT, NetEdge, net_edges};
+
+/// What a transaction has done.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    /// How many changes the marks have moved.
+    pub(super) changes: usize,
+    /// Sources whose changes do not follow on their marks: what is missing must come from the log.
+    pub(super) gaps: Vec<Shard>,
+}
+
+/// How far a host shows some sources, in an epoch.
+pub(crate) async fn marks(
+    shared: &Shared,
+    host: &Host,
+    epoch: Epoch,
+    of: &[Shard],
+) -> Result<Frontier, Failure> {
+    let sources: Vec<i16> = of.iter().map(|source| source.0 as i16).collect();
+    let rows = host.query(&shared.statements, Query::Marks, &[&sources]).await?;
+    let current = rows.iter().map(Mark::of).filter(|mark| mark.epoch == epoch);
+    Ok(current.map(|mark| mark.sequence.on(mark.source)).collect())
+}
+
+struct Mark {
+    source: Shard,
+    epoch: Epoch,
+    sequence: Sequence,
+}
+
+impl Mark {
+    fn of(row: &Row) -> Self {
+        Self {
+            source: Shard(row.get::<_, i16>(0) as u16),
+            epoch: Epoch(row.get::<_, i64>(1) as u64),
+            sequence: Sequence(row.get::<_, i64>(2) as u64),
+        }
+    }
+}
+
+/// Applies batches to a host, each source at most once.
+pub(super) async fn apply(
+    shared: &Shared,
+    topology: &Topology,
+    host: usize,
+    batches: Vec<SourceBatch>,
+) -> Result<Applied, Failure> {
+    let target = &topology.hosts[host];
+    let connection = target.writer().await?;
+    let limit = shared.settings.timeouts.statement * 2 + Duration::from_secs(1);
+    let outcome = timeout(limit, apply_with(shared, topology, (host, &connection), batches)).await;
+    match outcome {
+        Ok(Ok(applied)) => Ok(applied),
+        Ok(Err(error)) => {
+            connection.discard();
+            Err(Failure::of_statement(&target.name, &error))
+        }
+        Err(_) => {
+            connection.discard();
+            Err(Failure::Transient(unavailable(&target.name, "the host did not answer in time")))
+        }
+    }
+}
+
+/// Whether a lost commit has happened does not matter: the marks tell, the next time that they are locked.
+async fn apply_with(
+    shared: &Shared,
+    topology: &Topology,
+    (host, connection): (usize, &Pooled),
+    batches: Vec<SourceBatch>,
+) -> Result<Applied, tokio_postgres::Error> {
+    let statements = &shared.statements;
+    let lock = connection.prepare(statements, Query::LockMarks).await?;
+    let write = connection.prepare(statements, Query::Apply).await?;
+    let advance = connection.prepare(statements, Query::AdvanceMarks).await?;
+    let client = connection.client();
+    let sources: Vec<i16> = batches.iter().map(|batch| batch.source.0 as i16).collect();
+    let of_sources: [&(dyn ToSql + Sync); 1] = [&sources];
+    let (begun, marks) = tokio::join!(biased; connection.begin(BEGIN), client.query(&lock, &of_sources));
+    begun?;
+    let marks: BTreeMap<Shard, Mark> = marks?.iter().map(Mark::of).map(|mark| (mark.source, mark)).collect();
+
+    let mut step = Step::default();
+    for batch in batches {
+        // A mark that is not there is being moved by another owner.
+        if let Some(mark) =
+            marks.get(&batch.source).filter(|mark| mark.epoch == batch.epoch && mark.epoch == topology.epoch)
+        {
+            step.add(mark, batch.changes);
+        }
+    }
+    let rows = Rows::new(topology, host, &step.changes);
+    let of_rows = rows.parameters();
+    let of_marks: [&(dyn ToSql + Sync); 2] = [&step.sources, &step.sequences];
+    let (written, advanced, committed) = tokio::join!(
+        biased;
+        client.execute(&write, &of_rows),
+        client.execute(&advance, &of_marks),
+        connection.end(COMMIT),
+    );
+    written?;
+    advanced?;
+    committed?;
+    Ok(Applied { changes: step.changes.len(), gaps: step.gaps })
+}
+
+/// What follows on the marks.
+#[derive(Default)]
+struct Step {
+    changes: Vec<Change>,
+    /// The new marks.
+    sources: Vec<i16>,
+    sequences: Vec<i64>,
+    gaps: Vec<Shard>,
+}
+
+impl Step {
+    /// Takes the changes that follow on a mark, one after another: earlier ones are applied already.
+    fn add(&mut self, mark: &Mark, mut changes: Vec<Change>) {
+        changes.sort_by_key(|change| change.position.sequence);
+        let mut reached = mark.sequence;
+        for change in changes {
+            let sequence = change.position.sequence;
+            if sequence <= reached {
+                continue;
+            }
+            if sequence != reached.next() {
+                self.gaps.push(mark.source);
+                break;
+            }
+            reached = sequence;
+            self.changes.push(change);
+        }
+        if reached > mark.sequence {
+            self.sources.push(mark.source.0 as i16);
+            self.sequences.push(reached.0 as i64);
+        }
+    }
+}
+
+/// Rows of the follower side, a column each.
+#[derive(Default)]
+struct Edges {
+    shards: Vec<i16>,
+    kinds: Vec<i16>,
+    followees: Vec<IdValue>,
+    followers: Vec<IdValue>,
+    since: Vec<i64>,
+    sources: Vec<i16>,
+    sequences: Vec<i64>,
+}
+
+pub(super) struct Rows {
+    gone: Edges,
+    there: Edges,
+}
+
+impl Rows {
+    /// The parameters of `Query::Apply`.
+    pub(super) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
+        let Self { gone, there } = self;
+        [
+            &gone.shards,
+            &gone.kinds,
+            &gone.followees,
+            &gone.followers,
+            &there.shards,
+            &there.kinds,
+            &there.followees,
+            &there.followers,
+            &there.since,
+            &there.sources,
+            &there.sequences,
+        ]
+    }
+
+    /// What changes leave of the edges whose followees are on a host.
+    fn new(topology: &Topology, host: usize, changes: &[Change]) -> Self {
+        let is_here = |edge: &NetEdge| topology.host_of(topology.shard_of(edge.edge.followee)) == host;
+        let edges = net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
+        Self::of_edges(topology, edges)
+    }
+
+    /// The rows of edges whose followees are on one host.
+    pub(super) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
+        // In the order of the key.
+        edges.sort_by_key(|edge| {
+            (topology.shard_of(edge.edge.followee), edge.kind, edge.edge.followee, edge.edge.follower)
+        });
+        let mut rows = Self { gone: Edges::default(), there: Edges::default() };
+        for NetEdge { kind, edge, since, sequence } in edges {
+            let side = if since.is_some() { &mut rows.there } else { &mut rows.gone };
+            side.shards.push(topology.shard_of(edge.followee).0 as i16);
+            side.kinds.push(kind.number().into());
+            side.followees.push(IdValue(edge.followee));
+            side.followers.push(IdValue(edge.follower));
+            side.since.extend(since.map(|since| since.millis() as i64));
+            side.sources.push(topology.shard_of(edge.follower).0 as i16);
+            side.sequences.push(sequence.0 as i64);
+        }
+        rows
+    }
+}
+
+/// What a change says about its edge, if it is about one.
+fn net_edge(change: &Change) -> Option<NetEdge> {
+    let (kind, edge, since) = match change.body {
+        ChangeBody::Followed { kind, edge } => (kind, edge, Some(change.at)),
+        ChangeBody::Unfollowed { kind, edge, .. } => (kind, edge, None),
+        ChangeBody::Imported { .. }
+        | ChangeBody::Posted { .. }
+        | ChangeBody::PostDeleted { .. }
+        | ChangeBody::Comment(_) => {
+            return None;
+        }
+    };
+    Some(NetEdge { kind, edge, since, sequence: change.position.sequence })
+}

@@ -1,0 +1,147 @@
+//! A new epoch: what an operator begins after a restore. The follower side is dropped and rebuilt from the truth, before any
+//! shard is open again.
+//!
+//! Run again after an interruption, it starts over: shards stay closed until its last step.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Result, Sequence, Shard, Timestamp};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::apply::Rows;
+use crate::Fleet;
+use crate::catalog::Topology;
+use crate::fleet::Shared;
+use crate::postgres::{Failure, Host, IdValue, Query};
+use crate::write::{LOCK_CLASS, NetEdge};
+
+/// Edges that are copied at once.
+const PAGE: i64 = 5_000;
+
+/// Waits for the writers of every shard, and keeps later ones out.
+const CLOSE: &str = "
+    SELECT count(pg_advisory_xact_lock($1::integer, shard)) FROM shards WHERE state = 'open';
+";
+
+/// The marks first: their locks wait for projections that are in the middle of something, and later ones find another epoch.
+const DROP_FOLLOWERS: &str = "
+    UPDATE projected SET epoch = {epoch}, sequence = 0;
+    UPDATE shards SET epoch = {epoch};
+    DELETE FROM relayed;
+    TRUNCATE followers, follower_counts";
+
+impl Fleet {
+    /// Begins a new epoch: tokens of the old one are refused, and the follower side is rebuilt from the edges as they are now.
+    pub async fn begin_epoch(&self) -> Result<Epoch> {
+        let shared = Arc::clone(&self.shared);
+        self.run(async move { begin(&shared).await.map_err(Failure::into_error) }).await
+    }
+}
+
+async fn begin(shared: &Shared) -> std::result::Result<Epoch, Failure> {
+    let topology = shared.topology();
+    let epoch = shared.catalog().next_epoch().await.map_err(Failure::Final)?;
+    try_join_all(topology.hosts.iter().map(|host| close(host, epoch))).await?;
+    for source in topology.shards() {
+        rebuild(shared, &topology, source, epoch).await?;
+    }
+    shared.catalog().publish_epoch(epoch).await.map_err(Failure::Final)?;
+    let open = |host: &Arc<Host>| {
+        let host = Arc::clone(host);
+        async move { run(&host, &["UPDATE shards SET state = 'open'".to_owned()]).await }
+    };
+    try_join_all(topology.hosts.iter().map(open)).await?;
+    shared.reload_topology().await?;
+    shared.announce_progress();
+    Ok(epoch)
+}
+
+async fn close(host: &Host, epoch: Epoch) -> std::result::Result<(), Failure> {
+    let lock = CLOSE.replace("$1", &LOCK_CLASS.to_string());
+    let close = "UPDATE shards SET state = 'closed'".to_owned();
+    let drop_followers = DROP_FOLLOWERS.replace("{epoch}", &(epoch.0 as i64).to_string());
+    run(host, &[lock, close, drop_followers]).await
+}
+
+/// Runs scripts as one transaction.
+async fn run(host: &Host, scripts: &[String]) -> std::result::Result<(), Failure> {
+    let connection = host.writer().await?;
+    // A rebuild of a large host takes as long as it takes.
+    let script = format!("BEGIN; SET LOCAL statement_timeout = 0; {}; COMMIT", scripts.join(";"));
+    // From the first statement to the last in one message: nothing is left open where it succeeds.
+    match connection.client().batch_execute(&script).await {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            connection.discard();
+            Err(Failure::of_statement(&host.name, &error))
+        }
+    }
+}
+
+/// Copies the edges of one source to the follower side of every host, then sets the source's marks. The source is closed, so
+/// that its edges are those of its newest change.
+async fn rebuild(
+    shared: &Shared,
+    topology: &Topology,
+    source: Shard,
+    epoch: Epoch,
+) -> std::result::Result<(), Failure> {
+    let number = source.0 as i16;
+    let from = &topology.hosts[topology.host_of(source)];
+    let mut after = (0_i16, IdValue(id_min(topology.id_kind)), IdValue(id_min(topology.id_kind)));
+    loop {
+        let parameters: [&(dyn ToSql + Sync); 5] = [&number, &after.0, &after.1, &after.2, &PAGE];
+        let rows = from.query(&shared.statements, Query::EdgesOfShard, &parameters).await?;
+        let edges: Vec<NetEdge> = rows.iter().map(edge).collect::<Result<_>>().map_err(Failure::Final)?;
+        for (host, edges) in by_target(topology, &edges) {
+            let rows = Rows::of_edges(topology, edges);
+            topology.hosts[host].execute(&shared.statements, Query::Apply, &rows.parameters()).await?;
+        }
+        let Some(last) = rows.last().filter(|_| rows.len() as i64 == PAGE) else { break };
+        after = (last.get(0), last.get(1), last.get(2));
+    }
+    let newest = from.query(&shared.statements, Query::Span, &[&[number].as_slice()]).await?;
+    let newest = newest.first().and_then(|row| row.get::<_, Option<i64>>(5)).unwrap_or(0);
+    let (sources, sequences) = ([number], [newest]);
+    let of_mark: [&(dyn ToSql + Sync); 2] = [&sources.as_slice(), &sequences.as_slice()];
+    tracing::info!(source = number, newest, %epoch, "the follower side of a source was rebuilt");
+    let advance = |host: &Arc<Host>| {
+        let host = Arc::clone(host);
+        async move { host.execute(&shared.statements, Query::AdvanceMarks, &of_mark).await }
+    };
+    try_join_all(topology.hosts.iter().map(advance)).await.map(drop)
+}
+
+fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetEdge>> {
+    let mut by_host: BTreeMap<usize, Vec<NetEdge>> = BTreeMap::new();
+    for &edge in edges {
+        let host = topology.host_of(topology.shard_of(edge.edge.followee));
+        by_host.entry(host).or_default().push(edge);
+    }
+    by_host
+}
+
+fn edge(row: &Row) -> Result<NetEdge> {
+    let number: i16 = row.get(0);
+    let kind = u8::try_from(number).ok().and_then(EdgeKind::from_number);
+    let kind =
+        kind.ok_or_else(|| Error::Corrupt { detail: format!("an edge has the unknown kind {number}") })?;
+    let (IdValue(follower), IdValue(followee)) = (row.get(1), row.get(2));
+    Ok(NetEdge {
+        kind,
+        edge: Edge { follower, followee },
+        since: Some(Timestamp::from_millis(row.get::<_, i64>(3) as u64)),
+        sequence: Sequence(row.get::<_, i64>(4) as u64),
+    })
+}
+
+fn id_min(kind: IdKind) -> Id {
+    match kind {
+        IdKind::Integer => Id::Integer(0),
+        IdKind::Uuid => Id::Uuid(0),
+    }
+}

@@ -1,0 +1,70 @@
+//! Where changes come from: here, straight from the logs of the shards. A message broker takes this place behind the same trait.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use kinfolk_core::changes::Change;
+use kinfolk_core::{Epoch, Frontier, Position, Result, Shard};
+
+use crate::Fleet;
+use crate::fleet::Shared;
+use crate::log::LogReader;
+use crate::postgres::Failure;
+
+/// Changes of one source.
+#[derive(Clone, Debug)]
+pub struct SourceBatch {
+    /// Whose log they are from.
+    pub source: Shard,
+    /// The life of that log.
+    pub epoch: Epoch,
+    /// The changes.
+    pub changes: Vec<Change>,
+}
+
+/// Brings changes to a projection.
+///
+/// It should bring the changes that follow on the marks, in order. One that brings changes late, twice, out of order or with
+/// gaps makes the projection late, and nothing worse: what is missing is read from the log.
+pub trait ChangeSource: Send + Sync + 'static {
+    /// Up to about `limit` changes after the marks of a host, which name every source.
+    fn changes(
+        &self,
+        after: &Frontier,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<SourceBatch>>> + Send;
+}
+
+/// The logs of the shards themselves: one statement for each host.
+#[derive(Clone)]
+pub struct LogSource {
+    shared: Arc<Shared>,
+}
+
+impl LogSource {
+    /// The logs of a fleet.
+    pub fn new(fleet: &Fleet) -> Self {
+        Self { shared: Arc::clone(&fleet.shared) }
+    }
+
+    pub(super) fn of(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+impl ChangeSource for LogSource {
+    async fn changes(&self, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
+        let topology = self.shared.topology();
+        let log = LogReader { shared: &self.shared, topology: &topology };
+        let after: Vec<Position> = after.iter().collect();
+        let mut changes = log.changes(&after, limit).await.map_err(Failure::into_error)?;
+        changes.sort_by_key(|change| change.position.shard);
+        let of_one = changes.chunk_by(|one, other| one.position.shard == other.position.shard);
+        let batch = |changes: &[Change]| SourceBatch {
+            source: changes[0].position.shard,
+            epoch: topology.epoch,
+            changes: changes.to_vec(),
+        };
+        Ok(of_one.map(batch).collect())
+    }
+}

@@ -1,0 +1,33 @@
+//! Counts: the user's own side is truth, the other one is projected beside it, on the same shard.
+
+use futures_util::future::try_join_all;
+use kinfolk_core::graph::Counts;
+use kinfolk_core::{EdgeKind, Id};
+
+use super::freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};
+use crate::postgres::{Failure, IdValue, Query};
+
+impl Reader {
+    /// For each user, how many edges it has on each side: one statement for each host.
+    pub(crate) async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>, Failure> {
+        let parts = self.by_host(of, |id| id);
+        let found = try_join_all(parts.into_iter().map(|part| self.counts_on(kind, part))).await?;
+        let mut counts = vec![Counts::default(); of.len()];
+        found.into_iter().flatten().for_each(|(place, counted)| counts[place] = counted);
+        Ok(counts)
+    }
+
+    async fn counts_on(&self, kind: EdgeKind, part: HostPart<Id>) -> Result<Vec<(usize, Counts)>, Failure> {
+        let shards = part.shards.iter().copied();
+        let guard = Guard::of_truth(&self.topology, shards, &self.at_least).and_followers(&self.at_least);
+        let kind = i16::from(kind.number());
+        let shards = part.shard_numbers();
+        let ids: Vec<IdValue> = part.asked.iter().copied().map(IdValue).collect();
+        let rows = self.ask(part.host, Query::Counts, &guard, &[&kind, &shards, &ids]).await?;
+        let counts = |row: &tokio_postgres::Row| {
+            let (following, followers): (i64, i64) = (row.get(GUARD_COLUMNS + 1), row.get(GUARD_COLUMNS + 2));
+            Counts { following: following as u64, followers: followers as u64 }
+        };
+        Ok(rows.iter().filter_map(|row| Some((part.place_of(row)?, counts(row)))).collect())
+    }
+}

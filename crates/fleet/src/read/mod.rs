@@ -1,0 +1,11 @@
+//! Reads: each is one statement on each host that it concerns, which shows at least a frontier or says why not.
+
+mod checks;
+mod counts;
+mod freshness;
+mod friends;
+mod lists;
+mod overlap;
+mod ports;
+
+pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};

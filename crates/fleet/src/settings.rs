@@ -1,0 +1,68 @@
+//! What a process has to be told about its fleet: where the databases are, and how long it waits for them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Where a fleet is, and how a process uses it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The connection string of the catalog's database.
+    pub catalog: String,
+    /// The connection string of each host, by the name that the catalog has for it.
+    pub hosts: BTreeMap<String, String>,
+    /// Connections for reads, to each host.
+    pub read_connections: usize,
+    /// Connections for writes and projection, to each host.
+    pub write_connections: usize,
+    /// Threads that run the store's work.
+    pub threads: usize,
+    /// How long things may take.
+    pub timeouts: Timeouts,
+}
+
+impl Settings {
+    /// The usual settings for some databases.
+    pub fn new(catalog: impl Into<String>, hosts: BTreeMap<String, String>) -> Self {
+        Self {
+            catalog: catalog.into(),
+            hosts,
+            read_connections: 8,
+            write_connections: 8,
+            threads: 2,
+            timeouts: Timeouts::default(),
+        }
+    }
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// To connect to a host.
+    pub connect: Duration,
+    /// A write waits so long for the lock of its shard.
+    pub lock: Duration,
+    /// One statement.
+    pub statement: Duration,
+    /// A host ends a transaction whose process is silent for so long, which frees the shard.
+    pub idle_in_transaction: Duration,
+    /// A read waits so long for what it must show.
+    pub visible: Duration,
+    /// A write is tried again for so long, as long as nothing can have happened.
+    pub write: Duration,
+    /// A commit whose reply was lost is looked for so long.
+    pub settle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(2),
+            lock: Duration::from_secs(2),
+            statement: Duration::from_secs(3),
+            idle_in_transaction: Duration::from_secs(2),
+            visible: Duration::from_secs(1),
+            write: Duration::from_secs(5),
+            settle: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+-- Removes the oldest changes of a shard up to a sequence: never the last one, and none that a relay has not sent yet.
+DELETE FROM log
+WHERE log.shard = $1::smallint
+  AND log.sequence <= $2::bigint
+  AND log.sequence < (SELECT max(newest.sequence) FROM log AS newest WHERE newest.shard = $1::smallint)
+  AND log.sequence <= coalesce(
+      (SELECT relayed.sequence FROM relayed WHERE relayed.shard = $1::smallint), $2::bigint
+  )

@@ -1,0 +1,19 @@
+-- The most recent followees of some users, by the users' places.
+WITH {guard}
+SELECT refusal.*, recent.place, recent.id
+FROM (VALUES (1)) AS always
+LEFT JOIN refusal ON true
+LEFT JOIN LATERAL (
+    SELECT asked.place, page.id
+    FROM unnest($8::smallint[], $9::{id}[]) WITH ORDINALITY AS asked (shard, id, place)
+    CROSS JOIN LATERAL (
+        SELECT following.followee AS id
+        FROM following
+        WHERE refusal.reason IS NULL
+          AND following.shard = asked.shard
+          AND following.kind = $7::smallint
+          AND following.follower = asked.id
+        ORDER BY following.since DESC, following.followee DESC
+        LIMIT $10::bigint
+    ) AS page
+) AS recent ON true

@@ -1,0 +1,93 @@
+-- A host: the shards that it holds, and the follower side of their users. All shards share these tables, with the shard first
+-- in every key: a schema for each shard would mean thousands of relations.
+--
+-- Times are milliseconds since 1970 that the processes set: the database's own clock is never used.
+
+-- Which deployment the host belongs to, and under which name.
+CREATE TABLE host (
+    only_one  boolean PRIMARY KEY DEFAULT true CHECK (only_one),
+    identity  bigint  NOT NULL,
+    name      text    NOT NULL
+);
+
+-- Rarely written: what moves or restores a shard changes its row, and every read and write compares it.
+CREATE TABLE shards (
+    shard  smallint PRIMARY KEY,
+    epoch  bigint   NOT NULL,
+    term   bigint   NOT NULL,
+    state  text     NOT NULL CHECK (state IN ('open', 'closed'))
+);
+
+-- How far the log of a shard was handed to the relay's topic. A shard that no relay serves has no row.
+CREATE TABLE relayed (
+    shard     smallint PRIMARY KEY,
+    epoch     bigint   NOT NULL,
+    sequence  bigint   NOT NULL
+);
+
+-- How far the follower side of this host shows the log of each source shard, on whichever host that is. Contiguous: a mark
+-- of n means that every change up to n is applied here.
+CREATE TABLE projected (
+    source    smallint PRIMARY KEY,
+    epoch     bigint   NOT NULL,
+    sequence  bigint   NOT NULL
+) WITH (fillfactor = 50);
+
+-- How many edges a user has on its own side.
+CREATE TABLE users (
+    shard      smallint NOT NULL,
+    kind       smallint NOT NULL,
+    id         {id}     NOT NULL,
+    following  bigint   NOT NULL CHECK (following >= 0),
+    sequence   bigint   NOT NULL,
+    PRIMARY KEY (shard, kind, id)
+) WITH (fillfactor = 80);
+
+-- The truth: every edge is a row on the shard of its follower. The key includes the time, so that a check is answered by the
+-- index alone, and never by a walk of the index below.
+CREATE TABLE following (
+    shard     smallint NOT NULL,
+    kind      smallint NOT NULL,
+    follower  {id}     NOT NULL,
+    followee  {id}     NOT NULL,
+    since     bigint   NOT NULL,
+    sequence  bigint   NOT NULL,
+    PRIMARY KEY (shard, kind, follower, followee) INCLUDE (since)
+);
+CREATE INDEX following_by_time ON following (shard, kind, follower, since DESC, followee DESC);
+
+-- A projection of the truth: the same edge on the shard of its followee.
+CREATE TABLE followers (
+    shard     smallint NOT NULL,
+    kind      smallint NOT NULL,
+    followee  {id}     NOT NULL,
+    follower  {id}     NOT NULL,
+    since     bigint   NOT NULL,
+    source    smallint NOT NULL,
+    sequence  bigint   NOT NULL,
+    PRIMARY KEY (shard, kind, followee, follower) INCLUDE (since)
+);
+CREATE INDEX followers_by_time ON followers (shard, kind, followee, since DESC, follower DESC);
+
+-- How many rows of `followers` a user has: the sum of its buckets.
+CREATE TABLE follower_counts (
+    shard     smallint NOT NULL,
+    kind      smallint NOT NULL,
+    followee  {id}     NOT NULL,
+    bucket    smallint NOT NULL,
+    count     bigint   NOT NULL,
+    PRIMARY KEY (shard, kind, followee, bucket)
+) WITH (fillfactor = 80);
+
+-- The change log of each shard, which is also the outbox. Sequences have no gaps. The last row of a shard always stays: it
+-- holds the shard's newest sequence and the time that no later change may precede.
+CREATE TABLE log (
+    shard     smallint NOT NULL,
+    sequence  bigint   NOT NULL,
+    -- One for each transaction: settles what became of a commit whose reply was lost.
+    batch     uuid     NOT NULL,
+    at        bigint   NOT NULL,
+    type      smallint NOT NULL,
+    body      bytea    NOT NULL,
+    PRIMARY KEY (shard, sequence)
+);

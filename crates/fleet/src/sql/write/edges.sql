@@ -1,0 +1,14 @@
+-- Which of some edges exist, by their places, and since when. One row, however many edges there are.
+SELECT coalesce(array_agg(asked.place), '{}'), coalesce(array_agg(edge.since), '{}')
+FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) WITH ORDINALITY AS asked (kind, follower, followee, place)
+CROSS JOIN LATERAL (
+    SELECT (
+        SELECT following.since
+        FROM following
+        WHERE following.shard = $1::smallint
+          AND following.kind = asked.kind
+          AND following.follower = asked.follower
+          AND following.followee = asked.followee
+    ) AS since
+) AS edge
+WHERE edge.since IS NOT NULL

@@ -1,0 +1,7 @@
+-- How many edges some users have, in their order. One row, however many users there are.
+SELECT coalesce(array_agg(coalesce((
+    SELECT users.following
+    FROM users
+    WHERE users.shard = $1::smallint AND users.kind = asked.kind AND users.id = asked.id
+), 0) ORDER BY asked.place), '{}')
+FROM unnest($2::smallint[], $3::{id}[]) WITH ORDINALITY AS asked (kind, id, place)

@@ -1,0 +1,124 @@
+//! One batcher for each shard: it takes all that waits, and has one transaction in flight.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::graph::{Receipt, WriteRequest};
+use kinfolk_core::{Error, Result, Shard};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+
+use super::transaction::ShardWriter;
+use crate::fleet::Shared;
+
+/// Runs that wait for one shard; more are refused.
+const QUEUE_MAX: usize = 4_096;
+
+/// Commands of one transaction, unless one run alone has more: the lock of the shard is held for a few milliseconds.
+const BATCH_COMMANDS_MAX: usize = 1_000;
+
+/// Requests of one follower that came one after another: they are committed together.
+struct Run {
+    requests: Vec<WriteRequest>,
+    reply: oneshot::Sender<Vec<Result<Receipt>>>,
+}
+
+impl Run {
+    fn commands(&self) -> usize {
+        self.requests.iter().map(|request| request.commands.len()).sum()
+    }
+}
+
+/// The batchers of all shards. Each is started by the first write of its shard.
+pub(crate) struct Writers {
+    shared: Arc<Shared>,
+    runtime: Handle,
+    queues: Mutex<Vec<Option<mpsc::Sender<Run>>>>,
+}
+
+impl Writers {
+    pub(crate) fn new(shared: Arc<Shared>, runtime: &Handle) -> Self {
+        let queues = shared.topology().shards().map(|_| None).collect();
+        Self { shared, runtime: runtime.clone(), queues: Mutex::new(queues) }
+    }
+
+    /// Applies requests, each by itself. One result for each, in order.
+    pub(crate) async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
+        let replies: Vec<_> = runs(requests).into_iter().map(|requests| self.enqueue(requests)).collect();
+        let mut results = Vec::new();
+        for (count, reply) in replies {
+            match reply {
+                Ok(reply) => match reply.await {
+                    Ok(receipts) => results.extend(receipts),
+                    // The batcher has ended in the middle of a commit, perhaps.
+                    Err(_) => results.extend((0..count).map(|_| Err(Error::Closed))),
+                },
+                Err(retry_after) => {
+                    results.extend((0..count).map(|_| Err(Error::Overloaded { retry_after })))
+                }
+            }
+        }
+        results
+    }
+
+    /// Hands a run to its batcher. Returns how many requests it has, and where their receipts will come from.
+    fn enqueue(
+        &self,
+        requests: Vec<WriteRequest>,
+    ) -> (usize, std::result::Result<oneshot::Receiver<Vec<Result<Receipt>>>, Duration>) {
+        let count = requests.len();
+        let Some(first) = requests.first() else { return (0, Err(Duration::ZERO)) };
+        let shard = self.shared.topology().shard_of(first.follower);
+        let (reply, receipts) = oneshot::channel();
+        let sent = self.queue(shard).try_send(Run { requests, reply });
+        (count, sent.map(|()| receipts).map_err(|_| Duration::from_millis(100)))
+    }
+
+    fn queue(&self, shard: Shard) -> mpsc::Sender<Run> {
+        let mut queues = self.queues.lock();
+        let queue = &mut queues[usize::from(shard.0)];
+        let start = || {
+            let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+            self.runtime.spawn(work(ShardWriter::new(Arc::clone(&self.shared), shard), receiver));
+            sender
+        };
+        // A batcher that has ended has panicked: its requests were answered, and the next one starts afresh.
+        match queue {
+            Some(sender) if !sender.is_closed() => sender.clone(),
+            _ => queue.insert(start()).clone(),
+        }
+    }
+}
+
+/// Requests of one follower that come one after another, together.
+fn runs(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
+    let mut runs: Vec<Vec<WriteRequest>> = Vec::new();
+    for request in requests {
+        match runs.last_mut() {
+            Some(run) if run[0].follower == request.follower => run.push(request),
+            _ => runs.push(vec![request]),
+        }
+    }
+    runs
+}
+
+/// Commits batches until the store is dropped.
+async fn work(writer: ShardWriter, mut queue: mpsc::Receiver<Run>) {
+    while let Some(first) = queue.recv().await {
+        let mut commands = first.commands();
+        let mut batch = vec![first];
+        while commands < BATCH_COMMANDS_MAX {
+            let Ok(run) = queue.try_recv() else { break };
+            commands += run.commands();
+            batch.push(run);
+        }
+        let requests: Vec<&WriteRequest> = batch.iter().flat_map(|run| &run.requests).collect();
+        let mut results = writer.write(&requests).await.into_iter();
+        for run in batch {
+            let own = results.by_ref().take(run.requests.len()).collect();
+            // The caller may have disconnected; dropping its receipts is fine.
+            _ = run.reply.send(own);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Writes: requests go to the batcher of their shard, which commits many of them in one transaction.
+
+mod batcher;
+mod plan;
+mod rows;
+mod settle;
+mod transaction;
+
+pub(crate) use batcher::Writers;
+pub(crate) use rows::{NetEdge, net_edges};
+pub(crate) use transaction::{BEGIN, COMMIT, LOCK_CLASS};

@@ -1,0 +1,105 @@
+//! A batch between its reads and its writes: what was read, what the requests make of it, what each caller is answered.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use kinfolk_core::graph::{Edge, EdgeEvent, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
+use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
+use tokio_postgres::Row;
+
+/// What a batch is about: every edge and every follower that its requests name, each once.
+#[derive(Default)]
+pub(super) struct Subjects {
+    pub(super) edges: Vec<(EdgeKind, Edge)>,
+    pub(super) users: Vec<(EdgeKind, Id)>,
+}
+
+impl Subjects {
+    pub(super) fn of(requests: &[&WriteRequest]) -> Self {
+        let mut subjects = Self::default();
+        for request in requests {
+            subjects.users.push((request.kind, request.follower));
+            subjects.edges.extend(request.edge_commands().map(|command| (request.kind, command.edge)));
+        }
+        subjects.edges.sort_unstable();
+        subjects.edges.dedup();
+        subjects.users.sort_unstable();
+        subjects.users.dedup();
+        subjects
+    }
+
+    /// What the statements `Edges` and `Users` have found of them.
+    pub(super) fn before(&self, edges: &Row, users: &Row) -> Before {
+        let mut before = Before::default();
+        let (places, since): (Vec<i64>, Vec<i64>) = (edges.get(0), edges.get(1));
+        for (place, since) in places.into_iter().zip(since) {
+            let key = self.edges[place as usize - 1];
+            before.since.insert(key, Timestamp::from_millis(since as u64));
+        }
+        let following: Vec<i64> = users.get(0);
+        before
+            .following
+            .extend(self.users.iter().copied().zip(following.into_iter().map(|count| count as u64)));
+        before
+    }
+}
+
+/// The rows of a batch as they are before it.
+#[derive(Default)]
+pub(super) struct Before {
+    pub(super) since: HashMap<(EdgeKind, Edge), Timestamp, RandomState>,
+    pub(super) following: HashMap<(EdgeKind, Id), u64, RandomState>,
+}
+
+impl EdgeView for Before {
+    fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
+        let following = self.following.get(&(kind, edge.follower)).copied().unwrap_or(0);
+        (self.since.contains_key(&(kind, edge)), following)
+    }
+
+    fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
+        let since = self.since.get(&(kind, edge)).copied();
+        since.ok_or_else(|| Error::Corrupt { detail: format!("an edge that exists has no time: {edge:?}") })
+    }
+}
+
+/// What a batch will do.
+pub(super) struct Plan {
+    /// The newest change before it.
+    pub(super) newest: Position,
+    pub(super) events: Vec<EdgeEvent>,
+    /// One for each request.
+    pub(super) results: Vec<Result<Receipt>>,
+}
+
+impl Plan {
+    /// Plans requests in their order, each by itself, after the newest change of the shard. No event is earlier than `floor`.
+    pub(super) fn new(
+        before: &Before,
+        requests: &[&WriteRequest],
+        newest: Position,
+        mut floor: Timestamp,
+    ) -> Self {
+        let (mut planned, mut events) = (PlannedEdges::default(), Vec::new());
+        let mut planner =
+            EdgePlanner { view: before, earlier: None, planned: &mut planned, floor: &mut floor };
+        let mut results = Vec::with_capacity(requests.len());
+        for request in requests {
+            let changed = planner.plan(request, &mut events);
+            // Whether or not it changes anything: everything up to here is what the request has found or done.
+            let position = Sequence(newest.sequence.0 + events.len() as u64).on(newest.shard);
+            results.push(changed.map(|changed| Receipt { position, changed }));
+        }
+        Self { newest, events, results }
+    }
+
+    /// The events with their sequences.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (Sequence, &EdgeEvent)> {
+        (self.newest.sequence.0 + 1..).map(Sequence).zip(&self.events)
+    }
+
+    /// The newest change once the batch is committed.
+    pub(super) fn last(&self) -> Position {
+        Sequence(self.newest.sequence.0 + self.events.len() as u64).on(self.newest.shard)
+    }
+}

@@ -1,0 +1,139 @@
+//! What a run of events leaves of each edge: rows are written once, however often an edge came and went.
+
+use std::collections::BTreeMap;
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Id, Sequence, Timestamp};
+
+use super::plan::{Before, Plan};
+use crate::log::Entry;
+use crate::postgres::IdValue;
+
+/// An edge after some events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NetEdge {
+    pub(crate) kind: EdgeKind,
+    pub(crate) edge: Edge,
+    /// Since when it exists, if it does.
+    pub(crate) since: Option<Timestamp>,
+    /// The last event about it.
+    pub(crate) sequence: Sequence,
+}
+
+/// The last state of each edge that the events are about, by kind and edge.
+pub(crate) fn net_edges(events: impl IntoIterator<Item = NetEdge>) -> Vec<NetEdge> {
+    let last: BTreeMap<_, _> = events.into_iter().map(|event| ((event.kind, event.edge), event)).collect();
+    last.into_values().collect()
+}
+
+/// The rows of a batch, a column each.
+pub(super) struct Rows {
+    pub(super) gone: Edges,
+    pub(super) made: Edges,
+    pub(super) counted: Counted,
+    pub(super) log: LogRows,
+}
+
+/// Rows of `following`.
+#[derive(Default)]
+pub(super) struct Edges {
+    pub(super) kinds: Vec<i16>,
+    pub(super) followers: Vec<IdValue>,
+    pub(super) followees: Vec<IdValue>,
+    /// Empty for edges that are gone.
+    pub(super) since: Vec<i64>,
+    pub(super) sequences: Vec<i64>,
+}
+
+/// Rows of `users`.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) kinds: Vec<i16>,
+    pub(super) ids: Vec<IdValue>,
+    pub(super) following: Vec<i64>,
+}
+
+/// Rows of `log`.
+#[derive(Default)]
+pub(super) struct LogRows {
+    pub(super) sequences: Vec<i64>,
+    pub(super) at: Vec<i64>,
+    pub(super) kinds: Vec<i16>,
+    pub(super) bodies: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    pub(super) fn new(before: &Before, plan: &Plan) -> Self {
+        let events = plan.numbered().map(|(sequence, event)| NetEdge {
+            kind: event.kind,
+            edge: event.edge,
+            since: event.removed_since.is_none().then_some(event.at),
+            sequence,
+        });
+        let (mut gone, mut made) = (Edges::default(), Edges::default());
+        let mut steps: BTreeMap<(EdgeKind, Id), i64> = BTreeMap::new();
+        for NetEdge { kind, edge, since, sequence } in net_edges(events) {
+            let existed = before.since.contains_key(&(kind, edge));
+            *steps.entry((kind, edge.follower)).or_default() +=
+                i64::from(since.is_some()) - i64::from(existed);
+            let rows = match since {
+                Some(_) => &mut made,
+                None if existed => &mut gone,
+                // It came and went within the batch.
+                None => continue,
+            };
+            rows.kinds.push(kind.number().into());
+            rows.followers.push(IdValue(edge.follower));
+            rows.followees.push(IdValue(edge.followee));
+            rows.since.extend(since.map(|since| since.millis() as i64));
+            rows.sequences.push(sequence.0 as i64);
+        }
+        let mut counted = Counted::default();
+        for ((kind, id), step) in steps {
+            let following = before.following.get(&(kind, id)).copied().unwrap_or(0);
+            counted.kinds.push(kind.number().into());
+            counted.ids.push(IdValue(id));
+            counted.following.push(following as i64 + step);
+        }
+        Self { gone, made, counted, log: LogRows::new(plan) }
+    }
+}
+
+impl LogRows {
+    fn new(plan: &Plan) -> Self {
+        let mut rows = Self::default();
+        for (sequence, event) in plan.numbered() {
+            let entry = Entry::of_edge(event);
+            rows.sequences.push(sequence.0 as i64);
+            rows.at.push(entry.at.millis() as i64);
+            rows.kinds.push(entry.kind);
+            rows.bodies.push(entry.body);
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::Id;
+
+    use super::*;
+
+    #[test]
+    fn the_last_event_of_an_edge_counts() {
+        let event = |to, since: Option<u64>, sequence| NetEdge {
+            kind: EdgeKind::Follow,
+            edge: Edge { follower: Id::Integer(1), followee: Id::Integer(to) },
+            since: since.map(Timestamp::from_millis),
+            sequence: Sequence(sequence),
+        };
+        let events = [
+            event(9, Some(5), 1),
+            event(2, Some(5), 2),
+            event(9, None, 3),
+            event(2, None, 4),
+            event(2, Some(6), 5),
+        ];
+        assert_eq!(net_edges(events), [event(2, Some(6), 5), event(9, None, 3)]);
+    }
+}

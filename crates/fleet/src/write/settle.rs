@@ -1,0 +1,83 @@
+//! What became of a commit whose reply was lost. Its batch id tells; a transaction id would not, as after a promotion the same
+//! one belongs to another transaction.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use super::transaction::{BEGIN, COMMIT, LOCK_CLASS, ShardWriter, Unsettled};
+use crate::postgres::{Failure, IdValue, Pooled, Query};
+
+/// Waits, like any commit, for the standby: what was read before it is then on the standby, too.
+const WRITE: &str = "SELECT pg_logical_emit_message(true, 'kinfolk', 'settled')";
+
+impl ShardWriter {
+    /// Whether a batch was committed, unless that can't be found out in time. If it was not, it never will be: whoever has the
+    /// lock knows that the batch's transaction is over.
+    pub(super) async fn settle(&self, unsettled: &Unsettled) -> Option<bool> {
+        let limit = self.shared.settings.timeouts.settle;
+        let deadline = Instant::now() + limit;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match timeout(left, self.look(unsettled)).await {
+                Ok(Ok(found)) => return Some(found),
+                Ok(Err(failure)) => {
+                    tracing::debug!(shard = self.shard.0, ?failure, "a lost commit is not settled yet");
+                    if matches!(failure, Failure::Moved) {
+                        // Without the newest map the next look fails as this one did.
+                        _ = self.shared.reload_topology().await;
+                        if self.shared.topology().epoch != unsettled.epoch {
+                            // A restore may have kept it or not, and a later one may still lose it.
+                            return None;
+                        }
+                    }
+                }
+                Err(_) => return None,
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    async fn look(&self, unsettled: &Unsettled) -> Result<bool, Failure> {
+        let topology = self.shared.topology();
+        let assignment = topology.assignment(self.shard).ok_or(Failure::Moved)?;
+        let host = &topology.hosts[assignment.host];
+        let connection = host.writer().await?;
+        let outcome = self.look_with(&connection, unsettled).await;
+        match outcome {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => {
+                connection.discard();
+                Err(Failure::Moved)
+            }
+            Err(error) => {
+                connection.discard();
+                Err(Failure::of_statement(&host.name, &error))
+            }
+        }
+    }
+
+    async fn look_with(
+        &self,
+        connection: &Pooled,
+        unsettled: &Unsettled,
+    ) -> Result<Option<bool>, tokio_postgres::Error> {
+        let statements = &self.shared.statements;
+        let lock = connection.prepare(statements, Query::LockShard).await?;
+        let head = connection.prepare(statements, Query::Head).await?;
+        let outcome = connection.prepare(statements, Query::Outcome).await?;
+        let client = connection.client();
+        let (shard, last) = (self.shard.0 as i16, unsettled.plan.last().sequence.0 as i64);
+        connection.begin(BEGIN).await?;
+        client.query_one(&lock, &[&LOCK_CLASS, &i32::from(self.shard.0)]).await?;
+        let head = client.query_opt(&head, &[&shard]).await?;
+        let is_here = head.is_some_and(|head| (head.get(0), head.get(2)) == (unsettled.epoch.0 as i64, true));
+        if !is_here {
+            return Ok(None);
+        }
+        let found = client.query_one(&outcome, &[&shard, &last, &IdValue(unsettled.batch)]).await?.get(0);
+        client.batch_execute(WRITE).await?;
+        connection.end(COMMIT).await?;
+        Ok(Some(found))
+    }
+}

@@ -1,0 +1,313 @@
+//! One batch on one shard: lock, check and read in one round trip, plan, then write and commit in another.
+//!
+//! The lock makes the order of commits the order of sequences. Nothing slow happens under it: the rows of a batch come back as
+//! a few arrays, and a process that stops in the middle is ended by the host's idle timeout.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_core::graph::{Receipt, WriteRequest};
+use kinfolk_core::{Epoch, Error, Id, Result, Sequence, Shard, Timestamp};
+use tokio::time::{Instant, timeout};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::plan::{Before, Plan, Subjects};
+use super::rows::Rows;
+use crate::catalog::Topology;
+use crate::fleet::Shared;
+use crate::log::{Entry, floor_after};
+use crate::postgres::{Failure, IdValue, Pooled, Query, unavailable};
+
+/// The first half of the key of a shard's advisory lock: "kf" in ASCII. The second half is the shard.
+pub(crate) const LOCK_CLASS: i32 = 0x6b66;
+
+/// READ COMMITTED, so that each statement after the lock has a snapshot from after the lock.
+pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// A commit is never cancelled: PostgreSQL would answer a cancelled wait for the standby with success. And a transaction that
+/// has failed refuses the first statement, so that success means COMMIT and never the ROLLBACK that a bare COMMIT turns into.
+pub(crate) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
+
+/// A host answers within its own timeouts; a connection that is silent for so much longer is lost.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Writes batches of one shard.
+pub(super) struct ShardWriter {
+    pub(super) shared: Arc<Shared>,
+    pub(super) shard: Shard,
+}
+
+/// A batch whose COMMIT was sent and not answered.
+pub(super) struct Unsettled {
+    pub(super) plan: Plan,
+    pub(super) batch: Id,
+    pub(super) epoch: Epoch,
+}
+
+/// What became of one attempt.
+enum Attempt {
+    Committed(Plan),
+    /// Nothing has happened.
+    Failed(Failure),
+    /// Nobody knows yet.
+    Lost(Unsettled),
+}
+
+impl ShardWriter {
+    pub(super) fn new(shared: Arc<Shared>, shard: Shard) -> Self {
+        Self { shared, shard }
+    }
+
+    /// Applies requests. One result for each, in order.
+    pub(super) async fn write(&self, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
+        let deadline = Instant::now() + self.shared.settings.timeouts.write;
+        let refuse = |error: &dyn Fn() -> Error| requests.iter().map(|_| Err(error())).collect();
+        let mut pause = Duration::from_millis(2);
+        loop {
+            let failure = match self.attempt(requests).await {
+                Attempt::Committed(plan) => return self.acknowledge(plan),
+                Attempt::Failed(failure) => failure,
+                Attempt::Lost(unsettled) => match self.settle(&unsettled).await {
+                    Some(true) => return self.acknowledge(unsettled.plan),
+                    // The lock was taken after it, so that it can't commit any more.
+                    Some(false) => Failure::Transient(unavailable(&self.name(), "a connection was lost")),
+                    None => return refuse(&|| Error::TimedOut),
+                },
+            };
+            let is_over = Instant::now() + pause >= deadline;
+            let outcome = match failure {
+                Failure::Final(error) => Err(error),
+                other if is_over => Err(other.into_error()),
+                Failure::Moved => self.shared.reload_topology().await.or(Ok(())),
+                Failure::Transient(_) => Ok(()),
+            };
+            if let Err(error) = outcome {
+                tracing::warn!(shard = self.shard.0, %error, "a batch was not written");
+                return refuse(&|| copy_of(&error));
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(200));
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("shard {}", self.shard.0)
+    }
+
+    fn acknowledge(&self, plan: Plan) -> Vec<Result<Receipt>> {
+        if !plan.events.is_empty() {
+            self.shared.announce_progress();
+        }
+        plan.results
+    }
+
+    async fn attempt(&self, requests: &[&WriteRequest]) -> Attempt {
+        let topology = self.shared.topology();
+        let host = &topology.hosts[topology.host_of(self.shard)];
+        let connection = match host.writer().await {
+            Ok(connection) => connection,
+            Err(failure) => return Attempt::Failed(failure),
+        };
+        let timeouts = self.shared.settings.timeouts;
+        let begun =
+            timeout(timeouts.lock + timeouts.statement + GRACE, self.begin(&connection, &topology, requests));
+        let (before, plan) = match begun.await.unwrap_or_else(|_| Err(self.silent())) {
+            Ok(begun) => begun,
+            Err(failure) => {
+                // Whatever state the transaction is in ends with the connection.
+                connection.discard();
+                return Attempt::Failed(failure);
+            }
+        };
+        if plan.events.is_empty() {
+            return match connection.end("ROLLBACK").await {
+                Ok(()) => Attempt::Committed(plan),
+                Err(error) => {
+                    connection.discard();
+                    Attempt::Failed(Failure::of_statement(&host.name, &error))
+                }
+            };
+        }
+        self.commit(connection, &before, plan, topology.epoch).await
+    }
+
+    fn silent(&self) -> Failure {
+        Failure::Transient(unavailable(&self.name(), "the host did not answer in time"))
+    }
+
+    /// The first round trip: lock, check, read. Nothing is written.
+    async fn begin(
+        &self,
+        connection: &Pooled,
+        topology: &Topology,
+        requests: &[&WriteRequest],
+    ) -> std::result::Result<(Before, Plan), Failure> {
+        let assignment = topology.assignment(self.shard).ok_or(Failure::Moved)?;
+        let name = &topology.hosts[assignment.host].name;
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(name, &error);
+        let statements = &self.shared.statements;
+        let lock = connection.prepare(statements, Query::LockShard).await.map_err(failed)?;
+        let head = connection.prepare(statements, Query::Head).await.map_err(failed)?;
+        let edges = connection.prepare(statements, Query::Edges).await.map_err(failed)?;
+        let users = connection.prepare(statements, Query::Users).await.map_err(failed)?;
+
+        let subjects = Subjects::of(requests);
+        let shard = self.shard.0 as i16;
+        let edge_kinds: Vec<i16> = subjects.edges.iter().map(|(kind, _)| kind.number().into()).collect();
+        let followers: Vec<IdValue> = subjects.edges.iter().map(|(_, edge)| IdValue(edge.follower)).collect();
+        let followees: Vec<IdValue> = subjects.edges.iter().map(|(_, edge)| IdValue(edge.followee)).collect();
+        let user_kinds: Vec<i16> = subjects.users.iter().map(|(kind, _)| kind.number().into()).collect();
+        let ids: Vec<IdValue> = subjects.users.iter().map(|&(_, id)| IdValue(id)).collect();
+
+        let client = connection.client();
+        let lock_key: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &i32::from(self.shard.0)];
+        let of_head: [&(dyn ToSql + Sync); 1] = [&shard];
+        let of_edges: [&(dyn ToSql + Sync); 4] = [&shard, &edge_kinds, &followers, &followees];
+        let of_users: [&(dyn ToSql + Sync); 3] = [&shard, &user_kinds, &ids];
+        // In this order on the wire: each future sends its statement when it is first polled.
+        let (begun, locked, head, edges, users) = tokio::join!(
+            biased;
+            connection.begin(BEGIN),
+            client.query_one(&lock, &lock_key),
+            client.query_opt(&head, &of_head),
+            client.query_one(&edges, &of_edges),
+            client.query_one(&users, &of_users),
+        );
+        begun.map_err(failed)?;
+        locked.map_err(failed)?;
+        let head = head.map_err(failed)?.ok_or(Failure::Moved)?;
+        let (edges, users) = (edges.map_err(failed)?, users.map_err(failed)?);
+        let expected = (topology.epoch.0 as i64, assignment.term, true);
+        if (head.get(0), head.get(1), head.get(2)) != expected {
+            return Err(Failure::Moved);
+        }
+        let before = subjects.before(&edges, &users);
+        let (newest, floor) = self.newest(&head, topology).map_err(Failure::Final)?;
+        let floor = self.shared.clock.now().max(floor);
+        let plan = Plan::new(&before, requests, newest.on(self.shard), floor);
+        Ok((before, plan))
+    }
+
+    /// The newest change of the shard, and the time that no later one may precede.
+    fn newest(&self, head: &Row, topology: &Topology) -> Result<(Sequence, Timestamp)> {
+        let Some(sequence) = head.get::<_, Option<i64>>(3) else {
+            return Ok((Sequence::START, Timestamp::MIN));
+        };
+        let sequence = Sequence(sequence as u64);
+        let at = Timestamp::from_millis(head.get::<_, i64>(4) as u64);
+        let entry = Entry { at, kind: head.get(5), body: head.get(6) };
+        let change = entry.decode(sequence.on(self.shard), topology.id_kind)?;
+        Ok((sequence, floor_after(&change)))
+    }
+
+    /// The second round trip: write and commit. From here on, only a reply tells what has happened.
+    async fn commit(&self, connection: Pooled, before: &Before, plan: Plan, epoch: Epoch) -> Attempt {
+        let batch = match random_batch() {
+            Ok(batch) => batch,
+            Err(error) => {
+                connection.discard();
+                return Attempt::Failed(Failure::Final(error));
+            }
+        };
+        let timeouts = self.shared.settings.timeouts;
+        let written = timeout(timeouts.statement + GRACE, self.send(&connection, before, &plan, batch)).await;
+        match written {
+            Ok(Ok(())) => Attempt::Committed(plan),
+            Ok(Err(Sent::Nothing(failure))) => {
+                connection.discard();
+                Attempt::Failed(failure)
+            }
+            Ok(Err(Sent::Unanswered)) | Err(_) => {
+                connection.discard();
+                Attempt::Lost(Unsettled { plan, batch, epoch })
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        connection: &Pooled,
+        before: &Before,
+        plan: &Plan,
+        batch: Id,
+    ) -> std::result::Result<(), Sent> {
+        let name = self.name();
+        let failed = |error: tokio_postgres::Error| Sent::Nothing(Failure::of_statement(&name, &error));
+        let statements = &self.shared.statements;
+        let delete = connection.prepare(statements, Query::DeleteFollowing).await.map_err(failed)?;
+        let upsert = connection.prepare(statements, Query::UpsertFollowing).await.map_err(failed)?;
+        let count = connection.prepare(statements, Query::UpsertUsers).await.map_err(failed)?;
+        let append = connection.prepare(statements, Query::AppendLog).await.map_err(failed)?;
+
+        let rows = Rows::new(before, plan);
+        let (shard, last) = (self.shard.0 as i16, plan.last().sequence.0 as i64);
+        let batch = IdValue(batch);
+        let Rows { gone, made, counted, log } = &rows;
+        let delete_parameters: [&(dyn ToSql + Sync); 4] =
+            [&shard, &gone.kinds, &gone.followers, &gone.followees];
+        let upsert_parameters: [&(dyn ToSql + Sync); 6] =
+            [&shard, &made.kinds, &made.followers, &made.followees, &made.since, &made.sequences];
+        let count_parameters: [&(dyn ToSql + Sync); 5] =
+            [&shard, &counted.kinds, &counted.ids, &counted.following, &last];
+        let append_parameters: [&(dyn ToSql + Sync); 6] =
+            [&shard, &batch, &log.sequences, &log.at, &log.kinds, &log.bodies];
+        let client = connection.client();
+        let (deleted, upserted, counted_rows, appended, committed) = tokio::join!(
+            biased;
+            client.execute(&delete, &delete_parameters),
+            client.execute(&upsert, &upsert_parameters),
+            client.execute(&count, &count_parameters),
+            client.execute(&append, &append_parameters),
+            connection.end(COMMIT),
+        );
+        let expected = [gone.kinds.len(), made.kinds.len(), counted.kinds.len(), log.kinds.len()];
+        let outcome = [deleted, upserted, counted_rows, appended];
+        if committed.is_ok() {
+            for (written, expected) in outcome.into_iter().zip(expected) {
+                // A statement that has failed would have made the commit impossible.
+                let written = written.map_err(|_| Sent::Unanswered)?;
+                if written != expected as u64 {
+                    tracing::error!(
+                        shard = shard,
+                        written,
+                        expected,
+                        "rows are not as they were read under the lock"
+                    );
+                }
+            }
+            return Ok(());
+        }
+        // A statement that the host has refused makes the commit impossible; anything else leaves it open.
+        match outcome.into_iter().find_map(|one| one.err().filter(|error| error.code().is_some())) {
+            Some(error) => Err(failed(error)),
+            None => Err(Sent::Unanswered),
+        }
+    }
+}
+
+/// Why a batch that was sent is not known to be committed.
+enum Sent {
+    /// It is not committed.
+    Nothing(Failure),
+    /// The connection was lost, or the commit itself has failed.
+    Unanswered,
+}
+
+fn random_batch() -> Result<Id> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Error::Storage { detail: format!("the system has no randomness: {error}") })?;
+    Ok(Id::Uuid(u128::from_be_bytes(bytes)))
+}
+
+/// The same error for another request of the batch.
+fn copy_of(error: &Error) -> Error {
+    match error {
+        Error::Unavailable { what, retry_after } => {
+            Error::Unavailable { what: what.clone(), retry_after: *retry_after }
+        }
+        Error::StorageFull { detail } => Error::StorageFull { detail: detail.clone() },
+        other => Error::Storage { detail: other.to_string() },
+    }
+}

@@ -1,0 +1,79 @@
+//! The fleet passes what any store of the graph must pass: on 4 shards and two hosts, with a follower side that follows at once
+//! and with one that lags.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use kinfolk_conformance::{
+    SEED, concurrent_histories, concurrent_histories_with_timeouts, graph_histories, suite,
+};
+
+use crate::deployments::{Projecting, Stores, servers};
+
+/// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
+fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
+    let names: Vec<_> = names.collect();
+    let failed = |name: &&str| catch_unwind(AssertUnwindSafe(|| run(name))).is_err();
+    let failures: Vec<_> = names.iter().copied().filter(failed).collect();
+    println!("{} of {} cases pass", names.len() - failures.len(), names.len());
+    assert!(failures.is_empty(), "{failures:?}");
+}
+
+fn the_suite_passes(setting: usize, projecting: Projecting) {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, projecting);
+    let setting = suite::CaseScope::all().nth(setting).unwrap();
+    let make = |ids, clock| stores.make(ids, clock);
+    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
+    all_pass(suite::candidate_case_names(), |name| suite::run_suggestion_case_in(name, setting, &make));
+}
+
+macro_rules! suite_tests {
+    ($($name:ident: $setting:literal, $projecting:expr;)+) => {
+        $(#[test]
+        fn $name() {
+            the_suite_passes($setting, $projecting);
+        })+
+    };
+}
+
+suite_tests! {
+    the_suite_passes_with_the_first_setting: 0, Projecting::AtOnce;
+    the_suite_passes_with_the_second_setting: 1, Projecting::AtOnce;
+    the_suite_passes_with_the_third_setting: 2, Projecting::AtOnce;
+    the_suite_passes_with_the_last_setting: 3, Projecting::AtOnce;
+    the_suite_passes_with_the_first_setting_and_lag: 0, Projecting::Late(SEED);
+    the_suite_passes_with_the_second_setting_and_lag: 1, Projecting::Late(SEED + 1);
+    the_suite_passes_with_the_third_setting_and_lag: 2, Projecting::Late(SEED + 2);
+    the_suite_passes_with_the_last_setting_and_lag: 3, Projecting::Late(SEED + 3);
+}
+
+fn histories_agree(projecting: Projecting) {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 4, projecting);
+    let make = |ids, clock| stores.make(ids, clock);
+    graph_histories(&make, Some(&|store| stores.reopen(store)), 15, SEED);
+    concurrent_histories(&make, 8, SEED);
+    concurrent_histories_with_timeouts(&make, 4, SEED);
+}
+
+#[test]
+fn histories_agree_with_the_model() {
+    histories_agree(Projecting::AtOnce);
+}
+
+#[test]
+fn histories_with_lag_agree_with_the_model() {
+    histories_agree(Projecting::Late(SEED));
+}
+
+/// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one.
+#[test]
+fn the_suite_passes_on_256_shards() {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 256, Projecting::AtOnce);
+    let setting = suite::CaseScope::all().next().unwrap();
+    let make = |ids, clock| stores.make(ids, clock);
+    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
+    graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
+    concurrent_histories(&make, 2, SEED);
+}

@@ -1,0 +1,212 @@
+//! Deployments for tests: databases of their own on the server that the environment names, removed in the end.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use kinfolk_core::{Clock, IdKind};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings};
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::late::Late;
+
+/// Names the servers of the catalog and of two hosts, by URLs with commas between them, or one server for all of them. The user
+/// must be allowed to create databases.
+const SERVERS: &str = "KINFOLK_TEST_POSTGRES";
+
+/// The servers to test with. Without them there is nothing to test, unless `KINFOLK_REQUIRE_POSTGRES` is set.
+pub fn servers() -> Option<[String; 3]> {
+    let named = std::env::var(SERVERS).ok();
+    let is_required = std::env::var_os("KINFOLK_REQUIRE_POSTGRES").is_some();
+    assert!(named.is_some() || !is_required, "set {SERVERS} to the URLs of PostgreSQL servers");
+    let named = named?;
+    let urls: Vec<&str> = named.split(',').collect();
+    match urls[..] {
+        [one] => Some([one, one, one].map(str::to_owned)),
+        [catalog, a, b] => Some([catalog, a, b].map(str::to_owned)),
+        _ => panic!("{SERVERS} names one server or three"),
+    }
+}
+
+/// How the follower side follows.
+#[derive(Clone, Copy, Debug)]
+pub enum Projecting {
+    /// As fast as it can.
+    AtOnce,
+    /// Late, twice, and with gaps, as a seed has it.
+    Late(u64),
+    /// Not at all.
+    Never,
+}
+
+/// Databases of one deployment: a catalog and two hosts.
+pub struct Databases {
+    servers: [String; 3],
+    names: [String; 3],
+    runtime: Runtime,
+}
+
+impl Databases {
+    pub fn create(servers: &[String; 3]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = |part: &str| format!("fleet_{}_{number}_{part}", std::process::id());
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let databases = Self { servers: servers.clone(), names: ["catalog", "a", "b"].map(name), runtime };
+        databases.of_servers("CREATE DATABASE", "");
+        databases
+    }
+
+    /// Runs a statement about each database in a database beside it.
+    fn of_servers(&self, statement: &str, options: &str) {
+        for (server, name) in self.servers.iter().zip(&self.names) {
+            let sql = format!("{statement} {name} {options}");
+            self.runtime.block_on(async {
+                let client = connect(server.parse().unwrap()).await;
+                client.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            });
+        }
+    }
+
+    /// Runs SQL in one of the databases: 0 is the catalog.
+    pub fn execute(&self, database: usize, sql: &str) {
+        self.runtime.block_on(async {
+            let client = self.client(database).await;
+            client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        });
+    }
+
+    /// The first column of the first row of a query.
+    pub fn number(&self, database: usize, sql: &str) -> i64 {
+        self.runtime.block_on(async { self.client(database).await.query_one(sql, &[]).await.unwrap().get(0) })
+    }
+
+    async fn client(&self, database: usize) -> Client {
+        let mut config: Config = self.url(database).parse().unwrap();
+        config.options("-c search_path=kinfolk,kinfolk_catalog -c client_min_messages=warning");
+        connect(config).await
+    }
+
+    fn url(&self, database: usize) -> String {
+        let (server, _) = self.servers[database].rsplit_once('/').unwrap();
+        format!("{server}/{}", self.names[database])
+    }
+
+    pub fn settings(&self) -> Settings {
+        let hosts = [("a".to_owned(), self.url(1)), ("b".to_owned(), self.url(2))];
+        Settings { read_connections: 6, write_connections: 4, ..Settings::new(self.url(0), hosts.into()) }
+    }
+
+    /// Empties the deployment and begins a new epoch.
+    pub fn reset(&self, epoch: i64) {
+        // The marks first: a projection of the store before that is in the middle of something ends before rows are removed,
+        // and finds another epoch afterwards.
+        let script = format!(
+            "BEGIN;
+             UPDATE projected SET epoch = {epoch}, sequence = 0;
+             UPDATE shards SET epoch = {epoch};
+             DELETE FROM followers; DELETE FROM follower_counts;
+             DELETE FROM following; DELETE FROM users; DELETE FROM log;
+             COMMIT;"
+        );
+        self.execute(1, &script);
+        self.execute(2, &script);
+        self.execute(0, &format!("UPDATE deployment SET epoch = {epoch}"));
+    }
+}
+
+impl Drop for Databases {
+    fn drop(&mut self) {
+        self.of_servers("DROP DATABASE", "WITH (FORCE)");
+    }
+}
+
+async fn connect(config: Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Makes stores, one after another, each on an empty deployment. One deployment for each id kind is kept for all of them.
+pub struct Stores {
+    servers: [String; 3],
+    shards: NonZeroU16,
+    projecting: Projecting,
+    change_settings: Box<dyn Fn(Settings) -> Settings>,
+    kept: RefCell<HashMap<&'static str, Databases>>,
+    /// The epoch of the newest store, with its clock and the kind of its ids.
+    newest: RefCell<(i64, Option<(IdKind, Arc<dyn Clock>)>)>,
+}
+
+impl Stores {
+    pub fn new(servers: [String; 3], shards: u16, projecting: Projecting) -> Self {
+        let shards = NonZeroU16::new(shards).unwrap();
+        Self {
+            servers,
+            shards,
+            projecting,
+            change_settings: Box::new(|settings| settings),
+            kept: RefCell::default(),
+            newest: RefCell::new((1, None)),
+        }
+    }
+
+    /// Opens stores with other settings than those of the databases.
+    pub fn with_settings(self, change: impl Fn(Settings) -> Settings + 'static) -> Self {
+        Self { change_settings: Box::new(change), ..self }
+    }
+
+    /// An empty store.
+    pub fn make(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
+        let epoch = {
+            let mut newest = self.newest.borrow_mut();
+            newest.0 += 1;
+            newest.1 = Some((id_kind, Arc::clone(&clock)));
+            newest.0
+        };
+        self.with_databases(id_kind, |databases| databases.reset(epoch));
+        self.open(id_kind, clock)
+    }
+
+    /// Closes a store and opens the newest one again.
+    pub fn reopen(&self, store: Fleet) -> Fleet {
+        drop(store);
+        let (id_kind, clock) = self.newest.borrow().1.clone().unwrap();
+        self.open(id_kind, clock)
+    }
+
+    /// Another process on the same deployment, which projects late.
+    pub fn open_beside(&self, _store: &Fleet, seed: u64) -> Fleet {
+        let (id_kind, clock) = self.newest.borrow().1.clone().unwrap();
+        let settings = self.with_databases(id_kind, Databases::settings);
+        let fleet = Fleet::open_with_clock(settings, clock).unwrap();
+        Projection::start(&fleet, &Arc::new(Late::new(LogSource::new(&fleet), seed))).detach();
+        fleet
+    }
+
+    fn open(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
+        let settings = self.with_databases(id_kind, Databases::settings);
+        let fleet = Fleet::open_with_clock((self.change_settings)(settings), clock).unwrap();
+        let log = LogSource::new(&fleet);
+        match self.projecting {
+            Projecting::AtOnce => Projection::start(&fleet, &Arc::new(log)).detach(),
+            Projecting::Late(seed) => Projection::start(&fleet, &Arc::new(Late::new(log, seed))).detach(),
+            Projecting::Never => {}
+        }
+        fleet
+    }
+
+    pub fn with_databases<T>(&self, id_kind: IdKind, work: impl FnOnce(&Databases) -> T) -> T {
+        let mut kept = self.kept.borrow_mut();
+        let databases = kept.entry(id_kind.name()).or_insert_with(|| {
+            let databases = Databases::create(&self.servers);
+            Fleet::init(&databases.settings(), NewDeployment { id_kind, shards: self.shards }).unwrap();
+            databases
+        });
+        work(databases)
+    }
+}

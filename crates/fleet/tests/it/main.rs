@@ -1,0 +1,14 @@
+//! The fleet store on a real PostgreSQL. Runs where `KINFOLK_TEST_POSTGRES` names one, as `scripts/stack` starts it.
+#![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
+
+mod catalog;
+mod conformance;
+mod deployments;
+mod explain;
+mod late;
+mod lost_commits;
+mod processes;
+mod projection;
+mod proxy;
+mod restores;
+mod retention;

@@ -1,0 +1,256 @@
+//! Real processes on one deployment that are stopped and killed while they write and project: nothing that was acknowledged is
+//! lost, nothing is invented, and a stopped process does not keep a shard from the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::num::NonZeroU16;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kinfolk_conformance::{block_on, edge, user};
+use kinfolk_core::changes::{Change, ChangeBody, ChangeLog};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
+use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Position, SystemClock};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::deployments::{Databases, servers};
+
+const KIND: EdgeKind = EdgeKind::Follow;
+const IDS: IdKind = IdKind::Integer;
+const USERS: u64 = 24;
+
+/// Set for the processes that the test starts from its own binary.
+const CHILD: &str = "KINFOLK_FLEET_CHILD";
+
+/// How many rounds of faults to run: as many as the environment asks for.
+fn rounds() -> u32 {
+    std::env::var("KINFOLK_FLEET_FAULTS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(6)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> kinfolk_core::Result<(Position, bool)> {
+    let commands = vec![FollowerCommand { action, followee: user(IDS, to) }];
+    let request = WriteRequest { kind: KIND, follower: user(IDS, from), commands, following_limit: 1_000 };
+    block_on(store.write_one(request)).map(|receipt| (receipt.position, receipt.changed[0]))
+}
+
+fn open(settings: Settings) -> Fleet {
+    let store = Fleet::open_with_clock(settings, Arc::new(SystemClock)).unwrap();
+    Projection::start(&store, &Arc::new(LogSource::new(&store))).detach();
+    store
+}
+
+/// Writes until it is killed, and reports each change that was acknowledged.
+#[test]
+fn a_process_of_its_own() {
+    let Ok(seed) = std::env::var(CHILD) else { return };
+    let setting = |name: &str| std::env::var(name).unwrap();
+    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
+    let store = open(Settings::new(setting("CATALOG"), hosts.into()));
+    let mut random = Random(seed.parse().unwrap());
+    let mut out = std::io::stdout();
+    loop {
+        let from = random.below(USERS);
+        let to = (from + 1 + random.below(USERS - 1)) % USERS;
+        let (action, word) = match random.below(5) {
+            0..3 => (EdgeAction::Follow, "follow"),
+            _ => (EdgeAction::Unfollow, "unfollow"),
+        };
+        match write(&store, action, from, to) {
+            Ok((position, true)) => writeln!(out, "\n{word} {from} {to} {position}").unwrap(),
+            Ok((_, false)) => {}
+            Err(error) => writeln!(out, "\nerror {error}").unwrap(),
+        }
+    }
+}
+
+/// A process, and what it was acknowledged so far.
+struct Writer {
+    process: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Writer {
+    fn start(settings: &Settings, seed: u64) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "processes::a_process_of_its_own", "--nocapture"])
+            .env(CHILD, seed.to_string())
+            .env("CATALOG", &settings.catalog)
+            .env("HOST_a", &settings.hosts["a"])
+            .env("HOST_b", &settings.hosts["b"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(process.stdout.take().unwrap());
+        Self { process, output }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.process), signal).unwrap();
+    }
+
+    /// Reads until so many more changes are acknowledged, or to the end.
+    fn read(&mut self, changes: usize, acknowledged: &mut Acknowledged) {
+        let mut line = String::new();
+        for _ in 0..changes {
+            loop {
+                line.clear();
+                if self.output.read_line(&mut line).unwrap() == 0 {
+                    return;
+                }
+                if acknowledged.add(&line) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn kill(mut self, acknowledged: &mut Acknowledged) {
+        self.signal(Signal::KILL);
+        self.process.wait().unwrap();
+        self.read(usize::MAX, acknowledged);
+    }
+}
+
+/// What was acknowledged to any process.
+#[derive(Default)]
+struct Acknowledged {
+    changes: Vec<(Position, EdgeAction, Edge)>,
+    errors: u64,
+}
+
+impl Acknowledged {
+    /// Whether a line says that a change was acknowledged. The last line of a process that was killed may be cut off.
+    fn add(&mut self, line: &str) -> bool {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let action = match words.first() {
+            Some(&"follow") => EdgeAction::Follow,
+            Some(&"unfollow") => EdgeAction::Unfollow,
+            Some(&"error") => {
+                println!("{line}");
+                self.errors += 1;
+                return false;
+            }
+            _ => return false,
+        };
+        let (&[_, from, to, position], true) = (&words[..], line.ends_with('\n')) else { return false };
+        let edge = edge(IDS, from.parse().unwrap(), to.parse().unwrap());
+        self.changes.push((position.parse().unwrap(), action, edge));
+        true
+    }
+}
+
+#[test]
+fn processes_that_are_stopped_and_killed_lose_nothing() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let settings = databases.settings();
+    Fleet::init(&settings, NewDeployment { id_kind: IDS, shards: NonZeroU16::new(4).unwrap() }).unwrap();
+    let store = open(settings.clone());
+    let mut random = Random(20_261_116);
+    let mut acknowledged = Acknowledged::default();
+    let mut longest = Duration::ZERO;
+    let mut writers: Vec<Writer> = (0..2).map(|seed| Writer::start(&settings, seed)).collect();
+    for round in 0..rounds() {
+        for writer in &mut writers {
+            writer.read(20 + random.below(40) as usize, &mut acknowledged);
+        }
+        let victim = random.below(2) as usize;
+        writers[victim].signal(Signal::STOP);
+        // Whatever it was in the middle of, every shard can be written.
+        for number in 0..USERS {
+            let began = Instant::now();
+            let action = if random.below(2) == 0 { EdgeAction::Follow } else { EdgeAction::Unfollow };
+            let (position, changed) = write(&store, action, number, (number + 1) % USERS).expect("a write");
+            longest = longest.max(began.elapsed());
+            if changed {
+                acknowledged.changes.push((position, action, edge(IDS, number, (number + 1) % USERS)));
+            }
+        }
+        writers[victim].signal(Signal::CONT);
+        writers[victim].read(5, &mut acknowledged);
+        let killed = writers.swap_remove(random.below(2) as usize);
+        killed.kill(&mut acknowledged);
+        writers.push(Writer::start(&settings, 100 + u64::from(round)));
+    }
+    writers.into_iter().for_each(|writer| writer.kill(&mut acknowledged));
+    println!(
+        "{} changes acknowledged, {} errors; the longest write beside a stopped process took {longest:?}",
+        acknowledged.changes.len(),
+        acknowledged.errors
+    );
+    audit(&store, &acknowledged);
+}
+
+/// Whether log, lists and counts tell one story, in which everything that was acknowledged happens.
+fn audit(store: &Fleet, acknowledged: &Acknowledged) {
+    // Nobody writes any more, but the last transaction of a killed process may still end: the log is read until it is still.
+    let mut newest = block_on(store.span()).unwrap().newest;
+    while block_on(store.wait_for_changes(&newest)).unwrap() {
+        newest = block_on(store.span()).unwrap().newest;
+    }
+    let log = whole_log(store);
+    for (position, action, edge) in &acknowledged.changes {
+        let found = log.get(&(position.shard, position.sequence)).map(about);
+        assert_eq!(found, Some((*action, *edge)), "at {position}");
+    }
+    let mut edges: BTreeSet<Edge> = BTreeSet::new();
+    for change in log.values() {
+        let (action, edge) = about(change);
+        let is_new = if action == EdgeAction::Follow { edges.insert(edge) } else { edges.remove(&edge) };
+        assert!(is_new, "{change:?} changes nothing");
+    }
+    for number in 0..USERS {
+        let of = user(IDS, number);
+        let counts = block_on(store.counts(KIND, &[of], &newest)).unwrap()[0];
+        for side in [Side::Following, Side::Followers] {
+            let list = block_on(store.list(EdgeList { kind: KIND, side, of }, None, 1_000, &newest)).unwrap();
+            let mut found: Vec<Id> = list.iter().map(|entry| entry.id).collect();
+            found.sort_unstable();
+            let expected: Vec<Id> = match side {
+                Side::Following => {
+                    edges.iter().filter(|edge| edge.follower == of).map(|edge| edge.followee).collect()
+                }
+                Side::Followers => {
+                    edges.iter().filter(|edge| edge.followee == of).map(|edge| edge.follower).collect()
+                }
+            };
+            assert_eq!(found, expected, "{side:?} of {number}");
+            assert_eq!(counts.on(side), expected.len() as u64, "{side:?} of {number}");
+        }
+    }
+}
+
+fn about(change: &Change) -> (EdgeAction, Edge) {
+    match change.body {
+        ChangeBody::Followed { edge, .. } => (EdgeAction::Follow, edge),
+        ChangeBody::Unfollowed { edge, .. } => (EdgeAction::Unfollow, edge),
+        _ => panic!("{change:?}"),
+    }
+}
+
+fn whole_log(store: &Fleet) -> BTreeMap<(kinfolk_core::Shard, kinfolk_core::Sequence), Change> {
+    let (mut log, mut after) = (BTreeMap::new(), Frontier::default());
+    loop {
+        let page = block_on(store.changes(&after, 1_000)).unwrap();
+        if page.changes.is_empty() {
+            return log;
+        }
+        log.extend(
+            page.changes
+                .into_iter()
+                .map(|change| ((change.position.shard, change.position.sequence), change)),
+        );
+        after = page.next;
+    }
+}

@@ -1,0 +1,82 @@
+//! A proxy in front of PostgreSQL that cuts some connections when a COMMIT passes: before it is sent, or after.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+
+/// What a proxy has done.
+#[derive(Debug, Default)]
+pub struct Cuts {
+    /// Commits that passed.
+    pub commits: AtomicU64,
+    /// Connections that were cut before the commit was sent.
+    pub before: AtomicU64,
+    /// Connections that were cut after the commit was sent, and before its reply.
+    pub after: AtomicU64,
+}
+
+/// A proxy, until it is dropped.
+pub struct Proxy {
+    pub address: SocketAddr,
+    pub cuts: Arc<Cuts>,
+    _runtime: Runtime,
+}
+
+impl Proxy {
+    /// In front of a server; of every `every` commits one is cut.
+    pub fn start(server: SocketAddr, every: u64) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        let cuts = Arc::new(Cuts::default());
+        let shared = Arc::clone(&cuts);
+        runtime.spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let cuts = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    // A connection that ends badly is what this is for.
+                    _ = relay(client, server, &cuts, every).await;
+                });
+            }
+        });
+        Self { address, cuts, _runtime: runtime }
+    }
+}
+
+async fn relay(client: TcpStream, server: SocketAddr, cuts: &Cuts, every: u64) -> std::io::Result<()> {
+    let server = TcpStream::connect(server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let replies = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let mut bytes = vec![0; 64 << 10];
+    loop {
+        let count = from_client.read(&mut bytes).await?;
+        if count == 0 {
+            break;
+        }
+        let sent = &bytes[..count];
+        // Only the commits of batches: they turn the timeout off first.
+        let is_commit = sent.windows(12).any(|window| window == b"= 0; COMMIT\0");
+        let turn = if is_commit { cuts.commits.fetch_add(1, Ordering::SeqCst) } else { 1 };
+        if is_commit && turn % every == 0 {
+            // No reply from here on.
+            replies.abort();
+            if (turn / every) % 2 == 0 {
+                cuts.before.fetch_add(1, Ordering::SeqCst);
+            } else {
+                to_server.write_all(sent).await?;
+                cuts.after.fetch_add(1, Ordering::SeqCst);
+            }
+            return Ok(());
+        }
+        to_server.write_all(sent).await?;
+    }
+    Ok(())
+}
