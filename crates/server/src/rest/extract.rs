@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use kinfolk_core::comments::{CommentId, Moderator, Viewer};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
-use super::problem::{Failure, RestResult};
+use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
 use crate::access::{Caller, Identity, Scope};
@@ -64,7 +64,7 @@ impl<S: Store> Call<S> {
 impl<S: Store> FromRequestParts<Shared<S>> for Call<S> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         call(parts).cloned().map_err(Failure)
     }
 }
@@ -91,7 +91,7 @@ pub struct Ids<const N: usize>(pub [Id; N]);
 impl<const N: usize, S: Store> FromRequestParts<Shared<S>> for Ids<N> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let kind = call::<S>(parts)?.id_kind();
         Ok(Self(path_ids(parts, shared, |text| kind.parse(text)).await?))
     }
@@ -103,7 +103,7 @@ pub struct NamedComment(pub CommentId);
 impl<S: Store> FromRequestParts<Shared<S>> for NamedComment {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let [id] = path_ids(parts, shared, CommentId::parse).await?;
         Ok(Self(id))
     }
@@ -128,7 +128,7 @@ pub struct Actor(pub Id);
 impl<S: Store> FromRequestParts<Shared<S>> for Actor {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
         Ok(Self(call::<S>(parts)?.caller.actor(named)?))
     }
@@ -140,7 +140,7 @@ pub struct NamedActor(pub Option<Id>);
 impl<S: Store> FromRequestParts<Shared<S>> for NamedActor {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         let kind = call::<S>(parts)?.id_kind();
         Ok(Self(header(&parts.headers, &ACTOR)?.map(|text| kind.parse(text)).transpose()?))
     }
@@ -153,7 +153,7 @@ pub struct Viewing(pub Viewer);
 impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
         let caller = &call::<S>(parts)?.caller;
         let user = match caller.actor(named) {
@@ -172,7 +172,7 @@ pub struct Moderating(pub Option<Moderator>);
 impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
         let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
         let caller = &call::<S>(parts)?.caller;
         Ok(Self(match (caller.actor(named), &caller.identity) {
@@ -190,7 +190,7 @@ pub struct Fresh(pub Frontier);
 impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         let seen = header(&parts.headers, &TOKEN)?.map(|token| call::<S>(parts)?.service.frontier(token));
         Ok(Self(seen.transpose()?.unwrap_or_default()))
     }
@@ -202,7 +202,7 @@ pub struct IdempotencyKey(pub Option<Arc<str>>);
 impl<S: Store> FromRequestParts<Shared<S>> for IdempotencyKey {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
         Ok(Self(header(&parts.headers, &IDEMPOTENCY_KEY)?.map(Arc::from)))
     }
 }
@@ -213,7 +213,7 @@ pub struct JsonBody(pub Bytes);
 impl<S: Store> FromRequest<Shared<S>> for JsonBody {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request(request: Request, shared: &Shared<S>) -> Answered<Self> {
         if !is_json(request.headers()) {
             return Err(Failure(Error::UnsupportedMediaType { expected: "application/json" }));
         }
@@ -233,7 +233,7 @@ pub struct NoBody;
 impl<S: Store> FromRequest<Shared<S>> for NoBody {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
+    async fn from_request(request: Request, shared: &Shared<S>) -> Answered<Self> {
         if request.body().is_end_stream() {
             return Ok(Self);
         }

@@ -18,7 +18,7 @@ use super::endpoint::Endpoint;
 use super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedActor, NoBody};
 use super::json::Json;
 use super::new_post;
-use super::problem::RestResult;
+use super::problem::Answered;
 use super::query::{NoQuery, Page, PageParameters};
 use super::routes::Routes;
 use super::writes::{self, Done};
@@ -67,7 +67,7 @@ async fn register<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
-) -> RestResult {
+) -> Answered {
     let feeds = call.service.feeds()?;
     let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     if named.is_some() {
@@ -116,7 +116,7 @@ impl IntoResponses for Registered {
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
     params(("id" = api::Id, Path, description = "The post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
-async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
+async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
     let post = call.service.feeds()?.post(id, &fresh.0).await?;
     let comments = call.service.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments::new(post, comments)).into_response())
@@ -135,7 +135,7 @@ async fn delete<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     call.service.limits.take_change(actor)?;
     let removed = call.service.feeds()?.delete_post(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
@@ -146,7 +146,7 @@ async fn delete<S: Store>(
     params(("id" = api::Id, Path, description = "The author"), PageParameters),
     responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
+async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     let found = call.service.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }
@@ -156,7 +156,7 @@ async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fr
     params(("id" = api::Id, Path, description = "The user. An end user reads only its own feed"), PageParameters),
     responses((status = 200, description = "A page of the feed", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
+async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
     call.caller.require_viewer(of)?;
     let found = call.service.feeds()?.feed(of, page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))

@@ -9,7 +9,7 @@ use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Actor, Call, Fresh, Ids, NoBody};
 use super::json::Json;
-use super::problem::{Failure, RestResult};
+use super::problem::{Answered, Failure};
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use super::writes::{Done, done};
@@ -42,12 +42,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "The user. An end user asks only for itself"),
         ("limit" = inline(Option<u32>), Query, description = "How many suggestions", minimum = 1, maximum = 100)),
     responses((status = 200, description = "The suggestions, the best first", body = Suggestions)))]
-async fn suggestions<S: Store>(
-    call: Call<S>,
-    Ids([of]): Ids<1>,
-    mut query: Query,
-    fresh: Fresh,
-) -> RestResult {
+async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query, fresh: Fresh) -> Answered {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
     call.caller.require_viewer(of)?;
@@ -73,7 +68,7 @@ async fn dismiss<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     if actor != of {
         let detail = "a user dismisses only its own suggestions".to_owned();
         return Err(Failure(Error::Forbidden { detail }));

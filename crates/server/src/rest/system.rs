@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::endpoint::Endpoint;
 use super::extract::Call;
 use super::json::{self, Json};
-use super::problem::{Failure, RestResult};
+use super::problem::{Answered, Failure};
 use super::query::NoQuery;
 use super::routes::{Routes, Uncompressed};
 use super::{Shared, Store};
@@ -42,7 +42,7 @@ async fn health(_: NoQuery) -> Response {
 /// The server is ready: everything is loaded, the store works, and it is not about to end.
 #[utoipa::path(get, path = READINESS, tag = "system",
     responses((status = 200, description = "It is ready", body = Status)))]
-async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
+async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     if !shared.door.is_ready() {
         let is_loaded = shared.door.service().is_some();
         return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
@@ -67,7 +67,7 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "system",
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
-async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
+async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
     let service = shared.door.service().ok_or(Error::Loading)?;
     let text = shared.document.text(service);
     let mut response = json::written(text);

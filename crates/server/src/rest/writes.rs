@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Actor, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
-use super::problem::{Failure, RestResult};
+use super::problem::{Answered, Failure};
 use super::query::NoQuery;
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -41,7 +41,7 @@ async fn follow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     call.service.limits.take_change(actor)?;
     let written = call.service.graph.follow(EdgeKind::Follow, actor, target).await?;
     Ok(done(&call, &fresh, &written))
@@ -60,7 +60,7 @@ async fn unfollow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     call.service.limits.take_change(actor)?;
     let written = call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?;
     Ok(done(&call, &fresh, &written))
@@ -79,7 +79,7 @@ async fn remove_follower<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     if actor != of {
         return Err(Failure(Error::Forbidden { detail: "a user drops only its own followers".to_owned() }));
     }

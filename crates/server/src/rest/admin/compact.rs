@@ -7,7 +7,7 @@ use kinfolk_api::CompactOutcome;
 use kinfolk_core::bulk::Progress;
 
 use super::super::extract::{Call, NoBody};
-use super::super::problem::RestResult;
+use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::{Shared, Store};
 use super::{permit, progress};
@@ -23,7 +23,7 @@ pub async fn compact<S: Store>(
     call: Call<S>,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Compact, permit };

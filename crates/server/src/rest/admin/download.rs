@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::super::Store;
 use super::super::extract::Call;
-use super::super::problem::{Failure, RestResult};
+use super::super::problem::{Answered, Failure};
 use super::channel::{self, Writer};
 use super::count;
 use crate::administration::Administration;
@@ -39,7 +39,7 @@ impl<S: Store> Download<S> {
     pub async fn respond(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
-    ) -> RestResult {
+    ) -> Answered {
         let Self { call, operation, permit, media_type, name, ending } = self;
         let (sender, mut receiver) = channel::channel();
         let (failed, failure) = oneshot::channel();

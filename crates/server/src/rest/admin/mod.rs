@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, NoBody};
-use super::problem::RestResult;
+use super::problem::Answered;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
 use super::{Rest, Shared, Store};
@@ -66,7 +66,7 @@ async fn import<S: Store>(
     Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
-) -> RestResult {
+) -> Answered {
     let request = ImportRequest {
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
@@ -122,7 +122,7 @@ fn discard(file: &mut impl Read) {
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
-async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> RestResult {
+async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
     let content = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
@@ -163,7 +163,7 @@ async fn verify<S: Store>(
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     let repair = query.flag("repair")?;
     query.end()?;
     let permit = permit(&shared)?;
@@ -180,7 +180,7 @@ async fn verify<S: Store>(
 /// A failure in the middle breaks the transfer off: a file that came to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
-async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
+async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> Answered {
     let permit = permit(&shared)?;
     let file = download::Download {
         call,

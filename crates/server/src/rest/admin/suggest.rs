@@ -9,7 +9,7 @@ use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
 use super::super::extract::{Call, NoBody};
-use super::super::problem::RestResult;
+use super::super::problem::Answered;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
 use super::{permit, progress};
@@ -37,7 +37,7 @@ pub async fn suggest<S: Store>(
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     let request = request(&mut query, call.service.administration.everyone())?;
     query.end()?;
     let permit = permit(&shared)?;

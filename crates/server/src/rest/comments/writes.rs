@@ -14,7 +14,7 @@ use utoipa::{IntoResponses, ToSchema};
 use super::super::Store;
 use super::super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
 use super::super::json::Json;
-use super::super::problem::RestResult;
+use super::super::problem::Answered;
 use super::super::query::{NoQuery, invalid};
 use super::super::writes::{self, Done};
 use super::body;
@@ -42,7 +42,7 @@ pub async fn write_comment<S: Store>(
     IdempotencyKey(key): IdempotencyKey,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> RestResult {
+) -> Answered {
     let idempotency_key = Some(key.ok_or_else(|| {
         invalid(
             "a comment needs the header Idempotency-Key: a name that this comment of its author has alone"
@@ -87,7 +87,7 @@ pub async fn edit_comment<S: Store>(
     Seen(version): Seen,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> RestResult {
+) -> Answered {
     let body: Arc<str> = body::text(&body, &["body"])?.into();
     call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
@@ -108,7 +108,7 @@ pub async fn delete_comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> RestResult {
+) -> Answered {
     call.service.limits.take_change(actor)?;
     let removed = call.service.comments()?.delete_comment(Some(actor), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
