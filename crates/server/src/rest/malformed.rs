@@ -1,4 +1,4 @@
-//! Responses to bytes that are not an HTTP request. Only the beginning of a request is parsed here.
+//! The response to bytes that hyper could not parse as a request. Only the beginning of a request is parsed here.
 
 use kinfolk_core::Error;
 

@@ -118,7 +118,7 @@ struct Rest<S: Store> {
 
 type Shared<S> = Arc<Rest<S>>;
 
-/// Serves REST until `stop` is cancelled and the requests accepted by then are finished.
+/// Serves REST until `stop`, and until the requests that it has accepted by then have their responses.
 pub async fn serve<S: Store>(
     listener: tokio::net::TcpListener,
     tls: Option<Arc<ServerConfig>>,

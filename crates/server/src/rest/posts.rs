@@ -71,7 +71,7 @@ async fn register<S: Store>(
     let feeds = call.service.feeds()?;
     let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     if named.is_some() {
-        // An end user may name only itself as the actor, also if the body names an author.
+        // A user who is named must be itself, also where the body names an author.
         call.caller.actor(named)?;
     }
     let author = call.caller.actor(body.author.or(named))?;

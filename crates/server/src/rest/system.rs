@@ -55,7 +55,7 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
 
 /// Metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "system",
-    responses((status = 200, description = "The metrics, in the text format of Prometheus",
+    responses((status = 200, description = "The figures, in the text format of Prometheus",
         content_type = "text/plain", body = inline(String))))]
 async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     let administration = &call.service.administration;

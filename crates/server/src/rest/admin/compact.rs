@@ -27,7 +27,7 @@ pub async fn compact<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Compact, permit };
-    Ok(lines.respond(move |reporter, last| {
+    Ok(lines.answer(move |reporter, last| {
         reporter.report(Progress { stage: "merging", done: 0, total: None });
         last(service.administration.compact().map(|erased| CompactOutcome { erased }));
     }))

@@ -36,7 +36,7 @@ pub struct Download<S: Store> {
 impl<S: Store> Download<S> {
     /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
     /// breaks the transfer off. When the client leaves, writing fails and the work ends.
-    pub async fn respond(
+    pub async fn answer(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
     ) -> Answered {

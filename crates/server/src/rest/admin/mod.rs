@@ -79,7 +79,7 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Import, permit };
-    Ok(lines.respond(move |reporter, last| {
+    Ok(lines.answer(move |reporter, last| {
         let imported =
             service.administration.import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
@@ -142,7 +142,7 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
         ending: format.name(),
     };
     let request = ExportRequest { content, format };
-    file.respond(move |administration, file| administration.export(file, request).map(|_| ())).await
+    file.answer(move |administration, file| administration.export(file, request).map(|_| ())).await
 }
 
 /// What the file contains.
@@ -169,7 +169,7 @@ async fn verify<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Verify, permit };
-    Ok(lines.respond(move |reporter, last| {
+    Ok(lines.answer(move |reporter, last| {
         let verified = service.administration.verify(repair, &|progress| reporter.report(progress));
         last(verified.map(VerifyOutcome::from));
     }))
@@ -190,7 +190,7 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
         name: "kinfolk",
         ending: "backup",
     };
-    file.respond(|administration, file| administration.backup(file)).await
+    file.answer(|administration, file| administration.backup(file)).await
 }
 
 /// The right to run one job, if not too many run.

@@ -43,7 +43,7 @@ pub async fn suggest<S: Store>(
     let permit = permit(&shared)?;
     let service = Arc::clone(&call.service);
     let lines = progress::Lines { call, operation: Operation::Suggest, permit };
-    Ok(lines.respond(move |reporter, last| {
+    Ok(lines.answer(move |reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()
