@@ -2,7 +2,7 @@
 //! the graph in `kinfolk-core`, and permissions in `access`.
 //!
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
-//! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
+//! problem documents), `guard` (what the endpoint declares: who may, at what cost, how long), and one function per route.
 
 mod admin;
 mod changes;
@@ -14,6 +14,7 @@ mod document;
 mod endpoint;
 mod exchange;
 mod extract;
+mod guard;
 mod hyper_socket;
 mod json;
 mod json_body;
@@ -30,18 +31,17 @@ mod query;
 mod request_id;
 mod respond;
 mod routes;
-mod stall;
 mod stream;
 mod suggestions;
 mod system;
 mod tail;
 mod trace_context;
+mod write_timeout;
 mod writes;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -126,16 +126,7 @@ pub async fn serve<S: Store>(
     settings: RestSettings,
     stop: CancellationToken,
 ) {
-    let (shared, router) = assemble(door, settings, stop);
-    connection::accept(listener, tls, shared, router).await;
-}
-
-fn assemble<S: Store>(
-    door: Arc<Door<S>>,
-    settings: RestSettings,
-    stop: CancellationToken,
-) -> (Shared<S>, Router) {
-    let (routes, document) = routes::all::<S>();
+    let routes = routes::all::<S>();
     let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
     let shared = Arc::new(Rest {
         door,
@@ -145,8 +136,8 @@ fn assemble<S: Store>(
         jobs: Arc::new(Semaphore::new(JOBS_MAX)),
         output: Arc::new(output),
         request_ids: request_id::RequestIds::new(),
-        document: document::Document::new(document),
+        document: document::Document::new(routes.api.clone()),
     });
     let router = routes::finish(routes, &shared);
-    (shared, router)
+    connection::accept(listener, tls, shared, router).await;
 }
