@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 use super::endpoint::Endpoint;
 use super::extract::Call;
 use super::json::Json;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::Query;
 use super::routes::Routes;
 use super::{Store, stream};
@@ -40,7 +40,7 @@ pub fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontie
         ("after" = inline(Option<String>), Query, description = "The token to continue from; without it, from the oldest change that is kept"),
         ("limit" = inline(Option<u32>), Query, description = "How many changes", minimum = 1, maximum = 1000)),
     responses((status = 200, description = "A page of the log", body = Changes)))]
-async fn changes<S: Store>(call: Call<S>, mut query: Query) -> Answered {
+async fn changes<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let (after, limit) = (query.one("after")?, query.limit()?);
     query.end()?;
     let after = frontier(&call, after.as_deref())?;

@@ -11,7 +11,7 @@ use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Call, Fresh, Ids, JsonBody, Viewing};
 use super::json::{self, Json};
 use super::pairs;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -35,7 +35,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "The follower"),
         ("target" = api::Id, Path, description = "The followee")),
     responses((status = 200, description = "Whether the edge exists, and since when", body = Follows)))]
-async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> Answered {
+async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> RestResult {
     let graph = call.graph();
     let found = graph.relationships(EdgeKind::Follow, of, &[target], &fresh.0).await?;
     let since = found.first().and_then(|relationship| relationship.since);
@@ -46,7 +46,7 @@ async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fres
 #[utoipa::path(post, path = "/v1/check", tag = "graph",
     request_body = CheckRequest,
     responses((status = 200, description = "The results, in the order of the request", body = CheckResults)))]
-async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> Answered {
+async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> RestResult {
     let edges = pairs::parse(&body, call.id_kind())?;
     let results = call.graph().check(EdgeKind::Follow, &edges, &fresh.0).await?;
     Ok(json::written(checked(&results).freeze()))
@@ -77,7 +77,7 @@ async fn relationships<S: Store>(
     Viewing(viewer): Viewing,
     fresh: Fresh,
     mut query: Query,
-) -> Answered {
+) -> RestResult {
     let others = query.ids(call.id_kind())?;
     query.end()?;
     let graph = call.graph();

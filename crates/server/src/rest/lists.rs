@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{Page, PageParameters};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -35,7 +35,7 @@ async fn following<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let graph = call.graph();
     let found = graph.following(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
@@ -52,7 +52,7 @@ async fn followers<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let graph = call.graph();
     let found = graph.followers(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
@@ -63,7 +63,13 @@ async fn followers<S: Store>(
     params(("id" = api::Id, Path, description = "The user"), PageParameters),
     responses((status = 200, description = "A page of the list", body = api::Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn friends<S: Store>(
+    call: Call<S>,
+    Ids([of]): Ids<1>,
+    page: Page,
+    fresh: Fresh,
+    uri: Uri,
+) -> RestResult {
     let found = call.service.friends(call.reading(&fresh), of, page.request()).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }

@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{ActorRule, Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids, Viewing};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -33,7 +33,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
     let found = common_page(&call, &of, &page, &fresh).await?;
     Ok(page.respond_counted(&uri, &[], found))
 }
@@ -45,7 +45,7 @@ async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fre
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh, uri: Uri) -> Answered {
+async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh, uri: Uri) -> RestResult {
     let of = query.ids(call.id_kind())?;
     let page = Page::take(&mut query)?;
     query.end()?;
@@ -70,7 +70,7 @@ async fn known_followers_of<S: Store>(
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     // The guard has read it.
     query.one("viewer")?;
     let page = Page::take(&mut query)?;

@@ -18,7 +18,7 @@ use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NoBody, Viewing};
 use super::json::Json;
 use super::new_post;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Page, PageParameters};
 use super::routes::Routes;
 use super::writes::{self, Done};
@@ -66,7 +66,7 @@ async fn register<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let feeds = call.feeds()?;
     let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     let author = call.author(body.author)?.id();
@@ -110,7 +110,7 @@ impl IntoResponses for Registered {
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
     params(("id" = api::Id, Path, description = "The post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
-async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
+async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
     let post = call.feeds()?.post(id, &fresh.0).await?;
     let comments = call.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments::new(post, comments)).into_response())
@@ -129,7 +129,7 @@ async fn delete<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.feeds()?.delete_post(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
@@ -139,7 +139,7 @@ async fn delete<S: Store>(
     params(("id" = api::Id, Path, description = "The author"), PageParameters),
     responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
     let found = call.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }
@@ -155,7 +155,7 @@ async fn feed<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.feeds()?.feed(viewer.id(), page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }

@@ -16,7 +16,7 @@ use crate::internal_error::{self, Shown};
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 
 /// The result of a route.
-pub type Answered<T = Response> = Result<T, Failure>;
+pub type RestResult<T = Response> = Result<T, Failure>;
 
 /// A failed request.
 ///

@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::IntoParams;
 
 use super::json::Json;
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::{Shared, Store};
 
 const LIMIT_DEFAULT: usize = 50;
@@ -116,7 +116,7 @@ pub fn invalid(detail: String) -> Error {
 impl<S: Store> FromRequestParts<Shared<S>> for Query {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         Ok(Self::of(&parts.uri))
     }
 }
@@ -127,7 +127,7 @@ pub struct NoQuery;
 impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         Query::of(&parts.uri).end()?;
         Ok(Self)
     }
@@ -211,7 +211,7 @@ fn with_link(link: Option<(HeaderName, HeaderValue)>, body: impl IntoResponse) -
 impl<S: Store> FromRequestParts<Shared<S>> for Page {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
         let mut query = Query::from_request_parts(parts, shared).await?;
         let page = Self::take(&mut query)?;
         query.end()?;

@@ -21,7 +21,7 @@ use utoipa_axum::routes;
 use super::changes::{POSITION_REFUSALS, frontier};
 use super::endpoint::Endpoint;
 use super::extract::{Call, header};
-use super::problem::{Answered, problem};
+use super::problem::{RestResult, problem};
 use super::query::Query;
 use super::routes::Routes;
 use super::tail::{self, Growth};
@@ -61,7 +61,7 @@ async fn changes_stream<S: Store>(
     call: Call<S>,
     headers: HeaderMap,
     mut query: Query,
-) -> Answered {
+) -> RestResult {
     let started = Instant::now();
     let after = query.one("after")?;
     query.end()?;

@@ -9,7 +9,7 @@ use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, Call, Fresh, Ids, NoBody, Viewing};
 use super::json::Json;
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use super::writes::{Done, done};
@@ -51,7 +51,7 @@ async fn suggestions<S: Store>(
     Viewing(viewer): Viewing,
     mut query: Query,
     fresh: Fresh,
-) -> Answered {
+) -> RestResult {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
     if !(1..=LIMIT_MAX).contains(&limit) {
@@ -76,7 +76,7 @@ async fn dismiss<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.suggestions()?.dismiss(actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::NoQuery;
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -41,7 +41,7 @@ async fn follow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().follow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
@@ -59,7 +59,7 @@ async fn unfollow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().unfollow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
@@ -77,7 +77,7 @@ async fn remove_follower<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().remove_follower(EdgeKind::Follow, actor.id(), follower).await?;
     Ok(done(&call, &fresh, &written))
 }

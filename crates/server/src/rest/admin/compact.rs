@@ -5,7 +5,7 @@ use kinfolk_api::CompactOutcome;
 use kinfolk_core::bulk::Progress;
 
 use super::super::extract::{Call, NoBody};
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::NoQuery;
 use super::super::{Shared, Store};
 use super::{job_slot, progress};
@@ -21,11 +21,11 @@ pub async fn compact<S: Store>(
     call: Call<S>,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let slot = job_slot(&shared)?;
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Compact, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         reporter.report(Progress { stage: "merging", done: 0, total: None });
         last(asked.administration().compact().map(|erased| CompactOutcome { erased }));
     }))

@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, NoBody};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
 use super::{Rest, Shared, Store};
@@ -66,7 +66,7 @@ async fn import<S: Store>(
     Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
-) -> Answered {
+) -> RestResult {
     let request = ImportRequest {
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
@@ -79,7 +79,7 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Import, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let imported =
             asked.administration().import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
@@ -122,7 +122,7 @@ fn discard(file: &mut impl Read) {
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
-async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
+async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> RestResult {
     let content = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
@@ -142,7 +142,7 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
         ending: format.name(),
     };
     let request = ExportRequest { content, format };
-    file.answer(move |administration, file| administration.export(file, request).map(|_| ())).await
+    file.respond(move |administration, file| administration.export(file, request).map(|_| ())).await
 }
 
 /// What the file contains.
@@ -163,13 +163,13 @@ async fn verify<S: Store>(
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let repair = query.flag("repair")?;
     query.end()?;
     let slot = job_slot(&shared)?;
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Verify, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let verified = asked.administration().verify(repair, &|progress| reporter.report(progress));
         last(verified.map(VerifyOutcome::from));
     }))
@@ -180,7 +180,7 @@ async fn verify<S: Store>(
 /// A failure in the middle breaks the transfer off: a file that came to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
-async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> Answered {
+async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
     let slot = job_slot(&shared)?;
     let file = download::Download {
         call,
@@ -190,7 +190,7 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
         name: "kinfolk",
         ending: "backup",
     };
-    file.answer(|administration, file| administration.backup(file)).await
+    file.respond(|administration, file| administration.backup(file)).await
 }
 
 /// The right to run one job, if not too many run.

@@ -41,7 +41,7 @@ fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
 
 impl<S: Store> Lines<S> {
     /// Runs the job on a thread of its own, with a reporter of its progress and a function that takes its result.
-    pub fn answer<T: Serialize + 'static>(
+    pub fn respond<T: Serialize + 'static>(
         self,
         work: impl FnOnce(&Reporter, &mut dyn FnMut(Result<T>)) + Send + 'static,
     ) -> Response {

@@ -7,7 +7,7 @@ use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
 use super::super::extract::{Call, NoBody};
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
 use super::{job_slot, progress};
@@ -35,13 +35,13 @@ pub async fn suggest<S: Store>(
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
     let slot = job_slot(&shared)?;
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Suggest, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()

@@ -5,7 +5,7 @@ use kinfolk_core::comments::Parent;
 
 use super::super::Store;
 use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody};
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::NoQuery;
 use super::super::writes::{self, Done};
 use super::body;
@@ -28,7 +28,7 @@ pub async fn remove_comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let reason = body::text(&body, &["reason"])?;
     let removed = call.comments()?.remove_comment(id, reason.into(), by).await?;
     Ok(writes::removed(&call, &fresh, removed))
@@ -52,7 +52,7 @@ pub async fn purge_comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.comments()?.purge_comment(id, by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
@@ -67,7 +67,7 @@ pub async fn lock_comments<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.comments()?.lock_comment_thread(Parent::post(id), true).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
@@ -82,7 +82,7 @@ pub async fn unlock_comments<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.comments()?.lock_comment_thread(Parent::post(id), false).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }

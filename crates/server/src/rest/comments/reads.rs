@@ -10,7 +10,7 @@ use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 use super::super::Store;
 use super::super::extract::{Call, CommentViewing, Fresh, Ids, NamedComment};
 use super::super::json::Json;
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
 use super::version::entity_tag;
 
@@ -98,7 +98,7 @@ pub async fn thread<S: Store>(
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
@@ -131,7 +131,7 @@ pub async fn comments_by<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<Comment>(&uri, &[], found))
 }
@@ -151,7 +151,7 @@ pub async fn comment<S: Store>(
     CommentViewing(viewer): CommentViewing,
     fresh: Fresh,
     _: NoQuery,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.read_comment(id, viewer, &fresh.0).await?;
     Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
@@ -171,7 +171,7 @@ pub async fn comment_history<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<CommentVersion>(&uri, &[], found))
 }

@@ -7,7 +7,7 @@ use axum::http::{HeaderName, HeaderValue};
 use kinfolk_core::{Error, Result};
 
 use super::super::extract::header;
-use super::super::problem::{Answered, Failure};
+use super::super::problem::{Failure, RestResult};
 use super::super::query::invalid;
 use super::super::{Shared, Store};
 
@@ -23,7 +23,7 @@ pub struct Seen(pub u32);
 impl<S: Store> FromRequestParts<Shared<S>> for Seen {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         let tag = header(&parts.headers, &IF_MATCH)?.ok_or(Error::VersionRequired)?;
         Ok(Self(parse(tag)?))
     }

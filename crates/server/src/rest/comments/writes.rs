@@ -14,7 +14,7 @@ use utoipa::{IntoResponses, ToSchema};
 use super::super::Store;
 use super::super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
 use super::super::json::Json;
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{NoQuery, invalid};
 use super::super::writes::{self, Done};
 use super::body;
@@ -42,7 +42,7 @@ pub async fn write_comment<S: Store>(
     IdempotencyKey(key): IdempotencyKey,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let idempotency_key = Some(key.ok_or_else(|| {
         invalid(
             "a comment needs the header Idempotency-Key: a name that this comment of its author has alone"
@@ -84,7 +84,7 @@ pub async fn edit_comment<S: Store>(
     Seen(version): Seen,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let body: Arc<str> = body::text(&body, &["body"])?.into();
     let edit = CommentEdit { id, version, body };
     let written = call.comments()?.edit_comment(Some(actor.id()), edit, &fresh.0).await?;
@@ -104,7 +104,7 @@ pub async fn delete_comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.comments()?.delete_comment(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
