@@ -6,7 +6,7 @@ use kinfolk_core::bulk::{ImportOptions, Progress, VerifyReport};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, IdKind, Result};
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{Administration, ExportRequest, Figure, ImportDone, ImportRequest};
+use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, Stat};
 
 pub struct StoreAdministration(pub Embedded);
 
@@ -15,7 +15,7 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Administration for StoreAdministration {
-    fn figures(&self) -> Vec<Figure> {
+    fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
 
