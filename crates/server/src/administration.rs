@@ -7,13 +7,13 @@ use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
 use kinfolk_core::{Error, Result};
 
-/// Bulk work and figures. The methods block and may take long: protocols call them away from their own threads.
+/// Bulk work and statistics. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
     /// The state of the store, for metrics. Cheap: it is asked at every scrape.
-    fn figures(&self) -> Vec<Figure>;
+    fn stats(&self) -> Vec<Stat>;
 
     /// How long the layers of the store took so far, for metrics; none if it does not measure them. As cheap as
-    /// [`Administration::figures`].
+    /// [`Administration::stats`].
     fn layers(&self) -> Vec<LayerTimes> {
         Vec::new()
     }
@@ -57,7 +57,7 @@ pub struct NoAdministration;
 const MISSING: Error = Error::NotAvailable { what: "administration" };
 
 impl Administration for NoAdministration {
-    fn figures(&self) -> Vec<Figure> {
+    fn stats(&self) -> Vec<Stat> {
         Vec::new()
     }
 
@@ -118,24 +118,24 @@ pub struct ExportRequest {
     pub format: FileFormat,
 }
 
-/// How a figure behaves over time.
+/// How a statistic behaves over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FigureKind {
+pub enum StatKind {
     /// Goes up and down.
     Gauge,
     /// Only grows.
     Counter,
 }
 
-/// A figure about the store, as Prometheus wants it.
+/// A statistic of the store, as Prometheus expects it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct Stat {
     /// The whole metric name, such as `kinfolk_index_bytes`.
     pub name: &'static str,
     /// One line of explanation.
     pub help: &'static str,
     /// How it behaves.
-    pub kind: FigureKind,
+    pub kind: StatKind,
     /// Its value now.
     pub value: f64,
 }

@@ -5,7 +5,7 @@
 
 mod access;
 mod administration;
-mod inner;
+mod internal_error;
 mod limits;
 mod metrics;
 pub mod payload;
@@ -14,18 +14,17 @@ pub mod rest;
 mod service;
 mod socket;
 mod tls;
-mod watched;
+mod watched_file;
 
 pub use access::{
     Access, AccessSettings, Caller, Identity, KeyEntry, KeyFile, NewKey, Scope, Scopes, TokenSettings,
     require_safe_binding,
 };
 pub use administration::{
-    Administration, ExportRequest, Figure, FigureKind, ImportDone, ImportRequest, LayerTimes,
-    NoAdministration,
+    Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, NoAdministration, Stat, StatKind,
 };
 pub use kinfolk_api::{ExportContent, FileFormat};
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
-pub use metrics::{Metrics, Operation, Protocol, STORE_FIGURES};
+pub use metrics::{Metrics, Operation, Protocol, STORE_STATS};
 pub use service::{Capability, Door, Service, ServiceSettings};
 pub use tls::{Tls, TlsSettings};

@@ -1,5 +1,5 @@
-//! Payloads of posts: any JSON, kept as the application wrote it, but without the blanks between its parts. What is in
-//! it is nobody's business here.
+//! Payloads of posts: any JSON, stored as the application wrote it, but without the blanks between its parts. Its content
+//! has no meaning here.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// within the lists and objects of an answer, which must not become unreadable for what one author has put into it.
 const DEPTH_MAX: usize = 64;
 
-/// A payload as it is stored. `null` is as good as none.
+/// A payload as it is stored. `null` means the same as none.
 ///
 /// # Errors
 /// If it is no JSON, none that can be relied on to be read again, or too long.

@@ -11,9 +11,9 @@ use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, 
 use kinfolk_core::suggestions::{SuggestionPage, SuggestionSettings, Suggestions};
 use kinfolk_core::{Context, EdgeKind, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store};
 
-use crate::access::Access;
+use crate::access::{Access, Permit, Viewer};
 use crate::administration::Administration;
-use crate::limits::{Budget, Limits, Toll};
+use crate::limits::{Budget, Limits, RowCost};
 use crate::metrics::{Metrics, Source};
 
 /// What a deployment sets about the parts of a service.
@@ -66,10 +66,8 @@ impl Capability {
 
 /// The graph as a service. One for the life of a process, shared by all connections.
 pub struct Service<S: Store> {
-    /// The rules of edges, on a store.
-    pub graph: Graph<S>,
-    /// Its change log.
-    pub changes: Changes<S>,
+    graph: Graph<S>,
+    changes: Changes<S>,
     suggestions: Option<Suggestions<S::Suggestions>>,
     feeds: Option<Feeds<S::Content>>,
     comments: Option<CommentThreads<S::Content>>,
@@ -81,8 +79,7 @@ pub struct Service<S: Store> {
     pub limits: Limits,
     /// What was done, and how long it took.
     pub metrics: Metrics,
-    /// What operators may ask of the store.
-    pub administration: Arc<dyn Administration>,
+    administration: Arc<dyn Administration>,
 }
 
 impl<S: Store> Service<S> {
@@ -111,37 +108,68 @@ impl<S: Store> Service<S> {
         }
     }
 
-    /// Suggestions.
-    ///
-    /// # Errors
-    /// [`Error::NotAvailable`] if the profile lacks them.
-    pub fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
+    /// The rules of edges.
+    pub(crate) fn graph(&self, _: Permit) -> &Graph<S> {
+        &self.graph
+    }
+
+    /// The change log.
+    pub(crate) fn changes(&self, _: Permit) -> &Changes<S> {
+        &self.changes
+    }
+
+    /// Suggestions, unless the profile lacks them.
+    pub(crate) fn suggestions(&self, _: Permit) -> Result<&Suggestions<S::Suggestions>> {
         self.suggestions.as_ref().ok_or_else(|| Capability::Suggestions.missing())
     }
 
-    /// Posts and feeds.
-    ///
-    /// # Errors
-    /// [`Error::NotAvailable`] if the profile lacks them.
-    pub fn feeds(&self) -> Result<&Feeds<S::Content>> {
+    /// Posts and feeds, unless the profile lacks them.
+    pub(crate) fn feeds(&self, _: Permit) -> Result<&Feeds<S::Content>> {
         self.feeds.as_ref().ok_or_else(|| Capability::Feeds.missing())
     }
 
-    /// Comments.
-    ///
-    /// # Errors
-    /// [`Error::NotAvailable`] if the profile lacks them.
-    pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
+    /// Comments, unless the profile lacks them.
+    pub(crate) fn comments(&self, _: Permit) -> Result<&CommentThreads<S::Content>> {
         self.comments.as_ref().ok_or_else(|| Capability::Comments.missing())
+    }
+
+    /// What operators may ask of the store.
+    pub(crate) fn administration(&self, _: Permit) -> &dyn Administration {
+        &*self.administration
+    }
+
+    /// Why the store can't go on, if it can't.
+    pub fn failure(&self) -> Option<String> {
+        self.administration.failure()
     }
 
     /// Refuses what needs a capability that the profile lacks.
     pub(crate) fn require(&self, capability: Capability) -> Result<()> {
+        if self.has(capability) { Ok(()) } else { Err(capability.missing()) }
+    }
+
+    /// Whether the profile has a capability.
+    pub(crate) fn has(&self, capability: Capability) -> bool {
         match capability {
-            Capability::Suggestions => self.suggestions().map(|_| ()),
-            Capability::Feeds => self.feeds().map(|_| ()),
-            Capability::Comments => self.comments().map(|_| ()),
+            Capability::Suggestions => self.suggestions.is_some(),
+            Capability::Feeds => self.feeds.is_some(),
+            Capability::Comments => self.comments.is_some(),
         }
+    }
+
+    /// Where the change log ends, once that is further than `known`. It needs no permit: it shows how much was written, and
+    /// nothing of it.
+    pub(crate) async fn log_end_after(&self, known: &Frontier) -> Result<Frontier> {
+        // The store waits for a second before it says no. Other tasks get a turn even if a store does not wait.
+        while !self.graph.store().wait_for_changes(known).await? {
+            tokio::task::yield_now().await;
+        }
+        self.log_end().await
+    }
+
+    /// Where the change log ends.
+    pub(crate) async fn log_end(&self) -> Result<Frontier> {
+        Ok(self.graph.store().span().await?.newest)
     }
 
     /// The kind of ids that the deployment uses.
@@ -169,79 +197,88 @@ impl<S: Store> Service<S> {
         self.graph.context.token_after(seen, written)
     }
 
-    /// People that a user may know. Counts where the answer comes from.
-    pub(crate) async fn suggest(&self, of: Id, limit: usize, at_least: &Frontier) -> Result<SuggestionPage> {
-        let found = self.suggestions()?.read(of, limit, at_least).await?;
+    /// Users that a viewer may know. Counts where the response comes from.
+    pub(crate) async fn suggest(
+        &self,
+        permit: Permit,
+        viewer: Viewer,
+        limit: usize,
+        at_least: &Frontier,
+    ) -> Result<SuggestionPage> {
+        let found = self.suggestions(permit)?.read(viewer.id(), limit, at_least).await?;
         let source = if found.computed_at.is_some() { Source::Stored } else { Source::Walk };
         self.metrics.suggestions_served(source);
         Ok(found)
     }
 
-    /// A page of those whom all of `of` follow, charged for.
+    /// A page of the users that all of `of` follow.
     pub(crate) async fn common(
         &self,
-        budget: Option<&Budget>,
+        reading: Reading<'_>,
         of: &[Id],
         page: PageRequest<'_>,
-        at_least: &Frontier,
     ) -> Result<OverlapPage> {
         let sets: Vec<UserSet> = of.iter().map(|&of| UserSet { side: Side::Following, of }).collect();
-        self.charge_overlap(budget, &sets, at_least).await?;
-        self.graph.common(EdgeKind::Follow, of, page, at_least).await
+        self.charge_overlap(reading, &sets).await?;
+        self.graph.common(EdgeKind::Follow, of, page, reading.at_least).await
     }
 
-    /// A page of those whom `viewer` follows and who follow `of`, charged for.
+    /// A page of the viewer's followees that follow `of`.
     pub(crate) async fn known_followers(
         &self,
-        budget: Option<&Budget>,
-        (viewer, of): (Id, Id),
-        page: PageRequest<'_>,
-        at_least: &Frontier,
-    ) -> Result<OverlapPage> {
-        let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
-        self.charge_overlap(budget, &sets, at_least).await?;
-        self.graph.known_followers(EdgeKind::Follow, viewer, of, page, at_least).await
-    }
-
-    /// A page of friends, charged for like the overlap that it is: how much of the smaller side has to be looked at is not known
-    /// before.
-    pub(crate) async fn friends(
-        &self,
-        budget: Option<&Budget>,
+        reading: Reading<'_>,
+        viewer: Viewer,
         of: Id,
         page: PageRequest<'_>,
-        at_least: &Frontier,
+    ) -> Result<OverlapPage> {
+        let viewer = viewer.id();
+        let sets = [UserSet { side: Side::Following, of: viewer }, UserSet { side: Side::Followers, of }];
+        self.charge_overlap(reading, &sets).await?;
+        self.graph.known_followers(EdgeKind::Follow, viewer, of, page, reading.at_least).await
+    }
+
+    /// A page of friends. It costs as much as an overlap: how much of the smaller side has to be read is not known before.
+    pub(crate) async fn friends(
+        &self,
+        reading: Reading<'_>,
+        of: Id,
+        page: PageRequest<'_>,
     ) -> Result<ListPage> {
         let sets = [Side::Following, Side::Followers].map(|side| UserSet { side, of });
-        self.charge_overlap(budget, &sets, at_least).await?;
-        self.graph.friends(EdgeKind::Follow, of, page, at_least).await
+        self.charge_overlap(reading, &sets).await?;
+        self.graph.friends(EdgeKind::Follow, of, page, reading.at_least).await
     }
 
-    /// How many are in all of the sets, and up to `limit` of them by id, charged for.
+    /// How many users are in all of the sets, and up to `limit` of them by id.
     pub(crate) async fn overlap(
         &self,
-        budget: Option<&Budget>,
+        reading: Reading<'_>,
         sets: &[UserSet],
         limit: usize,
-        at_least: &Frontier,
     ) -> Result<Overlap> {
-        self.charge_overlap(budget, sets, at_least).await?;
-        self.graph.overlap(EdgeKind::Follow, sets, None, limit, at_least).await
+        self.charge_overlap(reading, sets).await?;
+        self.graph.overlap(EdgeKind::Follow, sets, None, limit, reading.at_least).await
     }
 
-    /// Charges for an overlap before it is looked for. For a caller without a limit, its cost is not even estimated.
-    async fn charge_overlap(
-        &self,
-        budget: Option<&Budget>,
-        sets: &[UserSet],
-        at_least: &Frontier,
-    ) -> Result<()> {
-        if budget.is_none_or(|budget| budget.state().is_none()) {
+    /// Charges for an overlap before it is computed. For a caller without a limit, its cost is not even estimated.
+    async fn charge_overlap(&self, reading: Reading<'_>, sets: &[UserSet]) -> Result<()> {
+        if reading.budget.state().is_none() {
             return Ok(());
         }
-        let rows = self.graph.overlap_rows(EdgeKind::Follow, sets, at_least).await?;
-        Toll::default().pay(budget, rows)
+        let graph = self.graph(reading.permit);
+        let rows = graph.overlap_rows(EdgeKind::Follow, sets, reading.at_least).await?;
+        RowCost::new(reading.budget).charge(rows)
     }
+}
+
+/// A read that is charged by the rows that it looks at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub permit: Permit,
+    /// The caller's.
+    pub budget: &'a Budget,
+    /// What the response must show.
+    pub at_least: &'a Frontier,
 }
 
 /// Where requests come in: open once the store is loaded, closing before the process ends.

@@ -13,7 +13,7 @@ const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);
 /// How long until it is asked again.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
-/// Answers leave at once, and a peer that has gone without a word is noticed. A socket that can't be set so serves too.
+/// Responses leave at once, and a peer that has vanished is noticed. A socket that refuses these options is served, too.
 pub(crate) fn prepare(socket: &TcpStream) {
     // Answers are written whole, so there is nothing to wait for.
     let _ = socket.set_nodelay(true);

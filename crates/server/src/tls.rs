@@ -15,7 +15,7 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 use crate::metrics::Protocol;
-use crate::watched::WatchedFile;
+use crate::watched_file::WatchedFile;
 
 /// Where the certificate is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct TlsSettings {
     pub key: PathBuf,
 }
 
-/// The certificate in use. New connections get the newest one; those that are open are not disturbed.
+/// The certificate in use. New connections get the current one; open ones are not disturbed.
 #[derive(Debug)]
 pub struct Tls {
     certificates: WatchedFile,
@@ -61,7 +61,7 @@ impl Tls {
         Ok(Self { certificates, key, provider, current })
     }
 
-    /// How a port speaks TLS. It goes on showing the newest certificate.
+    /// The TLS settings of a port. They always present the current certificate.
     pub fn server_config(&self, protocol: Protocol) -> Result<Arc<ServerConfig>> {
         let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()
@@ -80,7 +80,7 @@ impl Tls {
         self.server_config(protocol).map(TlsAcceptor::from)
     }
 
-    /// Reads the files again. If they can't be used, that is told and the former certificate stays.
+    /// Reads the files again. If they can't be used, returns why, and the former certificate stays.
     pub fn reload(&self) -> Result<()> {
         let certified = certify(&self.certificates, &self.key, &self.provider)?;
         *self.current.0.write() = Arc::new(certified);

@@ -1,5 +1,5 @@
-//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Merging
-//! row files, which takes longer, is not here.
+//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Compaction
+//! of row files, which takes longer, is not here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ impl Drop for Released<'_> {
     }
 }
 
-/// Works until it is told to stop.
+/// Works until it is stopped.
 pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     // Nobody else lets those go who wait for a position, also if this thread dies.

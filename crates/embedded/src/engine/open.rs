@@ -99,7 +99,7 @@ impl Stored {
             Box::new(Arc::clone(&posts)),
             Box::new(Arc::clone(&comments)),
             Box::new(index),
-            // Last: whoever begins to read a feed later finds the index as it is then.
+            // Last: a feed that is read from now on finds the index up to date.
             Box::new(Arc::clone(&feeds)),
         ]);
         let is_index_rebuilt = snapshotted.is_none();

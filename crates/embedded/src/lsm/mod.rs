@@ -25,7 +25,7 @@ pub use encoding::{
     TIME_MASK, complement, decode_since, increment, push_list_key, read_list_key, since_value,
 };
 pub use error::tree_error;
-pub use idempotency_keys::{IdempotencyKeys, KeyUse, LoggedKey, StoredKey};
+pub use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, StoredKey};
 pub use part::{Part, first_key, read_part};
 pub use row_storage::{Backlog, RowStorage};
 pub use storing::Storing;

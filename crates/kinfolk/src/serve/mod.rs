@@ -229,7 +229,7 @@ async fn watch<S: OpenStore>(
                 SignalRequest::Reload => protocols.reload(service),
             },
             _ = ticks.tick() => {
-                if let Some(reason) = service.administration.failure() {
+                if let Some(reason) = service.failure() {
                     return Err(anyhow::Error::msg(reason).context("the store has failed"));
                 }
                 if schedule.is_some_and(Schedule::has_failed) {

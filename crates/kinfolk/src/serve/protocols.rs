@@ -70,7 +70,7 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
         key: limits.key.0,
         user: limits.user.0,
         changes: limits.changes.0,
-        remembered: limits.remembered.0,
+        budgets_max: limits.remembered.0,
         author_comments: configuration.comments.author_rate.0,
         parent_comments: configuration.comments.parent_rate.0,
     };

@@ -1,4 +1,4 @@
-//! Who is asking and what they may do, as long as their credential stands. Credentials are not read here.
+//! A caller and what it may do, as long as its credential is valid. Credentials are not read here.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub enum Identity {
     User(Id),
 }
 
-/// Who is asking, what they may do, and how much of it.
+/// A caller, its scopes, and its budget.
 ///
-/// A connection may keep its caller for long. What a key was given can be taken back meanwhile, and a token expires:
+/// A connection may keep its caller for long. Meanwhile a key can lose scopes, and a token expires:
 /// [`Caller::check`] and with it [`Caller::require`] and [`Caller::admit`] refuse such a caller from that moment on.
 /// Scopes taken from a key are gone at once; scopes added to it are there at the next authentication.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Who.
+    /// Who it is.
     pub identity: Identity,
-    /// What.
+    /// What it may do.
     pub scopes: Scopes,
-    /// How much: what is left of the rate limit that applies to this caller.
+    /// What is left of its rate limit.
     pub budget: Arc<Budget>,
     /// The credential's own end; for keys, the standing knows.
     pub(super) expires_at: Option<Timestamp>,
@@ -40,7 +40,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller whose credential never ends: whoever is on this machine, or a test.
+    /// A caller whose credential never ends: any caller while authentication is off, or a test.
     pub fn new(identity: Identity, scopes: Scopes, budget: Arc<Budget>) -> Self {
         let standing = Arc::new(Standing::new(Arc::new(SystemClock), scopes, None));
         Self { identity, scopes, budget, expires_at: None, standing }
@@ -77,46 +77,9 @@ impl Caller {
         Err(Error::Forbidden { detail: format!("this needs the scope {}", scope.name()) })
     }
 
-    /// Whether a scope was given to this caller, and not taken back since.
+    /// Whether this caller holds a scope that was not revoked since.
     pub fn holds(&self, scope: Scope) -> bool {
         self.scopes.contains(scope) && self.standing.scopes().contains(scope)
-    }
-
-    /// Who acts: an end user is itself; a service names whom it acts for.
-    pub fn actor(&self, named: Option<Id>) -> Result<Id> {
-        match (&self.identity, named) {
-            (Identity::User(user), None) => Ok(*user),
-            (Identity::User(user), Some(named)) if *user == named => Ok(named),
-            (Identity::User(_), Some(_)) => {
-                Err(Error::Forbidden { detail: "a user acts only as itself".to_owned() })
-            }
-            (_, Some(named)) => Ok(named),
-            (_, None) => Err(Error::ActorRequired),
-        }
-    }
-
-    /// Refuses an end user who asks for what only another one may see.
-    pub fn require_viewer(&self, viewer: Id) -> Result<()> {
-        match self.identity {
-            Identity::User(user) if user != viewer => {
-                Err(Error::Forbidden { detail: "a user sees only its own".to_owned() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Who views: an end user is itself; a service names for whom it asks.
-    pub fn viewer(&self, named: Option<Id>) -> Result<Id> {
-        match (&self.identity, named) {
-            (_, Some(named)) => self.require_viewer(named).map(|()| named),
-            (Identity::User(user), None) => Ok(*user),
-            (_, None) => Err(Error::InvalidRequest {
-                detail:
-                    "the answer depends on who views: name the viewer in the parameter viewer or the header \
-                         Kinfolk-Actor, or use a user's token"
-                        .to_owned(),
-            }),
-        }
     }
 
     /// Refuses end users.
@@ -203,28 +166,6 @@ mod tests {
 
     fn caller(identity: Identity) -> Caller {
         Caller::new(identity, Scopes::all(), Arc::new(Budget::unlimited()))
-    }
-
-    #[test]
-    fn an_end_user_is_only_itself() {
-        let (one, two) = (Id::Integer(1), Id::Integer(2));
-        let user = caller(Identity::User(one));
-        assert_eq!(user.actor(None).unwrap(), one);
-        assert_eq!(user.actor(Some(one)).unwrap(), one);
-        assert_eq!(user.actor(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
-        assert!(user.require_viewer(one).is_ok() && user.require_viewer(two).is_err());
-        assert_eq!([user.viewer(None).unwrap(), user.viewer(Some(one)).unwrap()], [one; 2]);
-        assert_eq!(user.viewer(Some(two)).unwrap_err().code(), ErrorCode::Forbidden);
-        assert!(user.require_service().is_err());
-
-        for identity in [Identity::Anyone, Identity::Service("feed".into())] {
-            let service = caller(identity);
-            assert_eq!(service.actor(Some(two)).unwrap(), two);
-            assert_eq!(service.actor(None).unwrap_err().code(), ErrorCode::ActorRequired);
-            assert!(service.require_viewer(two).is_ok() && service.require_service().is_ok());
-            assert_eq!(service.viewer(Some(two)).unwrap(), two);
-            assert_eq!(service.viewer(None).unwrap_err().code(), ErrorCode::InvalidRequest);
-        }
     }
 
     #[test]

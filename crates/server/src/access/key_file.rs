@@ -24,8 +24,8 @@ use std::path::Path;
 use kinfolk_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::file_lock::{self, FileLock};
 use super::scope::{Scope, Scopes};
-use super::turn::{self, Turn};
 use crate::limits::Rate;
 
 const VERSION: u32 = 1;
@@ -170,13 +170,13 @@ impl KeyFile {
     pub fn update<T>(path: &Path, change: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         // Where a link leads, so that all who mean this file wait for each other, and the link stays one.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let turn = Turn::take(&path)?;
+        let lock = FileLock::take(&path)?;
         let changed = Self::read_or_new(&path).and_then(|mut file| {
             let result = change(&mut file)?;
             file.write(&path)?;
             Ok(result)
         });
-        changed.inspect_err(|_| turn.leave_no_trace(&path))
+        changed.inspect_err(|_| lock.leave_no_trace(&path))
     }
 
     /// Replaces the file as a whole: a server that looks meanwhile sees the old or the new one. A new file is readable
@@ -184,7 +184,7 @@ impl KeyFile {
     pub fn write(&self, path: &Path) -> Result<()> {
         let text =
             toml::to_string(self).map_err(|error| Error::InvalidInput { detail: error.to_string() })?;
-        turn::replace(path, &format!("{HEADER}{text}")).map_err(|error| Error::InvalidInput {
+        file_lock::replace(path, &format!("{HEADER}{text}")).map_err(|error| Error::InvalidInput {
             detail: format!("{}: can't be written: {error}", path.display()),
         })
     }

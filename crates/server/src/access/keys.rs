@@ -12,7 +12,7 @@ use super::caller::{Caller, Identity, Standing};
 use super::key_file::{self, KeyFile};
 use super::scope::Scopes;
 use crate::limits::{Budget, Rate};
-use crate::watched::WatchedFile;
+use crate::watched_file::WatchedFile;
 
 /// Every refusal says the same, so that nobody learns which ids exist.
 const REFUSED: Error = Error::Unauthenticated { detail: "the API key is not valid" };
@@ -44,7 +44,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Whom a key belongs to.
+    /// The caller that a key belongs to.
     pub fn authenticate(&self, credential: &str) -> Result<Caller> {
         let (id, secret) = key_file::split(credential).ok_or(REFUSED)?;
         let hash = key_file::hash_secret(secret);
@@ -78,7 +78,7 @@ impl Keys {
             let rate = entry.limit.or(self.default_limit);
             let kept = former.remove(entry.id.as_str());
             let same_secret = kept.as_ref().is_some_and(|key| key.hash == entry.hash());
-            // Whoever is connected with this key shares the standing and the budget.
+            // Connections with this key share its standing and its budget.
             let (standing, budget) = match kept {
                 Some(key) if same_secret => (key.standing, key.budget),
                 replaced => {

@@ -1,4 +1,4 @@
-//! Who is asking and what they may do. Rules about the graph are not here; neither are sockets.
+//! Authenticates callers and decides what they may do. Rules about the graph are not here; neither are sockets.
 //!
 //! Services come with an API key, end users with a JSON Web Token that the application's identity provider has signed.
 //! Both are read from files that may change while the server runs: [`Access::poll`] takes new keys in and turns
@@ -6,11 +6,12 @@
 
 mod binding;
 mod caller;
+mod file_lock;
 mod key_file;
 mod keys;
+mod permit;
 mod scope;
 mod token;
-mod turn;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub use caller::{Caller, Identity};
 pub use key_file::{KeyEntry, KeyFile, NewKey};
 use keys::Keys;
 use kinfolk_core::{Clock, Error, IdKind, Result, SystemClock};
+pub(crate) use permit::{Actor, Permit, Viewer};
 pub use scope::{Scope, Scopes};
 pub use token::TokenSettings;
 use token::Tokens;
@@ -40,7 +42,7 @@ pub struct AccessSettings {
     pub limits: LimitSettings,
 }
 
-/// Knows who callers are by their credentials.
+/// Authenticates callers by their credentials.
 #[derive(Debug)]
 pub struct Access(Mode);
 
@@ -86,7 +88,7 @@ impl Access {
             let detail = "authentication needs a file of API keys or keys for tokens: configure one of them";
             return Err(Error::InvalidInput { detail: detail.to_owned() });
         }
-        let users = limits.user.map(|rate| Budgets::new(rate, limits.remembered));
+        let users = limits.user.map(|rate| Budgets::new(rate, limits.budgets_max));
         let unlimited = Arc::new(Budget::unlimited());
         let changed = watch::Sender::new(());
         let guard = Guard { keys, tokens, users, unlimited, limits: *limits, changed };
@@ -116,7 +118,7 @@ impl Access {
         }
     }
 
-    /// The caller whom an API key or a JWT belongs to.
+    /// The caller that an API key or a JWT belongs to.
     pub fn authenticate(&self, credential: &str) -> Result<Caller> {
         match &self.0 {
             Mode::Open(anyone) => Ok(anyone.clone()),
@@ -124,7 +126,7 @@ impl Access {
         }
     }
 
-    /// Reads all files again. One that can't be used is told, and what was read from it before stays valid.
+    /// Reads all files again. Reports a file that can't be used; what was read from it before stays valid.
     pub fn reload(&self) -> Result<()> {
         let Mode::Guarded(guard) = &self.0 else { return Ok(()) };
         let keys = guard.keys.as_ref().map_or(Ok(()), Keys::reload);
@@ -133,7 +135,7 @@ impl Access {
         keys.and(tokens)
     }
 
-    /// Changes whenever keys may have been revoked or given another end, for connections that keep their caller while
+    /// Changes whenever keys may have been revoked or expire at another time, for connections that keep their caller while
     /// they are silent. Nothing if authentication is off.
     pub(crate) fn changes(&self) -> Option<watch::Receiver<()>> {
         match &self.0 {

@@ -268,7 +268,7 @@ mod tests {
             }
         }
 
-        /// Whoever keeps to the rate is never refused.
+        /// A caller that keeps to the rate is never refused.
         #[test]
         fn whoever_keeps_to_the_rate_is_never_refused(count in 1u32..1_000, burst in 1u32..10) {
             let budget = budget(Rate::per_second(count).with_burst(burst));

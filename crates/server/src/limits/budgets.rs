@@ -1,5 +1,5 @@
-//! The budgets of many users or threads, found by id. Memory is bounded: full budgets are forgotten, since a new one is
-//! full too.
+//! The budgets of many users or comment threads, by id. Memory is bounded: full budgets are evicted, since a new one is full,
+//! too.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
@@ -17,7 +17,7 @@ const SHARDS: usize = 16;
 /// The budgets of one shard.
 type Shard<K> = HashMap<K, Arc<Budget>, RandomState>;
 
-/// One budget a user, or whatever else is told apart. Two connections of a user get the same one.
+/// One budget for each key, such as a user. Two connections of a user share one.
 #[derive(Debug)]
 pub(crate) struct Budgets<K = Id> {
     rate: Rate,
@@ -28,9 +28,9 @@ pub(crate) struct Budgets<K = Id> {
 }
 
 impl<K: Copy + Ord + Hash> Budgets<K> {
-    /// Budgets of one rate; at most about `remembered` of them.
-    pub fn new(rate: Rate, remembered: usize) -> Self {
-        let shard_entries_max = remembered.div_ceil(SHARDS).max(8);
+    /// Budgets of one rate; at most about `entries_max` of them.
+    pub fn new(rate: Rate, entries_max: usize) -> Self {
+        let shard_entries_max = entries_max.div_ceil(SHARDS).max(8);
         Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
     }
 
@@ -46,7 +46,7 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
             return Arc::clone(budget);
         }
         if budgets.len() >= self.shard_entries_max {
-            forget(&mut budgets, self.shard_entries_max, now());
+            evict(&mut budgets, self.shard_entries_max, now());
         }
         let budget = Arc::new(Budget::new(Some(self.rate)));
         budgets.insert(user, Arc::clone(&budget));
@@ -56,9 +56,9 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
 
 /// Makes room for an eighth of what a shard may hold, so that the next many newcomers need no search.
 ///
-/// Full budgets that no connection holds go first. Should that not do, more users are active at once than may be
-/// remembered: those with the most left go, so whoever asks too much stays known.
-fn forget<K: Copy + Ord + Hash>(budgets: &mut Shard<K>, entries_max: usize, now: u64) {
+/// Full budgets that no connection holds are evicted first. If that is not enough, more users are active at once than fit:
+/// those with the most left are evicted, so users that ask too much stay.
+fn evict<K: Copy + Ord + Hash>(budgets: &mut Shard<K>, entries_max: usize, now: u64) {
     let is_held = |budget: &Arc<Budget>| Arc::strong_count(budget) > 1;
     budgets.retain(|_, budget| is_held(budget) || budget.full_at() > now);
     let kept = entries_max - entries_max / 8;

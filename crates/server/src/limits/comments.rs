@@ -1,4 +1,4 @@
-//! How often comments may be written: by one author, and to one thread. Only what is really written counts.
+//! How often comments may be written: by one author, and to one comment thread. Only written comments count.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use kinfolk_core::{Id, Result};
 
 use super::{Budget, Limits};
 
-/// A place for one comment in the budgets of its author and its thread.
+/// One comment, taken out of the budgets of its author and its comment thread.
 #[derive(Debug, Default)]
 pub struct Taken {
     author: Option<Arc<Budget>>,
@@ -15,18 +15,17 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// No comment came of it.
+    /// The comment was not written.
     pub fn give_back(self) {
         [self.author, self.parent].into_iter().flatten().for_each(|budget| budget.give_back(1));
     }
 }
 
 impl Limits {
-    /// Takes one comment out of the budgets of its author and its thread: out of both or none.
+    /// Takes one comment out of the budgets of its author and its comment thread: out of both or none.
     ///
-    /// Whether a comment is new or repeats another is known only once the store was asked. So a repetition needs a place
-    /// too, but gives it back: an author whose budget is used up waits for one place before it can repeat its last
-    /// comment, and can then repeat it as often as it likes.
+    /// Only the store knows whether a comment is new or a retry. So a retry takes from the budgets, too, and gives it back:
+    /// an author whose budget is used up waits until one comment fits, and can then retry as often as it likes.
     pub fn take_comment(&self, author: Id, parent: Parent) -> Result<Taken> {
         let mut taken = Taken::default();
         if let Some(authors) = &self.authors {

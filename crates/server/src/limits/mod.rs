@@ -1,16 +1,16 @@
-//! How often a caller may ask, how often an actor may change the graph, and how often threads may be written to. Who they
-//! are is not decided here.
+//! How often a caller may send requests, an actor may change the graph, and comment threads may be written to. Who they are is
+//! not decided here.
 //!
-//! A caller's own limit is the [`Budget`] that it carries. The limits on changes and comments belong to the actor, whoever
-//! acts for it: a service that follows on behalf of a user spends that user's budget as well as its own.
+//! A caller's own limit is the [`Budget`] that it carries. The limits on changes and comments belong to the actor, regardless
+//! of the caller: a service that follows on behalf of a user spends that user's budget as well as its own.
 //!
-//! With authentication off all limits are off: nobody is known, so nobody can be told apart.
+//! With authentication off all limits are off, as callers can't be distinguished.
 
 mod budget;
 mod budgets;
 mod comments;
 mod rate;
-mod toll;
+mod row_cost;
 
 pub use budget::{Budget, RateState};
 pub(crate) use budgets::Budgets;
@@ -18,7 +18,7 @@ pub use comments::Taken;
 use kinfolk_core::comments::Parent;
 use kinfolk_core::{Id, Result};
 pub use rate::Rate;
-pub(crate) use toll::Toll;
+pub(crate) use row_cost::RowCost;
 
 /// How much is allowed. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,22 +28,22 @@ pub struct LimitSettings {
     /// Requests of an end user, over all of its connections.
     pub user: Option<Rate>,
     /// Follows, unfollows, dismissals, posts and their deletions, and edits and deletions of comments, of one actor,
-    /// whoever acts for it.
+    /// regardless of the caller.
     pub changes: Option<Rate>,
-    /// New comments of one author, whoever acts for it.
+    /// New comments of one author, regardless of the caller.
     pub author_comments: Option<Rate>,
-    /// New comments in one thread, whoever writes them.
+    /// New comments in one comment thread, regardless of their authors.
     pub parent_comments: Option<Rate>,
-    /// So many users, actors, authors and threads each are remembered. Past that, those nearest to a full budget are
-    /// forgotten.
-    pub remembered: usize,
+    /// How many users, actors, authors and comment threads have a budget in memory, each. Past that, those nearest to a full
+    /// budget are evicted.
+    pub budgets_max: usize,
 }
 
 impl Default for LimitSettings {
     /// Services are trusted. A person taps some dozens of times a second at most, and a thousand follows in an hour
-    /// is what large networks allow before they call it churn; the burst lets a new user follow a starter list. Nobody
+    /// is what large networks allow before they call it churn; the burst lets a new user follow a starter list. No person
     /// writes a comment every other second for long. A hundred a second is more than people can read, and still leaves
-    /// room for the one thread that everybody writes to.
+    /// room for one very busy comment thread.
     fn default() -> Self {
         Self {
             key: None,
@@ -51,7 +51,7 @@ impl Default for LimitSettings {
             changes: Some(Rate::per_hour(1_000).with_burst(400)),
             author_comments: Some(Rate::per_minute(30)),
             parent_comments: Some(Rate::per_second(100).with_burst(1_000)),
-            remembered: 100_000,
+            budgets_max: 100_000,
         }
     }
 }
@@ -66,13 +66,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits as set. [`crate::Access::limits`] makes the right ones for whoever may ask.
+    /// Limits as set. [`crate::Access::limits`] returns those that fit its callers.
     pub fn new(settings: &LimitSettings) -> Self {
-        let LimitSettings { changes, author_comments, parent_comments, remembered, .. } = *settings;
+        let LimitSettings { changes, author_comments, parent_comments, budgets_max, .. } = *settings;
         Self {
-            changes: changes.map(|rate| Budgets::new(rate, remembered)),
-            authors: author_comments.map(|rate| Budgets::new(rate, remembered)),
-            parents: parent_comments.map(|rate| Budgets::new(rate, remembered)),
+            changes: changes.map(|rate| Budgets::new(rate, budgets_max)),
+            authors: author_comments.map(|rate| Budgets::new(rate, budgets_max)),
+            parents: parent_comments.map(|rate| Budgets::new(rate, budgets_max)),
         }
     }
 

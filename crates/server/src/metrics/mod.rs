@@ -1,22 +1,22 @@
 //! What was asked, how often, how it ended and how long it took. Rendered for Prometheus; kept in plain atomics,
 //! because a check takes less time than a look-up of a metric by its name would.
 
-mod figures;
 mod names;
 mod process;
 mod render;
+mod store_stats;
 mod stripes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub use figures::STORE_FIGURES;
 use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 pub use names::{Operation, Protocol, Source};
+pub use store_stats::STORE_STATS;
 use stripes::Striped;
 
-use crate::administration::{Figure, LayerTimes};
+use crate::administration::{LayerTimes, Stat};
 
 const PROTOCOLS: usize = Protocol::ALL.len();
 const OPERATIONS: usize = Operation::ALL.len();
@@ -98,8 +98,8 @@ impl Metrics {
     }
 
     /// Everything, in the text format of Prometheus.
-    pub fn render(&self, figures: &[Figure]) -> String {
-        render::render(self, figures)
+    pub fn render(&self, stats: &[Stat]) -> String {
+        render::render(self, stats)
     }
 
     /// How long the layers of the store took, in the text format of Prometheus: to be put behind everything else.

@@ -1,4 +1,4 @@
-//! What is told apart: protocols and operations, and what dashboards call them.
+//! The protocols and operations that metrics distinguish, and their names on dashboards.
 
 /// How a request came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

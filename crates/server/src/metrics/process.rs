@@ -1,21 +1,21 @@
 //! What the system knows about this process: memory, processor time, open files. Read from `/proc`, so only where
-//! there is one; elsewhere these figures are absent.
+//! there is one; elsewhere these statistics are absent.
 
 use std::fs;
 
-use crate::administration::{Figure, FigureKind};
+use crate::administration::{Stat, StatKind};
 
 /// The unit of times in `/proc`. The kernel reports in hundredths of a second on every architecture that we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The figures that Prometheus usually has of a process, by their usual names.
-pub(super) fn figures() -> Vec<Figure> {
+/// The statistics that Prometheus clients report of a process, by their usual names.
+pub(super) fn stats() -> Vec<Stat> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let system = fs::read_to_string("/proc/stat").unwrap_or_default();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let open_files = fs::read_dir("/proc/self/fd").ok().map(|files| files.count() as f64);
-    let gauge = |name, help, value: Option<f64>| figure(name, help, FigureKind::Gauge, value);
+    let gauge = |name, help, value: Option<f64>| new_stat(name, help, StatKind::Gauge, value);
     [
         gauge(
             "process_resident_memory_bytes",
@@ -31,10 +31,10 @@ pub(super) fn figures() -> Vec<Figure> {
         gauge("process_max_fds", "Files and sockets that may be open.", max_open_files(&limits)),
         gauge("process_threads", "Threads of the process.", field(&status, "Threads:")),
         gauge("process_start_time_seconds", "When the process started.", start_time(&stat, &system)),
-        figure(
+        new_stat(
             "process_cpu_seconds_total",
             "Processor time that was used, by the program and by the system for it.",
-            FigureKind::Counter,
+            StatKind::Counter,
             cpu_seconds(&stat),
         ),
     ]
@@ -43,8 +43,8 @@ pub(super) fn figures() -> Vec<Figure> {
     .collect()
 }
 
-fn figure(name: &'static str, help: &'static str, kind: FigureKind, value: Option<f64>) -> Option<Figure> {
-    Some(Figure { name, help, kind, value: value? })
+fn new_stat(name: &'static str, help: &'static str, kind: StatKind, value: Option<f64>) -> Option<Stat> {
+    Some(Stat { name, help, kind, value: value? })
 }
 
 fn field(text: &str, name: &str) -> Option<f64> {
@@ -57,7 +57,7 @@ fn bytes(text: &str, name: &str) -> Option<f64> {
     field(text, name).map(|kibibytes| kibibytes * 1_024.0)
 }
 
-/// "unlimited" is no figure.
+/// "unlimited" is not a number.
 fn max_open_files(limits: &str) -> Option<f64> {
     field(limits, "Max open files")
 }
@@ -98,8 +98,8 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_has_figures() {
-        let figures = figures();
-        let value = |name| figures.iter().find(|figure| figure.name == name).unwrap().value;
+        let stats = stats();
+        let value = |name| stats.iter().find(|stat| stat.name == name).unwrap().value;
         assert!(value("process_resident_memory_bytes") > 1e5);
         assert!(value("process_open_fds") >= 3.0);
         assert!(value("process_start_time_seconds") > 1.6e9);

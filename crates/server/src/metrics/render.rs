@@ -7,9 +7,9 @@ use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{BOUNDS_NANOS, HistogramSnapshot};
 
 use super::{Metrics, Operation, Protocol, Source, process};
-use crate::administration::{Figure, FigureKind, LayerTimes};
+use crate::administration::{LayerTimes, Stat, StatKind};
 
-pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
+pub(super) fn render(metrics: &Metrics, stats: &[Stat]) -> String {
     let mut text = Text { out: String::with_capacity(16 << 10), families: Vec::new() };
     text.family("kinfolk_build_info", "gauge", "What is running.");
     text.sample("kinfolk_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -17,14 +17,14 @@ pub(super) fn render(metrics: &Metrics, figures: &[Figure]) -> String {
     render_failures(&mut text, metrics);
     render_connections(&mut text, metrics);
     render_suggestions(&mut text, metrics);
-    for figure in figures.iter().chain(&process::figures()) {
-        let kind = match figure.kind {
-            FigureKind::Gauge => "gauge",
-            FigureKind::Counter => "counter",
+    for stat in stats.iter().chain(&process::stats()) {
+        let kind = match stat.kind {
+            StatKind::Gauge => "gauge",
+            StatKind::Counter => "counter",
         };
         // A family may appear once only, or nothing at all can be read.
-        if text.family(figure.name, kind, figure.help) {
-            text.sample(figure.name, &[], Number(figure.value));
+        if text.family(stat.name, kind, stat.help) {
+            text.sample(stat.name, &[], Number(stat.value));
         }
     }
     text.out

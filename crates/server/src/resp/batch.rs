@@ -10,6 +10,13 @@ pub(super) struct Batch {
     ends: Vec<u32>,
 }
 
+/// Where a batch ends in the input, and why.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filled {
+    pub end: usize,
+    pub ending: Ending,
+}
+
 /// Why a batch ends where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -29,20 +36,23 @@ pub(super) struct Arguments<'a> {
 }
 
 impl Batch {
-    /// Takes up to `max` commands from the input, from `at` on; answers where they end and why.
-    pub fn fill(&mut self, input: &[u8], mut at: usize, max: usize, limits: &FrameLimits) -> (usize, Ending) {
+    /// Takes up to `max` commands from the input, from `at` on.
+    pub fn fill(&mut self, input: &[u8], at: usize, max: usize, limits: &FrameLimits) -> Filled {
         self.clear();
+        let mut end = at;
         while self.ends.len() < max {
-            match frame::parse(input, at, limits, &mut self.spans) {
-                Ok(Parsed::Command { end }) => {
-                    at = end;
+            match frame::parse(input, end, limits, &mut self.spans) {
+                Ok(Parsed::Command { end: next }) => {
+                    end = next;
                     self.ends.push(self.spans.len() as u32);
                 }
-                Ok(Parsed::Incomplete { needed }) => return (at, Ending::Incomplete { needed }),
-                Err(malformed) => return (at, Ending::Malformed(malformed)),
+                Ok(Parsed::Incomplete { needed }) => {
+                    return Filled { end, ending: Ending::Incomplete { needed } };
+                }
+                Err(malformed) => return Filled { end, ending: Ending::Malformed(malformed) },
             }
         }
-        (at, Ending::Full)
+        Filled { end, ending: Ending::Full }
     }
 
     pub fn clear(&mut self) {

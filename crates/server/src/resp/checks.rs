@@ -5,13 +5,20 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Frontier, Result, Store};
 
 use super::reply::Output;
-use crate::inner;
+use crate::access::Permit;
+use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
 
-/// What is known of a command that waits for its turn to be answered.
+/// A command that waits for its turn to be answered.
 #[derive(Debug)]
-enum Entry {
+struct Entry {
+    operation: Operation,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
     /// Its edge is asked for.
     Asked,
     /// The store answered at once.
@@ -23,9 +30,11 @@ enum Entry {
 /// Checks that wait to be asked and answered.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    entries: Vec<(Operation, Entry)>,
+    entries: Vec<Entry>,
     /// Of the entries that are asked for, in order.
     edges: Vec<Edge>,
+    /// Of the last of them.
+    permit: Option<Permit>,
 }
 
 impl Checks {
@@ -39,41 +48,42 @@ impl Checks {
 
     /// How many bytes of memory it holds on to.
     pub fn capacity_bytes(&self) -> usize {
-        self.edges.capacity() * size_of::<Edge>() + self.entries.capacity() * size_of::<(Operation, Entry)>()
+        self.edges.capacity() * size_of::<Edge>() + self.entries.capacity() * size_of::<Entry>()
     }
 
     /// One more check that the store can't answer at once.
-    pub fn ask(&mut self, operation: Operation, edge: Edge) {
+    pub fn ask(&mut self, operation: Operation, permit: Permit, edge: Edge) {
         self.edges.push(edge);
-        self.entries.push((operation, Entry::Asked));
+        self.permit = Some(permit);
+        self.entries.push(Entry { operation, state: State::Asked });
     }
 
     /// A check that the store has answered, behind others that it could not.
     pub fn add_known(&mut self, operation: Operation, exists: bool) {
-        self.entries.push((operation, Entry::Known(exists)));
+        self.entries.push(Entry { operation, state: State::Known(exists) });
     }
 
     /// A command that is refused, behind checks that are not answered yet.
     pub fn refuse(&mut self, operation: Operation, error: Error) {
-        self.entries.push((operation, Entry::Refused(error)));
+        self.entries.push(Entry { operation, state: State::Refused(error) });
     }
 
     /// Asks for all edges in one call and answers every entry.
     pub async fn answer<S: Store>(&mut self, service: &Service<S>, at_least: &Frontier, out: &mut Output) {
-        let found = match self.edges.as_slice() {
-            [] => Ok(Vec::new()),
-            edges => service.graph.check(EdgeKind::Follow, edges, at_least).await,
+        let found = match self.permit.take() {
+            None => Ok(Vec::new()),
+            Some(permit) => service.graph(permit).check(EdgeKind::Follow, &self.edges, at_least).await,
         };
         if let Err(error) = &found {
             // Once for all of them.
-            inner::log(error, &"checks over the Redis protocol");
+            internal_error::log(error, &"checks over the Redis protocol");
         }
         let mut found = found.map(Vec::into_iter);
-        for (operation, entry) in self.entries.drain(..) {
-            let reply = match entry {
-                Entry::Known(exists) => Ok(exists),
-                Entry::Refused(error) => Err(error),
-                Entry::Asked => next(&mut found),
+        for Entry { operation, state } in self.entries.drain(..) {
+            let reply = match state {
+                State::Known(exists) => Ok(exists),
+                State::Refused(error) => Err(error),
+                State::Asked => next(&mut found),
             };
             match reply {
                 Ok(exists) => out.flag(exists),

@@ -1,7 +1,9 @@
 //! Commands as bytes: finds the arguments of one command in what a client has sent. Copies and keeps nothing.
 //!
-//! A command is an array of bulk strings, or a line of words (an inline command, for people at a terminal). Replies
+//! A command is an array of bulk strings, or a line of text (an inline command, for people at a terminal). Replies
 //! are written by [`super::reply`].
+
+use std::ops::Range;
 
 use kinfolk_core::Error;
 
@@ -270,16 +272,16 @@ fn parse_line(
     }
     let before = spans.len();
     let mut at = 0;
-    while let Some(word) = next_word(line, &mut at)? {
+    while let Some(argument) = next_argument(line, &mut at)? {
         if spans.len() - before == limits.arguments_max {
             return Err(Malformed::Arguments { max: limits.arguments_max });
         }
-        spans.push(Span::new(start + word.0, start + word.1));
+        spans.push(Span::new(start + argument.start, start + argument.end));
     }
     Ok(Parsed::Command { end: start + length + 1 })
 }
 
-/// Refuses what nobody types: what follows such bytes was not meant to be commands either. `line` may be cut anywhere.
+/// Refuses bytes that are no text: what follows them is no command either. `line` may be cut anywhere.
 fn require_text(line: &[u8]) -> Result<(), Malformed> {
     if line.first() == Some(&TLS_HANDSHAKE) {
         return Err(Malformed::Tls);
@@ -299,7 +301,7 @@ fn is_quote(byte: u8) -> bool {
     byte == b'"' || byte == b'\''
 }
 
-/// Whether a line is from the head of an HTTP request. What follows such a line may be a page's, made up to be commands.
+/// Whether a line is from the head of an HTTP request. What follows such a line may be commands that a web page smuggles in.
 fn is_http(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     let version = line.iter().rposition(|&byte| byte == b' ').and_then(|at| line.get(at + 1..));
@@ -309,8 +311,8 @@ fn is_http(line: &[u8]) -> bool {
     starts(line, b"host:") || version.is_some_and(|version| starts(version, b"http/"))
 }
 
-/// The next word of a line, plain or between quotes, as its start and end.
-fn next_word(line: &[u8], at: &mut usize) -> Result<Option<(usize, usize)>, Malformed> {
+/// Where the next argument of a line is, plain or between quotes.
+fn next_argument(line: &[u8], at: &mut usize) -> Result<Option<Range<usize>>, Malformed> {
     let is_space = u8::is_ascii_whitespace;
     while line.get(*at).is_some_and(is_space) {
         *at += 1;
@@ -319,24 +321,24 @@ fn next_word(line: &[u8], at: &mut usize) -> Result<Option<(usize, usize)>, Malf
     let rest = |from: usize| line.get(from..).unwrap_or_default();
     if !is_quote(first) {
         let length = rest(*at).iter().position(is_space).unwrap_or(line.len() - *at);
-        let word = (*at, *at + length);
+        let argument = *at..*at + length;
         if rest(*at).iter().take(length).any(|&byte| is_quote(byte)) {
             return Err(Malformed::Quotes);
         }
-        *at = word.1;
-        return Ok(Some(word));
+        *at = argument.end;
+        return Ok(Some(argument));
     }
     let start = *at + 1;
     let length = rest(start).iter().position(|&byte| byte == first).ok_or(Malformed::Quotes)?;
-    let word = (start, start + length);
+    let argument = start..start + length;
     if rest(start).iter().take(length).any(|&byte| byte == b'\\') {
         return Err(Malformed::Escape);
     }
-    *at = word.1 + 1;
+    *at = argument.end + 1;
     if line.get(*at).is_some_and(|byte| !is_space(byte)) {
         return Err(Malformed::Quotes);
     }
-    Ok(Some(word))
+    Ok(Some(argument))
 }
 
 #[cfg(test)]

@@ -30,7 +30,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const TLS_HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const REFUSED: &[u8] = b"-ERR too many connections\r\n";
 
-type Accepted = (std::net::TcpStream, SocketAddr);
+/// A connection that waits for a thread.
+struct Accepted {
+    stream: std::net::TcpStream,
+    peer: SocketAddr,
+}
+
+/// A connection that is to be served.
+struct Opened<S: Store> {
+    stream: TcpStream,
+    session: Session<S>,
+    counted: Counted<S>,
+}
 
 /// Serves the Redis protocol on threads of its own until `stop`, then lets connections finish what was received.
 ///
@@ -53,7 +64,7 @@ pub async fn run<S: Store>(
         settings,
         connections: AtomicUsize::new(0),
         accepted: AtomicU64::new(0),
-        seats: Arc::default(),
+        quotas: Arc::default(),
     });
     let tls = tls.map(TlsAcceptor::from);
     // A token of these threads: if one of them fails, the others are stopped.
@@ -70,8 +81,8 @@ pub async fn run<S: Store>(
     outcome
 }
 
-/// Hands connections to the workers in turn until `stop`. A worker that ends before is an error: its connections are
-/// gone, and those that it would get would be too.
+/// Hands connections to the workers round-robin until `stop`. A worker that ends before is an error: its connections are
+/// gone, and so would be those that it gets.
 async fn hand_out(
     listener: &tokio::net::TcpListener,
     workers: &[mpsc::Sender<Accepted>],
@@ -96,7 +107,8 @@ async fn hand_out(
 }
 
 async fn accept(listener: &tokio::net::TcpListener) -> Option<Accepted> {
-    let accepted = listener.accept().await.and_then(|(stream, peer)| Ok((stream.into_std()?, peer)));
+    let accepted =
+        listener.accept().await.and_then(|(stream, peer)| Ok(Accepted { stream: stream.into_std()?, peer }));
     match accepted {
         Ok(accepted) => Some(accepted),
         Err(error) => {
@@ -153,7 +165,7 @@ impl Worker {
             // A token of the thread's own: the one above is behind a lock that all threads would share.
             runtime.block_on(work(accepted, &shared, tls.as_ref(), &stop.child_token()));
             drop(runtime);
-            // Whoever waits for the end closes the store next, which nobody may hold then.
+            // The store is closed after this, and must have no other owner then.
             drop(shared);
             let _ = ending.send(());
         })?;
@@ -172,7 +184,7 @@ async fn work<S: Store>(
     // Every connection holds a sender; when none is left, all have ended.
     let (alive, mut all_ended) = mpsc::channel::<()>(1);
     while let Some(accepted) = accepted.recv().await {
-        let Some((stream, session, counted)) = open(Arc::clone(shared), accepted) else { continue };
+        let Some(Opened { stream, session, counted }) = open(Arc::clone(shared), accepted) else { continue };
         let (signals, guard) = (signals.clone(), (counted, alive.clone()));
         // An idle connection costs the size of what is spawned here, so nothing is wrapped around it.
         match tls {
@@ -190,10 +202,12 @@ async fn work<S: Store>(
 struct Counted<S: Store>(Arc<Shared<S>>);
 
 impl<S: Store> Counted<S> {
-    fn new(shared: Arc<Shared<S>>) -> (Self, usize) {
+    /// One more, unless there are too many.
+    fn new(shared: Arc<Shared<S>>) -> Option<Self> {
         shared.service.metrics.connected(Protocol::Resp);
         let before = shared.connections.fetch_add(1, Ordering::Relaxed);
-        (Self(shared), before)
+        let max = shared.settings.connections_max;
+        Some(Self(shared)).filter(|_| before < max)
     }
 }
 
@@ -205,19 +219,16 @@ impl<S: Store> Drop for Counted<S> {
 }
 
 /// Takes a connection in, unless there are too many.
-fn open<S: Store>(
-    shared: Arc<Shared<S>>,
-    (mut stream, peer): Accepted,
-) -> Option<(TcpStream, Session<S>, Counted<S>)> {
-    let (counted, before) = Counted::new(Arc::clone(&shared));
-    if before >= shared.settings.connections_max {
+fn open<S: Store>(shared: Arc<Shared<S>>, accepted: Accepted) -> Option<Opened<S>> {
+    let Accepted { mut stream, peer } = accepted;
+    let Some(counted) = Counted::new(Arc::clone(&shared)) else {
         // Whether it arrives does not matter: there is no room for a client that has to be waited for.
         let _ = stream.write(REFUSED);
         return None;
-    }
+    };
     let stream = TcpStream::from_std(stream).ok()?;
     crate::socket::prepare(&stream);
-    Some((stream, Session::new(shared, peer), counted))
+    Some(Opened { stream, session: Session::new(shared, peer), counted })
 }
 
 async fn serve_tls<S: Store>(

@@ -54,8 +54,8 @@ impl Pool {
 #[derive(Debug)]
 pub(super) struct Pools {
     pub all: Pool,
-    /// Of those who have not said who they are, together.
-    pub strangers: Arc<Pool>,
+    /// Of all clients that have not authenticated, together.
+    pub unauthenticated: Arc<Pool>,
     connection_max: usize,
 }
 
@@ -63,13 +63,13 @@ impl Pools {
     pub fn new(settings: &RespSettings) -> Self {
         Self {
             all: Pool::new(settings.memory_bytes_max),
-            strangers: Arc::new(Pool::new(settings.user_memory_bytes_max)),
+            unauthenticated: Arc::new(Pool::new(settings.user_memory_bytes_max)),
             connection_max: settings.connection_memory_bytes_max,
         }
     }
 }
 
-/// More memory than is allowed: how much may be held, and by whom.
+/// More memory than is allowed: how much may be held, and by which connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum OverBudget {
     #[error(
@@ -99,7 +99,7 @@ impl From<OverBudget> for Error {
 #[derive(Debug)]
 pub(super) struct Held {
     pools: Arc<Pools>,
-    /// Whose connection it is; none while everybody is the same caller.
+    /// The caller's pool; none while authentication is off.
     caller: Option<Arc<Pool>>,
     /// By purpose.
     bytes: [usize; 3],

@@ -2,34 +2,42 @@
 //!
 //! ```text
 //! listener    accepts, hands connections to threads
-//! connection  reads a batch, runs it in order, sends the replies with one write
-//!   frame, batch    what was received, as places of arguments in it
-//!   table           every command once
-//!   commands/       what they do, one file a family
-//!   checks          checks that follow each other, asked together where they have to wait
-//!   writes          writes that follow each other, committed together
-//!   reply           what is answered, as bytes
+//! connection  reads a batch, sends the replies with one write
+//!   frame, batch    what was received, as positions of arguments in it
+//!   pipeline        runs the commands of a batch in order
+//!   guard           refuses what a command does not allow
+//!   table           the list of all commands
+//!   command         what a command declares
+//!   commands/       the commands, one file each
+//!   request         what a command gets: its arguments and the graph
+//!   checks          consecutive checks, asked together where they have to wait
+//!   writes          consecutive writes, committed together
+//!   reply           replies as bytes
 //!   memory          what connections hold while they wait, per caller and in all
-//!   patience        how long they may wait
+//!   timeouts        how long they may wait
 //!   trace           spans
 //! ```
 
 mod batch;
 mod checks;
+mod command;
+mod command_counts;
 mod commands;
 mod connection;
+mod connection_quota;
 pub mod frame;
 mod glob;
+mod guard;
 mod keys;
 mod listener;
 mod memory;
-mod patience;
+mod pipeline;
 mod reply;
-mod seats;
+mod request;
 mod session;
 mod settings;
 pub mod table;
-mod tally;
+mod timeouts;
 mod trace;
 mod transport;
 mod workspace;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use kinfolk_core::{Error, Id};
 
-use crate::inner::Shown;
+use crate::internal_error::Shown;
 
 /// The version of the protocol that a client has asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Output {
         self.number(b'*', elements);
     }
 
-    /// The start of a map: twice so many replies follow, keys and values in turns.
+    /// The start of a map: twice so many replies follow, keys and values alternating.
     pub fn map(&mut self, entries: usize) {
         match self.version {
             Version::Two => self.array(entries * 2),

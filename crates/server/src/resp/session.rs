@@ -1,4 +1,4 @@
-//! What is remembered about one connection between its commands.
+//! The state of one connection between its commands.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Instant;
 use kinfolk_core::{Error, Frontier, Result, Store};
 
 use super::batch::{Arguments, Batch};
+use super::connection_quota::{ConnectionQuotas, ConnectionSlot, Quota};
 use super::frame::FrameLimits;
 use super::memory::{Held, Pools, Purpose};
 use super::reply::Version;
-use super::seats::{Allowance, Seat, Seats};
 use super::settings::RespSettings;
 use super::trace::Sampling;
 use crate::access::{Caller, Identity};
@@ -29,7 +29,7 @@ pub(super) struct Shared<S: Store> {
     /// How many there have been.
     pub accepted: AtomicU64,
     /// How many each caller has.
-    pub seats: Arc<Seats>,
+    pub quotas: Arc<ConnectionQuotas>,
     /// What they hold.
     pub pools: Arc<Pools>,
     pub sampling: Sampling,
@@ -41,14 +41,14 @@ pub(super) struct Session<S: Store> {
     pub id: u64,
     pub peer: SocketAddr,
     pub name: String,
-    /// Who is calling, once that is known.
+    /// The caller, once it has authenticated.
     pub caller: Option<Caller>,
-    /// The caller is not the one that the last command had; whoever remembers something about it forgets it.
+    /// The last command has changed the caller.
     pub caller_changed: bool,
     /// When the caller's credential ends, as far as is known.
     pub credential_until: Option<Instant>,
-    /// The caller's right to this connection; none while everybody is the same caller.
-    seat: Option<Seat>,
+    /// This connection in the caller's quota; none while authentication is off.
+    slot: Option<ConnectionSlot>,
     pub version: Version,
     /// Why a token of `AFTER` was refused: the next read replies with it.
     pub refused_token: Option<Box<Error>>,
@@ -83,9 +83,9 @@ impl<S: Store> Session<S> {
     pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
         let caller = shared.service.access.anonymous().ok();
-        let stranger = caller.is_none().then(|| Arc::clone(&shared.pools.strangers));
+        let pool = caller.is_none().then(|| Arc::clone(&shared.pools.unauthenticated));
         Self {
-            memory: Held::new(Arc::clone(&shared.pools), stranger),
+            memory: Held::new(Arc::clone(&shared.pools), pool),
             shared,
             id,
             peer,
@@ -93,7 +93,7 @@ impl<S: Store> Session<S> {
             caller,
             caller_changed: false,
             credential_until: None,
-            seat: None,
+            slot: None,
             version: Version::Two,
             refused_token: None,
             seen: Frontier::default(),
@@ -108,14 +108,13 @@ impl<S: Store> Session<S> {
         *self = Self { id: self.id, caller_changed: true, ..new };
     }
 
-    /// Somebody else calls from here on. Refused if it has too many connections, or they hold too much memory.
+    /// Sets the caller of the commands that follow. Refused if it has too many connections, or they hold too much memory.
     pub fn set_caller(&mut self, caller: Caller) -> Result<()> {
-        if !self.seat.as_ref().is_some_and(|seat| seat.is_of(&caller.identity)) {
-            let allowance = self.allowance(&caller.identity);
-            let seat =
-                allowance.map(|allowance| self.shared.seats.take(&caller.identity, allowance)).transpose()?;
-            self.memory.move_to(seat.as_ref().map(|seat| Arc::clone(&seat.memory)))?;
-            self.seat = seat;
+        if !self.slot.as_ref().is_some_and(|slot| slot.is_of(&caller.identity)) {
+            let quota = self.quota(&caller.identity);
+            let slot = quota.map(|quota| self.shared.quotas.take(&caller.identity, quota)).transpose()?;
+            self.memory.move_to(slot.as_ref().map(|slot| Arc::clone(&slot.memory)))?;
+            self.slot = slot;
         }
         self.caller = Some(caller);
         self.caller_changed = true;
@@ -123,18 +122,18 @@ impl<S: Store> Session<S> {
         Ok(())
     }
 
-    /// What a caller may have; none if everybody is the same.
-    fn allowance(&self, identity: &Identity) -> Option<Allowance> {
+    /// The quota of a caller; none while authentication is off.
+    fn quota(&self, identity: &Identity) -> Option<Quota> {
         let settings = &self.shared.settings;
         let (connections_max, memory_bytes_max) = match identity {
             Identity::Anyone => return None,
             Identity::Service(_) => (settings.service_connections_max, settings.service_memory_bytes_max),
             Identity::User(_) => (settings.user_connections_max, settings.user_memory_bytes_max),
         };
-        Some(Allowance { connections_max, memory_bytes_max })
+        Some(Quota { connections_max, memory_bytes_max })
     }
 
-    /// Looks when the caller's credential ends; that changes with keys and clocks.
+    /// Updates when the caller's credential ends; that changes with keys and clocks.
     pub fn update_credential_end(&mut self) {
         let remaining = self.caller.as_ref().and_then(Caller::remaining);
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));

@@ -32,8 +32,8 @@ pub struct RespSettings {
     pub user_memory_bytes_max: usize,
     /// How many of them one connection holds.
     pub connection_memory_bytes_max: usize,
-    /// How long a client may take none of the replies that wait for it.
-    pub stalled_max: Duration,
+    /// How long a write may make no progress while the client takes no replies.
+    pub write_timeout: Duration,
     /// How long a connection may be silent; without a value, for ever.
     pub idle_max: Option<Duration>,
     /// How long a command may take to arrive, and how long a transaction may be open.
@@ -61,7 +61,7 @@ impl Default for RespSettings {
             service_memory_bytes_max: 256 << 20,
             user_memory_bytes_max: 32 << 20,
             connection_memory_bytes_max: 16 << 20,
-            stalled_max: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
             idle_max: None,
             unfinished_max: Duration::from_secs(60),
             unauthenticated_max: Duration::from_secs(60),

@@ -6,12 +6,13 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
+use kinfolk_core::Store;
 use tracing::Span;
 use tracing::field::Empty;
 
 use super::batch::Batch;
+use super::command::Command;
 use super::reply::Version;
-use super::table::Command;
 
 thread_local! {
     static RANDOM: Cell<u64> = Cell::new(RandomState::new().hash_one(()) | 1);
@@ -50,8 +51,8 @@ fn next_random() -> u64 {
 
 /// The span of a batch. Its attributes have the names of OpenTelemetry's conventions for databases, and for Redis where
 /// it has its own.
-pub(super) fn span(batch: &Batch, input: &[u8], version: Version) -> Span {
-    let name = name(batch, input);
+pub(super) fn span<S: Store>(batch: &Batch, input: &[u8], version: Version) -> Span {
+    let name = name::<S>(batch, input);
     let span = tracing::info_span!(
         "command",
         otel.name = name,
@@ -83,10 +84,10 @@ pub(super) fn finish(span: &Span, batch: &Batch, replied: &[u8]) {
     }
 }
 
-/// What a batch is called. Nothing that a client has made up is in it.
-fn name(batch: &Batch, input: &[u8]) -> String {
+/// The name of a batch. It has no text that a client chooses.
+fn name<S: Store>(batch: &Batch, input: &[u8]) -> String {
     let mut names = (0..batch.len()).map(|number| {
-        let found = batch.command(number, input).get(0).and_then(Command::find);
+        let found = batch.command(number, input).get(0).and_then(Command::<S>::find);
         found.map_or("unknown", |command| command.name)
     });
     let first = names.next().unwrap_or_default().to_ascii_uppercase();
@@ -99,13 +100,15 @@ fn name(batch: &Batch, input: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_conformance::ModelStore;
+
     use super::super::frame::FrameLimits;
     use super::*;
 
     fn name_of(lines: &str) -> String {
         let mut batch = Batch::default();
         batch.fill(lines.as_bytes(), 0, 100, &FrameLimits::DEFAULT);
-        name(&batch, lines.as_bytes())
+        name::<ModelStore>(&batch, lines.as_bytes())
     }
 
     #[test]

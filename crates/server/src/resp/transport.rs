@@ -180,18 +180,18 @@ fn grow(input: &mut Vec<u8>, memory: &mut Held, input_max: usize) -> Result<(), 
 
 /// What holds while a client does not take its replies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stall {
+pub(super) struct WriteTimeout {
     /// How long that may be.
     pub max: Duration,
     /// Input that is held as long and counted nowhere else.
     pub input_bytes: usize,
 }
 
-/// Sends everything. Fails if the client stalls for too long, or if the bytes may not be held until it reads.
+/// Sends everything. Fails if the client takes nothing for too long, or if the bytes may not be held until it reads.
 pub(super) async fn send(
     socket: &mut impl Socket,
     bytes: &mut Vec<u8>,
-    stall: Stall,
+    timeout: WriteTimeout,
     memory: &mut Held,
 ) -> io::Result<()> {
     let mut unsent = bytes.as_slice();
@@ -201,9 +201,9 @@ pub(super) async fn send(
         let sent = match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
             Poll::Ready(sent) => sent?,
             Poll::Pending => {
-                let held = memory.set(Purpose::Output, bytes.capacity() + stall.input_bytes);
+                let held = memory.set(Purpose::Output, bytes.capacity() + timeout.input_bytes);
                 held.map_err(|over| io::Error::new(io::ErrorKind::OutOfMemory, over))?;
-                within(stall.max, write).await?
+                within(timeout.max, write).await?
             }
         };
         if sent == 0 {
@@ -215,7 +215,7 @@ pub(super) async fn send(
     let mut flush = pin!(socket.flush());
     match poll_fn(|context| Poll::Ready(flush.as_mut().poll(context))).await {
         Poll::Ready(flushed) => flushed,
-        Poll::Pending => within(stall.max, flush).await,
+        Poll::Pending => within(timeout.max, flush).await,
     }
 }
 

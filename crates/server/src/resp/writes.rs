@@ -16,7 +16,8 @@ use kinfolk_core::{EdgeKind, Error, Result, Store};
 
 use super::reply::Output;
 use super::session::Session;
-use crate::inner;
+use crate::access::Permit;
+use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
 
@@ -25,16 +26,33 @@ const EDGES_MAX: usize = 4_096;
 /// So many posts are with the store at once.
 const POSTS_MAX: usize = 1_024;
 
-/// What a write is about.
+/// What a write changes.
 #[derive(Debug)]
 pub(super) enum Change {
-    Edges(Answer, FollowerChanges),
+    Edges { reply: EdgeReply, changes: FollowerChanges },
     Post(NewPost),
 }
 
-/// What a client wants to know of a write.
+impl Change {
+    /// How many edges or posts it writes.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Edges { changes, .. } => changes.commands.len(),
+            Self::Post(_) => 1,
+        }
+    }
+}
+
+/// A change that the guard has let through.
+#[derive(Debug)]
+pub(super) struct PermittedChange {
+    pub permit: Permit,
+    pub change: Change,
+}
+
+/// What the reply to a change of edges is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Answer {
+pub(super) enum EdgeReply {
     /// The consistency token.
     Token,
     /// How many edges changed.
@@ -44,18 +62,25 @@ pub(super) enum Answer {
 /// How a command is carried out.
 #[derive(Debug)]
 enum Plan {
-    /// By these commands of this request.
-    Apply {
-        answer: Answer,
-        request: usize,
-        commands: Range<usize>,
+    Apply(Apply),
+    Register {
+        permit: Permit,
+        post: NewPost,
     },
-    Register(NewPost),
-    /// Refused before the store was asked; here to be answered in its turn.
+    /// Refused before the store was asked; here to be replied in its order.
     Refused(Error),
 }
 
-/// Which plans are committed together. What is refused goes with any.
+/// Some commands of a request.
+#[derive(Debug)]
+struct Apply {
+    permit: Permit,
+    reply: EdgeReply,
+    request: usize,
+    commands: Range<usize>,
+}
+
+/// Which plans are committed together. Refused ones go with any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sort {
     Edges,
@@ -71,10 +96,14 @@ struct Entry {
 impl Entry {
     fn sort(&self) -> Option<Sort> {
         match self.plan {
-            Plan::Apply { .. } => Some(Sort::Edges),
-            Plan::Register(_) => Some(Sort::Posts),
+            Plan::Apply(_) => Some(Sort::Edges),
+            Plan::Register { .. } => Some(Sort::Posts),
             Plan::Refused(_) => None,
         }
+    }
+
+    fn apply(&self) -> Option<&Apply> {
+        if let Plan::Apply(apply) = &self.plan { Some(apply) } else { None }
     }
 }
 
@@ -103,29 +132,30 @@ impl Writes {
         self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// One more write, or why it is refused. With `is_whole`, it is one request with the write before it if both are the same
-    /// follower's.
-    pub fn push(&mut self, operation: Operation, change: Result<Change>, is_whole: bool) {
+    /// One more write, or why it is refused. With `is_whole`, it is one request with the write before it if both have the
+    /// same follower.
+    pub fn push(&mut self, operation: Operation, change: Result<PermittedChange>, is_whole: bool) {
         let plan = match change {
-            Ok(Change::Edges(answer, changes)) => {
-                let (request, commands) = self.plan(changes, is_whole);
-                Plan::Apply { answer, request, commands }
+            Ok(PermittedChange { permit, change: Change::Edges { reply, changes } }) => {
+                let commands = self.add(changes, is_whole);
+                Plan::Apply(Apply { permit, reply, request: self.requests.len() - 1, commands })
             }
-            Ok(Change::Post(post)) => {
+            Ok(PermittedChange { permit, change: Change::Post(post) }) => {
                 self.is_open = false;
-                Plan::Register(post)
+                Plan::Register { permit, post }
             }
             Err(error) => Plan::Refused(error),
         };
         self.entries.push(Entry { plan, operation });
     }
 
-    /// Puts changes into a request: into which one, and where in it.
-    fn plan(&mut self, changes: FollowerChanges, is_whole: bool) -> (usize, Range<usize>) {
+    /// Adds changes to the last request or a new one; returns where they are in it.
+    fn add(&mut self, changes: FollowerChanges, is_whole: bool) -> Range<usize> {
         self.edges += changes.commands.len();
         let takes_more = is_whole && self.is_open;
+        self.is_open = true;
         let last = self.requests.last_mut().filter(|last| takes_more && last.follower == changes.follower);
-        let commands = match last {
+        match last {
             Some(last) => {
                 let start = last.commands.len();
                 last.commands.extend_from_slice(&changes.commands);
@@ -136,9 +166,7 @@ impl Writes {
                 self.requests.push(changes);
                 all
             }
-        };
-        self.is_open = true;
-        (self.requests.len() - 1, commands)
+        }
     }
 
     /// Commits everything and answers each, in order. The session has seen what was written then.
@@ -148,8 +176,8 @@ impl Writes {
         (self.edges, self.is_open) = (0, false);
         let mut left = entries.as_slice();
         while !left.is_empty() {
-            let (length, sort) = run(left);
-            let (entries, rest) = left.split_at(length);
+            let sort = left.iter().find_map(Entry::sort);
+            let (entries, rest) = left.split_at(joint_len(left, sort));
             left = rest;
             if sort == Some(Sort::Posts) {
                 // Boxed: an idle connection need not have room for it.
@@ -164,29 +192,22 @@ impl Writes {
     }
 }
 
-/// How many of the entries are committed together, and of which sort they are.
-fn run(entries: &[Entry]) -> (usize, Option<Sort>) {
-    let mut sort = None;
-    for (at, entry) in entries.iter().enumerate() {
-        let of_entry = entry.sort();
-        let is_long = sort == Some(Sort::Posts) && at == POSTS_MAX;
-        if is_long || (sort.is_some() && of_entry.is_some() && sort != of_entry) {
-            return (at, sort);
-        }
-        sort = sort.or(of_entry);
-    }
-    (entries.len(), sort)
+/// How many of the first entries are committed together, the first of which that are not refused are of one sort.
+fn joint_len(entries: &[Entry], sort: Option<Sort>) -> usize {
+    let max = if sort == Some(Sort::Posts) { POSTS_MAX } else { entries.len() };
+    let is_other = |entry: &Entry| entry.sort().is_some_and(|other| Some(other) != sort);
+    entries.iter().take(max).position(is_other).unwrap_or(max.min(entries.len()))
 }
 
 /// Registers posts and answers each.
 async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &mut Output) {
     let service = &*session.shared.service;
     let register = async |plan: &Plan| match plan {
-        Plan::Register(post) => Some(match service.feeds() {
+        Plan::Register { permit, post } => Some(match service.feeds(*permit) {
             Ok(feeds) => feeds.register_post(post.clone()).await,
             Err(error) => Err(error),
         }),
-        Plan::Apply { .. } | Plan::Refused(_) => None,
+        Plan::Apply(_) | Plan::Refused(_) => None,
     };
     let registering: FuturesOrdered<_> = entries.iter().map(|entry| register(&entry.plan)).collect();
     // A task that has done much is made to pause in between, which would change the order.
@@ -202,12 +223,12 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
                 out.bulk(&token);
             }
             (_, Some(Err(error))) => {
-                inner::log(&error, &"a post over the Redis protocol");
+                internal_error::log(&error, &"a post over the Redis protocol");
                 fail(entry, &error, &session.shared.service, out);
             }
             (Plan::Refused(error), None) => fail(entry, error, &session.shared.service, out),
             // Not in a run of posts.
-            (Plan::Apply { .. } | Plan::Register(_), None) => {}
+            (Plan::Apply(_) | Plan::Register { .. }, None) => {}
         }
     }
 }
@@ -219,34 +240,38 @@ async fn apply<S: Store>(
     session: &mut Session<S>,
     out: &mut Output,
 ) {
-    let planned = |entry: &Entry| match entry.plan {
-        Plan::Apply { answer, request, .. } => Some((answer, request)),
-        Plan::Register(_) | Plan::Refused(_) => None,
+    let first = entries.iter().find_map(Entry::apply);
+    let last = entries.iter().rev().find_map(Entry::apply);
+    let (results, offset) = match (first, last) {
+        (Some(first), Some(last)) => {
+            let changes = requests.take(last.request + 1 - first.request).collect();
+            let graph = session.shared.service.graph(first.permit);
+            (graph.apply(EdgeKind::Follow, changes).await, first.request)
+        }
+        _ => (Vec::new(), 0),
     };
-    let first = entries.iter().find_map(planned).map_or(0, |(_, request)| request);
-    let end = entries.iter().rev().find_map(planned).map_or(0, |(_, request)| request + 1);
-    let changes = requests.take(end - first).collect();
-    let results = session.shared.service.graph.apply(EdgeKind::Follow, changes).await;
     log_failures(&results);
     let positions = results.iter().flatten().map(|written| written.position);
     positions.for_each(|position| session.seen.advance(position));
-    let wants_token = |(answer, _)| matches!(answer, Answer::Token);
-    let token = entries.iter().filter_map(planned).any(wants_token).then(|| session.token());
+    let wants_token = |apply: &Apply| matches!(apply.reply, EdgeReply::Token);
+    let token = entries.iter().filter_map(Entry::apply).any(wants_token).then(|| session.token());
     let service = &session.shared.service;
     for entry in entries {
         match &entry.plan {
             Plan::Refused(error) => fail(entry, error, service, out),
-            Plan::Apply { answer, request, commands } => match (results.get(request - first), answer) {
-                (Some(Ok(_)), Answer::Token) => out.bulk(token.as_deref().unwrap_or_default()),
-                (Some(Ok(written)), Answer::Count) => {
-                    let changed = written.changed.get(commands.clone()).unwrap_or_default();
-                    out.integer(changed.iter().filter(|&&changed| changed).count());
+            Plan::Apply(Apply { reply, request, commands, .. }) => {
+                match (results.get(request - offset), reply) {
+                    (Some(Ok(_)), EdgeReply::Token) => out.bulk(token.as_deref().unwrap_or_default()),
+                    (Some(Ok(written)), EdgeReply::Count) => {
+                        let changed = written.changed.get(commands.clone()).unwrap_or_default();
+                        out.integer(changed.iter().filter(|&&changed| changed).count());
+                    }
+                    (Some(Err(error)), _) => fail(entry, error, service, out),
+                    (None, _) => fail(entry, &Error::Closed, service, out),
                 }
-                (Some(Err(error)), _) => fail(entry, error, service, out),
-                (None, _) => fail(entry, &Error::Closed, service, out),
-            },
+            }
             // Not in a run of edges.
-            Plan::Register(_) => {}
+            Plan::Register { .. } => {}
         }
     }
 }
@@ -256,7 +281,7 @@ fn log_failures(results: &[Result<Receipt>]) {
     let mut logged = None;
     for error in results.iter().filter_map(|result| result.as_ref().err()) {
         if logged.replace(error.code()) != Some(error.code()) {
-            inner::log(error, &"a commit over the Redis protocol");
+            internal_error::log(error, &"a commit over the Redis protocol");
         }
     }
 }

@@ -44,7 +44,7 @@ async fn changes<S: Store>(call: Call<S>, mut query: Query) -> Answered {
     let (after, limit) = (query.one("after")?, query.limit()?);
     query.end()?;
     let after = frontier(&call, after.as_deref())?;
-    let page = call.service.changes.read(&after, limit).await?;
+    let page = call.changes().read(&after, limit).await?;
     let items = page.items.into_iter().map(Change::from).collect();
     Ok(Json(Changes { items, next: call.service.token(page.next) }).into_response())
 }

@@ -7,8 +7,8 @@ use kinfolk_core::{EdgeKind, ErrorCode};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Call, Fresh, Ids, JsonBody};
+use super::endpoint::{ActorRule, Endpoint};
+use super::extract::{Call, Fresh, Ids, JsonBody, Viewing};
 use super::json::{self, Json};
 use super::pairs;
 use super::problem::Answered;
@@ -23,7 +23,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::read(Operation::Check), routes!(follows))
         .add(Endpoint::read(Operation::CheckMany).refusing(check_refuses), routes!(check))
-        .add(Endpoint::read_oneself(Operation::Relationships).refusing(many_refuse), routes!(relationships))
+        .add(
+            Endpoint::read(Operation::Relationships).by(ActorRule::ViewerInPath).refusing(many_refuse),
+            routes!(relationships),
+        )
 }
 
 /// Whether a user follows another.
@@ -33,7 +36,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("target" = api::Id, Path, description = "Whom")),
     responses((status = 200, description = "Whether, and since when", body = Follows)))]
 async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.relationships(EdgeKind::Follow, of, &[target], &fresh.0).await?;
     let since = found.first().and_then(|relationship| relationship.since);
     Ok(Json(Follows::from(since)).into_response())
@@ -45,7 +48,7 @@ async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fres
     responses((status = 200, description = "The answers, in the order asked", body = CheckResults)))]
 async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> Answered {
     let edges = pairs::parse(&body, call.id_kind())?;
-    let results = call.service.graph.check(EdgeKind::Follow, &edges, &fresh.0).await?;
+    let results = call.graph().check(EdgeKind::Follow, &edges, &fresh.0).await?;
     Ok(json::written(checked(&results).freeze()))
 }
 
@@ -71,15 +74,14 @@ fn checked(results: &[bool]) -> BytesMut {
     responses((status = 200, description = "One for each user, in the order asked", body = Relationships)))]
 async fn relationships<S: Store>(
     call: Call<S>,
-    Ids([of]): Ids<1>,
+    Viewing(viewer): Viewing,
     fresh: Fresh,
     mut query: Query,
 ) -> Answered {
-    call.caller.require_viewer(of)?;
     let others = query.ids(call.id_kind())?;
     query.end()?;
-    let graph = &call.service.graph;
-    let found = graph.relationships(EdgeKind::Follow, of, &others, &fresh.0).await?;
+    let graph = call.graph();
+    let found = graph.relationships(EdgeKind::Follow, viewer.id(), &others, &fresh.0).await?;
     Ok(Json(Relationships { items: found.into_iter().map(Relationship::from).collect() }).into_response())
 }
 

@@ -1,4 +1,4 @@
-//! Sockets: accepting, TLS, the limits of a connection, and stopping without cutting anybody off.
+//! Sockets: accepting, TLS, the limits of a connection, and a graceful stop.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use super::exchange::Exchange;
 use super::hyper_socket::HyperSocket;
 use super::malformed::{self, HEADERS_BYTES_MAX};
 use super::respond::{self, respond};
-use super::stall::Impatient;
+use super::write_timeout::WriteTimeout;
 use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
@@ -38,7 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 const DISCARD_BYTES: usize = 8 * 1024;
 
-/// Accepts connections until the server is told to stop, then waits for those that are busy.
+/// Accepts connections until the server stops, then waits for those that are busy.
 pub async fn accept<S: Store>(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -115,7 +115,7 @@ async fn serve<S: Store>(
     router: Router,
 ) {
     let exchange = Exchange::default();
-    let socket = HyperSocket::new(Impatient::new(socket, shared.settings.write_timeout), exchange.clone());
+    let socket = HyperSocket::new(WriteTimeout::new(socket, shared.settings.write_timeout), exchange.clone());
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.settings.header_timeout)
@@ -182,7 +182,7 @@ async fn discard(socket: &mut (impl AsyncRead + Unpin)) {
     let _ = timeout(DISCARD_TIME_MAX, all).await;
 }
 
-/// Counts a connection as open for as long as it lives, once there is somebody to count.
+/// Counts a connection as open for as long as it lives, once there is a service.
 struct Counted<S: Store>(Option<Shared<S>>);
 
 impl<S: Store> Counted<S> {

@@ -26,7 +26,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     params(("id" = api::Id, Path, description = "Whose")),
     responses((status = 200, description = "The counts", body = Counts)))]
 async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let found = call.service.graph.counts(EdgeKind::Follow, &[of], &fresh.0).await?;
+    let found = call.graph().counts(EdgeKind::Follow, &[of], &fresh.0).await?;
     let counts = found.into_iter().next().unwrap_or_default();
     Ok(Json(Counts::new(of, counts)).into_response())
 }
@@ -38,7 +38,7 @@ async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQ
 async fn counts_of_many<S: Store>(call: Call<S>, fresh: Fresh, mut query: Query) -> Answered {
     let of = query.ids(call.id_kind())?;
     query.end()?;
-    let found = call.service.graph.counts(EdgeKind::Follow, &of, &fresh.0).await?;
+    let found = call.graph().counts(EdgeKind::Follow, &of, &fresh.0).await?;
     let items = of.into_iter().zip(found).map(|(id, counts)| Counts::new(id, counts)).collect();
     Ok(Json(CountsList { items }).into_response())
 }

@@ -80,14 +80,14 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         let has_ids = parameters.iter().any(|parameter| {
             matches!(parameter, RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }))
         });
-        if endpoint.acts {
+        if endpoint.acts() {
             parameters.push(actor().into());
         }
         if let Some(token) = token(endpoint.token) {
             parameters.push(token.into());
         }
         let admission = endpoint.admission;
-        operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", admission.audience()).build());
+        operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", endpoint.audience()).build());
         if let Some(scope) = admission.scope() {
             operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
             operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
@@ -98,7 +98,7 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         }
         let mut codes = [ANY, endpoint.refusals].concat();
         codes.extend(has_ids.then_some(OF_PATHS).into_iter().flatten());
-        codes.extend(endpoint.acts.then_some(OF_ACTORS).into_iter().flatten());
+        codes.extend(endpoint.acts().then_some(OF_ACTORS).into_iter().flatten());
         codes.extend(endpoint.changes.then_some(OF_WRITES).into_iter().flatten());
         codes.extend(match endpoint.token {
             TokenUse::Ignored => &[],
@@ -197,8 +197,7 @@ impl Document {
                 let all = api.paths.paths.values_mut().flat_map(operations);
                 all.for_each(|operation| operation.security = None);
             }
-            let missing =
-                Capability::ALL.into_iter().filter(|&capability| service.require(capability).is_err());
+            let missing = Capability::ALL.into_iter().filter(|&capability| !service.has(capability));
             missing.for_each(|capability| mark_missing(&mut api, capability));
             serde_json::to_vec(&api).unwrap_or_default().into()
         };

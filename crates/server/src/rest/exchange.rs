@@ -1,4 +1,4 @@
-//! How far a connection is with the request in hand. hyper tells nobody, so the service, the two bodies and the socket
+//! How far a connection is with the current request. hyper does not report it, so the service, the two bodies and the socket
 //! each report what they see. Nothing is read or written here.
 
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::socket::LEAVING_MAX;
 
-/// The request in hand, shared by all parts of its connection. Requests of a connection are served one after another.
+/// The current request, shared by all parts of its connection. Requests of a connection are served one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Exchange(Arc<Mutex<State>>);
 
@@ -92,7 +92,7 @@ impl Exchange {
         }
     }
 
-    /// The request is given up a moment after its client sends no more: it counts as gone.
+    /// The request is cancelled a moment after its client sends no more: the client counts as gone.
     pub fn abandon_with_client(&self) {
         let mut state = self.0.lock();
         state.is_abandonable = true;
@@ -129,7 +129,7 @@ impl Exchange {
         self.0.lock().body != BodyState::Whole
     }
 
-    /// Whether no further request can be read: nobody knows where the body of this one ends.
+    /// Whether no further request can be read: where the body of this one ends is not known.
     pub fn is_out_of_step(&self) -> bool {
         matches!(self.0.lock().body, BodyState::Awaited | BodyState::Missing | BodyState::Broken)
     }

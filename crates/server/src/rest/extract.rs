@@ -1,5 +1,5 @@
-//! What routes take out of a request, each refused with a problem document if it is not as it should be. Query strings
-//! have a file of their own.
+//! What handlers take out of a request. A part that is not valid is refused with a problem document. Query strings have a
+//! file of their own.
 
 use std::sync::Arc;
 
@@ -10,31 +10,55 @@ use axum::http::{HeaderMap, HeaderName};
 use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use kinfolk_core::comments::{CommentId, Moderator, Viewer};
+use kinfolk_core::changes::Changes;
+use kinfolk_core::comments::{CommentId, CommentThreads, Moderator, Viewer as CommentViewer};
+use kinfolk_core::feeds::Feeds;
+use kinfolk_core::graph::Graph;
+use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
+use super::endpoint::Cost;
 use super::problem::{Answered, Failure};
 use super::request_id::RequestId;
 use super::{Shared, Store};
-use crate::access::{Caller, Identity, Scope};
-use crate::service::Service;
+use crate::access::{Actor, Caller, Permit, Viewer};
+use crate::administration::Administration;
+use crate::service::{Reading, Service};
 
 /// The header that carries consistency tokens, both ways.
 pub const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
 /// The header that says whether a write changed anything.
 pub const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
-/// The header in which a service names whom it acts for.
+/// The header in which a service names the actor.
 pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 
 /// The header in which a client names what it may have to repeat.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// An admitted request: who calls what.
+/// The user that a request is made for, as its guard has resolved it.
+#[derive(Clone, Debug)]
+pub enum User {
+    Unnamed,
+    Actor(Actor),
+    /// The body may name an author; without one, it is this user.
+    Author {
+        named: Option<Id>,
+    },
+    Viewer(Viewer),
+    CommentViewer(CommentViewer),
+    Moderator(Option<Moderator>),
+}
+
+/// A request that its guard has admitted. Only with it a handler reaches the graph.
 pub struct Call<S: Store> {
     /// What is served.
     pub service: Arc<Service<S>>,
     /// Who calls.
     pub caller: Caller,
+    pub(super) permit: Permit,
+    /// The user that it is made for.
+    pub(super) user: User,
+    pub(super) cost: Cost,
     /// What the request is called.
     pub request_id: RequestId,
 }
@@ -44,12 +68,64 @@ impl<S: Store> Clone for Call<S> {
         Self {
             service: Arc::clone(&self.service),
             caller: self.caller.clone(),
+            permit: self.permit,
+            user: self.user.clone(),
+            cost: self.cost,
             request_id: self.request_id.clone(),
         }
     }
 }
 
 impl<S: Store> Call<S> {
+    /// The rules of edges.
+    pub fn graph(&self) -> &Graph<S> {
+        self.service.graph(self.permit)
+    }
+
+    /// The change log.
+    pub fn changes(&self) -> &Changes<S> {
+        self.service.changes(self.permit)
+    }
+
+    /// Suggestions, unless the profile lacks them.
+    pub fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
+        self.service.suggestions(self.permit)
+    }
+
+    /// Users that a viewer may know.
+    pub async fn suggest(&self, viewer: Viewer, limit: usize, fresh: &Fresh) -> Result<SuggestionPage> {
+        self.service.suggest(self.permit, viewer, limit, &fresh.0).await
+    }
+
+    /// Posts and feeds, unless the profile lacks them.
+    pub fn feeds(&self) -> Result<&Feeds<S::Content>> {
+        self.service.feeds(self.permit)
+    }
+
+    /// Comments, unless the profile lacks them.
+    pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
+        self.service.comments(self.permit)
+    }
+
+    /// The author of a post, whose body names one or not. Charges the author for it.
+    pub fn author(&self, in_body: Option<Id>) -> Result<Actor> {
+        let User::Author { named } = self.user else { return Err(undeclared(&self.user)) };
+        let author = self.caller.actor(in_body.or(named))?;
+        self.service.limits.take_change(author.id())?;
+        Ok(author)
+    }
+
+    /// What operators may ask of the store.
+    pub fn administration(&self) -> &dyn Administration {
+        self.service.administration(self.permit)
+    }
+
+    /// For a read that is charged by rows.
+    pub fn reading<'a>(&'a self, fresh: &'a Fresh) -> Reading<'a> {
+        assert_eq!(self.cost, Cost::Rows, "an endpoint that reads many rows declares Cost::Rows");
+        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &fresh.0 }
+    }
+
     /// The kind of ids that this deployment uses.
     pub fn id_kind(&self) -> IdKind {
         self.service.id_kind()
@@ -123,65 +199,41 @@ async fn path_ids<T, const N: usize, S: Store>(
 }
 
 /// Who acts.
-pub struct Actor(pub Id);
+pub struct Acting(pub Actor);
 
-impl<S: Store> FromRequestParts<Shared<S>> for Actor {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
-        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
-        Ok(Self(call::<S>(parts)?.caller.actor(named)?))
-    }
-}
-
-/// Who is named as the actor, if anybody is.
-pub struct NamedActor(pub Option<Id>);
-
-impl<S: Store> FromRequestParts<Shared<S>> for NamedActor {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        let kind = call::<S>(parts)?.id_kind();
-        Ok(Self(header(&parts.headers, &ACTOR)?.map(|text| kind.parse(text)).transpose()?))
-    }
-}
-
-/// Who reads comments: an end user is itself, a service may name for whom it asks, and then sees what that user does.
-/// Moderators see more.
+/// Whose view it is.
 pub struct Viewing(pub Viewer);
 
-impl<S: Store> FromRequestParts<Shared<S>> for Viewing {
-    type Rejection = Failure;
+/// Who reads comments.
+pub struct CommentViewing(pub CommentViewer);
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
-        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
-        let caller = &call::<S>(parts)?.caller;
-        let user = match caller.actor(named) {
-            Err(Error::ActorRequired) => None,
-            actor => Some(actor?),
-        };
-        // A service that asks for somebody must not show what that user may not see.
-        let in_own_right = named.is_none() || matches!(caller.identity, Identity::User(_));
-        Ok(Self(Viewer { user, is_moderator: in_own_right && caller.holds(Scope::Moderate) }))
-    }
-}
-
-/// Who moderates, as far as it is known: an end user is itself, a service may name a user, and is known by its key otherwise.
+/// Who moderates, as far as it is known.
 pub struct Moderating(pub Option<Moderator>);
 
-impl<S: Store> FromRequestParts<Shared<S>> for Moderating {
-    type Rejection = Failure;
+/// A user that the guard has resolved, as the endpoint declares.
+macro_rules! from_user {
+    ($extractor:ident, $user:ident) => {
+        impl<S: Store> FromRequestParts<Shared<S>> for $extractor {
+            type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
-        let NamedActor(named) = NamedActor::from_request_parts(parts, shared).await?;
-        let caller = &call::<S>(parts)?.caller;
-        Ok(Self(match (caller.actor(named), &caller.identity) {
-            (Ok(user), _) => Some(Moderator::User(user)),
-            (Err(Error::ActorRequired), Identity::Service(key)) => Some(Moderator::Service(Arc::clone(key))),
-            (Err(Error::ActorRequired), _) => None,
-            (Err(error), _) => return Err(Failure(error)),
-        }))
-    }
+            async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+                match &call::<S>(parts)?.user {
+                    User::$user(user) => Ok(Self(user.clone())),
+                    other => Err(Failure(undeclared(other))),
+                }
+            }
+        }
+    };
+}
+
+from_user!(Acting, Actor);
+from_user!(Viewing, Viewer);
+from_user!(CommentViewing, CommentViewer);
+from_user!(Moderating, Moderator);
+
+/// A handler that asks for another user than its endpoint declares is a mistake in this program.
+fn undeclared(user: &User) -> Error {
+    Error::Storage { detail: format!("the endpoint declares another user than its handler takes: {user:?}") }
 }
 
 /// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers it.

@@ -6,7 +6,7 @@ use kinfolk_core::{EdgeKind, ErrorCode};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
+use super::endpoint::{Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids};
 use super::problem::Answered;
 use super::query::{Page, PageParameters};
@@ -18,7 +18,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::read(Operation::Following).refusing(refuses), routes!(following))
         .add(Endpoint::read(Operation::Followers).refusing(refuses), routes!(followers))
-        .add(Endpoint::read(Operation::Friends).abandonable().refusing(refuses), routes!(friends))
+        .add(
+            Endpoint::read(Operation::Friends).costing(Cost::Rows).abandonable().refusing(refuses),
+            routes!(friends),
+        )
 }
 
 /// Whom a user follows.
@@ -33,7 +36,7 @@ async fn following<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.following(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }
@@ -50,7 +53,7 @@ async fn followers<S: Store>(
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let graph = &call.service.graph;
+    let graph = call.graph();
     let found = graph.followers(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }
@@ -61,7 +64,6 @@ async fn followers<S: Store>(
     responses((status = 200, description = "A page of the list", body = api::Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let budget = Some(&*call.caller.budget);
-    let found = call.service.friends(budget, of, page.request(), &fresh.0).await?;
+    let found = call.service.friends(call.reading(&fresh), of, page.request()).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }

@@ -1,4 +1,4 @@
-//! What to answer to bytes of which hyper could make no request. Nothing is parsed here but how a request begins.
+//! The response to bytes that hyper could not parse as a request. Only the beginning of a request is parsed here.
 
 use kinfolk_core::Error;
 

@@ -2,7 +2,7 @@
 //! and neither is who may do what: both are asked.
 //!
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
-//! problem documents), `endpoint` (who may, how long, what is counted), and one function per route.
+//! problem documents), `guard` (what the endpoint declares: who may, at what cost, how long), and one function per route.
 
 mod admin;
 mod changes;
@@ -14,6 +14,7 @@ mod document;
 mod endpoint;
 mod exchange;
 mod extract;
+mod guard;
 mod hyper_socket;
 mod json;
 mod json_body;
@@ -30,18 +31,17 @@ mod query;
 mod request_id;
 mod respond;
 mod routes;
-mod stall;
 mod stream;
 mod suggestions;
 mod system;
 mod tail;
 mod trace_context;
+mod write_timeout;
 mod writes;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
@@ -69,7 +69,7 @@ pub struct RestSettings {
     pub read_timeout: Duration,
     /// How long an answer may wait for a client that does not read.
     pub write_timeout: Duration,
-    /// How long requests may take to finish once the server is told to stop.
+    /// How long requests may take to finish once the server stops.
     pub drain_timeout: Duration,
     /// How many bytes of responses may wait for clients to read them, in all.
     pub output_bytes_max: usize,
@@ -118,7 +118,7 @@ struct Rest<S: Store> {
 
 type Shared<S> = Arc<Rest<S>>;
 
-/// Serves REST until it is told to stop and the requests that it had taken by then are answered.
+/// Serves REST until `stop`, and until the requests that it has accepted by then have their responses.
 pub async fn serve<S: Store>(
     listener: tokio::net::TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -126,16 +126,7 @@ pub async fn serve<S: Store>(
     settings: RestSettings,
     stop: CancellationToken,
 ) {
-    let (shared, router) = assemble(door, settings, stop);
-    connection::accept(listener, tls, shared, router).await;
-}
-
-fn assemble<S: Store>(
-    door: Arc<Door<S>>,
-    settings: RestSettings,
-    stop: CancellationToken,
-) -> (Shared<S>, Router) {
-    let (routes, document) = routes::all::<S>();
+    let routes = routes::all::<S>();
     let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
     let shared = Arc::new(Rest {
         door,
@@ -145,8 +136,8 @@ fn assemble<S: Store>(
         jobs: Arc::new(Semaphore::new(JOBS_MAX)),
         output: Arc::new(output),
         request_ids: request_id::RequestIds::new(),
-        document: document::Document::new(document),
+        document: document::Document::new(routes.api.clone()),
     });
     let router = routes::finish(routes, &shared);
-    (shared, router)
+    connection::accept(listener, tls, shared, router).await;
 }

@@ -1,5 +1,5 @@
-//! The origin of a web page, as browsers send it in `Origin` (RFC 6454). Which origins may call is decided in
-//! `endpoint`.
+//! The origin of a web page, as browsers send it in `Origin` (RFC 6454). The guard decides which origins
+//! may call.
 
 use std::fmt;
 use std::str::FromStr;

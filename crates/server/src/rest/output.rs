@@ -20,7 +20,7 @@ use crate::access::Identity;
 /// Responses up to this size are not counted: they are no more than what a connection costs anyway.
 const COUNTED_BYTES_MIN: usize = 16 * 1024;
 
-/// An end user may have this part of what a service may: there are many of them, and nobody answers for what they do.
+/// An end user may have this part of what a service may: there are many of them, and they are not trusted.
 const USER_PART: usize = 16;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -47,7 +47,7 @@ impl Output {
     }
 
     /// Refuses a caller who reads none of its responses. Asked before a write, whose response is sent in any case. What
-    /// others hold does not matter: those who read nothing must not keep everybody from writing. So owed responses may go
+    /// others hold does not matter: clients that read nothing must not keep others from writing. So owed responses may go
     /// beyond the maximum of all, but for each caller by no more than its own maximum and what it writes at the same moment.
     ///
     /// # Errors
@@ -91,7 +91,7 @@ impl Output {
         Ok(Bytes::from_owner(Counted { bytes, _share: share }))
     }
 
-    /// Counts a whole response until it is sent. Streams, whose size nobody knows, count their parts themselves.
+    /// Counts a whole response until it is sent. Streams, whose size is not known, count their parts themselves.
     ///
     /// # Errors
     /// [`Error::Overloaded`] if there is no room for it and the rule wants room.

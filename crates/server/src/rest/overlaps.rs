@@ -7,8 +7,8 @@ use kinfolk_core::{ErrorCode, Id, Result};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Call, Fresh, Ids, NamedActor};
+use super::endpoint::{ActorRule, Cost, Endpoint};
+use super::extract::{Call, Fresh, Ids, Viewing};
 use super::problem::Answered;
 use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
@@ -17,12 +17,12 @@ use crate::metrics::Operation;
 pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses =
         &[ErrorCode::InvalidId, ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor, ErrorCode::TooMany];
-    let known_followers = Endpoint::read_oneself(Operation::KnownFollowers).abandonable();
-    let common_followees = Endpoint::read(Operation::Common).abandonable();
+    let common_followees = Endpoint::read(Operation::Common).costing(Cost::Rows).abandonable();
+    let known_followers = Endpoint::read(Operation::KnownFollowers).costing(Cost::Rows).abandonable();
     routes
         .add(common_followees.refusing(refuses), routes!(common))
         .add(common_followees.refusing(refuses), routes!(common_of_many))
-        .add(known_followers.refusing(refuses), routes!(known_followers_of))
+        .add(known_followers.by(ActorRule::Viewer).refusing(refuses), routes!(known_followers_of))
 }
 
 /// Whom two users both follow, by id.
@@ -66,23 +66,19 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
 async fn known_followers_of<S: Store>(
     call: Call<S>,
     Ids([of]): Ids<1>,
-    NamedActor(actor): NamedActor,
+    Viewing(viewer): Viewing,
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let named = query.id("viewer", call.id_kind())?;
+    // The guard has read it.
+    query.one("viewer")?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    if let Some(actor) = actor {
-        call.caller.require_viewer(actor)?;
-    }
-    let viewer = call.caller.viewer(named.or(actor))?;
-    let budget = Some(&*call.caller.budget);
-    let found = call.service.known_followers(budget, (viewer, of), page.request(), &fresh.0).await?;
-    Ok(page.respond_counted(&uri, &[("viewer", viewer.to_string())], found))
+    let found = call.service.known_followers(call.reading(&fresh), viewer, of, page.request()).await?;
+    Ok(page.respond_counted(&uri, &[("viewer", viewer.id().to_string())], found))
 }
 
 async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
-    call.service.common(Some(&call.caller.budget), of, page.request(), &fresh.0).await
+    call.service.common(call.reading(fresh), of, page.request()).await
 }

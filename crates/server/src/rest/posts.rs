@@ -14,8 +14,8 @@ use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedActor, NoBody};
+use super::endpoint::{ActorRule, Endpoint};
+use super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NoBody, Viewing};
 use super::json::Json;
 use super::new_post;
 use super::problem::Answered;
@@ -39,9 +39,9 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let lists_refuse = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
     let write = |operation| Endpoint::write(operation).needing(Capability::Feeds);
     let read = |operation| Endpoint::read(operation).needing(Capability::Feeds);
-    let feeds = Endpoint::read_oneself(Operation::Feed).needing(Capability::Feeds);
+    let feeds = Endpoint::read(Operation::Feed).by(ActorRule::ViewerInPath).needing(Capability::Feeds);
     routes
-        .add(write(Operation::Post).refusing(register_refuses), routes!(register))
+        .add(write(Operation::Post).by(ActorRule::Author).refusing(register_refuses), routes!(register))
         .add(read(Operation::Posts).refusing(not_found), routes!(post))
         .add(write(Operation::DeletePost).refusing(delete_refuses), routes!(delete))
         .add(read(Operation::Posts).abandonable().refusing(lists_refuse), routes!(posts))
@@ -62,20 +62,14 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     responses(Registered))]
 async fn register<S: Store>(
     call: Call<S>,
-    NamedActor(named): NamedActor,
     IdempotencyKey(idempotency_key): IdempotencyKey,
     fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> Answered {
-    let feeds = call.service.feeds()?;
+    let feeds = call.feeds()?;
     let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
-    if named.is_some() {
-        // A user who is named must be itself, also where the body names an author.
-        call.caller.actor(named)?;
-    }
-    let author = call.caller.actor(body.author.or(named))?;
-    call.service.limits.take_change(author)?;
+    let author = call.author(body.author)?.id();
     let new_post::PostBody { id, created_at, payload, .. } = body;
     let post = NewPost { id, author, created_at, payload, idempotency_key };
     let written = feeds.register_post(post).await?;
@@ -117,8 +111,8 @@ impl IntoResponses for Registered {
     params(("id" = api::Id, Path, description = "Which post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
 async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
-    let post = call.service.feeds()?.post(id, &fresh.0).await?;
-    let comments = call.service.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
+    let post = call.feeds()?.post(id, &fresh.0).await?;
+    let comments = call.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments::new(post, comments)).into_response())
 }
 
@@ -131,13 +125,12 @@ async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQue
 async fn delete<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    Actor(actor): Actor,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    call.service.limits.take_change(actor)?;
-    let removed = call.service.feeds()?.delete_post(Some(actor), id, &fresh.0).await?;
+    let removed = call.feeds()?.delete_post(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -147,7 +140,7 @@ async fn delete<S: Store>(
     responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    let found = call.service.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
+    let found = call.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }
 
@@ -156,8 +149,13 @@ async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fr
     params(("id" = api::Id, Path, description = "Whose feed. An end user reads only its own"), PageParameters),
     responses((status = 200, description = "A page of the feed", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn feed<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
-    call.caller.require_viewer(of)?;
-    let found = call.service.feeds()?.feed(of, page.request(), &fresh.0).await?;
+async fn feed<S: Store>(
+    call: Call<S>,
+    Viewing(viewer): Viewing,
+    page: Page,
+    fresh: Fresh,
+    uri: Uri,
+) -> Answered {
+    let found = call.feeds()?.feed(viewer.id(), page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }

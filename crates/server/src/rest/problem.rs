@@ -10,7 +10,7 @@ use kinfolk_api::Problem;
 use kinfolk_core::{Error, ErrorCode};
 
 use super::request_id::RequestId;
-use crate::inner::{self, Shown};
+use crate::internal_error::{self, Shown};
 
 /// When to try again if the error itself does not say.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ impl IntoResponse for Failure {
 
 /// The problem document of an error.
 pub fn problem(error: &Error, request_id: &RequestId) -> Problem {
-    inner::log(error, request_id);
+    internal_error::log(error, request_id);
     Problem::new(error.code(), Shown(error).to_string(), request_id.as_str().to_owned())
 }
 

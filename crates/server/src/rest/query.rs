@@ -25,6 +25,11 @@ pub struct Query {
 }
 
 impl Query {
+    /// The parameters of an address.
+    pub fn of(uri: &Uri) -> Self {
+        Self::parse(uri.query().unwrap_or_default())
+    }
+
     fn parse(text: &str) -> Self {
         let pairs = form_urlencoded::parse(text.as_bytes());
         Self { left: pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect() }
@@ -112,7 +117,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Query {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        Ok(Self::parse(parts.uri.query().unwrap_or_default()))
+        Ok(Self::of(&parts.uri))
     }
 }
 
@@ -123,7 +128,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        Query::parse(parts.uri.query().unwrap_or_default()).end()?;
+        Query::of(&parts.uri).end()?;
         Ok(Self)
     }
 }

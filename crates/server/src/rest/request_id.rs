@@ -1,4 +1,4 @@
-//! Names of requests: what logs, answers and problem documents call one request by.
+//! Request ids: how logs, responses and problem documents name a request.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ const LEN_MAX: usize = 128;
 pub struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// For an answer.
+    /// For a response.
     pub fn header(&self) -> HeaderValue {
         self.0.clone()
     }

@@ -1,5 +1,5 @@
 //! All routes: registering one puts its guard in front of it and itself into the OpenAPI document, so that neither
-//! can be forgotten. Also what is answered where there is no route.
+//! can be forgotten. Also the response where there is no route.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::UtoipaMethodRouter;
 
-use super::endpoint::{Endpoint, guard};
+use super::endpoint::Endpoint;
+use super::guard::guard;
 use super::origin::Origin;
 use super::problem::Failure;
 use super::{
@@ -36,8 +37,15 @@ pub struct Uncompressed;
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
 pub struct Routes<S: Store> {
-    api: OpenApi,
-    methods: Vec<(String, Endpoint, MethodRouter<Shared<S>>)>,
+    /// The document that describes them.
+    pub api: OpenApi,
+    routes: Vec<Route<S>>,
+}
+
+struct Route<S: Store> {
+    path: String,
+    endpoint: Endpoint,
+    methods: MethodRouter<Shared<S>>,
 }
 
 impl<S: Store> Routes<S> {
@@ -47,7 +55,11 @@ impl<S: Store> Routes<S> {
         for item in paths.paths.values_mut() {
             document::describe(item, endpoint);
         }
-        self.methods.extend(paths.paths.keys().map(|path| (path.clone(), endpoint, methods.clone())));
+        self.routes.extend(paths.paths.keys().map(|path| Route {
+            path: path.clone(),
+            endpoint,
+            methods: methods.clone(),
+        }));
         for (path, item) in paths.paths {
             match self.api.paths.paths.get_mut(&path) {
                 Some(known) => known.merge_operations(item),
@@ -59,9 +71,9 @@ impl<S: Store> Routes<S> {
     }
 }
 
-/// Everything that is served, and the document that says so.
-pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
-    let routes = Routes { api: document::head(), methods: Vec::new() };
+/// All routes that are served.
+pub fn all<S: Store>() -> Routes<S> {
+    let routes = Routes { api: document::head(), routes: Vec::new() };
     let families = [
         writes::routes,
         lists::routes,
@@ -75,15 +87,13 @@ pub fn all<S: Store>() -> (Routes<S>, OpenApi) {
         admin::routes,
     ];
     let routes = families.into_iter().fold(routes, |routes, family| family(routes));
-    let routes = system::routes(routes);
-    let document = routes.api.clone();
-    (routes, document)
+    system::routes(routes)
 }
 
 /// The router, with the guards and what is around all routes.
 pub fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
     let mut router = Router::new();
-    for (path, endpoint, methods) in routes.methods {
+    for Route { path, endpoint, methods } in routes.routes {
         let guard = from_fn_with_state((Arc::clone(shared), endpoint), guard::<S>);
         router = router.route(&path, methods.route_layer(guard));
     }
@@ -128,4 +138,24 @@ fn cors(origins: &[Origin]) -> Option<CorsLayer> {
         .allow_headers(AllowHeaders::mirror_request())
         .expose_headers(exposed);
     (!origins.is_empty()).then(|| layer.allow_origin(AllowOrigin::list(origins)))
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_conformance::ModelStore;
+
+    use super::super::endpoint::Cost;
+    use super::*;
+    use crate::access::Scope;
+
+    #[test]
+    fn every_write_declares_its_actor_and_its_cost() {
+        let routes = all::<ModelStore>();
+        assert!(routes.routes.len() >= 40, "{}", routes.routes.len());
+        for Route { path, endpoint, .. } in &routes.routes {
+            let writes = endpoint.admission.scope() == Some(Scope::Write);
+            assert_eq!(endpoint.acts(), writes, "{path}");
+            assert_eq!(matches!(endpoint.cost, Cost::Change | Cost::Comment), writes, "{path}");
+        }
+    }
 }

@@ -28,7 +28,7 @@ use super::tail::{self, Growth};
 use super::{Shared, Store};
 use crate::metrics::{Operation, Protocol};
 
-/// About how long an event is.
+/// The usual size of an event.
 const EVENT_BYTES: usize = 256;
 
 /// How many changes are read and sent at once.
@@ -70,7 +70,7 @@ async fn changes_stream<S: Store>(
     let tail = tail::follow(&shared);
     // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
     let after = frontier(&call, after.as_deref())?;
-    let ChangesPage { items: page, next: after } = call.service.changes.read(&after, PAGE_LEN).await?;
+    let ChangesPage { items: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
     let reader = Reader { shared, call, tail, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
@@ -87,11 +87,11 @@ async fn changes_stream<S: Store>(
 enum Stage {
     Opening,
     Open,
-    /// Why it ended was said.
+    /// The reason was sent.
     Ended,
 }
 
-/// One client's place in the log.
+/// One client's position in the log.
 struct Reader<S: Store> {
     shared: Shared<S>,
     call: Call<S>,
@@ -117,7 +117,7 @@ impl<S: Store> Reader<S> {
         Some((Ok(bytes), self))
     }
 
-    /// The next events, or a sign of life, or nothing at the end.
+    /// The next events, or a keep-alive, or nothing at the end.
     async fn news(&mut self) -> Option<Bytes> {
         while !self.shared.stop.is_cancelled() {
             // A credential may have been revoked, or have ended, since the stream began.
@@ -133,7 +133,7 @@ impl<S: Store> Reader<S> {
             if *self.tail.borrow_and_update() == Growth::Ended {
                 return None;
             }
-            match self.call.service.changes.read(&self.after, PAGE_LEN).await {
+            match self.call.changes().read(&self.after, PAGE_LEN).await {
                 Ok(page) => (self.page, self.after) = (page.items, page.next),
                 Err(error) => return Some(self.end(&error)),
             }
@@ -158,7 +158,7 @@ impl<S: Store> Reader<S> {
         let mut text = Vec::with_capacity(EVENT_BYTES * self.page.len());
         let last = self.page.len().saturating_sub(1);
         for (at, change) in self.page.drain(..).enumerate() {
-            // A token names every shard, which is too much for each event.
+            // A token names every shard, which is too long for each event.
             if at == last {
                 let _ = writeln!(text, "id: {}", self.call.service.token(self.after.clone()));
             }

@@ -6,8 +6,8 @@ use kinfolk_core::{Error, ErrorCode};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Actor, Call, Fresh, Ids, NoBody};
+use super::endpoint::{ActorRule, Endpoint};
+use super::extract::{Acting, Call, Fresh, Ids, NoBody, Viewing};
 use super::json::Json;
 use super::problem::{Answered, Failure};
 use super::query::{NoQuery, Query};
@@ -24,13 +24,17 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::Overloaded];
     routes
         .add(
-            Endpoint::read_oneself(Operation::Suggestions)
+            Endpoint::read(Operation::Suggestions)
+                .by(ActorRule::ViewerInPath)
                 .abandonable()
                 .refusing(refuses)
                 .needing(SUGGESTIONS),
             routes!(suggestions),
         )
-        .add(Endpoint::write(Operation::Dismiss).needing(SUGGESTIONS), routes!(dismiss))
+        .add(
+            Endpoint::write(Operation::Dismiss).by(ActorRule::ActorInPath).needing(SUGGESTIONS),
+            routes!(dismiss),
+        )
 }
 
 /// Whom a user may know: those whom many of its followees follow, and whom it neither follows nor has dismissed.
@@ -42,14 +46,18 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "To whom. An end user asks only for itself"),
         ("limit" = inline(Option<u32>), Query, description = "How many", minimum = 1, maximum = 100)),
     responses((status = 200, description = "The suggestions, the best first", body = Suggestions)))]
-async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query, fresh: Fresh) -> Answered {
+async fn suggestions<S: Store>(
+    call: Call<S>,
+    Viewing(viewer): Viewing,
+    mut query: Query,
+    fresh: Fresh,
+) -> Answered {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
-    call.caller.require_viewer(of)?;
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Failure(Error::LimitOutOfRange { limit, max: LIMIT_MAX }));
     }
-    let found = call.service.suggest(of, limit, &fresh.0).await?;
+    let found = call.suggest(viewer, limit, &fresh).await?;
     Ok(Json(Suggestions::from(found)).into_response())
 }
 
@@ -63,17 +71,12 @@ async fn suggestions<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Quer
     responses(Done))]
 async fn dismiss<S: Store>(
     call: Call<S>,
-    Ids([of, target]): Ids<2>,
-    Actor(actor): Actor,
+    Ids([_, target]): Ids<2>,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    if actor != of {
-        let detail = "a user dismisses only its own suggestions".to_owned();
-        return Err(Failure(Error::Forbidden { detail }));
-    }
-    call.service.limits.take_change(actor)?;
-    let written = call.service.suggestions()?.dismiss(actor, target).await?;
+    let written = call.suggestions()?.dismiss(actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }

@@ -47,7 +47,7 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
         let is_loaded = shared.door.service().is_some();
         return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
     }
-    if let Some(reason) = shared.door.service().and_then(|service| service.administration.failure()) {
+    if let Some(reason) = shared.door.service().and_then(|service| service.failure()) {
         return Err(Failure(Error::ReadOnly { reason }));
     }
     Ok(Json(Status { status: "ready".into() }).into_response())
@@ -55,11 +55,11 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
 
 /// Figures for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "system",
-    responses((status = 200, description = "The figures, in the text format of Prometheus",
+    responses((status = 200, description = "The stats, in the text format of Prometheus",
         content_type = "text/plain", body = inline(String))))]
 async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
-    let administration = &call.service.administration;
-    let mut text = call.service.metrics.render(&administration.figures());
+    let administration = call.administration();
+    let mut text = call.service.metrics.render(&administration.stats());
     text.push_str(&Metrics::render_layers(&administration.layers()));
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }

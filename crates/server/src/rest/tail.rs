@@ -22,7 +22,7 @@ pub enum Growth {
     Ended,
 }
 
-/// Tells streams that the log has grown. It watches from the first stream on.
+/// Notifies streams when the log has grown. It watches from the first stream on.
 #[derive(Debug)]
 pub struct Tail {
     growth: watch::Sender<Growth>,
@@ -90,14 +90,10 @@ async fn watch<S: Store>(shared: Shared<S>) {
 /// Where the log ends, once that is further than it was.
 async fn grown<S: Store>(shared: &Shared<S>, newest: Option<&Frontier>) -> Result<Frontier> {
     let service = shared.door.service().ok_or(Error::Loading)?;
-    let store = service.graph.store();
-    if let Some(newest) = newest {
-        // It waits for a second before it says no. Others get their turn even if a store does not.
-        while !store.wait_for_changes(newest).await? {
-            tokio::task::yield_now().await;
-        }
+    match newest {
+        None => service.log_end().await,
+        Some(newest) => service.log_end_after(newest).await,
     }
-    Ok(store.span().await?.newest)
 }
 
 #[cfg(test)]

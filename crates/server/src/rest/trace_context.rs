@@ -1,5 +1,4 @@
-//! W3C Trace Context: what a caller says about the trace that its request belongs to. What becomes of it is up to whoever
-//! exports spans.
+//! W3C Trace Context: the trace that a caller's request belongs to. The exporter of spans decides what to do with it.
 
 use axum::http::{HeaderMap, HeaderName};
 use tracing::Span;

@@ -7,15 +7,15 @@ use axum::response::{IntoResponse, Response};
 use kinfolk_api as api;
 use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::graph::Receipt;
-use kinfolk_core::{EdgeKind, Error, ErrorCode};
+use kinfolk_core::{EdgeKind, ErrorCode};
 use utoipa::IntoResponses;
 use utoipa::openapi::{HeaderBuilder, RefOr, ResponseBuilder};
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Actor, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
-use super::problem::{Answered, Failure};
+use super::endpoint::{ActorRule, Endpoint};
+use super::extract::{Acting, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
+use super::problem::Answered;
 use super::query::NoQuery;
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -25,7 +25,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::write(Operation::Follow).refusing(follow_refuses), routes!(follow))
         .add(Endpoint::write(Operation::Unfollow), routes!(unfollow))
-        .add(Endpoint::write(Operation::RemoveFollower), routes!(remove_follower))
+        .add(Endpoint::write(Operation::RemoveFollower).by(ActorRule::ActorInPath), routes!(remove_follower))
 }
 
 /// The actor follows a user.
@@ -37,13 +37,12 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 async fn follow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
-    Actor(actor): Actor,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    call.service.limits.take_change(actor)?;
-    let written = call.service.graph.follow(EdgeKind::Follow, actor, target).await?;
+    let written = call.graph().follow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
@@ -56,13 +55,12 @@ async fn follow<S: Store>(
 async fn unfollow<S: Store>(
     call: Call<S>,
     Ids([target]): Ids<1>,
-    Actor(actor): Actor,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    call.service.limits.take_change(actor)?;
-    let written = call.service.graph.unfollow(EdgeKind::Follow, actor, target).await?;
+    let written = call.graph().unfollow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
@@ -74,17 +72,13 @@ async fn unfollow<S: Store>(
     responses(Done))]
 async fn remove_follower<S: Store>(
     call: Call<S>,
-    Ids([of, follower]): Ids<2>,
-    Actor(actor): Actor,
+    Ids([_, follower]): Ids<2>,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    if actor != of {
-        return Err(Failure(Error::Forbidden { detail: "a user drops only its own followers".to_owned() }));
-    }
-    call.service.limits.take_change(actor)?;
-    let written = call.service.graph.remove_follower(EdgeKind::Follow, actor, follower).await?;
+    let written = call.graph().remove_follower(EdgeKind::Follow, actor.id(), follower).await?;
     Ok(done(&call, &fresh, &written))
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
 use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FigureKind, FileFormat, ImportDone, ImportRequest,
+    Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, Stat, StatKind,
 };
 
 /// How large an export of the tests is.
@@ -20,7 +20,7 @@ pub struct Scripted {
     /// How often files were merged.
     pub compactions: AtomicUsize,
     /// Figures are not to be had.
-    pub figures_panic: AtomicBool,
+    pub stats_panic: AtomicBool,
     /// The store can't go on.
     pub has_failed: AtomicBool,
 }
@@ -30,9 +30,9 @@ impl Administration for Scripted {
         self.has_failed.load(Ordering::Acquire).then(|| "/var/lib/secret".to_owned())
     }
 
-    fn figures(&self) -> Vec<Figure> {
-        assert!(!self.figures_panic.load(Ordering::Acquire), "as the test wants");
-        vec![Figure { name: "kinfolk_test", help: "one", kind: FigureKind::Gauge, value: 1.0 }]
+    fn stats(&self) -> Vec<Stat> {
+        assert!(!self.stats_panic.load(Ordering::Acquire), "as the test wants");
+        vec![Stat { name: "kinfolk_test", help: "one", kind: StatKind::Gauge, value: 1.0 }]
     }
 
     /// Counts the lines; a line "bad" is malformed, and "panic" makes it panic.

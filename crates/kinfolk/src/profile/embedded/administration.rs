@@ -9,7 +9,7 @@ use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, Error, Result};
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, Figure, FileFormat, ImportDone, ImportRequest, LayerTimes,
+    Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, LayerTimes, Stat,
 };
 
 use super::{Folder, stats};
@@ -106,7 +106,7 @@ impl EmbeddedAdministration {
 }
 
 impl Administration for EmbeddedAdministration {
-    fn figures(&self) -> Vec<Figure> {
+    fn stats(&self) -> Vec<Stat> {
         stats::stats(&self.store)
     }
 

@@ -3,10 +3,10 @@
 use kinfolk_core::Timestamp;
 use kinfolk_core::bulk::SuggestionRun;
 use kinfolk_embedded::{Embedded, Layer, Stats};
-use kinfolk_server::{Figure, FigureKind, LayerTimes};
+use kinfolk_server::{LayerTimes, Stat, StatKind};
 
 /// All statistics of the store. Cheap: it reads counters.
-pub(crate) fn stats(store: &Embedded) -> Vec<Figure> {
+pub(crate) fn stats(store: &Embedded) -> Vec<Stat> {
     let stats = store.stats();
     let mut all = rows_and_log(&stats);
     all.extend(writes_and_repairs(&stats));
@@ -21,16 +21,16 @@ pub(crate) fn layers(store: &Embedded) -> Vec<LayerTimes> {
     Layer::ALL.map(|layer| LayerTimes { layer: layer.name(), times: store.layer_times(layer) }).into()
 }
 
-fn gauge(name: &'static str, help: &'static str, value: f64) -> Figure {
-    Figure { name, help, kind: FigureKind::Gauge, value }
+fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
+    Stat { name, help, kind: StatKind::Gauge, value }
 }
 
-fn counter(name: &'static str, help: &'static str, value: f64) -> Figure {
-    Figure { name, help, kind: FigureKind::Counter, value }
+fn counter(name: &'static str, help: &'static str, value: f64) -> Stat {
+    Stat { name, help, kind: StatKind::Counter, value }
 }
 
 #[rustfmt::skip]
-fn rows_and_log(stats: &Stats) -> Vec<Figure> {
+fn rows_and_log(stats: &Stats) -> Vec<Stat> {
     let mean_batch = stats.requests as f64 / stats.batches.max(1) as f64;
     vec![
         gauge("kinfolk_edges", "Edges in the graph.", stats.edges as f64),
@@ -52,7 +52,7 @@ fn rows_and_log(stats: &Stats) -> Vec<Figure> {
 }
 
 #[rustfmt::skip]
-fn writes_and_repairs(stats: &Stats) -> Vec<Figure> {
+fn writes_and_repairs(stats: &Stats) -> Vec<Stat> {
     let sync_seconds = stats.sync_time.as_secs_f64();
     vec![
         counter("kinfolk_writer_batches_total", "Batches written.", stats.batches as f64),
@@ -66,7 +66,7 @@ fn writes_and_repairs(stats: &Stats) -> Vec<Figure> {
     ]
 }
 
-fn health(stats: &Stats) -> Vec<Figure> {
+fn health(stats: &Stats) -> Vec<Stat> {
     vec![
         gauge(
             "kinfolk_store_failed",
@@ -103,7 +103,7 @@ fn health(stats: &Stats) -> Vec<Figure> {
 }
 
 #[rustfmt::skip]
-fn feeds_and_comments(stats: &Stats) -> Vec<Figure> {
+fn feeds_and_comments(stats: &Stats) -> Vec<Stat> {
     vec![
         gauge("kinfolk_fan_out_lag_events", "Changes that inboxes do not reflect yet.", stats.fan_out_lag_events as f64),
         gauge("kinfolk_fan_out_lag_seconds", "Age of the oldest of those changes.", stats.fan_out_lag.as_secs_f64()),
@@ -114,7 +114,7 @@ fn feeds_and_comments(stats: &Stats) -> Vec<Figure> {
     ]
 }
 
-fn suggestions(stats: &Stats, run: Option<SuggestionRun>) -> Vec<Figure> {
+fn suggestions(stats: &Stats, run: Option<SuggestionRun>) -> Vec<Stat> {
     let seconds = |at: Option<Timestamp>| at.map_or(0.0, |at| at.millis() as f64 / 1_000.0);
     vec![
         gauge("kinfolk_walks_running", "Walks and large overlaps in progress.", stats.walks_running as f64),
@@ -148,7 +148,7 @@ fn suggestions(stats: &Stats, run: Option<SuggestionRun>) -> Vec<Figure> {
 mod tests {
     use kinfolk_core::IdKind;
     use kinfolk_embedded::Settings;
-    use kinfolk_server::STORE_FIGURES;
+    use kinfolk_server::STORE_STATS;
 
     use super::*;
 
@@ -158,8 +158,8 @@ mod tests {
         let path = folder.path().join("graph");
         let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
         let stats = stats(&store);
-        for (name, kind) in STORE_FIGURES {
-            assert!(stats.iter().any(|figure| figure.name == name && figure.kind == kind), "{name}");
+        for (name, kind) in STORE_STATS {
+            assert!(stats.iter().any(|stat| stat.name == name && stat.kind == kind), "{name}");
         }
         store.close().unwrap();
     }

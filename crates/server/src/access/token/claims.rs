@@ -1,4 +1,4 @@
-//! What a verified token says: until when, about whom, and what they may do.
+//! What a verified token says: its user, its scopes, and when it expires.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ pub(super) struct TokenKey {
     pub key: DecodingKey,
     /// Shared by everybody whose token this key has signed.
     pub standing: Arc<Standing>,
-    /// Tells the same key in the next version of the file.
+    /// Identifies the key in the next version of the file.
     fingerprint: blake3::Hash,
 }
 

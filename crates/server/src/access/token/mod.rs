@@ -49,7 +49,7 @@ pub struct TokenSettings {
     pub leeway: Duration,
     /// Whether a token may make its user a moderator.
     pub allow_moderate: bool,
-    /// So many tokens are remembered as verified.
+    /// How many verified tokens are cached.
     pub cached: usize,
 }
 
@@ -131,7 +131,7 @@ impl Tokens {
         Ok(Self { settings: settings.clone(), id_kind, clock, sources, cache })
     }
 
-    /// Whom a token belongs to. The budget is the user's, for the caller to find.
+    /// The caller that a token belongs to. `budget` finds the budget of its user.
     pub fn authenticate(&self, token: &str, budget: impl FnOnce(Id) -> Arc<Budget>) -> Result<Caller> {
         if token.len() > TOKEN_LEN_MAX {
             return Err(refusal("the token is longer than 8 KiB"));

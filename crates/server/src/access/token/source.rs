@@ -9,7 +9,7 @@ use kinfolk_core::{Clock, Result};
 use parking_lot::{RwLock, RwLockReadGuard};
 
 use super::keys::TokenKeys;
-use crate::watched::WatchedFile;
+use crate::watched_file::WatchedFile;
 
 /// What a file must hold. It is never guessed from the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

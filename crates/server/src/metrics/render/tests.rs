@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use super::*;
-use crate::metrics::STORE_FIGURES;
+use crate::metrics::STORE_STATS;
 
 #[derive(Debug, Default)]
 struct Family {
@@ -107,9 +107,9 @@ fn value(families: &HashMap<String, Family>, name: &str, labels: &[(&str, &str)]
     families[family].samples.iter().find(has).unwrap_or_else(|| panic!("{name} {labels:?}")).value
 }
 
-fn store_figures() -> Vec<Figure> {
-    let figure = |(name, kind)| Figure { name, help: "about the store", kind, value: 1.0 };
-    STORE_FIGURES.into_iter().map(figure).collect()
+fn store_stats() -> Vec<Stat> {
+    let stat = |(name, kind)| Stat { name, help: "about the store", kind, value: 1.0 };
+    STORE_STATS.into_iter().map(stat).collect()
 }
 
 #[test]
@@ -202,15 +202,15 @@ fn connections_are_counted() {
 
 #[test]
 fn figures_are_shown_once_whatever_they_are() {
-    let figure = |name, value| Figure { name, help: "a \\ and\na break", kind: FigureKind::Gauge, value };
-    let figures = [
-        figure("kinfolk_index_bytes", 1.5e12),
-        figure("kinfolk_index_bytes", 2.0),
-        figure("process_open_fds", -1.0),
-        figure("kinfolk_infinite", f64::INFINITY),
-        figure("kinfolk_undefined", f64::NAN),
+    let stat = |name, value| Stat { name, help: "a \\ and\na break", kind: StatKind::Gauge, value };
+    let stats = [
+        stat("kinfolk_index_bytes", 1.5e12),
+        stat("kinfolk_index_bytes", 2.0),
+        stat("process_open_fds", -1.0),
+        stat("kinfolk_infinite", f64::INFINITY),
+        stat("kinfolk_undefined", f64::NAN),
     ];
-    let families = parse(&Metrics::default().render(&figures));
+    let families = parse(&Metrics::default().render(&stats));
     assert_eq!(value(&families, "kinfolk_index_bytes", &[]), 1.5e12);
     assert_eq!(value(&families, "process_open_fds", &[]), -1.0);
     assert_eq!(value(&families, "kinfolk_infinite", &[]), f64::INFINITY);
@@ -235,7 +235,7 @@ fn the_dashboard_names_only_what_is_rendered() {
     let metrics = Metrics::default();
     metrics.observe(Protocol::Rest, Operation::Check, 1, Duration::from_micros(1));
     metrics.failed(Protocol::Rest, Operation::Check, ErrorCode::InvalidId);
-    let rendered = parse(&(metrics.render(&store_figures()) + &render_layers(&layers())));
+    let rendered = parse(&(metrics.render(&store_stats()) + &render_layers(&layers())));
     let samples: Vec<&str> =
         rendered.values().flat_map(|family| &family.samples).map(|sample| sample.name.as_str()).collect();
 
@@ -253,7 +253,7 @@ fn the_dashboard_names_only_what_is_rendered() {
     for name in &named {
         assert!(samples.contains(name), "the dashboard asks for {name}, which is not rendered");
     }
-    for (name, _) in STORE_FIGURES {
+    for (name, _) in STORE_STATS {
         assert!(named.contains(&name), "the dashboard does not show {name}");
     }
     for name in [

@@ -1,16 +1,20 @@
-//! `CLIENT`: what libraries say and ask about their connection. No connection learns of, or ends, another.
+//! `CLIENT subcommand`: what libraries set and ask about their connection. No connection learns of, or ends, another.
 
-use kinfolk_core::{Result, Store};
-
-use super::super::batch::Arguments;
-use super::super::reply::Output;
-use super::super::session::Session;
-use super::{invalid, is};
+use super::prelude::*;
 
 const NAME_BYTES_MAX: usize = 256;
 
-/// Runs a subcommand.
-pub fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
+pub(crate) const fn command<S: Store>() -> Command<S> {
+    Command {
+        name: "client",
+        summary: "about this connection",
+        example: &["id"],
+        arity: -2,
+        ..Command::session(run)
+    }
+}
+
+fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &mut Output) -> Result<()> {
     let subcommand = arguments.get(1).unwrap_or_default();
     let first = arguments.get(2);
     match (first, arguments.len()) {
@@ -21,8 +25,8 @@ pub fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &m
         },
         (None, _) if is(subcommand, "INFO") => out.verbatim(&describe(session)),
         (_, _) if is(subcommand, "LIST") => out.verbatim(&describe(session)),
-        (Some(given), 3) if is(subcommand, "SETNAME") => {
-            session.name = name(given)?;
+        (Some(text), 3) if is(subcommand, "SETNAME") => {
+            session.name = name(text)?;
             out.ok();
         }
         // The library's name and version; nothing here depends on them.
@@ -38,12 +42,12 @@ pub fn run<S: Store>(session: &mut Session<S>, arguments: Arguments<'_>, out: &m
     Ok(())
 }
 
-/// A name for a connection: printable, without spaces, as lists of connections are lines of words.
-pub fn name(given: &[u8]) -> Result<String> {
-    if given.len() > NAME_BYTES_MAX || !given.iter().all(u8::is_ascii_graphic) {
+/// A name for a connection: printable, without spaces, as a list of connections separates fields by spaces.
+pub(super) fn name(text: &[u8]) -> Result<String> {
+    if text.len() > NAME_BYTES_MAX || !text.iter().all(u8::is_ascii_graphic) {
         return Err(invalid("a client's name has up to 256 printable characters and no spaces"));
     }
-    Ok(String::from_utf8_lossy(given).into_owned())
+    Ok(String::from_utf8_lossy(text).into_owned())
 }
 
 fn describe<S: Store>(session: &Session<S>) -> String {

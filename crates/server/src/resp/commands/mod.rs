@@ -1,123 +1,59 @@
-//! What the commands do: each parses its arguments, asks the graph, answers. One file a family.
+//! The commands, one file each: its entry in the table, how it is parsed, what it does, what it replies.
 //!
-//! A command answers only when nothing can fail any more, so that an error is its only reply.
+//! A command writes its reply only when nothing can fail any more, so that an error is its only reply.
 
-pub(super) mod change;
-pub(super) mod check;
-mod client;
-pub(super) mod connection;
-mod counts;
-mod describe;
-mod lists;
-mod members;
-mod overlap;
+pub(super) mod after;
+pub(super) mod auth;
+pub(super) mod client;
+pub(super) mod command;
+pub(super) mod common;
+pub(super) mod config;
+pub(super) mod counts;
+pub(super) mod delpost;
+pub(super) mod discard;
+pub(super) mod dismiss;
+pub(super) mod echo;
+pub(super) mod exec;
+pub(super) mod exists;
+pub(super) mod feed;
+pub(super) mod follow;
+pub(super) mod followers;
+pub(super) mod following;
+pub(super) mod follows;
+pub(super) mod friends;
+pub(super) mod hello;
+pub(super) mod info;
+pub(super) mod key_type;
+pub(super) mod known;
+pub(super) mod multi;
+pub(super) mod ping;
+pub(super) mod post;
 pub(super) mod posts;
-mod scan;
-pub(super) mod server;
-mod suggest;
+pub(super) mod quit;
+pub(super) mod reset;
+pub(super) mod scard;
+pub(super) mod select;
+pub(super) mod sinter;
+pub(super) mod sintercard;
+pub(super) mod sismember;
+pub(super) mod smembers;
+pub(super) mod smismember;
+pub(super) mod sscan;
+pub(super) mod suggest;
+pub(super) mod unfollow;
+pub(super) mod watch;
 
-use kinfolk_core::graph::UserSet;
-use kinfolk_core::{Error, Frontier, Id, Result, Store};
+/// What the files of commands import.
+mod prelude {
+    pub(super) use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Store};
 
-use super::batch::Arguments;
-use super::keys;
-use super::reply::Output;
-use super::table::Read;
-use crate::limits::Budget;
-use crate::service::Service;
-
-/// A read: its arguments and what they are asked of.
-pub(super) struct Request<'a, S: Store> {
-    pub service: &'a Service<S>,
-    pub arguments: Arguments<'a>,
-    /// What the answer must show.
-    pub at_least: &'a Frontier,
-    /// What a read is charged to that walks far.
-    pub budget: Option<&'a Budget>,
-}
-
-impl<'a, S: Store> Request<'a, S> {
-    fn argument(&self, number: usize) -> Result<&'a [u8]> {
-        self.arguments.get(number).ok_or_else(syntax_error)
-    }
-
-    fn id(&self, number: usize) -> Result<Id> {
-        self.service.id_kind().parse_bytes(self.argument(number)?)
-    }
-
-    fn key(&self, number: usize) -> Result<UserSet> {
-        keys::parse(self.service.id_kind(), self.argument(number)?)
-    }
-
-    /// All arguments from one on, as ids.
-    fn ids(&self, first: usize) -> impl Iterator<Item = Result<Id>> {
-        let kind = self.service.id_kind();
-        self.arguments.skip(first).iter().map(move |text| kind.parse_bytes(text))
-    }
-
-    /// All arguments from one on, as keys.
-    fn keys(&self, first: usize) -> impl Iterator<Item = Result<UserSet>> {
-        let kind = self.service.id_kind();
-        self.arguments.skip(first).iter().map(move |text| keys::parse(kind, text))
-    }
-
-    fn options(&self, first: usize) -> impl Iterator<Item = Result<(&'a [u8], &'a [u8])>> {
-        options(self.arguments, first)
-    }
-}
-
-/// The arguments from one on, as names with values.
-fn options(arguments: Arguments<'_>, first: usize) -> impl Iterator<Item = Result<(&[u8], &[u8])>> {
-    let arguments = arguments.skip(first);
-    (0..arguments.len().div_ceil(2)).map(move |pair| {
-        let name = arguments.get(pair * 2).ok_or_else(syntax_error)?;
-        Ok((name, arguments.get(pair * 2 + 1).ok_or_else(syntax_error)?))
-    })
-}
-
-/// Runs a read.
-pub(super) async fn read<S: Store>(verb: Read, request: Request<'_, S>, out: &mut Output) -> Result<()> {
-    match verb {
-        Read::IsMember => check::one(verb, &request, out).await,
-        Read::AreMembers => check::are_members(&request, out).await,
-        Read::Follows => check::follows(&request, out).await,
-        Read::Cardinality => counts::cardinality(&request, out).await,
-        Read::Exists => counts::exists(&request, out).await,
-        Read::Type => counts::kind(&request, out).await,
-        Read::Counts => counts::counts(&request, out).await,
-        Read::Scan => scan::scan(&request, out).await,
-        Read::Members => members::members(&request, out).await,
-        Read::Intersection => overlap::intersection(&request, out).await,
-        Read::IntersectionCardinality => overlap::cardinality(&request, out).await,
-        Read::Common => overlap::common(&request, out).await,
-        Read::Known => overlap::known(&request, out).await,
-        Read::Suggestions => suggest::suggestions(&request, out).await,
-        Read::Posts | Read::Feed => posts::list(verb, &request, out).await,
-        Read::Following | Read::Followers | Read::Friends => lists::list(verb, &request, out).await,
-    }
-}
-
-fn syntax_error() -> Error {
-    invalid("syntax error")
-}
-
-fn invalid(detail: impl Into<String>) -> Error {
-    Error::InvalidRequest { detail: detail.into() }
-}
-
-/// Whether an argument is that word, in any case.
-fn is(argument: &[u8], word: &str) -> bool {
-    argument.eq_ignore_ascii_case(word.as_bytes())
-}
-
-/// A decimal number.
-fn number<T: std::str::FromStr>(argument: &[u8]) -> Result<T> {
-    let digits = Some(argument).filter(|text| text.first() != Some(&b'+'));
-    let text = digits.and_then(|text| str::from_utf8(text).ok());
-    text.and_then(|text| text.parse().ok()).ok_or_else(|| invalid("value is not an integer or out of range"))
-}
-
-/// Text that a client made up: a name, a token, a cursor.
-fn text(argument: &[u8]) -> Result<&str> {
-    str::from_utf8(argument).map_err(|_| invalid("an argument is not UTF-8"))
+    pub(super) use super::super::batch::Arguments;
+    pub(super) use super::super::command::{ActorIn, Command, Cost, FAST_READ, Keys, Run, SESSION};
+    pub(super) use super::super::reply::{Output, Version};
+    pub(super) use super::super::request::{Request, invalid, is, number, syntax_error, text};
+    pub(super) use super::super::session::{Queue, Session};
+    pub(super) use super::super::table::commands;
+    pub(super) use crate::access::{Actor, Viewer};
+    pub(super) use crate::metrics::Operation;
+    pub(super) use crate::service::Capability;
 }

@@ -1,24 +1,32 @@
-//! `SUGGEST`: whom a user may know. Dismissing a suggestion is a write, see [`super::change`].
+//! `SUGGEST user [LIMIT n]`: users that a user may know, the best first.
 
-use kinfolk_core::{Result, Store};
-
-use super::super::reply::Output;
-use super::{Request, is, number, syntax_error};
+use super::prelude::*;
 
 const LIMIT_DEFAULT: usize = 20;
 
-/// `SUGGEST user [LIMIT n]`: the best first, each an id, how many of the user's followees follow it, its score, and up
-/// to three of these.
-pub async fn suggestions<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
-    let of = request.id(1)?;
+pub(crate) const fn command<S: Store>() -> Command<S> {
+    Command {
+        name: "suggest",
+        summary: "users that a user may know, the best first",
+        example: &["7"],
+        arity: -2,
+        operation: Operation::Suggestions,
+        capability: Some(Capability::Suggestions),
+        is_abandonable: true,
+        ..Command::view(|viewer, request, out| Box::pin(run(viewer, request, out)))
+    }
+}
+
+/// Replies for each an id, how many of the viewer's followees follow it, its score, and up to three of these followees.
+async fn run<S: Store>(viewer: Viewer, request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let mut limit = LIMIT_DEFAULT;
     for option in request.options(2) {
         match option? {
-            (name, value) if is(name, "LIMIT") => limit = number(value)?,
+            option if option.is("LIMIT") => limit = number(option.value)?,
             _ => return Err(syntax_error()),
         }
     }
-    let found = request.service.suggest(of, limit, request.at_least).await?;
+    let found = request.suggest(viewer, limit).await?;
     out.array(found.items.len());
     for suggestion in found.items {
         out.array(4);

@@ -1,7 +1,5 @@
 //! Compaction through a running server. What it does to files is up to [`crate::Administration`] and the store.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use kinfolk_api::CompactOutcome;
 use kinfolk_core::bulk::Progress;
@@ -10,7 +8,7 @@ use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::{Shared, Store};
-use super::{permit, progress};
+use super::{job_slot, progress};
 use crate::metrics::Operation;
 
 /// Erases the texts of purged comments from everything that the store keeps, and merges all files.
@@ -24,11 +22,11 @@ pub async fn compact<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let permit = permit(&shared)?;
-    let service = Arc::clone(&call.service);
-    let lines = progress::Lines { call, operation: Operation::Compact, permit };
+    let slot = job_slot(&shared)?;
+    let asked = call.clone();
+    let lines = progress::Lines { call, operation: Operation::Compact, slot };
     Ok(lines.answer(move |reporter, last| {
         reporter.report(Progress { stage: "merging", done: 0, total: None });
-        last(service.administration.compact().map(|erased| CompactOutcome { erased }));
+        last(asked.administration().compact().map(|erased| CompactOutcome { erased }));
     }))
 }

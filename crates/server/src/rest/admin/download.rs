@@ -24,7 +24,7 @@ pub struct Download<S: Store> {
     /// What it is counted as.
     pub operation: Operation,
     /// The right to do it.
-    pub permit: OwnedSemaphorePermit,
+    pub slot: OwnedSemaphorePermit,
     /// What the file is.
     pub media_type: &'static str,
     /// What it is called.
@@ -40,13 +40,13 @@ impl<S: Store> Download<S> {
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
     ) -> Answered {
-        let Self { call, operation, permit, media_type, name, ending } = self;
+        let Self { call, operation, slot, media_type, name, ending } = self;
         let (sender, mut receiver) = channel::channel();
         let (failed, failure) = oneshot::channel();
         tokio::task::spawn_blocking(move || {
             let started = Instant::now();
             let mut file = Writer::new(sender.clone());
-            let result = work(&*call.service.administration, &mut file);
+            let result = work(call.administration(), &mut file);
             let flushed = result
                 .and_then(|()| file.flush().map_err(|error| Error::Storage { detail: error.to_string() }));
             count(&call, operation, started, &flushed);
@@ -57,7 +57,7 @@ impl<S: Store> Download<S> {
                     let _ = failed.send(error);
                 }
             }
-            drop(permit);
+            drop(slot);
         });
         let Some(first) = receiver.first().await else {
             let silent = Error::Storage { detail: "a download ended without a word".to_owned() };

@@ -74,17 +74,17 @@ async fn import<S: Store>(
         length: body.size_hint().exact(),
     };
     query.end()?;
-    let permit = permit(&shared)?;
+    let slot = job_slot(&shared)?;
     let bytes = StreamReader::new(Box::pin(parts(body, shared.settings.read_timeout)));
     let mut file = SyncIoBridge::new(bytes);
-    let service = Arc::clone(&call.service);
-    let lines = progress::Lines { call, operation: Operation::Import, permit };
+    let asked = call.clone();
+    let lines = progress::Lines { call, operation: Operation::Import, slot };
     Ok(lines.answer(move |reporter, last| {
         let imported =
-            service.administration.import(&mut file, &request, &|progress| reporter.report(progress));
+            asked.administration().import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
             seen.join(&done.report.frontier);
-            ImportOutcome::new(&done.report, done.invalid, service.token(seen))
+            ImportOutcome::new(&done.report, done.invalid, asked.service.token(seen))
         }));
         discard(&mut file);
     }))
@@ -129,11 +129,11 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
     if content == ExportContent::Comments {
         call.service.require(Capability::Comments)?;
     }
-    let permit = permit(&shared)?;
+    let slot = job_slot(&shared)?;
     let file = download::Download {
         call,
         operation: Operation::Export,
-        permit,
+        slot,
         media_type: format.media_type(),
         name: match content {
             ExportContent::Edges => "kinfolk-edges",
@@ -166,11 +166,11 @@ async fn verify<S: Store>(
 ) -> Answered {
     let repair = query.flag("repair")?;
     query.end()?;
-    let permit = permit(&shared)?;
-    let service = Arc::clone(&call.service);
-    let lines = progress::Lines { call, operation: Operation::Verify, permit };
+    let slot = job_slot(&shared)?;
+    let asked = call.clone();
+    let lines = progress::Lines { call, operation: Operation::Verify, slot };
     Ok(lines.answer(move |reporter, last| {
-        let verified = service.administration.verify(repair, &|progress| reporter.report(progress));
+        let verified = asked.administration().verify(repair, &|progress| reporter.report(progress));
         last(verified.map(VerifyOutcome::from));
     }))
 }
@@ -181,11 +181,11 @@ async fn verify<S: Store>(
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
 async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> Answered {
-    let permit = permit(&shared)?;
+    let slot = job_slot(&shared)?;
     let file = download::Download {
         call,
         operation: Operation::Backup,
-        permit,
+        slot,
         media_type: "application/octet-stream",
         name: "kinfolk",
         ending: "backup",
@@ -194,7 +194,7 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
 }
 
 /// The right to run one job, if not too many run.
-fn permit<S: Store>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
+fn job_slot<S: Store>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
     let busy = |_| Error::Overloaded { retry_after: RETRY_AFTER };
     Arc::clone(&shared.jobs).try_acquire_owned().map_err(busy)
 }

@@ -30,7 +30,7 @@ pub struct Lines<S: Store> {
     /// What it is counted as.
     pub operation: Operation,
     /// The right to do it.
-    pub permit: OwnedSemaphorePermit,
+    pub slot: OwnedSemaphorePermit,
 }
 
 fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
@@ -45,7 +45,7 @@ impl<S: Store> Lines<S> {
         self,
         work: impl FnOnce(&Reporter, &mut dyn FnMut(Result<T>)) + Send + 'static,
     ) -> Response {
-        let Self { call, operation, permit } = self;
+        let Self { call, operation, slot } = self;
         let (sender, receiver) = channel::channel();
         tokio::task::spawn_blocking(move || {
             let started = Instant::now();
@@ -61,7 +61,7 @@ impl<S: Store> Lines<S> {
             };
             work(&reporter, &mut last);
             sender.end();
-            drop(permit);
+            drop(slot);
         });
         let mut response = Response::new(receiver.into_body(Bytes::new()));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));

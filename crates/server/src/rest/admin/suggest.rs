@@ -1,7 +1,5 @@
 //! Suggestions for everyone, computed through a running server. Which are the best is the store's business.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use kinfolk_api::SuggestOutcome;
 use kinfolk_core::Result;
@@ -12,7 +10,7 @@ use super::super::extract::{Call, NoBody};
 use super::super::problem::Answered;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
-use super::{permit, progress};
+use super::{job_slot, progress};
 use crate::metrics::Operation;
 
 /// More than this is never in one answer.
@@ -38,19 +36,19 @@ pub async fn suggest<S: Store>(
     mut query: Query,
     _: NoBody,
 ) -> Answered {
-    let request = request(&mut query, call.service.administration.everyone())?;
+    let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
-    let permit = permit(&shared)?;
-    let service = Arc::clone(&call.service);
-    let lines = progress::Lines { call, operation: Operation::Suggest, permit };
+    let slot = job_slot(&shared)?;
+    let asked = call.clone();
+    let lines = progress::Lines { call, operation: Operation::Suggest, slot };
     Ok(lines.answer(move |reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()
         };
-        let computed = service
-            .suggestions()
-            .and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
+        let suggestions = asked.suggestions();
+        let computed =
+            suggestions.and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
         last(computed.map(SuggestOutcome::from));
     }))
 }

@@ -10,7 +10,7 @@ use kinfolk_core::ErrorCode;
 use utoipa_axum::routes;
 
 use super::Store;
-use super::endpoint::Endpoint;
+use super::endpoint::{ActorRule, Cost, Endpoint};
 use super::routes::Routes;
 use crate::metrics::Operation;
 use crate::service::Capability;
@@ -24,13 +24,12 @@ fn reading<S: Store>(routes: Routes<S>) -> Routes<S> {
     const PAGES: [ErrorCode; 2] = [ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
     let thread = &[PAGES[0], PAGES[1], NOT_FOUND];
     let history = &[PAGES[0], PAGES[1], NOT_FOUND, ErrorCode::CommentDeleted];
-    let read = Endpoint::read(Operation::Comments).needing(Capability::Comments);
-    let read_oneself = Endpoint::read_oneself(Operation::Comments).needing(Capability::Comments);
+    let read = Endpoint::read(Operation::Comments).needing(Capability::Comments).by(ActorRule::CommentViewer);
     routes
         .add(read.refusing(thread), routes!(reads::thread))
         .add(read.refusing(&PAGES), routes!(reads::comments_by))
         .add(read.refusing(&[NOT_FOUND]), routes!(reads::comment))
-        .add(read_oneself.refusing(history), routes!(reads::comment_history))
+        .add(read.by(ActorRule::CommentOwner).refusing(history), routes!(reads::comment_history))
 }
 
 fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
@@ -54,7 +53,10 @@ fn writing<S: Store>(routes: Routes<S>) -> Routes<S> {
     let delete_refuses = &[ErrorCode::NotFound, ErrorCode::NotYetVisible];
     let write = |operation| Endpoint::write(operation).needing(Capability::Comments);
     routes
-        .add(write(Operation::Comment).refusing(create_refuses), routes!(writes::write_comment))
+        .add(
+            write(Operation::Comment).costing(Cost::Comment).refusing(create_refuses),
+            routes!(writes::write_comment),
+        )
         .add(write(Operation::EditComment).refusing(edit_refuses), routes!(writes::edit_comment))
         .add(write(Operation::DeleteComment).refusing(delete_refuses), routes!(writes::delete_comment))
 }

@@ -5,7 +5,7 @@ use kinfolk_api as api;
 use kinfolk_core::comments::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody, Viewing};
+use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody};
 use super::super::problem::Answered;
 use super::super::query::NoQuery;
 use super::super::writes::{self, Done};
@@ -31,7 +31,7 @@ pub async fn remove_comment<S: Store>(
     JsonBody(body): JsonBody,
 ) -> Answered {
     let reason = body::text(&body, &["reason"])?;
-    let removed = call.service.comments()?.remove_comment(id, reason.into(), by).await?;
+    let removed = call.comments()?.remove_comment(id, reason.into(), by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -54,7 +54,7 @@ pub async fn purge_comment<S: Store>(
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.purge_comment(id, by).await?;
+    let removed = call.comments()?.purge_comment(id, by).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -65,12 +65,11 @@ pub async fn purge_comment<S: Store>(
 pub async fn lock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    _: Viewing,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_comment_thread(Parent::post(id), true).await?;
+    let removed = call.comments()?.lock_comment_thread(Parent::post(id), true).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
@@ -81,11 +80,10 @@ pub async fn lock_comments<S: Store>(
 pub async fn unlock_comments<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    _: Viewing,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    let removed = call.service.comments()?.lock_comment_thread(Parent::post(id), false).await?;
+    let removed = call.comments()?.lock_comment_thread(Parent::post(id), false).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }

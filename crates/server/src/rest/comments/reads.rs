@@ -8,7 +8,7 @@ use kinfolk_core::Result;
 use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
-use super::super::extract::{Call, Fresh, Ids, NamedComment, Viewing};
+use super::super::extract::{Call, CommentViewing, Fresh, Ids, NamedComment};
 use super::super::json::Json;
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
@@ -94,7 +94,7 @@ impl View {
 pub async fn thread<S: Store>(
     call: Call<S>,
     Ids([id]): Ids<1>,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
@@ -102,7 +102,7 @@ pub async fn thread<S: Store>(
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent) = (call.service.comments()?, Parent::post(id));
+    let (threads, parent) = (call.comments()?, Parent::post(id));
     let parameters = view.parameters();
     Ok(match view {
         View::List(order) => {
@@ -127,12 +127,12 @@ pub async fn thread<S: Store>(
 pub async fn comments_by<S: Store>(
     call: Call<S>,
     Ids([author]): Ids<1>,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     page: Page,
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let found = call.service.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
+    let found = call.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<Comment>(&uri, &[], found))
 }
 
@@ -148,11 +148,11 @@ pub async fn comments_by<S: Store>(
 pub async fn comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     fresh: Fresh,
     _: NoQuery,
 ) -> Answered {
-    let found = call.service.comments()?.read_comment(id, viewer, &fresh.0).await?;
+    let found = call.comments()?.read_comment(id, viewer, &fresh.0).await?;
     Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
 
@@ -167,11 +167,11 @@ pub async fn comment<S: Store>(
 pub async fn comment_history<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Viewing(viewer): Viewing,
+    CommentViewing(viewer): CommentViewing,
     page: Page,
     fresh: Fresh,
     uri: Uri,
 ) -> Answered {
-    let found = call.service.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
+    let found = call.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<CommentVersion>(&uri, &[], found))
 }

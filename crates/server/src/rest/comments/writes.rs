@@ -12,7 +12,7 @@ use utoipa::openapi::{ContentBuilder, HeaderBuilder, Ref, RefOr, ResponseBuilder
 use utoipa::{IntoResponses, ToSchema};
 
 use super::super::Store;
-use super::super::extract::{Actor, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
+use super::super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
 use super::super::json::Json;
 use super::super::problem::Answered;
 use super::super::query::{NoQuery, invalid};
@@ -38,7 +38,7 @@ use super::version::{Seen, entity_tag};
 pub async fn write_comment<S: Store>(
     call: Call<S>,
     Ids([post]): Ids<1>,
-    Actor(author): Actor,
+    Acting(author): Acting,
     IdempotencyKey(key): IdempotencyKey,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
@@ -52,18 +52,15 @@ pub async fn write_comment<S: Store>(
     let (body, reply_to) = body::new_comment(&body)?;
     let reply_to = reply_to.as_deref().map(CommentId::parse).transpose()?;
     let parent = Parent::post(post);
-    let new = NewComment { parent, author, body: body.into(), reply_to, idempotency_key, depth_max: 0 };
-    let threads = call.service.comments()?;
-    let taken = call.service.limits.take_comment(author, parent)?;
-    let written = threads.comment(new).await;
-    let is_unused = match &written {
-        Ok(written) => !written.is_new,
-        Err(error) => !error.is_outcome_unknown(),
+    let new = NewComment {
+        parent,
+        author: author.id(),
+        body: body.into(),
+        reply_to,
+        idempotency_key,
+        depth_max: 0,
     };
-    if is_unused {
-        taken.give_back();
-    }
-    let written = written?;
+    let written = call.comments()?.comment(new).await?;
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/comments/{}", written.comment.id));
     let location = location.expect("an id is plain text");
@@ -83,15 +80,14 @@ pub async fn write_comment<S: Store>(
 pub async fn edit_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Actor(actor): Actor,
+    Acting(actor): Acting,
     Seen(version): Seen,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
 ) -> Answered {
     let body: Arc<str> = body::text(&body, &["body"])?.into();
-    call.service.limits.take_change(actor)?;
     let edit = CommentEdit { id, version, body };
-    let written = call.service.comments()?.edit_comment(Some(actor), edit, &fresh.0).await?;
+    let written = call.comments()?.edit_comment(Some(actor.id()), edit, &fresh.0).await?;
     Ok(respond(&call, &fresh, written))
 }
 
@@ -104,13 +100,12 @@ pub async fn edit_comment<S: Store>(
 pub async fn delete_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Actor(actor): Actor,
+    Acting(actor): Acting,
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
 ) -> Answered {
-    call.service.limits.take_change(actor)?;
-    let removed = call.service.comments()?.delete_comment(Some(actor), id, &fresh.0).await?;
+    let removed = call.comments()?.delete_comment(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use kinfolk_conformance::SimulatedClock;
 use kinfolk_core::{Clock, IdKind, SystemClock, Timestamp};
 use kinfolk_server::resp::RespSettings;
-use kinfolk_server::resp::table::{COMMANDS, Who};
+use kinfolk_server::resp::table::{self, ActorRule, Command};
 use kinfolk_server::{Access, AccessSettings, KeyFile, LimitSettings, NewKey, Rate, Scope, TokenSettings};
 
 use super::client::{Client, encode_words};
 use super::server::{Server, Setup};
+use crate::store::WatchedStore;
+
+const COMMANDS: &[Command<WatchedStore>] = table::commands();
 
 /// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
 /// hour.
@@ -139,7 +142,7 @@ fn every_command_that_speaks_for_a_user_is_refused_to_another() {
             assert_eq!(client.call(&format!("AUTH user {}", token(user))), "+OK");
             client.send(&encode_words(std::iter::once(command.name).chain(command.example.iter().copied())));
             let reply = client.reply();
-            let allowed = user == 7 || command.who == Who::Anyone;
+            let allowed = user == 7 || command.actor_rule() == ActorRule::Anyone;
             assert_eq!(!reply.starts_with("-NOPERM "), allowed, "{} as {user}: {reply}", command.name);
         }
     }
@@ -305,7 +308,7 @@ fn whatever_an_expired_caller_sends_is_refused_and_ends_the_connection() {
     assert_eq!(transaction.call_all(&["MULTI", "PING"]), ["+OK", "+QUEUED"]);
     clock.advance(3_600_000);
     for (command, client) in &mut clients {
-        if command.is_open() {
+        if command.is_open {
             // These are for clients who are not known, too: this one may say who else it is.
             let expected = if command.name == "quit" { None } else { Some("+OK".to_owned()) };
             let first = encode_words([command.name].into_iter());

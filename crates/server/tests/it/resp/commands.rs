@@ -1,9 +1,10 @@
 //! What commands answer, in both versions of the protocol.
 
 use kinfolk_core::IdKind;
-use kinfolk_server::resp::table::COMMANDS;
+use kinfolk_server::resp::table;
 
 use super::server::{Server, Setup};
+use crate::store::WatchedStore;
 
 #[test]
 fn redis_names() {
@@ -144,8 +145,8 @@ fn the_connection() {
     ] {
         assert_eq!(client.call(command), reply, "{command}");
     }
-    assert_eq!(client.call("COMMAND COUNT"), COMMANDS.len().to_string());
-    assert_eq!(client.call("COMMAND").matches("[\"").count(), COMMANDS.len());
+    assert_eq!(client.call("COMMAND COUNT"), table::commands::<WatchedStore>().len().to_string());
+    assert_eq!(client.call("COMMAND").matches("[\"").count(), table::commands::<WatchedStore>().len());
     assert!(client.call("CLIENT INFO").contains(" resp=2\\n"));
     let greeting = client.call("HELLO 2 SETNAME again AUTH name credential");
     assert!(greeting.starts_with("[\"server\", \"redis\", \"version\", \"7."), "{greeting}");
@@ -216,7 +217,7 @@ fn refusals_say_why() {
 #[test]
 fn every_command_answers() {
     let server = Server::start();
-    for command in COMMANDS {
+    for command in table::commands::<WatchedStore>() {
         for arguments in [command.example, &[][..], &["", "\u{fffd}", "-1"][..], &["x"; 40][..]] {
             let mut client = server.connect();
             let words = std::iter::once(command.name).chain(arguments.iter().copied());

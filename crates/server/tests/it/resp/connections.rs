@@ -14,8 +14,8 @@ fn with(settings: RespSettings) -> Server {
 
 #[test]
 fn a_client_that_never_reads_is_dropped_and_hurts_nobody() {
-    let stalled_max = Duration::from_millis(300);
-    let server = with(RespSettings { threads: 1, stalled_max, ..RespSettings::default() });
+    let write_timeout = Duration::from_millis(300);
+    let server = with(RespSettings { threads: 1, write_timeout, ..RespSettings::default() });
     let mut other = server.connect();
     let members: Vec<String> = (2..5_002).map(|id| id.to_string()).collect();
     assert_eq!(other.call(&format!("SADD following:1 {}", members.join(" "))), "5000");

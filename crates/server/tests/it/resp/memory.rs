@@ -128,8 +128,8 @@ fn transactions_of_one_caller_are_bounded_and_discarded_beyond() {
 
 #[test]
 fn replies_that_one_caller_does_not_take_are_bounded() {
-    let stalled_max = Duration::from_secs(600);
-    let guarded = guarded(RespSettings { service_memory_bytes_max: 512 * KIB, stalled_max, ..usual() });
+    let write_timeout = Duration::from_secs(600);
+    let guarded = guarded(RespSettings { service_memory_bytes_max: 512 * KIB, write_timeout, ..usual() });
     let mut other = login(&guarded, 8);
     let members: Vec<String> = (10..5_010).map(|id| id.to_string()).collect();
     assert_eq!(other.call(&format!("SADD following:8 {}", members.join(" "))), "5000");

@@ -138,7 +138,10 @@ fn new_key(name: &str, scopes: &[Scope]) -> NewKey {
 
 /// The token of an end user.
 pub fn token(user: &str, scope: &str) -> String {
-    let end = SystemClock.now().millis() / 1_000 + 600;
+    token_until(user, scope, SystemClock.now().millis() / 1_000 + 600)
+}
+
+fn token_until(user: &str, scope: &str, end: u64) -> String {
     let claims = json!({"sub": user, "aud": "kinfolk", "exp": end, "scope": scope});
     let key = EncodingKey::from_secret(SECRET.as_bytes());
     jsonwebtoken::encode(&Header::default(), &claims, &key).unwrap()
@@ -250,6 +253,16 @@ fn no_credentials() {
     }
     for path in ["/healthz", "/readyz", "/openapi.json"] {
         assert_eq!(guarded.server.get(path).status, 200);
+    }
+}
+
+#[test]
+fn an_expired_credential() {
+    let guarded = Guarded::start(LimitSettings::default());
+    let expired = token_until("1", "", SystemClock.now().millis() / 1_000 - 600);
+    for route in guarded.routes() {
+        let answer = guarded.call(&route, Some(&expired), &[]);
+        assert_eq!(answer.refusal(), (401, "unauthenticated".to_owned()), "{} {}", route.method, route.path);
     }
 }
 

@@ -119,7 +119,7 @@ fn a_client_that_does_not_read_is_left() {
 #[test]
 fn a_panic_is_an_answer_too() {
     let server = Server::start();
-    server.administration.figures_panic.store(true, Ordering::Release);
+    server.administration.stats_panic.store(true, Ordering::Release);
     let mut connection = server.connect();
     let failed = connection.request("GET", "/metrics", &[], b"");
     assert_eq!(failed.refusal(), (500, "internal".to_owned()));

@@ -25,6 +25,13 @@ enum Seen {
     Failed(io::ErrorKind),
 }
 
+/// What is in a file now.
+struct Look {
+    content: Result<Vec<u8>>,
+    /// Whether the last look has found something else.
+    is_new: bool,
+}
+
 impl WatchedFile {
     /// A file that has not been looked at yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -38,13 +45,13 @@ impl WatchedFile {
 
     /// What is in the file now.
     pub fn read(&self) -> Result<Vec<u8>> {
-        self.look().1
+        self.look().content
     }
 
     /// What is in the file, or why it can't be read, if that is not what the last look has found.
     pub fn read_if_changed(&self) -> Option<Result<Vec<u8>>> {
-        let (changed, content) = self.look();
-        changed.then_some(content)
+        let look = self.look();
+        look.is_new.then_some(look.content)
     }
 
     /// Hands the content on if it has changed. Says whether it has.
@@ -55,16 +62,17 @@ impl WatchedFile {
         }
     }
 
-    fn look(&self) -> (bool, Result<Vec<u8>>) {
+    fn look(&self) -> Look {
         let read = read_bounded(&self.path);
         let found = match &read {
             Ok(content) => Seen::Content(blake3::hash(content)),
             Err(error) => Seen::Failed(error.kind()),
         };
         let mut seen = self.seen.lock();
-        let changed = seen.as_ref() != Some(&found);
+        let is_new = seen.as_ref() != Some(&found);
         *seen = Some(found);
-        (changed, read.map_err(|error| self.invalid(format_args!("can't be read: {error}"))))
+        let content = read.map_err(|error| self.invalid(format_args!("can't be read: {error}")));
+        Look { is_new, content }
     }
 
     /// An error about this file.
@@ -92,9 +100,9 @@ mod tests {
         let file = WatchedFile::new(folder.path().join("keys"));
         let missing = file.read_if_changed().unwrap().unwrap_err();
         assert!(missing.to_string().contains("keys"), "{missing}");
-        assert!(file.read_if_changed().is_none(), "a lasting failure is told once");
+        assert!(file.read_if_changed().is_none(), "a lasting failure is reported once");
 
-        // Same length, same moment: only the content tells.
+        // Same length, same moment: only the content differs.
         for content in ["one", "two"] {
             std::fs::write(file.path(), content).unwrap();
             assert_eq!(file.read_if_changed().unwrap().unwrap(), content.as_bytes());

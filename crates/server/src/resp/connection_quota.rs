@@ -1,5 +1,5 @@
-//! How many connections each caller has, and what memory they hold together, so that no caller takes the places and the
-//! memory of all others. How many connections there may be over all is the listener's business.
+//! How many connections each caller has, and what memory they hold together, so that no caller takes the connections and the
+//! memory of all others. The listener limits the connections of all callers together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,44 +11,43 @@ use parking_lot::Mutex;
 use super::memory::Pool;
 use crate::access::Identity;
 
-/// The connections of callers who are known.
+/// The connections of authenticated callers.
 #[derive(Debug, Default)]
-pub(super) struct Seats {
-    taken: Mutex<HashMap<Identity, Taken>>,
+pub(super) struct ConnectionQuotas {
+    used: Mutex<HashMap<Identity, Usage>>,
 }
 
 /// What one caller has.
 #[derive(Debug)]
-struct Taken {
+struct Usage {
     connections: usize,
     memory: Arc<Pool>,
 }
 
 /// What one caller may have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Allowance {
+pub(super) struct Quota {
     pub connections_max: usize,
     pub memory_bytes_max: usize,
 }
 
 /// One connection of a caller, for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Seat {
-    seats: Arc<Seats>,
+pub(super) struct ConnectionSlot {
+    quotas: Arc<ConnectionQuotas>,
     identity: Identity,
     /// What the caller's connections hold together.
     pub memory: Arc<Pool>,
 }
 
-impl Seats {
+impl ConnectionQuotas {
     /// One more connection of a caller, unless it has as many as it may.
-    pub fn take(self: &Arc<Self>, identity: &Identity, allowance: Allowance) -> Result<Seat> {
-        let max = allowance.connections_max;
-        let mut taken = self.taken.lock();
-        let of_caller = taken.entry(identity.clone()).or_insert_with(|| Taken {
-            connections: 0,
-            memory: Arc::new(Pool::new(allowance.memory_bytes_max)),
-        });
+    pub fn take(self: &Arc<Self>, identity: &Identity, quota: Quota) -> Result<ConnectionSlot> {
+        let max = quota.connections_max;
+        let mut taken = self.used.lock();
+        let of_caller = taken
+            .entry(identity.clone())
+            .or_insert_with(|| Usage { connections: 0, memory: Arc::new(Pool::new(quota.memory_bytes_max)) });
         // With one already taken there is no entry to take back if this is refused.
         if of_caller.connections >= max.max(1) {
             let detail = format!("too many connections of this caller; at most {max} may be open");
@@ -56,19 +55,19 @@ impl Seats {
         }
         of_caller.connections += 1;
         let memory = Arc::clone(&of_caller.memory);
-        Ok(Seat { seats: Arc::clone(self), identity: identity.clone(), memory })
+        Ok(ConnectionSlot { quotas: Arc::clone(self), identity: identity.clone(), memory })
     }
 }
 
-impl Seat {
+impl ConnectionSlot {
     pub fn is_of(&self, identity: &Identity) -> bool {
         self.identity == *identity
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        if let Entry::Occupied(mut taken) = self.seats.taken.lock().entry(self.identity.clone()) {
+        if let Entry::Occupied(mut taken) = self.quotas.used.lock().entry(self.identity.clone()) {
             taken.get_mut().connections -= 1;
             if taken.get().connections == 0 {
                 taken.remove();
@@ -84,10 +83,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_counted_per_caller_and_forgotten_when_empty() {
-        let seats = Arc::new(Seats::default());
+    fn slots_are_counted_per_caller_and_forgotten_when_empty() {
+        let quotas = Arc::new(ConnectionQuotas::default());
         let (one, two) = (Identity::User(Id::Integer(1)), Identity::Service("feed".into()));
-        let take = |identity| seats.take(identity, Allowance { connections_max: 2, memory_bytes_max: 1 });
+        let take = |identity| quotas.take(identity, Quota { connections_max: 2, memory_bytes_max: 1 });
         let first = take(&one).unwrap();
         let second = take(&one).unwrap();
         assert!(Arc::ptr_eq(&first.memory, &second.memory), "one caller has one budget");
@@ -96,6 +95,6 @@ mod tests {
         assert!(!Arc::ptr_eq(&first.memory, &other.memory));
         drop(first);
         drop((take(&one).unwrap(), second, other));
-        assert!(seats.taken.lock().is_empty());
+        assert!(quotas.used.lock().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Counts the commands of a batch by what they do, so that metrics are touched once for each kind.
+//! Counts the commands of a batch by operation, so that metrics are touched once for each.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use crate::metrics::{Metrics, Operation, Protocol};
 
 /// How often each operation was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct CommandCounts {
     counts: Vec<(Operation, u64)>,
 }
 
-impl Tally {
+impl CommandCounts {
     pub fn add(&mut self, operation: Operation) {
         match self.counts.iter_mut().find(|(counted, _)| *counted == operation) {
             Some((_, count)) => *count += 1,

@@ -1,5 +1,5 @@
-//! Failures of the server's own parts, as both protocols treat them: clients learn that it failed, the log why. Errors
-//! that clients can do something about are shown as they are.
+//! Internal errors, as both protocols treat them: clients learn that the server failed, the log why. Errors that clients can
+//! do something about are shown as they are.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use kinfolk_core::Error;
 use parking_lot::Mutex;
 
-/// A full or failed disk refuses every write; telling so this often is enough.
+/// A full or failed disk refuses every write; logging that this often is enough.
 const STATES_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a client may read of an error. The details of an inner failure name files of this machine.
+/// What a client may read of an error. The details of an internal error name files of this machine.
 pub(crate) struct Shown<'a>(pub &'a Error);
 
 impl fmt::Display for Shown<'_> {
@@ -33,7 +33,7 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// Logs an inner failure with all its details; other errors are nobody's business but the client's.
+/// Logs an internal error with all its details. Other errors concern the client only.
 pub(crate) fn log(error: &Error, request: &dyn fmt::Display) {
     static STATE_LOGGED: Mutex<Option<Instant>> = Mutex::new(None);
     match error {
@@ -71,7 +71,7 @@ mod tests {
             // Whatever is a failure of the server is among these.
             assert!(error.code().http_status() >= 500);
         }
-        // What a client can do something about is told as it is: here, wait for work that goes on.
+        // An error that a client can do something about is shown as it is: here, wait for work that goes on.
         let busy = Error::InUse { detail: "suggestions are being computed already".to_owned() };
         for error in [Error::SelfFollow, busy] {
             assert_eq!(Shown(&error).to_string(), error.to_string());

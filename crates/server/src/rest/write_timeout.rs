@@ -1,4 +1,4 @@
-//! A socket that gives up on a client that does not read: what waits for it is bounded, and so is for how long.
+//! A socket whose writes time out: a client that does not read is disconnected.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
@@ -9,18 +9,18 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A socket, with a limit on how long a write may make no progress.
-pub struct Impatient<T> {
+pub struct WriteTimeout<T> {
     socket: T,
-    patience: Duration,
+    timeout: Duration,
     /// Runs while a write waits. Kept for the next time, as making one costs more than resetting it.
     timer: Option<Pin<Box<Sleep>>>,
     waits: bool,
 }
 
-impl<T: AsyncWrite + Unpin> Impatient<T> {
-    /// Gives up after `patience`.
-    pub fn new(socket: T, patience: Duration) -> Self {
-        Self { socket, patience, timer: None, waits: false }
+impl<T: AsyncWrite + Unpin> WriteTimeout<T> {
+    /// Disconnects a client that reads nothing for so long.
+    pub fn new(socket: T, timeout: Duration) -> Self {
+        Self { socket, timeout, timer: None, waits: false }
     }
 
     /// Passes a write on, and ends it when it has waited for too long.
@@ -33,18 +33,18 @@ impl<T: AsyncWrite + Unpin> Impatient<T> {
             self.waits = false;
             return Poll::Ready(written);
         }
-        let patience = self.patience;
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(patience)));
+        let timeout = self.timeout;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(timeout)));
         if !self.waits {
             self.waits = true;
-            timer.as_mut().reset(Instant::now() + patience);
+            timer.as_mut().reset(Instant::now() + timeout);
         }
         ready!(timer.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, "the client does not read")))
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Impatient<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeout<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Impatient<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Impatient<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -93,7 +93,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_reads_gets_everything_and_one_that_does_not_is_left() {
         let (ours, mut theirs) = duplex(10);
-        let mut socket = Impatient::new(ours, Duration::from_millis(20));
+        let mut socket = WriteTimeout::new(ours, Duration::from_millis(20));
         let reader = async {
             let mut read = [0; 30];
             theirs.read_exact(&mut read).await.unwrap();

@@ -22,23 +22,23 @@ pub(super) enum End {
 
 /// The deadlines of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
-    /// A stranger has one deadline, whatever it sends until then.
-    stranger_until: Option<Instant>,
+pub(super) struct Timeouts {
+    /// A client that has not authenticated has one deadline, whatever it sends until then.
+    unauthenticated_until: Option<Instant>,
     idle_until: Option<Instant>,
-    /// Made when it is first needed: most connections have no deadline.
+    /// Created when it is first needed: most connections have no deadline.
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patience {
+impl Timeouts {
     /// The client has just been served, or has just come.
     pub fn renew<S: Store>(&mut self, session: &Session<S>) {
         let settings = &session.shared.settings;
         if session.caller.is_none() {
             self.idle_until = None;
-            self.stranger_until.get_or_insert_with(|| Instant::now() + settings.unauthenticated_max);
+            self.unauthenticated_until.get_or_insert_with(|| Instant::now() + settings.unauthenticated_max);
         } else {
-            self.stranger_until = None;
+            self.unauthenticated_until = None;
             self.idle_until = settings.idle_max.map(|max| Instant::now() + max);
         }
     }
@@ -46,11 +46,11 @@ impl Patience {
     /// Until when the connection may wait.
     pub fn until<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
         let unfinished = unfinished_since(session, rest).map(|since| since + unfinished_max(session));
-        let silent = earlier(self.stranger_until, self.idle_until);
+        let silent = earlier(self.unauthenticated_until, self.idle_until);
         earlier(earlier(silent, session.credential_until), unfinished)
     }
 
-    /// Ready when it is so late. The timer is moved only when it must be: one that rings too early is set anew then.
+    /// Ready at that time. The timer is moved only when it must be: one that fires too early is set again then.
     pub fn poll(&mut self, until: Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = until.map(tokio::time::Instant::from) else { return Poll::Pending };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
@@ -80,7 +80,7 @@ impl Patience {
             let detail = format!("{what} was not finished within {seconds} s: send all of it at once");
             return Some(End::WithError(Error::InvalidRequest { detail }));
         }
-        let is_late = earlier(self.stranger_until, self.idle_until).is_some_and(|until| until <= now);
+        let is_late = earlier(self.unauthenticated_until, self.idle_until).is_some_and(|until| until <= now);
         is_late.then_some(End::Silent)
     }
 }

@@ -1,66 +1,77 @@
-//! `SSCAN`: a walk over a set of any size, without anything kept on the server between its steps.
+//! `SSCAN key cursor [MATCH pattern] [COUNT count]`: a walk over a set of any size. The server keeps nothing between its
+//! steps.
 //!
-//! Clients want cursors that are integers of 64 bits; a place in a list, a time and an id, has more. So a step ends
-//! only where the place of what follows can be said shortly, and may answer a few members less or more than asked:
+//! Clients expect cursors of 64 bits; a position in a list, a time and an id, has more. So a step ends only where the
+//! position of the next entry fits, and may reply a few members less or more than asked:
 //!
 //! - Where a new `since` begins: the cursor is that `since` in milliseconds, plus one (0 is the start and the end).
 //! - Within one `since` that many edges have, as those of an import may: the cursor has the `since` and, of the next
 //!   id, the 12 leading bits. A step ends where these differ. Layout, from the highest bit: 0, 1, since (43 bits: up to
 //!   the year 2248), how far the leading bits are shifted (7), the leading bits (12).
 //!
-//! Every member that stays in the set during the walk is answered, and answered once, as the next step starts
-//! exactly where the one before has ended, whatever was added or removed. A step that finds no place to end within
+//! Every member that stays in the set during the walk is replied exactly once, as the next step starts where the one
+//! before has ended, whatever was added or removed. A step that finds no position to end at within
 //! [`STEP_MAX`] members is refused; the cursors of `FOLLOWING` and `FOLLOWERS` have no such limit.
 
 use std::io::Write;
 
 use kinfolk_core::graph::{EdgeList, ListEntry, ListKey};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Store, Timestamp};
+use kinfolk_core::{IdKind, Timestamp};
 
 use super::super::glob::Pattern;
-use super::super::reply::Output;
-use super::{Request, invalid, is, number, syntax_error};
-use crate::limits::Toll;
+use super::prelude::*;
+use crate::limits::RowCost;
 
 const COUNT_DEFAULT: usize = 10;
 const COUNT_MAX: usize = 999;
-/// The most members in one answer.
+/// How many members one reply has at most.
 const STEP_MAX: usize = 10_000;
-/// How many ids are matched before others have their turn.
+/// How many ids are matched before other connections get a turn.
 const MATCH_PART: usize = 250;
 
-/// `SSCAN key cursor [MATCH pattern] [COUNT count]`.
-pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
+pub(crate) const fn command<S: Store>() -> Command<S> {
+    Command {
+        name: "sscan",
+        summary: "walks a set of any size",
+        example: &["following:7", "0"],
+        arity: -3,
+        keys: Keys::ONE,
+        operation: Operation::Following,
+        cost: Cost::Rows,
+        ..Command::read(|request, out| Box::pin(run(request, out)))
+    }
+}
+
+async fn run<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Result<()> {
     let key = request.key(1)?;
     let cursor = number(request.argument(2)?).map_err(|_| Error::InvalidCursor)?;
-    let mut after = Place::decode(cursor)?.before(key.of.kind());
+    let mut after = ScanPosition::decode(cursor)?.before(key.of.kind());
     let mut count = COUNT_DEFAULT;
     let mut pattern = None;
     for option in request.options(3) {
         match option? {
-            (name, value) if is(name, "COUNT") => count = number::<usize>(value)?.clamp(1, COUNT_MAX),
-            (name, value) if is(name, "MATCH") => pattern = Some(Pattern::new(value)?),
+            option if option.is("COUNT") => count = number::<usize>(option.value)?.clamp(1, COUNT_MAX),
+            option if option.is("MATCH") => pattern = Some(Pattern::new(option.value)?),
             _ => return Err(syntax_error()),
         }
     }
-    let graph = &request.service.graph;
     let list = EdgeList { kind: EdgeKind::Follow, side: key.side, of: key.of };
     let mut members = Vec::new();
-    let mut toll = Toll::default();
+    let mut cost = RowCost::new(request.reading().budget);
     let next = loop {
-        // One more than asked: its place is where the next step starts.
+        // One more than asked: the next step starts at its position.
         let wanted = if members.is_empty() { count + 1 } else { COUNT_MAX + 1 };
-        let page = graph.walk(list, after, wanted, request.at_least).await?;
+        let page = request.graph().walk(list, after, wanted, request.at_least).await?;
         after = page.last().copied();
-        toll.pay(request.budget, page.len())?;
+        cost.charge(page.len())?;
         let ended = page.len() < wanted;
         members.extend(page);
         if ended {
             break 0;
         }
-        if let Some((end, place)) = cut(&members) {
-            members.truncate(end);
-            break place.encode();
+        if let Some(Cut { len, next }) = cut(&members) {
+            members.truncate(len);
+            break next.encode();
         }
         if members.len() > STEP_MAX {
             return Err(invalid(
@@ -79,7 +90,7 @@ pub async fn scan<S: Store>(request: &Request<'_, S>, out: &mut Output) -> Resul
     Ok(())
 }
 
-/// Those whose ids fit. A hostile pattern takes its time, so others have their turn in between.
+/// The members whose ids match. A hostile pattern takes long, so other connections get a turn in between.
 async fn matching(members: &[ListEntry], pattern: Pattern<'_>) -> Vec<ListEntry> {
     let mut found = Vec::new();
     let mut text = Vec::new();
@@ -94,16 +105,25 @@ async fn matching(members: &[ListEntry], pattern: Pattern<'_>) -> Vec<ListEntry>
     found
 }
 
-/// The last place where a step can end: before which entry, and how the next step finds it.
-fn cut(entries: &[ListEntry]) -> Option<(usize, Place)> {
+/// Where a step ends.
+struct Cut {
+    /// How many entries it has.
+    len: usize,
+    /// Where the next step starts.
+    next: ScanPosition,
+}
+
+/// The last position where a step can end.
+fn cut(entries: &[ListEntry]) -> Option<Cut> {
     let borders = || entries.iter().zip(entries.iter().skip(1)).enumerate().rev();
     let time = borders().find(|(_, (entry, next))| entry.since != next.since);
     if let Some((at, (_, next))) = time {
-        return Some((at + 1, Place::Since(next.since)));
+        return Some(Cut { len: at + 1, next: ScanPosition::Since(next.since) });
     }
     let differ = |entry: &ListEntry, next: &ListEntry| Leading::of(entry.id) != Leading::of(next.id);
     let (at, (_, next)) = borders().find(|(_, (entry, next))| differ(entry, next))?;
-    (next.since.millis() < 1 << SINCE_BITS).then(|| (at + 1, Place::Within(next.since, Leading::of(next.id))))
+    let is_encodable = next.since.millis() < 1 << SINCE_BITS;
+    is_encodable.then(|| Cut { len: at + 1, next: ScanPosition::Within(next.since, Leading::of(next.id)) })
 }
 
 const SINCE_BITS: u32 = 43;
@@ -113,7 +133,7 @@ const WITHIN: u64 = 1 << (SINCE_BITS + SHIFT_BITS + LEADING_BITS);
 
 /// Where a step starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ScanPosition {
     Start,
     /// With the first entry that is so old or older.
     Since(Timestamp),
@@ -149,14 +169,14 @@ impl Leading {
     }
 }
 
-impl Place {
+impl ScanPosition {
     fn encode(self) -> u64 {
         match self {
             Self::Start => 0,
             Self::Since(since) => since.millis() + 1,
             Self::Within(since, Leading { bits, shift }) => {
-                let place = since.millis() << SHIFT_BITS | u64::from(shift);
-                WITHIN | place << LEADING_BITS | bits as u64
+                let position = since.millis() << SHIFT_BITS | u64::from(shift);
+                WITHIN | position << LEADING_BITS | bits as u64
             }
         }
     }
@@ -167,10 +187,10 @@ impl Place {
             return Err(Error::InvalidCursor);
         }
         if cursor >= WITHIN {
-            let place = cursor >> LEADING_BITS;
-            let since = Timestamp::from_millis(low(place >> SHIFT_BITS, SINCE_BITS));
+            let position = cursor >> LEADING_BITS;
+            let since = Timestamp::from_millis(low(position >> SHIFT_BITS, SINCE_BITS));
             let bits = u128::from(low(cursor, LEADING_BITS));
-            return Ok(Self::Within(since, Leading { bits, shift: low(place, SHIFT_BITS) as u32 }));
+            return Ok(Self::Within(since, Leading { bits, shift: low(position, SHIFT_BITS) as u32 }));
         }
         let Some(millis) = cursor.checked_sub(1) else { return Ok(Self::Start) };
         if millis > Timestamp::MAX.millis() {
@@ -179,7 +199,7 @@ impl Place {
         Ok(Self::Since(Timestamp::from_millis(millis)))
     }
 
-    /// The last place in a list before this one.
+    /// The last position in a list before this one.
     fn before(self, kind: IdKind) -> Option<ListKey> {
         let lowest = match kind {
             IdKind::Integer => Id::Integer(0),
@@ -227,38 +247,38 @@ mod tests {
                 ListKey { since: Timestamp::from_millis(since), id }
             }).collect();
             entries.sort_unstable();
-            let Some((at, place)) = cut(&entries) else {
+            let Some(Cut { len: at, next: position }) = cut(&entries) else {
                 prop_assert!(entries.iter().all(|entry| entry.since == entries[0].since));
                 return Ok(());
             };
             prop_assert!(at > 0 && at < entries.len());
-            let cursor = place.encode();
+            let cursor = position.encode();
             prop_assert!(cursor > 0 && cursor <= i64::MAX as u64);
-            prop_assert_eq!(Place::decode(cursor).unwrap(), place);
-            let after = place.before(kind);
+            prop_assert_eq!(ScanPosition::decode(cursor).unwrap(), position);
+            let after = position.before(kind);
             let rest: Vec<_> = entries.iter().copied().filter(|&entry| after.is_none_or(|after| entry > after)).collect();
             prop_assert_eq!(&rest[..], &entries[at..]);
         }
 
-        /// A made-up cursor is a place or an error, never a panic.
+        /// Any cursor is a position or an error, never a panic.
         #[test]
-        fn any_number_is_a_place_or_refused(cursor in any::<u64>()) {
-            if let Ok(place) = Place::decode(cursor) {
-                place.before(IdKind::Integer);
-                place.before(IdKind::Uuid);
+        fn any_number_is_a_position_or_refused(cursor in any::<u64>()) {
+            if let Ok(position) = ScanPosition::decode(cursor) {
+                position.before(IdKind::Integer);
+                position.before(IdKind::Uuid);
             }
         }
     }
 
     #[test]
     fn the_ends_of_all_ranges() {
-        assert_eq!(Place::decode(0).unwrap(), Place::Start);
-        assert_eq!(Place::Since(Timestamp::MAX).before(IdKind::Integer), None);
-        assert!(Place::decode(Timestamp::MAX.millis() + 2).is_err());
+        assert_eq!(ScanPosition::decode(0).unwrap(), ScanPosition::Start);
+        assert_eq!(ScanPosition::Since(Timestamp::MAX).before(IdKind::Integer), None);
+        assert!(ScanPosition::decode(Timestamp::MAX.millis() + 2).is_err());
         for id in [Id::Integer(0), Id::Integer(i64::MAX as u64), Id::Uuid(0), Id::Uuid(u128::MAX)] {
-            let place = Place::Within(Timestamp::from_millis(5), Leading::of(id));
-            assert_eq!(Place::decode(place.encode()).unwrap(), place);
-            let before = place.before(id.kind()).unwrap();
+            let position = ScanPosition::Within(Timestamp::from_millis(5), Leading::of(id));
+            assert_eq!(ScanPosition::decode(position.encode()).unwrap(), position);
+            let before = position.before(id.kind()).unwrap();
             assert!(before < ListKey { since: Timestamp::from_millis(5), id }, "{id}");
         }
     }

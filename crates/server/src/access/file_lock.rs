@@ -1,4 +1,4 @@
-//! Changing a file that others change too: one at a time, and as a whole. What the file holds does not matter here.
+//! Replaces a file that other processes change, too: one at a time, and as a whole. The content does not matter here.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use kinfolk_core::{Error, Result};
 
-/// How long to wait for others who change the file, and how often to look whether they are done.
-const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-const LOCK_LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long to wait for another process that changes the file, and how often to try again.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+const LOCK_RETRY_EVERY: Duration = Duration::from_millis(5);
 
 /// The right to replace a file, for as long as this lives.
 ///
-/// It is a lock of the file itself: its folder may be that of a store, which a server locks, and a file beside it would stay
-/// behind. The lock goes with the file when that is replaced, so who has waited looks again.
-pub struct Turn {
+/// It locks the file itself: its folder may be that of a store, which a server locks, and a lock file beside it would stay
+/// behind. The lock goes with the file when that is replaced, so a waiting process opens the file again.
+pub struct FileLock {
     file: File,
     is_created: bool,
 }
 
-impl Turn {
-    /// Waits for the turn. A file that is not there is created, empty.
+impl FileLock {
+    /// Waits for the lock. A missing file is created, empty.
     pub fn take(path: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::InvalidInput {
             detail: format!("{} can't be locked: {error}", path.display()),
@@ -30,7 +30,7 @@ impl Turn {
             let detail = format!("{} is a link that leads nowhere; remove it and try again", path.display());
             return Err(Error::InvalidInput { detail });
         }
-        let patience = Instant::now() + LOCK_PATIENCE;
+        let deadline = Instant::now() + LOCK_TIMEOUT;
         let mut is_created = false;
         loop {
             match File::open(path) {
@@ -44,25 +44,25 @@ impl Turn {
                         is_created = true;
                         continue;
                     }
-                    // Somebody else was faster.
+                    // Another process was faster.
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                     Err(error) => return Err(failed(error)),
                 },
                 Err(error) => return Err(failed(error)),
             }
-            if Instant::now() >= patience {
+            if Instant::now() >= deadline {
                 let detail = format!("another process is changing {}; try again", path.display());
                 return Err(Error::InUse { detail });
             }
-            std::thread::sleep(LOCK_LOOK_EVERY);
+            std::thread::sleep(LOCK_RETRY_EVERY);
         }
     }
 
-    /// Removes the file if it was made for this turn and nothing has come into it.
+    /// Removes the file if this lock created it and it is still empty.
     pub fn leave_no_trace(&self, path: &Path) {
         let is_empty = self.file.metadata().is_ok_and(|file| file.len() == 0);
         if self.is_created && is_empty && is_at(&self.file, path).unwrap_or(false) {
-            // An empty file is as good as none.
+            // An empty file means the same as none.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,0 +1,53 @@
+//! `FOLLOW follower followee` and `SADD following:FOLLOWER followee [followee …]`: makes a user follow others.
+
+use kinfolk_core::graph::{EdgeAction, FollowerChanges, FollowerCommand};
+
+use super::super::writes::{Change, EdgeReply};
+use super::prelude::*;
+
+/// Replies the consistency token.
+pub(crate) const fn follow<S: Store>() -> Command<S> {
+    Command {
+        name: "follow",
+        summary: "makes a user follow another; replies the consistency token",
+        example: &["7", "8"],
+        arity: 3,
+        operation: Operation::Follow,
+        ..Command::write(ActorIn::Id, |actor, request| {
+            parse(EdgeAction::Follow, EdgeReply::Token, actor, request)
+        })
+    }
+}
+
+/// Replies how many edges are new.
+pub(crate) const fn sadd<S: Store>() -> Command<S> {
+    Command {
+        name: "sadd",
+        summary: "makes a user follow others; replies how many are new",
+        example: &["following:7", "8"],
+        arity: -3,
+        keys: Keys::ONE,
+        operation: Operation::Follow,
+        ..Command::write(ActorIn::Key, |actor, request| {
+            parse(EdgeAction::Follow, EdgeReply::Count, actor, request)
+        })
+    }
+}
+
+/// The same action on every user from the second argument on.
+pub(super) fn parse<S: Store>(
+    action: EdgeAction,
+    reply: EdgeReply,
+    actor: Actor,
+    request: &Request<'_, S>,
+) -> Result<Change> {
+    let follower = actor.id();
+    let command = |followee: Result<_>| Ok(FollowerCommand { action, followee: followee? });
+    let commands = request.ids(2).map(command).collect::<Result<Vec<_>>>()?;
+    // The graph refuses this too, but in a transaction it would refuse the follower's neighbouring commands with it.
+    // Unfollowing oneself changes nothing.
+    if action == EdgeAction::Follow && commands.iter().any(|command| command.followee == follower) {
+        return Err(Error::SelfFollow);
+    }
+    Ok(Change::Edges { reply, changes: FollowerChanges { follower, commands } })
+}

@@ -1,0 +1,320 @@
+//! Runs the commands of a batch in order.
+//!
+//! Writes that follow each other are committed together; any other command waits for them, so that it sees them. Checks
+//! that follow each other are answered at once where the store can, and the rest of them together.
+
+use kinfolk_core::graph::Edge;
+use kinfolk_core::{EdgeKind, Error, ErrorCode, Result, Store};
+
+use super::batch::{Arguments, Batch};
+use super::checks::Checks;
+use super::command::{ActorIn, Command, Cost, ParseEdge, Run};
+use super::commands::exec;
+use super::connection::{Connection, Gone};
+use super::guard::{self, Admitted, Guard, Refusal};
+use super::memory::Purpose;
+use super::reply::Output;
+use super::request::Request;
+use super::session::{Queue, Session};
+use super::transport::Socket;
+use super::writes::{PermittedChange, Writes};
+use crate::access::Permit;
+use crate::metrics::Operation;
+use crate::socket::LEAVING_MAX;
+
+/// Other connections of the thread get a turn after this many arguments: each is a user to look up.
+const TURN_ARGUMENTS: usize = 4_096;
+
+/// What one batch works on. The input is borrowed apart from the rest.
+pub(super) struct Work<'a> {
+    writes: &'a mut Writes,
+    checks: &'a mut Checks,
+    pub out: &'a mut Output,
+    guard: Guard,
+    /// Set within `EXEC`: its writes are not committed in parts, and it goes on when the client is gone.
+    is_transaction: bool,
+    /// The client takes no more replies of the transaction.
+    is_gone: bool,
+}
+
+impl<'a> Work<'a> {
+    pub fn new(writes: &'a mut Writes, checks: &'a mut Checks, out: &'a mut Output, guard: Guard) -> Self {
+        Self { writes, checks, out, guard, is_transaction: false, is_gone: false }
+    }
+}
+
+impl<T: Socket, S: Store> Connection<T, S> {
+    /// Runs the commands of a batch in order.
+    pub(super) async fn run(
+        &mut self,
+        batch: &Batch,
+        input: &[u8],
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        for number in 0..batch.len() {
+            let arguments = batch.command(number, input);
+            self.turn += 1 + arguments.len();
+            if self.turn >= TURN_ARGUMENTS {
+                self.yield_turn().await;
+            }
+            if arguments.len() == 0 {
+                continue;
+            }
+            match work.guard.admit(&self.session, arguments) {
+                Err(refusal) => self.refuse_command(refusal, work),
+                Ok(admitted) => self.run_one(admitted, arguments, work).await?,
+            }
+            if std::mem::take(&mut self.session.caller_changed) {
+                work.guard.reset();
+            }
+            if work.writes.is_full() && !work.is_transaction {
+                self.commit(work).await;
+            }
+            if !work.checks.is_empty() && work.checks.len() >= self.session.shared.service.checks_max() {
+                self.answer_checks(work).await;
+            }
+            if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
+                self.send_part(work).await?;
+            }
+            // All commands of a transaction have a reply, as was announced.
+            if self.session.closing && !work.is_transaction {
+                break;
+            }
+        }
+        self.commit(work).await;
+        self.answer_checks(work).await;
+        Ok(())
+    }
+
+    async fn run_one(
+        &mut self,
+        admitted: Admitted<S>,
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) -> std::result::Result<(), Gone> {
+        let command = admitted.command;
+        if self.session.transaction.is_some() && command.is_queued {
+            self.enqueue(command, arguments, work);
+            return Ok(());
+        }
+        self.counts.add(command.operation);
+        if let Run::Write(..) = command.run {
+            self.answer_checks(work).await;
+            let change = parse_write(&self.session, &admitted, arguments);
+            work.writes.push(command.operation, change, work.is_transaction);
+            return Ok(());
+        }
+        if !work.writes.is_empty() {
+            self.commit(work).await;
+        }
+        if let Run::Check(edge, _) = command.run
+            && arguments.len() == 3
+            && let Ok(permit) = admitted.permit()
+        {
+            self.check(command.operation, edge, permit, arguments, work);
+            return Ok(());
+        }
+        self.answer_checks(work).await;
+        let result = match command.run {
+            Run::Check(..) | Run::Read(_) | Run::View(_) => self.read(&admitted, arguments, work).await,
+            Run::Commit(_) => Box::pin(commit_one(&mut self.session, &admitted, arguments, work.out)).await,
+            Run::Server(run) => run(&self.session, work.out).await,
+            Run::Session(run) => run(&mut self.session, arguments, work.out),
+            Run::Exec => match exec::take_queue(&mut self.session) {
+                Ok(queue) => return Box::pin(self.execute(*queue, work)).await,
+                Err(error) => Err(error),
+            },
+            Run::Write(..) => Ok(()),
+        };
+        if let Err(error) = result {
+            self.fail(command.operation, &error, work.out);
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, command: &Command<S>, arguments: Arguments<'_>, work: &mut Work<'_>) {
+        self.counts.add(Operation::Other);
+        let steps = match command.run {
+            Run::Write(ActorIn::Key, _) => arguments.len().saturating_sub(2).max(1),
+            _ => 1,
+        };
+        match self.session.enqueue(arguments, steps) {
+            Ok(()) => work.out.simple("QUEUED"),
+            Err(error) => {
+                self.session.abort_transaction();
+                self.fail(Operation::Other, &error, work.out);
+            }
+        }
+    }
+
+    /// Runs a transaction: its commands are a batch of their own, paid for when they were queued.
+    async fn execute(&mut self, queue: Queue, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
+        work.out.array(queue.batch.len());
+        let guard = Guard::of_transaction();
+        let mut nested = Work::new(&mut *work.writes, &mut *work.checks, &mut *work.out, guard);
+        nested.is_transaction = true;
+        let ran = self.run(&queue.batch, &queue.input, &mut nested).await;
+        let (is_gone, guard) = (nested.is_gone, nested.guard);
+        drop(queue);
+        self.session.memory.release(Purpose::Queue);
+        // It may have changed the caller.
+        work.guard.resume_after(&guard);
+        if is_gone { Err(Gone) } else { ran }
+    }
+
+    /// One check, the most frequent command: answered without an allocation if the store can answer at once. Otherwise it
+    /// waits for the checks that follow it.
+    fn check(
+        &mut self,
+        operation: Operation,
+        parse: ParseEdge<S>,
+        permit: Permit,
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) {
+        let refused = self.session.refused_token.take();
+        let Session { shared, seen: at_least, .. } = &self.session;
+        let request = Request { service: &shared.service, permit, arguments, at_least, row_budget: None };
+        let ask = |edge: Edge| Ok((edge, request.graph().check_now(EdgeKind::Follow, edge, at_least)?));
+        match refused.map_or_else(|| parse(&request).and_then(ask), |refused| Err(*refused)) {
+            Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
+            Ok((_, Some(exists))) => work.checks.add_known(operation, exists),
+            Ok((edge, None)) => work.checks.ask(operation, permit, edge),
+            Err(error) => self.refuse(operation, error, work),
+        }
+    }
+
+    pub(super) async fn answer_checks(&mut self, work: &mut Work<'_>) {
+        if !work.checks.is_empty() {
+            let Session { shared, seen, .. } = &self.session;
+            // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
+            Box::pin(work.checks.answer(&shared.service, seen, work.out)).await;
+        }
+    }
+
+    pub(super) async fn commit(&mut self, work: &mut Work<'_>) {
+        if !work.writes.is_empty() {
+            work.writes.commit(&mut self.session, work.out).await;
+        }
+    }
+
+    /// Runs a read. One that may be much work is cancelled when its client disconnects.
+    async fn read(
+        &mut self,
+        admitted: &Admitted<S>,
+        arguments: Arguments<'_>,
+        work: &mut Work<'_>,
+    ) -> Result<()> {
+        let read = Box::pin(read(&mut self.session, admitted, arguments, work.out));
+        if !admitted.command.is_abandonable || work.is_transaction {
+            return read.await;
+        }
+        tokio::select! {
+            biased;
+            result = read => result,
+            () = client_gave_up(&self.socket) => {
+                // No client waits for the reply. Replies to the commands before it are still sent.
+                self.session.closing = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn refuse_command(&mut self, Refusal { operation, error }: Refusal, work: &mut Work<'_>) {
+        self.counts.add(operation);
+        self.session.abort_transaction();
+        // The end of a credential ends its connection. A client without one may still send one.
+        let is_known = self.session.caller.is_some();
+        self.session.closing |= is_known && error.code() == ErrorCode::Unauthenticated;
+        self.refuse(operation, error, work);
+    }
+
+    /// Replies an error in its order: behind writes that are not committed and checks that are not answered yet, or at once.
+    fn refuse(&mut self, operation: Operation, error: Error, work: &mut Work<'_>) {
+        if !work.writes.is_empty() {
+            work.writes.push(operation, Err(error), false);
+        } else if !work.checks.is_empty() {
+            work.checks.refuse(operation, error);
+        } else {
+            self.fail(operation, &error, work.out);
+        }
+    }
+
+    /// Sends what there is before there is too much of it. A transaction does not stop half-way for a client that is
+    /// gone: the rest of its replies is discarded.
+    async fn send_part(&mut self, work: &mut Work<'_>) -> std::result::Result<(), Gone> {
+        if !work.is_gone {
+            let sent = self.send(work.out).await;
+            if !work.is_transaction {
+                return sent;
+            }
+            work.is_gone = sent.is_err();
+        }
+        work.out.bytes.clear();
+        Ok(())
+    }
+}
+
+/// Parses a write that is committed with its neighbours, and charges for it.
+fn parse_write<S: Store>(
+    session: &Session<S>,
+    admitted: &Admitted<S>,
+    arguments: Arguments<'_>,
+) -> Result<PermittedChange> {
+    let Run::Write(_, parse) = admitted.command.run else { return Err(Error::Closed) };
+    let (permit, service) = (admitted.permit()?, &*session.shared.service);
+    let actor = guard::actor(session, admitted.command, arguments)?;
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
+    let change = parse(actor, &request)?;
+    guard::charge(service, admitted.command, actor, change.count())?;
+    Ok(PermittedChange { permit, change })
+}
+
+/// Runs a read that sees what the client has written and what it has asked to see.
+async fn read<S: Store>(
+    session: &mut Session<S>,
+    admitted: &Admitted<S>,
+    arguments: Arguments<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let (command, permit) = (admitted.command, admitted.permit()?);
+    let viewer = if let Run::View(_) = command.run { Some(guard::viewer(session, arguments)?) } else { None };
+    if let Some(refused) = session.refused_token.take() {
+        return Err(*refused);
+    }
+    let service = &*session.shared.service;
+    let budget = session.caller.as_ref().map(|caller| &*caller.budget);
+    let row_budget = budget.filter(|_| command.cost == Cost::Rows);
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget };
+    match (&command.run, viewer) {
+        (Run::View(run), Some(viewer)) => run(viewer, &request, out).await,
+        (Run::Check(_, Some(run)) | Run::Read(run), _) => run(&request, out).await,
+        _ => Ok(()),
+    }
+}
+
+/// Runs a write that is a commit of its own, and replies the token.
+async fn commit_one<S: Store>(
+    session: &mut Session<S>,
+    admitted: &Admitted<S>,
+    arguments: Arguments<'_>,
+    out: &mut Output,
+) -> Result<()> {
+    let Run::Commit(run) = admitted.command.run else { return Ok(()) };
+    let (permit, service) = (admitted.permit()?, &*session.shared.service);
+    let actor = guard::actor(session, admitted.command, arguments)?;
+    let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
+    let target = request.id(2)?;
+    guard::charge(service, admitted.command, actor, 1)?;
+    let position = run(actor, target, &request).await?;
+    session.seen.advance(position);
+    out.bulk(session.token());
+    Ok(())
+}
+
+/// Waits until a client sends no more, and then as long as one that has only stopped sending may wait for a reply: from
+/// here it looks the same as one that is gone.
+async fn client_gave_up(socket: &impl Socket) {
+    socket.peer_left().await;
+    tokio::time::sleep(LEAVING_MAX).await;
+}
