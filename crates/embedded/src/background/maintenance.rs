@@ -65,12 +65,10 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
     }
 }
 
-/// Reports that background work on row files failed. If it is not tried again, writes are refused from now on, and that is the last
-/// that is said of it.
+/// Reports that background work on row files failed, unless it is not tried again, which was reported then.
 pub fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
-    match (store.shared.storing.failure(), error) {
-        (Some(reason), _) => store.health.refuse_writes(reason),
-        (None, error) => tracing::error!(%error, "{tried_again}"),
+    if store.shared.storing.failure().is_none() {
+        tracing::error!(%error, "{tried_again}");
     }
 }
 

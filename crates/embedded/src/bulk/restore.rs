@@ -4,6 +4,7 @@
 //! again, and replaces what it has made before, but nothing else.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence, Timestamp};
 
@@ -99,7 +100,7 @@ fn restore_all<K: IdEncoding>(
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let shared = Shared::new(settings.cache_bytes, Sequence::START);
+    let shared = Shared::new(settings.cache_bytes, Sequence::START, &Arc::default());
     let rows = Rows::open(&folder.join("rows"), K::KIND, shared.clone())?;
     let index = Index::new(K::KIND);
     let scratch = folder.join(SCRATCH);

@@ -162,9 +162,13 @@ mod tests {
         const TAG: u8 = 3;
         let folder = tempfile::tempdir().unwrap();
         let keys = IdempotencyKeys::new(TAG, Duration::from_millis(10));
-        let tree =
-            LsmTree::open("keys", &folder.path().join("keys"), &Shared::new(1 << 20, Sequence::START), &keys)
-                .unwrap();
+        let tree = LsmTree::open(
+            "keys",
+            &folder.path().join("keys"),
+            &Shared::new(1 << 20, Sequence::START, &Arc::default()),
+            &keys,
+        )
+        .unwrap();
         for at in 0..20 {
             tree.insert([TAG, at], since_value(Timestamp::from_millis(at.into())));
             tree.insert([TAG + 1, at], since_value(Timestamp::from_millis(at.into())));
