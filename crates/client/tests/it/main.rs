@@ -1,4 +1,5 @@
 //! The client against the real server on an embedded store, and against servers that fail on purpose.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod administration;
 mod changes;

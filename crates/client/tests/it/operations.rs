@@ -71,7 +71,7 @@ fn suggestions_posts_and_feeds() {
     let post = NewPost { id: Some(id(70)), payload, ..NewPost::default() };
     let written = author.register_post(&post, None).unwrap();
     assert!(written.changed && !author.register_post(&post, None).unwrap().changed);
-    assert_eq!(client.feed(1).page().unwrap().items, [written.item.clone()]);
+    assert_eq!(client.feed(1).page().unwrap().items, std::slice::from_ref(&written.item));
     assert_eq!(client.posts(2).page().unwrap().items, [written.item]);
     let keyed = author.register_post(&NewPost::default(), Some("a key")).unwrap();
     assert_eq!(author.register_post(&NewPost::default(), Some("a key")).unwrap().item, keyed.item);
