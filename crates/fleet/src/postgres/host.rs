@@ -24,7 +24,8 @@ const FIRST_WRITE: &str = "
 /// Plans that do not depend on statistics: every statement reads by key, so that the index is always right. Tables that have
 /// grown since they were last analysed would otherwise be scanned.
 const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off \
-                       -c enable_mergejoin=off -c enable_bitmapscan=off -c jit=off";
+                       -c enable_mergejoin=off -c enable_material=off -c enable_memoize=off \
+                       -c enable_bitmapscan=off -c jit=off";
 
 /// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
 /// and whoever got its connection next would go on in its transaction.

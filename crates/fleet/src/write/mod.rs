@@ -2,6 +2,7 @@
 
 mod batcher;
 mod plan;
+mod prepared;
 mod rows;
 mod settle;
 mod transaction;

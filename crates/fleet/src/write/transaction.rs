@@ -13,11 +13,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::plan::{Before, Plan, Subjects};
+use super::prepared::Prepared;
 use super::rows::Rows;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::log::{Entry, floor_after};
-use crate::postgres::{Failure, IdValue, Pooled, Query, unavailable};
+use crate::postgres::{Failure, IdValue, Pooled, unavailable};
 
 /// The first half of the key of a shard's advisory lock: "kf" in ASCII. The second half is the shard.
 pub(crate) const LOCK_CLASS: i32 = 0x6b66;
@@ -43,6 +44,13 @@ pub(super) struct Unsettled {
     pub(super) plan: Plan,
     pub(super) batch: Id,
     pub(super) epoch: Epoch,
+}
+
+/// A batch under the lock, between its reads and its writes.
+struct Begun {
+    prepared: Prepared,
+    before: Before,
+    plan: Plan,
 }
 
 /// What became of one attempt.
@@ -112,7 +120,7 @@ impl ShardWriter {
         let timeouts = self.shared.settings.timeouts;
         let begun =
             timeout(timeouts.lock + timeouts.statement + GRACE, self.begin(&connection, &topology, requests));
-        let (before, plan) = match begun.await.unwrap_or_else(|_| Err(self.silent())) {
+        let begun = match begun.await.unwrap_or_else(|_| Err(self.silent())) {
             Ok(begun) => begun,
             Err(failure) => {
                 // Whatever state the transaction is in ends with the connection.
@@ -120,16 +128,16 @@ impl ShardWriter {
                 return Attempt::Failed(failure);
             }
         };
-        if plan.events.is_empty() {
+        if begun.plan.events.is_empty() {
             return match connection.end("ROLLBACK").await {
-                Ok(()) => Attempt::Committed(plan),
+                Ok(()) => Attempt::Committed(begun.plan),
                 Err(error) => {
                     connection.discard();
                     Attempt::Failed(Failure::of_statement(&host.name, &error))
                 }
             };
         }
-        self.commit(connection, &before, plan, topology.epoch).await
+        self.commit(connection, begun, topology.epoch).await
     }
 
     fn silent(&self) -> Failure {
@@ -142,15 +150,11 @@ impl ShardWriter {
         connection: &Pooled,
         topology: &Topology,
         requests: &[&WriteRequest],
-    ) -> std::result::Result<(Before, Plan), Failure> {
+    ) -> std::result::Result<Begun, Failure> {
         let assignment = topology.assignment(self.shard).ok_or(Failure::Moved)?;
         let name = &topology.hosts[assignment.host].name;
         let failed = |error: tokio_postgres::Error| Failure::of_statement(name, &error);
-        let statements = &self.shared.statements;
-        let lock = connection.prepare(statements, Query::LockShard).await.map_err(failed)?;
-        let head = connection.prepare(statements, Query::Head).await.map_err(failed)?;
-        let edges = connection.prepare(statements, Query::Edges).await.map_err(failed)?;
-        let users = connection.prepare(statements, Query::Users).await.map_err(failed)?;
+        let prepared = Prepared::new(connection, &self.shared.statements).await.map_err(failed)?;
 
         let subjects = Subjects::of(requests);
         let shard = self.shard.0 as i16;
@@ -169,10 +173,10 @@ impl ShardWriter {
         let (begun, locked, head, edges, users) = tokio::join!(
             biased;
             connection.begin(BEGIN),
-            client.query_one(&lock, &lock_key),
-            client.query_opt(&head, &of_head),
-            client.query_one(&edges, &of_edges),
-            client.query_one(&users, &of_users),
+            client.query_one(&prepared.lock, &lock_key),
+            client.query_opt(&prepared.head, &of_head),
+            client.query_one(&prepared.edges, &of_edges),
+            client.query_one(&prepared.users, &of_users),
         );
         begun.map_err(failed)?;
         locked.map_err(failed)?;
@@ -186,10 +190,10 @@ impl ShardWriter {
         let (newest, floor) = self.newest(&head, topology).map_err(Failure::Final)?;
         let floor = self.shared.clock.now().max(floor);
         let plan = Plan::new(&before, requests, newest.on(self.shard), floor);
-        Ok((before, plan))
+        Ok(Begun { prepared, before, plan })
     }
 
-    /// The newest change of the shard, and the time that no later one may precede.
+    /// The newest change of the shard, and the earliest time of the next one.
     fn newest(&self, head: &Row, topology: &Topology) -> Result<(Sequence, Timestamp)> {
         let Some(sequence) = head.get::<_, Option<i64>>(3) else {
             return Ok((Sequence::START, Timestamp::MIN));
@@ -201,8 +205,8 @@ impl ShardWriter {
         Ok((sequence, floor_after(&change)))
     }
 
-    /// The second round trip: write and commit. From here on, only a reply tells what has happened.
-    async fn commit(&self, connection: Pooled, before: &Before, plan: Plan, epoch: Epoch) -> Attempt {
+    /// The second round trip: write and commit. From here on, only a reply shows what has happened.
+    async fn commit(&self, connection: Pooled, begun: Begun, epoch: Epoch) -> Attempt {
         let batch = match random_batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -211,35 +215,22 @@ impl ShardWriter {
             }
         };
         let timeouts = self.shared.settings.timeouts;
-        let written = timeout(timeouts.statement + GRACE, self.send(&connection, before, &plan, batch)).await;
+        let written = timeout(timeouts.statement + GRACE, self.send(&connection, &begun, batch)).await;
         match written {
-            Ok(Ok(())) => Attempt::Committed(plan),
+            Ok(Ok(())) => Attempt::Committed(begun.plan),
             Ok(Err(Sent::Nothing(failure))) => {
                 connection.discard();
                 Attempt::Failed(failure)
             }
             Ok(Err(Sent::Unanswered)) | Err(_) => {
                 connection.discard();
-                Attempt::Lost(Unsettled { plan, batch, epoch })
+                Attempt::Lost(Unsettled { plan: begun.plan, batch, epoch })
             }
         }
     }
 
-    async fn send(
-        &self,
-        connection: &Pooled,
-        before: &Before,
-        plan: &Plan,
-        batch: Id,
-    ) -> std::result::Result<(), Sent> {
-        let name = self.name();
-        let failed = |error: tokio_postgres::Error| Sent::Nothing(Failure::of_statement(&name, &error));
-        let statements = &self.shared.statements;
-        let delete = connection.prepare(statements, Query::DeleteFollowing).await.map_err(failed)?;
-        let upsert = connection.prepare(statements, Query::UpsertFollowing).await.map_err(failed)?;
-        let count = connection.prepare(statements, Query::UpsertUsers).await.map_err(failed)?;
-        let append = connection.prepare(statements, Query::AppendLog).await.map_err(failed)?;
-
+    async fn send(&self, connection: &Pooled, begun: &Begun, batch: Id) -> std::result::Result<(), Sent> {
+        let Begun { prepared, before, plan } = begun;
         let rows = Rows::new(before, plan);
         let (shard, last) = (self.shard.0 as i16, plan.last().sequence.0 as i64);
         let batch = IdValue(batch);
@@ -255,10 +246,10 @@ impl ShardWriter {
         let client = connection.client();
         let (deleted, upserted, counted_rows, appended, committed) = tokio::join!(
             biased;
-            client.execute(&delete, &delete_parameters),
-            client.execute(&upsert, &upsert_parameters),
-            client.execute(&count, &count_parameters),
-            client.execute(&append, &append_parameters),
+            client.execute(&prepared.delete, &delete_parameters),
+            client.execute(&prepared.upsert, &upsert_parameters),
+            client.execute(&prepared.count, &count_parameters),
+            client.execute(&prepared.append, &append_parameters),
             connection.end(COMMIT),
         );
         let expected = [gone.kinds.len(), made.kinds.len(), counted.kinds.len(), log.kinds.len()];
@@ -280,7 +271,7 @@ impl ShardWriter {
         }
         // A statement that the host has refused makes the commit impossible; anything else leaves it open.
         match outcome.into_iter().find_map(|one| one.err().filter(|error| error.code().is_some())) {
-            Some(error) => Err(failed(error)),
+            Some(error) => Err(Sent::Nothing(Failure::of_statement(&self.name(), &error))),
             None => Err(Sent::Unanswered),
         }
     }

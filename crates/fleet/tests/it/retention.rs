@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_conformance::{SimulatedClock, block_on};
+use kinfolk_conformance::{SEED, SimulatedClock, block_on, graph_trims};
 use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::EdgeAction;
 use kinfolk_core::{Error, Frontier, IdKind, Sequence, Shard};
-use kinfolk_fleet::{LogSource, Projection, Retention, Trimmed};
+use kinfolk_fleet::{Fleet, LogSource, Projection, Retention, Trimmed};
 
 use crate::deployments::{Projecting, Stores, servers};
 use crate::projection::write;
@@ -38,9 +38,7 @@ fn the_oldest_changes_go_but_not_before_every_host_shows_them() {
         // The deployment has one shard, on the first host; only hosts that hold shards are projected to.
         marks(1) == 20
     };
-    while !projected() {
-        std::thread::yield_now();
-    }
+    while !projected() {}
     assert_eq!(block_on(store.trim_log(by_size)).unwrap().entries, 5);
     // The last ten of twenty were written within ten minutes.
     let by_age = Retention { age: Duration::from_secs(10 * 60), entries_max: 1_000 };
@@ -58,4 +56,15 @@ fn the_oldest_changes_go_but_not_before_every_host_shows_them() {
     clock.advance(LONG.as_millis() as u64 * 2);
     assert_eq!(block_on(store.trim_log(Retention { age: LONG, entries_max: 0 })).unwrap().entries, 9);
     assert_eq!(write(&store, EdgeAction::Follow, 99, 0).sequence, Sequence(21));
+}
+
+#[test]
+fn what_is_kept_can_be_read_while_the_log_is_trimmed() {
+    let Some(servers) = servers() else { return };
+    for projecting in [Projecting::AtOnce, Projecting::Late(SEED)] {
+        let stores = Stores::new(servers.clone(), 4, projecting);
+        let retention = Retention { age: LONG, entries_max: 3 };
+        let trim = |store: &Fleet| drop(block_on(store.trim_log(retention)).unwrap());
+        graph_trims(&|ids, clock| stores.make(ids, clock), &trim, 3, SEED);
+    }
 }

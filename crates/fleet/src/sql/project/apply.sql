@@ -1,16 +1,33 @@
--- Brings the follower side to where the changes of a batch leave each edge: $1 to $4 are the edges that are gone, $5 to $10
+-- Brings the follower side to where the changes of a batch leave each edge: $1 to $4 are the edges that are gone, $5 to $11
 -- those that exist. A count changes by the rows that this very statement adds and removes.
+--
+-- Rows are found by subqueries, which are planned as looks by key and never as a walk. The holder of the sources' marks is the
+-- only one to change their rows, so that a row stays where it was found.
 WITH removed AS (
     DELETE FROM followers
-    USING unnest($1::smallint[], $2::smallint[], $3::{id}[], $4::{id}[]) AS gone (shard, kind, followee, follower)
-    WHERE followers.shard = gone.shard
-      AND followers.kind = gone.kind
-      AND followers.followee = gone.followee
-      AND followers.follower = gone.follower
+    WHERE followers.ctid = ANY (ARRAY(
+        SELECT (
+            SELECT found.ctid
+            FROM followers AS found
+            WHERE found.shard = gone.shard
+              AND found.kind = gone.kind
+              AND found.followee = gone.followee
+              AND found.follower = gone.follower
+        )
+        FROM unnest($1::smallint[], $2::smallint[], $3::{id}[], $4::{id}[])
+            AS gone (shard, kind, followee, follower)
+    ))
     RETURNING followers.shard, followers.kind, followers.followee
 ),
-there AS (
-    SELECT *
+there AS MATERIALIZED (
+    SELECT there.*, (
+        SELECT found.ctid
+        FROM followers AS found
+        WHERE found.shard = there.shard
+          AND found.kind = there.kind
+          AND found.followee = there.followee
+          AND found.follower = there.follower
+    ) AS place
     FROM unnest($5::smallint[], $6::smallint[], $7::{id}[], $8::{id}[], $9::bigint[], $10::smallint[], $11::bigint[])
         AS there (shard, kind, followee, follower, since, source, sequence)
 ),
@@ -18,15 +35,11 @@ renewed AS (
     UPDATE followers
     SET since = there.since, source = there.source, sequence = there.sequence
     FROM there
-    WHERE followers.shard = there.shard
-      AND followers.kind = there.kind
-      AND followers.followee = there.followee
-      AND followers.follower = there.follower
+    WHERE followers.ctid = there.place
 ),
 added AS (
     INSERT INTO followers (shard, kind, followee, follower, since, source, sequence)
-    SELECT shard, kind, followee, follower, since, source, sequence FROM there
-    ON CONFLICT DO NOTHING
+    SELECT shard, kind, followee, follower, since, source, sequence FROM there WHERE place IS NULL
     RETURNING shard, kind, followee
 ),
 steps AS (

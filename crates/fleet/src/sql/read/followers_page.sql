@@ -10,6 +10,7 @@ LEFT JOIN LATERAL (
       AND followers.shard = $7::smallint
       AND followers.kind = $8::smallint
       AND followers.followee = $9::{id}
+      AND followers.since >= 0
       AND (followers.since, followers.follower) < ($10::bigint, $11::{id})
     ORDER BY followers.since DESC, followers.follower DESC
     LIMIT $12::bigint

@@ -10,6 +10,7 @@ LEFT JOIN LATERAL (
       AND following.shard = $7::smallint
       AND following.kind = $8::smallint
       AND following.follower = $9::{id}
+      AND following.since >= 0
       AND (following.since, following.followee) < ($10::bigint, $11::{id})
     ORDER BY following.since DESC, following.followee DESC
     LIMIT $12::bigint

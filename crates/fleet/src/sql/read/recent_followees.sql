@@ -13,6 +13,7 @@ LEFT JOIN LATERAL (
           AND following.shard = asked.shard
           AND following.kind = $7::smallint
           AND following.follower = asked.id
+          AND following.since >= 0
         ORDER BY following.since DESC, following.followee DESC
         LIMIT $10::bigint
     ) AS page

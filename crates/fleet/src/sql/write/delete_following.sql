@@ -1,6 +1,14 @@
+-- The rows are found by subqueries, which are planned as looks by key and never as a walk of the shard. Under the lock of the
+-- shard a row stays where it was found.
 DELETE FROM following
-USING unnest($2::smallint[], $3::{id}[], $4::{id}[]) AS gone (kind, follower, followee)
-WHERE following.shard = $1::smallint
-  AND following.kind = gone.kind
-  AND following.follower = gone.follower
-  AND following.followee = gone.followee
+WHERE following.ctid = ANY (ARRAY(
+    SELECT (
+        SELECT found.ctid
+        FROM following AS found
+        WHERE found.shard = $1::smallint
+          AND found.kind = gone.kind
+          AND found.follower = gone.follower
+          AND found.followee = gone.followee
+    )
+    FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) AS gone (kind, follower, followee)
+))
