@@ -230,3 +230,35 @@ impl From<SuggestionRunReport> for SuggestOutcome {
         Self { users, suggested, resumed, complete }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_job() {
+        let json = r#"{"progress":{"stage":"reading","done":5}}"#;
+        let line: JobLine<CompactOutcome> = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&line).unwrap(), json);
+        let line: JobLine<CompactOutcome> = serde_json::from_str(r#"{"result":{"erased":3}}"#).unwrap();
+        assert_eq!(line, JobLine::Result(CompactOutcome { erased: 3 }));
+        let line: JobLine<CompactOutcome> = serde_json::from_str(r#"{"error":{"code":"closed"}}"#).unwrap();
+        assert!(matches!(line, JobLine::Error(problem) if problem.message() == "closed"));
+    }
+
+    #[test]
+    fn names_lead_back() {
+        for format in FileFormat::ALL {
+            assert_eq!(FileFormat::from_name(format.name()), Some(format));
+        }
+        assert_eq!(FileFormat::from_name("xlsx"), None);
+        assert_eq!(ExportContent::from_name("comments"), Some(ExportContent::Comments));
+    }
+
+    #[test]
+    fn outcomes_of_imports_add_up() {
+        let mut all = ImportOutcome { added: 1, token: "a".to_owned(), ..ImportOutcome::default() };
+        all += ImportOutcome { added: 2, duplicates: 3, invalid: 4, token: "b".to_owned(), ..all.clone() };
+        assert_eq!((all.added, all.invalid, all.edges(), &*all.token), (3, 4, 6, "b"));
+    }
+}

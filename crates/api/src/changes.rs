@@ -214,3 +214,94 @@ impl From<changes::Change> for Change {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::comments::ParentKind;
+    use kinfolk_core::{EdgeKind, Id, Sequence, Shard};
+
+    use super::*;
+
+    fn json(body: ChangeBody) -> String {
+        let position = Sequence(7).on(Shard::ONLY);
+        let change = Change::from(changes::Change { position, at: Timestamp::from_millis(5), body });
+        let json = serde_json::to_string(&change).unwrap();
+        assert_eq!(serde_json::from_str::<Change>(&json).unwrap(), change, "{json}");
+        json.strip_prefix(r#"{"position":"0-7","type":"#)
+            .unwrap()
+            .replace(r#","at":"1970-01-01T00:00:00.005Z""#, "")
+    }
+
+    #[test]
+    fn edges_and_posts() {
+        let kind = EdgeKind::Follow;
+        let edge = Edge { follower: Id::Integer(1), followee: Id::Integer(2) };
+        let (id, author, created_at) = (Id::Integer(8), Id::Integer(1), Timestamp::from_millis(7));
+        let post = Post { id, author, created_at, payload: Some(r#"{"b":1.10}"#.into()) };
+        let fields = r#""post":"8","author":"1","created_at":"1970-01-01T00:00:00.007Z""#;
+        for (body, expected) in [
+            (ChangeBody::Followed { kind, edge }, r#""follow","follower":"1","followee":"2"}"#.to_owned()),
+            (
+                ChangeBody::Unfollowed { kind, edge, since: created_at },
+                r#""unfollow","follower":"1","followee":"2","since":"1970-01-01T00:00:00.007Z"}"#.to_owned(),
+            ),
+            (ChangeBody::Imported { kind, edges: 9 }, r#""imported","edges":9}"#.to_owned()),
+            (
+                ChangeBody::Posted { post, delivery: Delivery::Pull },
+                format!(r#""post",{fields},"delivery":"pull","payload":{{"b":1.10}}}}"#),
+            ),
+            (ChangeBody::PostDeleted { id, author, created_at }, format!(r#""post_deleted",{fields}}}"#)),
+        ] {
+            assert_eq!(json(body), expected);
+        }
+    }
+
+    #[test]
+    fn comments_and_locks() {
+        let (parent, author) = (Parent::post(Id::Integer(8)), Id::Integer(1));
+        let (id, reply_to) = (comments::CommentId(9), Some(comments::CommentId(7)));
+        let fields = r#""comment":"00000000-0000-0000-0000-000000000009","post":"8","author":"1""#;
+        let reply = r#""reply_to":"00000000-0000-0000-0000-000000000007","depth":1,"body":"a\n""#;
+        let withdrawn = |status, by| CommentChange::Withdrawn { id, parent, author, status, by };
+        let review = Parent { kind: ParentKind::Item, id: Id::Integer(8) };
+        for (change, expected) in [
+            (
+                CommentChange::Written { id, parent, author, reply_to, depth: 1, body: Some("a\n".into()) },
+                format!(r#""comment",{fields},{reply}}}"#),
+            ),
+            (
+                CommentChange::Edited { id, parent, author, version: 2, body: None },
+                format!(r#""comment_edited",{fields},"version":2}}"#),
+            ),
+            (withdrawn(CommentStatus::Deleted, None), format!(r#""comment_deleted",{fields}}}"#)),
+            (
+                withdrawn(CommentStatus::Removed, Some(Moderator::User(Id::Integer(9)))),
+                format!(r#""comment_removed",{fields},"removed_by":"user:9"}}"#),
+            ),
+            (
+                withdrawn(CommentStatus::Purged, Some(Moderator::Service("feed".into()))),
+                format!(r#""comment_purged",{fields},"removed_by":"key:feed"}}"#),
+            ),
+            (CommentChange::Locked { parent, locked: true }, r#""comments_locked","post":"8"}"#.to_owned()),
+            (
+                CommentChange::Locked { parent: review, locked: false },
+                r#""comments_unlocked","item":"8"}"#.to_owned(),
+            ),
+        ] {
+            assert_eq!(json(ChangeBody::Comment(change)), expected);
+        }
+    }
+
+    #[test]
+    fn types_and_fields_of_later_versions_are_read() {
+        let change: Change = serde_json::from_str(
+            r#"{"position":"3-1","type":"liked","at":"1970-01-01T00:00:00.005Z","weight":1,"removed_by":"x:y"}"#,
+        )
+        .unwrap();
+        assert_eq!((&*change.r#type, change.position.shard, change.removed_by), ("liked", Shard(3), None));
+        assert!(
+            serde_json::from_str::<Change>(r#"{"position":"3","type":"a","at":"1970-01-01T00:00:00Z"}"#)
+                .is_err()
+        );
+    }
+}

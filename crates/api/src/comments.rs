@@ -275,3 +275,33 @@ pub(crate) mod optional_moderator {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_read_as_it_is_written() {
+        let node = |id: u8, replies: &str| {
+            format!(
+                r#"{{"id":"00000000-0000-0000-0000-00000000000{id}","post":"70","author":"1","body":"a\n","version":2,"created_at":"1970-01-01T00:00:00.005Z","edited_at":"1970-01-01T00:00:00.007Z","status":"active","depth":0,"reply_count":0,"replies":[{replies}],"next":"abc"}}"#
+            )
+        };
+        let json = format!(r#"{{"items":[{}]}}"#, node(1, &node(2, "")));
+        let tree: CommentTree = serde_json::from_str(&json).unwrap();
+        assert_eq!(serde_json::to_string(&tree).unwrap(), json);
+        assert_eq!(
+            tree.items[0].replies[0].comment.parent(),
+            Some(Parent::post(kinfolk_core::Id::Integer(70)))
+        );
+    }
+
+    #[test]
+    fn a_tombstone_has_no_body() {
+        let json = r#"{"id":"00000000-0000-0000-0000-000000000001","item":"7","author":"1","version":1,"created_at":"1970-01-01T00:00:00.005Z","status":"removed","depth":1,"reply_to":"00000000-0000-0000-0000-000000000009","reply_count":3,"reason":"spam","removed_by":"key:feed"}"#;
+        let comment: Comment = serde_json::from_str(json).unwrap();
+        assert_eq!((comment.status, &comment.body), (CommentStatus::Removed, &None));
+        assert_eq!(serde_json::to_string(&comment).unwrap(), json);
+        assert!(serde_json::from_str::<Comment>(&json.replace("removed\"", "gone\"")).is_err());
+    }
+}

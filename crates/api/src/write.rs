@@ -29,3 +29,19 @@ impl<T> Written<T> {
         Self { changed, token, item }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Id, Payload, Post};
+
+    #[test]
+    fn the_item_follows_the_outcome() {
+        let outcome = WriteOutcome { changed: true, token: "t".to_owned() };
+        let time = "1970-01-01T00:00:00.005Z".parse().unwrap();
+        let (id, author, payload) = (Id::from(7), Id::from(1), Some(Payload::from("[1.10]".to_owned())));
+        let written = Written::new(outcome, Post { id, author, created_at: time, payload });
+        let json = r#"{"changed":true,"token":"t","id":"7","author":"1","created_at":"1970-01-01T00:00:00.005Z","payload":[1.10]}"#;
+        assert_eq!(serde_json::to_string(&written).unwrap(), json);
+    }
+}

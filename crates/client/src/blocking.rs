@@ -85,9 +85,7 @@ impl Client {
         let turn = self.session.write_turn();
         let _turn = turn.blocking_lock();
         let upload = Upload { file, length: options.length };
-        let outcome = jobs::import(&self.session, &options, upload, &mut progress)?;
-        self.session.set_token(Some(outcome.token.clone()));
-        Ok(outcome)
+        jobs::import(&self.session, &options, upload, &mut progress)
     }
 
     /// Compares everything derived with the edges, posts and comments, and repairs it if asked to.

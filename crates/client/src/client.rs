@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use crate::call::{Call, Request};
 use crate::jobs::{self, Import, SuggestRun};
 use crate::session::Session;
+use crate::transport::Upload;
 use crate::{ClientBuilder, Error, Result, blocking};
 
 /// How large the parts of a download are.
@@ -181,10 +182,17 @@ impl Client {
         &self,
         mut file: impl Read + Send + 'static,
         options: Import,
-        progress: impl FnMut(Progress) + Send + 'static,
+        mut progress: impl FnMut(Progress) + Send + 'static,
     ) -> Result<ImportOutcome> {
-        let client = self.blocking();
-        self.run(move || client.import(&mut file, options, progress)).await
+        // Before a thread is taken: a write that has the turn may wait for one.
+        let turn = self.session.write_turn().lock_owned().await;
+        let session = self.session.clone();
+        self.run(move || {
+            let _turn = turn;
+            let upload = Upload { file: &mut file, length: options.length };
+            jobs::import(&session, &options, upload, &mut progress)
+        })
+        .await
     }
 
     /// Compares everything derived with the edges, posts and comments, and repairs it if asked to.

@@ -90,6 +90,7 @@ pub(crate) fn run<T: DeserializeOwned>(
     last_line(session, body, progress)
 }
 
+/// Imports a file. The caller has the turn of a write.
 pub(crate) fn import(
     session: &Session,
     options: &Import,
@@ -101,7 +102,9 @@ pub(crate) fn import(
         .query("skip_invalid", options.skip_invalid)
         .query("no_limit", options.no_limit);
     let body = session.shared.transport.upload(&request, &session.carried(), upload)?;
-    last_line(session, body, progress)
+    let outcome: ImportOutcome = last_line(session, body, progress)?;
+    session.set_token(Some(outcome.token.clone()));
+    Ok(outcome)
 }
 
 /// Reads the lines of a job to the last one, which has the outcome.

@@ -65,7 +65,7 @@ fn may_repeat(repeat: Repeat, error: &Error) -> bool {
         Error::Connection { .. } => repeat == Repeat::Idempotent,
         Error::Refused(refusal) => match refusal.problem.code() {
             Some(ErrorCode::RateLimited | ErrorCode::Overloaded | ErrorCode::Loading) => true,
-            _ => repeat == Repeat::Idempotent && matches!(refusal.problem.status, 502 | 503 | 504),
+            _ => repeat == Repeat::Idempotent && matches!(refusal.problem.status, 502..=504),
         },
         _ => false,
     }

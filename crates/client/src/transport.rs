@@ -86,11 +86,12 @@ impl Transport {
 
     /// Sends a file of any length, and opens the response.
     pub fn upload(&self, request: &Request, carried: &Carried, upload: Upload<'_>) -> Result<Body> {
+        let Upload { file, length } = upload;
         let mut head = self.head(request, carried).header(CONTENT_TYPE, "application/octet-stream");
-        if let Some(length) = upload.length {
+        if let Some(length) = length {
             head = head.header(CONTENT_LENGTH, length);
         }
-        let response = self.run(head, SendBody::from_reader(upload.file), None)?;
+        let response = self.run(head, SendBody::from_reader(file), None)?;
         Ok(self.require_success(response)?.into_body())
     }
 

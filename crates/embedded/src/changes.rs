@@ -1,4 +1,4 @@
-//! The port of the change log, for the embedded store: what is told of an event depends on what has become of its comment or post.
+//! The port of the change log, for the embedded store: an event's payload is shown only while its comment or post has it.
 
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::{Error, Frontier, Result, Shard};

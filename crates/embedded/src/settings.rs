@@ -30,13 +30,13 @@ pub struct Settings {
     pub inbox_entries: usize,
     /// How many posts of somebody who was followed are brought into an inbox.
     pub backfill_posts: usize,
-    /// Whoever has not read for so long has no inbox.
+    /// A user that has not read for so long has no inbox.
     pub inbox_idle: Duration,
-    /// Memory for inboxes; those of whom have not read for longest are dropped when they take more.
+    /// Memory for inboxes; the least recently read are evicted first.
     pub inbox_bytes: u64,
-    /// Idempotency keys of posts are remembered for this long.
+    /// Idempotency keys of posts are kept for this long.
     pub post_key_keep: Duration,
-    /// Idempotency keys of comments are remembered for this long.
+    /// Idempotency keys of comments are kept for this long.
     pub comment_key_keep: Duration,
     /// Texts of comments that were purged are erased from all files after this time at the latest.
     pub erase_after: Duration,

@@ -1,4 +1,4 @@
-//! What an open store tells about itself: sizes, positions and what was done since it was opened.
+//! Statistics of an open store: sizes, positions and what was done since it was opened.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl Counters {
         self.unreadable.fetch_add(times, Ordering::Relaxed);
     }
 
-    /// The counters' part of the figures.
+    /// The counters' part of the statistics.
     pub fn stats(&self) -> Stats {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Stats {

@@ -17,13 +17,13 @@ use crate::runtime::signal;
 
 /// How often it looks around when nobody wakes it.
 const TICK: Duration = Duration::from_secs(1);
-/// So many changes a second make a store busy: then files are merged later, and more of them at once.
+/// So many changes a second make a store busy: then files are compacted later, and more of them at once.
 const BUSY_CHANGES: f64 = 2_000.0;
-/// How many un-merged runs are worth merging in a calm store, and in a busy one.
+/// How many runs are worth compacting in a calm store, and in a busy one.
 const RUNS_CALM: u8 = 4;
 const RUNS_BUSY: u8 = 16;
 
-/// Works until it is told to stop.
+/// Works until it is stopped.
 pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
@@ -40,7 +40,7 @@ pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
         *store.compaction_failure.lock() = compacted.err().inspect(|error| {
             maintenance::note_failure(store, error, "row files could not be compacted; it is tried again");
         });
-        // Once a second at most, and not while writers may be waiting for files to be merged.
+        // Once a second at most, and not while writers may be waiting for compaction.
         if reconciled.elapsed() < TICK || store.edges.rows.backlog().runs > usize::from(RUNS_BUSY) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Merging
-//! row files, which takes longer, is not here.
+//! Background work that writers wait for when it falls behind: flushing rows, index snapshots, log retention. Compaction
+//! of row files, which takes longer, is not here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ impl Drop for Released<'_> {
     }
 }
 
-/// Works until it is told to stop.
+/// Works until it is stopped.
 pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     // Nobody else lets those go who wait for a position, also if this thread dies.
@@ -65,12 +65,10 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
     }
 }
 
-/// Reports that background work on row files failed. If it is not tried again, writes are refused from now on, and that is the last
-/// that is said of it.
+/// Reports that background work on row files failed, unless it is not tried again, which was reported then.
 pub fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
-    match (store.shared.storing.failure(), error) {
-        (Some(reason), _) => store.health.refuse_writes(reason),
-        (None, error) => tracing::error!(%error, "{tried_again}"),
+    if store.shared.storing.failure().is_none() {
+        tracing::error!(%error, "{tried_again}");
     }
 }
 

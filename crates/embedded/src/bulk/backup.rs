@@ -1,383 +1,45 @@
-//! Backups: every edge, post and comment in one file, as of one position, readable by any version that knows the file's.
-//!
-//! ```text
-//! magic "KINFOLKB" | version u32 | ids u32 | epoch u64 | position u64 | floor u64 | crc32c u32
-//! blocks: kind u32 | length u32 | crc32c u32 of kind, length and records | records
-//! end:    0 u32 | length u32 | crc32c u32 | number of edges u64 | from version 2: of posts u64 | of their idempotency keys u64
-//!         | from version 3: of comments u64 | of their older texts u64 | of their idempotency keys u64
-//! ```
-//!
-//! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
-//! version 2, and of comments, which make it version 3, are documented with them. Version 4 differs from 3 in that records of comments
-//! may name a moderator. Not in a backup: the change log (a restore starts a new epoch, so older tokens
-//! fail clearly) and the signing keys.
+//! Backups: all projections as of one position, written into one stream.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
-use std::path::Path;
+use std::io::Write;
 
-use kinfolk_core::bulk::BackupReport;
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Error, IdKind, Result, Sequence, Shard, Timestamp};
+use kinfolk_core::Result;
+use kinfolk_core::bulk::{BackupReport, Progress};
 
-use crate::Progress;
-use crate::comments::{self, CommentsSnapshot};
-use crate::disk::files::IoContext;
-use crate::disk::format::{Content, Identity};
-use crate::disk::id_encoding::IdEncoding;
-use crate::edges::Tree;
-use crate::edges::load::{PairRecord, Record};
+use crate::disk::backup_file::{BackupPart, Blocks, Header, Totals};
+use crate::disk::format::Identity;
 use crate::engine::store::Store;
-use crate::posts::{self, PostsSnapshot};
-
-const MAGIC: &[u8; 8] = b"KINFOLKB";
-const HEADER_LEN: usize = 44;
-/// Kind, length and checksum of a block.
-const BLOCK_HEAD_LEN: usize = 12;
-/// A block is closed when it has reached this.
-pub const BLOCK_BYTES: usize = 64 << 10;
-/// No block is longer: the last record of one may be a post with the longest payload.
-const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (2 << 20);
-
-/// How much a backup holds; what its end says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    pub edges: u64,
-    pub posts: u64,
-    pub keys: u64,
-    pub comments: u64,
-    pub versions: u64,
-    pub comment_keys: u64,
-}
-
-impl Totals {
-    /// What is said of a backup with so much in it.
-    pub fn report(self, position: Sequence, bytes: u64) -> BackupReport {
-        let Self { edges, posts, comments, .. } = self;
-        BackupReport { edges, posts, comments, position: position.on(Shard::ONLY), bytes }
-    }
-
-    fn encode(self, content: Content) -> Vec<u8> {
-        let all = [self.edges, self.posts, self.keys, self.comments, self.versions, self.comment_keys];
-        let kept = match content {
-            Content::Edges => &all[..1],
-            Content::Posts => &all[..3],
-            Content::Comments | Content::Moderators => &all,
-        };
-        kept.iter().flat_map(|count| count.to_le_bytes()).collect()
-    }
-}
-
-type Edges = Box<dyn Iterator<Item = Result<(Edge, Timestamp)>> + Send>;
 
 /// Everything as of one moment.
 pub struct Snapshot {
-    position: Sequence,
-    floor: u64,
-    edges: Vec<(EdgeKind, Edges)>,
-    edge_count: u64,
-    posts: Option<PostsSnapshot>,
-    comments: Option<CommentsSnapshot>,
-    /// What is in it: its number is the backup's version, so that an older Kinfolk reads what it knows.
-    content: Content,
+    /// Its content is the backup's version, so that an older Kinfolk reads what it knows.
+    header: Header,
+    parts: Vec<Box<dyn BackupPart>>,
 }
 
 impl Snapshot {
     /// The store as it is now. Called by the writer, between two batches.
     pub fn take(store: &Store) -> Result<Self> {
         store.settle_rows()?;
-        let _paused = store.edges.rows.pause();
-        let edges = |kind| (kind, Box::new(store.edges.rows.scan(Tree::Pairs, kind)) as Edges);
-        Ok(Self {
-            position: store.position(),
-            floor: store.floor.load(std::sync::atomic::Ordering::Acquire),
-            edges: EdgeKind::ALL.map(edges).into(),
-            edge_count: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
-            posts: store.has(Content::Posts).then(|| store.posts.snapshot()).transpose()?,
-            comments: store.has(Content::Comments).then(|| store.comments.snapshot()),
-            content: store.content(),
-        })
+        let content = store.content();
+        let (ids, position, floor) = (store.identity.ids, store.position(), store.newest_time());
+        let parts = store.projections.used(content).filter_map(|projection| projection.back_up().transpose());
+        Ok(Self { header: Header { content, ids, position, floor }, parts: parts.collect::<Result<_>>()? })
     }
 }
 
 /// Writes a backup into a stream, as it is read from the snapshot: neither needs the backup's size in memory or on disk. The
-/// snapshot is released at the end, also where the stream fails. Only with its end block is a backup complete.
+/// snapshot is released at the end, also where the stream fails.
 pub fn write(
     identity: Identity,
-    snapshot: Snapshot,
+    Snapshot { header, parts }: Snapshot,
     out: &mut dyn Write,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
-    match identity.ids {
-        IdKind::Integer => write_all::<u64>(identity, snapshot, out, progress),
-        IdKind::Uuid => write_all::<u128>(identity, snapshot, out, progress),
-    }
-}
-
-fn write_all<K: IdEncoding>(
-    identity: Identity,
-    snapshot: Snapshot,
-    out: &mut dyn Write,
-    progress: &dyn Fn(Progress),
-) -> Result<BackupReport> {
-    let Snapshot { position, floor, edges, edge_count, posts, comments, content } = snapshot;
-    let mut out = Blocks { out, written: 0, block: Vec::new() };
-    out.write(&header(content, identity, position, floor))?;
-    let step = |done| progress(Progress { stage: "backing up", done, total: Some(edge_count) });
+    let mut out = Blocks::begin(out, &header, identity)?;
     let mut totals = Totals::default();
-    for (kind, edges) in edges {
-        write_edges::<K>(&mut out, kind, edges, &mut totals, &step)?;
+    for part in parts {
+        part.write(&mut out, &mut totals, progress)?;
     }
-    if let Some(posts) = posts {
-        posts::write_backup(&mut out, posts, &mut totals, progress)?;
-    }
-    if let Some(comments) = comments {
-        comments::write_backup(&mut out, comments, &mut totals, progress)?;
-    }
-    out.block = totals.encode(content);
-    out.close(0)?;
-    let bytes = out.finish()?;
-    Ok(totals.report(position, bytes))
-}
-
-fn write_edges<K: IdEncoding>(
-    out: &mut Blocks<'_>,
-    kind: EdgeKind,
-    edges: Edges,
-    totals: &mut Totals,
-    step: &dyn Fn(u64),
-) -> Result<()> {
-    let number = u32::from(kind.number());
-    let mut before = PairRecord::<K>::default();
-    for row in edges {
-        let (edge, since) = row?;
-        let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
-        let record = PairRecord { follower, followee, since: since.millis() };
-        record.encode(before, &mut out.block);
-        before = record;
-        totals.edges += 1;
-        if out.close_if_full(number)? {
-            before = PairRecord::default();
-            step(totals.edges);
-        }
-    }
-    out.close_if_any(number)
-}
-
-/// Writes blocks.
-pub struct Blocks<'a> {
-    /// Not buffered: what is written is large, or the stream collects it.
-    out: &'a mut dyn Write,
-    /// How many bytes were written.
-    written: u64,
-    /// The records of the block that is being filled.
-    pub block: Vec<u8>,
-}
-
-impl Blocks<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|error| not_written(&error))?;
-        self.written += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn close(&mut self, kind: u32) -> Result<()> {
-        let mut block = std::mem::take(&mut self.block);
-        let mut head = [0; BLOCK_HEAD_LEN];
-        head[..4].copy_from_slice(&kind.to_le_bytes());
-        head[4..8].copy_from_slice(&(block.len() as u32).to_le_bytes());
-        head[8..].copy_from_slice(&block_checksum(kind, &block).to_le_bytes());
-        self.write(&head)?;
-        self.write(&block)?;
-        block.clear();
-        self.block = block;
-        Ok(())
-    }
-
-    /// Writes the block if it is large enough, and tells whether it was.
-    pub fn close_if_full(&mut self, kind: u32) -> Result<bool> {
-        let full = self.block.len() >= BLOCK_BYTES;
-        if full {
-            self.close(kind)?;
-        }
-        Ok(full)
-    }
-
-    /// Writes the block if there is anything in it.
-    pub fn close_if_any(&mut self, kind: u32) -> Result<()> {
-        if self.block.is_empty() { Ok(()) } else { self.close(kind) }
-    }
-
-    /// Ends the stream; returns how many bytes there were in all.
-    fn finish(self) -> Result<u64> {
-        self.out.flush().map_err(|error| not_written(&error))?;
-        Ok(self.written)
-    }
-}
-
-fn not_written(error: &io::Error) -> Error {
-    let detail = format!("writing the backup: {error}");
-    if error.kind() == io::ErrorKind::StorageFull {
-        Error::StorageFull { detail }
-    } else {
-        Error::Storage { detail }
-    }
-}
-
-fn header(content: Content, identity: Identity, position: Sequence, floor: u64) -> [u8; HEADER_LEN] {
-    let ids: u32 = if identity.ids == IdKind::Integer { 1 } else { 2 };
-    let mut header = [0; HEADER_LEN];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&(content as u32).to_le_bytes());
-    header[12..16].copy_from_slice(&ids.to_le_bytes());
-    header[16..24].copy_from_slice(&identity.epoch.0.to_le_bytes());
-    header[24..32].copy_from_slice(&position.0.to_le_bytes());
-    header[32..40].copy_from_slice(&floor.to_le_bytes());
-    let checksum = crc32c::crc32c(&header[..40]);
-    header[40..].copy_from_slice(&checksum.to_le_bytes());
-    header
-}
-
-fn block_checksum(kind: u32, bytes: &[u8]) -> u32 {
-    let head = [kind.to_le_bytes(), (bytes.len() as u32).to_le_bytes()].concat();
-    crc32c::crc32c_append(crc32c::crc32c(&head), bytes)
-}
-
-/// What the header of a backup says.
-#[derive(Clone, Copy)]
-pub struct Header {
-    pub content: Content,
-    pub ids: IdKind,
-    pub position: Sequence,
-    pub floor: Timestamp,
-}
-
-/// A backup being read.
-pub struct Reader<'a> {
-    input: BufReader<File>,
-    path: &'a Path,
-    pub bytes: u64,
-    /// The block that was read but belongs to a later kind.
-    held: Option<(u32, Vec<u8>)>,
-    pub totals: Totals,
-    ended: bool,
-    /// What comes later is restored as of this time.
-    pub latest: Timestamp,
-}
-
-impl<'a> Reader<'a> {
-    /// Opens a file.
-    pub fn open(path: &'a Path) -> Result<Self> {
-        let file = File::open(path).during("opening", path)?;
-        let bytes = file.metadata().during("reading", path)?.len();
-        let input = BufReader::with_capacity(1 << 20, file);
-        let (totals, latest) = (Totals::default(), Timestamp::MAX);
-        Ok(Self { input, path, bytes, held: None, totals, ended: false, latest })
-    }
-
-    /// What is told of a backup that makes no sense.
-    pub fn damaged(&self) -> Error {
-        Error::Corrupt {
-            detail: format!(
-                "the backup {} is damaged or cut short; nothing was restored",
-                self.path.display()
-            ),
-        }
-    }
-
-    /// A time of the backup, as it is restored.
-    pub fn clamped(&self, time: Timestamp) -> Timestamp {
-        time.min(self.latest)
-    }
-
-    /// The header, which comes first.
-    pub fn header(&mut self) -> Result<Header> {
-        let mut bytes = [0; HEADER_LEN];
-        let read = self.input.read_exact(&mut bytes);
-        if read.is_err() || &bytes[..8] != MAGIC {
-            let detail = format!("{} is not a Kinfolk backup", self.path.display());
-            return Err(Error::InvalidInput { detail });
-        }
-        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|offset| bytes[at + offset]));
-        let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|offset| bytes[at + offset]));
-        if half(40) != crc32c::crc32c(&bytes[..40]) {
-            return Err(self.damaged());
-        }
-        let (version, newest) = (half(8), Content::NEWEST as u32);
-        let Some(content) = Content::from_number(version) else {
-            let detail = format!(
-                "{} has backup version {version}, this Kinfolk reads up to {newest}",
-                self.path.display()
-            );
-            return Err(Error::InvalidInput { detail });
-        };
-        let ids = if half(12) == 1 { IdKind::Integer } else { IdKind::Uuid };
-        Ok(Header { content, ids, position: Sequence(word(24)), floor: Timestamp::from_millis(word(32)) })
-    }
-
-    /// The next block of a kind, or `None` where another kind or the end comes.
-    pub fn block(&mut self, kind: u32) -> Result<Option<Vec<u8>>> {
-        if self.ended {
-            return Ok(None);
-        }
-        let (found, bytes) = match self.held.take() {
-            Some(held) => held,
-            None => self.read_block()?,
-        };
-        if found == kind {
-            return Ok(Some(bytes));
-        }
-        self.held = Some((found, bytes));
-        Ok(None)
-    }
-
-    fn read_block(&mut self) -> Result<(u32, Vec<u8>)> {
-        let mut head = [0; BLOCK_HEAD_LEN];
-        self.input.read_exact(&mut head).map_err(|_| self.damaged())?;
-        let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|offset| head[at + offset]));
-        let (kind, length, checksum) = (half(0), half(4), half(8));
-        if length as usize > BLOCK_BYTES_MAX {
-            return Err(self.damaged());
-        }
-        let mut bytes = vec![0; length as usize];
-        self.input.read_exact(&mut bytes).map_err(|_| self.damaged())?;
-        if block_checksum(kind, &bytes) == checksum { Ok((kind, bytes)) } else { Err(self.damaged()) }
-    }
-
-    fn is_at_end(&mut self) -> bool {
-        matches!(self.input.read(&mut [0]), Ok(0))
-    }
-
-    /// Requires that the end comes now and that nothing was left out.
-    pub fn end(&mut self, content: Content) -> Result<()> {
-        let (kind, bytes) = match self.held.take() {
-            Some(held) => held,
-            None => self.read_block()?,
-        };
-        self.ended = true;
-        if kind == 0 && bytes == self.totals.encode(content) && self.is_at_end() {
-            Ok(())
-        } else {
-            Err(self.damaged())
-        }
-    }
-}
-
-/// Reads a backup to its end without restoring it: every checksum must be right.
-pub fn inspect(path: &Path) -> Result<BackupReport> {
-    let mut reader = Reader::open(path)?;
-    let position = reader.header()?.position;
-    let end = loop {
-        let (kind, records) = reader.read_block()?;
-        if kind == 0 {
-            break records;
-        }
-    };
-    let (counts, _) = end.as_chunks::<8>();
-    let count = |at: usize| counts.get(at).map_or(0, |&bytes| u64::from_le_bytes(bytes));
-    if counts.is_empty() || !reader.is_at_end() {
-        return Err(reader.damaged());
-    }
-    let (edges, posts, comments) = (count(0), count(1), count(3));
-    Ok(BackupReport { edges, posts, comments, position: position.on(Shard::ONLY), bytes: reader.bytes })
+    let bytes = out.finish(totals, header.content)?;
+    Ok(totals.report(header.position, bytes))
 }

@@ -4,21 +4,23 @@
 //! again, and replaces what it has made before, but nothing else.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence, Timestamp};
 
-use super::backup::{Header, Reader};
 use crate::BackupReport;
 use crate::comments::{self, Comments};
+use crate::disk::backup_file::{Header, Reader};
 use crate::disk::checkpoint::Checkpoint;
 use crate::disk::files::{self, IoContext};
 use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::{self, Content, Identity};
 use crate::disk::id_encoding::IdEncoding;
 use crate::disk::restore_marker::Marker;
+use crate::edges::KindEdges;
 use crate::edges::Rows;
 use crate::edges::index::{self, Index};
-use crate::edges::load::{self, Block, PairRecord, Record, Target};
+use crate::edges::load::{self, Target};
 use crate::lsm::Shared;
 use crate::posts::{self, Posts};
 use crate::{Progress, Settings};
@@ -89,6 +91,8 @@ fn remove_parts(folder: &Path) -> Result<()> {
     files::sync_folder(folder)
 }
 
+/// A restore builds a store from the bottom up, in an empty folder and without its log: it opens what it fills, one after another, in the
+/// order of the file.
 fn restore_all<K: IdEncoding>(
     reader: &mut Reader<'_>,
     folder: &Path,
@@ -96,7 +100,7 @@ fn restore_all<K: IdEncoding>(
     settings: &Settings,
     progress: &dyn Fn(Progress),
 ) -> Result<()> {
-    let shared = Shared::new(settings.cache_bytes, Sequence::START);
+    let shared = Shared::new(settings.cache_bytes, Sequence::START, &Arc::default());
     let rows = Rows::open(&folder.join("rows"), K::KIND, shared.clone())?;
     let index = Index::new(K::KIND);
     let scratch = folder.join(SCRATCH);
@@ -112,7 +116,7 @@ fn restore_all<K: IdEncoding>(
             trees: [true; 3],
             indexed: true,
         };
-        let edges = KindEdges::<K> { reader, kind, block: Block::default(), before: PairRecord::default() };
+        let edges = KindEdges::<K>::new(reader, kind);
         load::load(&target, edges, None, progress)?;
     }
     if content >= Content::Posts {
@@ -130,34 +134,4 @@ fn restore_all<K: IdEncoding>(
     index::save(&index, folder, epoch, position)?;
     Checkpoint { rows: position, floor: reader.clamped(floor) }.write(folder)?;
     format::write_identity(folder, Identity { ids: K::KIND, epoch, base: position, content })
-}
-
-/// The edges of one kind in a backup, in order.
-struct KindEdges<'a, 'b, K> {
-    reader: &'a mut Reader<'b>,
-    kind: EdgeKind,
-    block: Block,
-    before: PairRecord<K>,
-}
-
-impl<K: IdEncoding> Iterator for KindEdges<'_, '_, K> {
-    type Item = Result<PairRecord<K>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.block.is_read() {
-            match self.reader.block(u32::from(self.kind.number())) {
-                Err(error) => return Some(Err(error)),
-                Ok(None) => return None,
-                Ok(Some(bytes)) => self.block = Block::new(bytes),
-            }
-            self.before = PairRecord::default();
-        }
-        let Some(record) = PairRecord::decode(self.before, &mut self.block) else {
-            return Some(Err(self.reader.damaged()));
-        };
-        self.before = record;
-        self.reader.totals.edges += 1;
-        let since = self.reader.clamped(Timestamp::from_millis(record.since)).millis();
-        Some(Ok(PairRecord { since, ..record }))
-    }
 }

@@ -13,10 +13,10 @@
 use kinfolk_core::{Id, IdKind, Result, Sequence, Timestamp};
 
 use super::{Comments, CommentsSnapshot, Record, StoredVersion, version_key};
-use crate::bulk::{Blocks, Reader as Backup, Totals};
+use crate::disk::backup_file::{BackupPart, Blocks, Reader as Backup, Totals};
 use crate::disk::id_encoding;
 use crate::log::{Reader, push_parent};
-use crate::lsm::{RowStorage, decode_since, since_value};
+use crate::lsm::{KeyRow, KeyUse, RowStorage, decode_since, since_value};
 use crate::{Progress, Settings};
 
 const COMMENTS: u32 = 259;
@@ -24,48 +24,49 @@ const VERSIONS: u32 = 260;
 const KEYS: u32 = 261;
 const LOCKED: u32 = 262;
 
-/// Writes all comments.
-pub fn write(
-    out: &mut Blocks<'_>,
-    comments: CommentsSnapshot,
-    totals: &mut Totals,
-    progress: &dyn Fn(Progress),
-) -> Result<()> {
-    for row in comments.records {
-        let (parent, id, record) = row?;
-        push_parent(&mut out.block, parent);
-        out.block.extend_from_slice(&id.0.to_be_bytes());
-        push_bytes(&mut out.block, &record.encode());
-        totals.comments += 1;
-        if out.close_if_full(COMMENTS)? {
-            progress(Progress { stage: "backing up comments", done: totals.comments, total: None });
+impl BackupPart for CommentsSnapshot {
+    fn write(
+        self: Box<Self>,
+        out: &mut Blocks<'_>,
+        totals: &mut Totals,
+        progress: &dyn Fn(Progress),
+    ) -> Result<()> {
+        for row in self.records {
+            let (parent, id, record) = row?;
+            push_parent(&mut out.block, parent);
+            out.block.extend_from_slice(&id.0.to_be_bytes());
+            push_bytes(&mut out.block, &record.encode());
+            totals.comments += 1;
+            if out.close_if_full(COMMENTS)? {
+                progress(Progress { stage: "backing up comments", done: totals.comments, total: None });
+            }
         }
+        out.close_if_any(COMMENTS)?;
+        for row in self.versions {
+            let (id, stored) = row?;
+            out.block.extend_from_slice(&id.0.to_be_bytes());
+            out.block.extend_from_slice(&stored.version.version.to_le_bytes());
+            push_bytes(&mut out.block, &stored.encode());
+            totals.versions += 1;
+            out.close_if_full(VERSIONS)?;
+        }
+        out.close_if_any(VERSIONS)?;
+        for row in self.keys {
+            let KeyRow { author, hash, used } = row?;
+            id_encoding::push_id(&mut out.block, author);
+            out.block.extend_from_slice(&hash);
+            out.block.extend_from_slice(&used.id.0.to_be_bytes());
+            out.block.extend_from_slice(&since_value(used.at));
+            totals.comment_keys += 1;
+            out.close_if_full(KEYS)?;
+        }
+        out.close_if_any(KEYS)?;
+        for parent in self.locked {
+            push_parent(&mut out.block, parent?);
+            out.close_if_full(LOCKED)?;
+        }
+        out.close_if_any(LOCKED)
     }
-    out.close_if_any(COMMENTS)?;
-    for row in comments.versions {
-        let (id, stored) = row?;
-        out.block.extend_from_slice(&id.0.to_be_bytes());
-        out.block.extend_from_slice(&stored.version.version.to_le_bytes());
-        push_bytes(&mut out.block, &stored.encode());
-        totals.versions += 1;
-        out.close_if_full(VERSIONS)?;
-    }
-    out.close_if_any(VERSIONS)?;
-    for row in comments.keys {
-        let (author, hash, id, at) = row?;
-        id_encoding::push_id(&mut out.block, author);
-        out.block.extend_from_slice(&hash);
-        out.block.extend_from_slice(&id.0.to_be_bytes());
-        out.block.extend_from_slice(&since_value(at));
-        totals.comment_keys += 1;
-        out.close_if_full(KEYS)?;
-    }
-    out.close_if_any(KEYS)?;
-    for parent in comments.locked {
-        push_parent(&mut out.block, parent?);
-        out.close_if_full(LOCKED)?;
-    }
-    out.close_if_any(LOCKED)
 }
 
 fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
@@ -132,8 +133,8 @@ fn put_version(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>
 
 fn put_key(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
     let (author, hash): (Id, _) = (block.id()?, block.take()?);
-    let (id, at) = (block.comment_id()?, decode_since(&block.take::<6>()?)?);
-    comments.put_key((author, hash, id, clamped(at)));
+    let (id, at) = (block.comment_id()?, clamped(decode_since(&block.take::<6>()?)?));
+    comments.put_key(KeyRow { author, hash, used: KeyUse { id, at } });
     Some(Ok(()))
 }
 

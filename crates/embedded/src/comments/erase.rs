@@ -64,7 +64,7 @@ impl Embedded {
     }
 }
 
-/// Erases purged texts when the oldest of them has waited long enough, until it is told to stop. On a thread of its own:
+/// Erases purged texts when the oldest of them has waited long enough, until it is stopped. On a thread of its own:
 /// it asks the writer, which may be waiting for other background work.
 pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();

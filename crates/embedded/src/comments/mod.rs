@@ -38,13 +38,14 @@ use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 use parking_lot::Mutex;
 
-pub use backup::{restore, write as write_backup};
+pub use backup::restore;
 pub use erase::erase_when_due;
 pub use layout::{Record, StoredVersion, version_key};
 
+use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
 use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
-use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
 use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The comment threads of a store.
@@ -56,19 +57,16 @@ pub struct Comments {
     keys: IdempotencyKeys,
 }
 
-/// A key of an author, the comment that it stands for, and since when.
-pub type KeyRow = (Id, KeyHash, CommentId, Timestamp);
-
 /// All comments as of one moment.
 pub struct CommentsSnapshot {
     pub records: Box<dyn Iterator<Item = Result<(Parent, CommentId, Record)>> + Send>,
     pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
-    pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
+    pub keys: Box<dyn Iterator<Item = Result<KeyRow<CommentId>>> + Send>,
     pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
 }
 
 impl Comments {
-    /// Opens the comments in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
+    /// Opens the comments in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
         let keys = IdempotencyKeys::new(layout::KEY, key_keep);
         let tree = LsmTree::open("comments", folder, shared, &keys)?;
@@ -204,11 +202,11 @@ impl Comments {
             .map_or(Ok(CommentThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
     }
 
-    /// The comment that an author's key stands for, unless the key is older than they are remembered.
+    /// The comment that an author's key stands for, unless the key has expired.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
         let Some(value) = self.tree.get(layout::idempotency_key(author, hash))? else { return Ok(None) };
         let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-        Ok((!self.keys.is_over(at, now)).then_some(id))
+        Ok((!self.keys.is_expired(at, now)).then_some(id))
     }
 
     /// The newest id that the store made, if it ever made one.
@@ -253,7 +251,8 @@ impl Comments {
                 };
                 self.put_new((place.parent, place.id), &record)?;
                 if let Some(hash) = key {
-                    self.put_key((place.author, *hash, place.id, event.at));
+                    let used = KeyUse { id: place.id, at: event.at };
+                    self.put_key(KeyRow { author: place.author, hash: *hash, used });
                 }
                 self.keys.note(event.at);
                 Ok(())
@@ -312,7 +311,7 @@ impl Comments {
         Ok(())
     }
 
-    /// The record of a comment that the log has told of before.
+    /// The record of a comment that an earlier event wrote.
     fn required(&self, CommentPlace { id, parent, .. }: CommentPlace) -> Result<Record> {
         self.record_in(parent, id)?.ok_or_else(|| torn(id))
     }
@@ -343,8 +342,8 @@ impl Comments {
     }
 
     /// Puts an idempotency key in.
-    pub fn put_key(&self, (author, hash, id, at): KeyRow) {
-        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
+    pub fn put_key(&self, KeyRow { author, hash, used }: KeyRow<CommentId>) {
+        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(used.id, used.at));
     }
 
     /// Changes what is known of a thread as a whole.
@@ -380,7 +379,7 @@ impl Comments {
             let (key, value) = row?;
             let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
             let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-            Ok((author, hash, id, at))
+            Ok(KeyRow { author, hash, used: KeyUse { id, at } })
         });
         let locked = all(layout::STATE).filter_map(move |row| {
             let read = |(key, value): (UserKey, UserValue)| {
@@ -427,6 +426,10 @@ impl Projection for Arc<Comments> {
         verify::logged_key(self, event)
     }
 
+    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+        Ok(Some(Box::new(Comments::snapshot(self))))
+    }
+
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
         Some(Box::new(verify::CommentReconcile::new(self)))
     }
@@ -441,7 +444,7 @@ fn damaged() -> Error {
     Error::Corrupt { detail: "a row of comments has an unknown layout; restore from a backup".into() }
 }
 
-/// A row tells of a comment whose record is missing.
+/// A row refers to a comment whose record is missing.
 fn torn(id: CommentId) -> Error {
     Error::Corrupt { detail: format!("the record of comment {id} is missing; run verify") }
 }

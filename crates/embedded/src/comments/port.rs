@@ -115,7 +115,7 @@ impl CommentStore for Embedded {
         // It may rewrite much: on a thread of its own, so that nobody's request waits behind it.
         self.store.health.spawn("kinfolk-erase", move || {
             let outcome = store.erase();
-            // Whoever is told may close the store.
+            // The receiver may close the store.
             drop(store);
             let _ = done.send(outcome);
         })?;

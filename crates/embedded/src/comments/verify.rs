@@ -10,7 +10,7 @@ use lsm_tree::{SeqNo, UserKey, UserValue};
 
 use super::{Comments, Record, StoredVersion, damaged, layout};
 use crate::log::{Event, EventBody, LoggedCommentEvent};
-use crate::lsm::{KeyUse, LoggedKey, StoredKey, first_key};
+use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
 use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects};
 
 /// A row that follows from records.
@@ -442,7 +442,7 @@ impl Comments {
     fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
         match self.key_difference(key, now)? {
             None => {}
-            Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),
+            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
             Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
         }
         Ok(())

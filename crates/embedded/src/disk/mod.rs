@@ -1,5 +1,6 @@
 //! Files and bytes that everything else stands on: durable files, the folder's lock and format, checkpoints, encoded ids.
 
+pub mod backup_file;
 pub mod checkpoint;
 pub mod files;
 pub mod folder_lock;

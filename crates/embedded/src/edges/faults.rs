@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use kinfolk_core::graph::{Edge, Side};
+use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
-use super::{Edges, Tree};
+use super::{Edges, Row, Tree};
 use crate::projection::{Counting, Fault};
 
 /// Something that differs from the pairs.
@@ -43,7 +43,7 @@ impl Fault<Edges> for EdgeFault {
         match *self {
             Self::Row { tree, kind, edge, since, .. } => {
                 let missing = edges.rows.since(kind, edge)? == Some(since);
-                let differs = edges.rows.has(tree, (kind, edge, since))? != missing;
+                let differs = edges.rows.has(tree, Row { kind, edge, since })? != missing;
                 Ok(differs.then_some(Self::Row { tree, kind, edge, since, missing }))
             }
             Self::Followees { kind, follower } => {
@@ -57,7 +57,7 @@ impl Fault<Edges> for EdgeFault {
     fn repair(&self, edges: &Edges, _: Timestamp) -> Result<()> {
         match *self {
             Self::Row { tree, kind, edge, since, missing } => {
-                edges.rows.repair(tree, (kind, edge, since), missing);
+                edges.rows.repair(tree, Row { kind, edge, since }, missing);
                 edges.recent_followees.changed(edge.follower);
             }
             Self::Followees { kind, follower } => {
@@ -86,7 +86,7 @@ impl Fault<Edges> for EdgeFault {
     fn counted_rows(&self, edges: &Edges) -> Result<Counting> {
         Ok(match *self {
             Self::FollowerCount { kind, id, .. } => {
-                let rows = edges.rows.frozen_list((kind, Side::Followers, id));
+                let rows = edges.rows.frozen_list(EdgeList { kind, side: Side::Followers, of: id });
                 Box::new(rows.map(|row| row.map(|()| true)))
             }
             Self::Row { .. } | Self::Followees { .. } => Box::new(std::iter::empty()),

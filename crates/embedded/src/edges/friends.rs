@@ -9,7 +9,7 @@
 
 use std::collections::BinaryHeap;
 
-use kinfolk_core::graph::{Counts, Edge, ListEntry, ListKey, Side};
+use kinfolk_core::graph::{Counts, Edge, EdgeList, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
 use super::Edges;
@@ -111,7 +111,9 @@ impl Search {
 
     /// Walks the followers until the page is full, or so many rows are read.
     fn walk(&mut self, edges: &Edges, rows_max: u64, is_given_up: &dyn Fn() -> bool) -> Result<()> {
-        let mut rows = edges.rows.list_rows((self.kind, Side::Followers, self.of), self.after);
+        let mut rows = edges
+            .rows
+            .list_rows(EdgeList { kind: self.kind, side: Side::Followers, of: self.of }, self.after);
         let mut left = rows_max;
         while left > 0 {
             // Not many more than the page may need.
@@ -178,7 +180,7 @@ mod tests {
     const OF: u64 = 0;
     const LIMIT: usize = 51;
 
-    /// Who follows user 0, in the order of time, and whom it follows.
+    /// The followers of user 0, in the order of time, and its followees.
     struct Crowd {
         followers: Vec<u64>,
         followees: Vec<u64>,

@@ -3,6 +3,7 @@
 //! Two projections: the rows, whose pairs are the truth of which edges exist, and the index, which follows them, so that a check never
 //! knows more than a list.
 
+mod backup;
 pub mod faults;
 mod friends;
 pub mod imports;
@@ -18,10 +19,11 @@ mod row_keys;
 mod rows;
 mod verify;
 
-use kinfolk_core::graph::{Edge, Side};
+use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::suggestions::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
+pub use backup::KindEdges;
 pub use projections::{EdgeIndex, LoadedIndex};
 pub use recent_followees::RecentFollowees;
 pub use rows::{Load, Row, Rows, Tree};
@@ -68,7 +70,7 @@ impl Edges {
     }
 
     fn read_recent_followees(&self, of: Id, most: usize) -> Result<Vec<u32>> {
-        let rows = self.rows.list_rows((EdgeKind::Follow, Side::Following, of), None);
+        let rows = self.rows.list_rows(EdgeList { kind: EdgeKind::Follow, side: Side::Following, of }, None);
         let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
         let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
         numbers.sort_unstable();

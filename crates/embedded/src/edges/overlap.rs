@@ -1,6 +1,6 @@
 //! Those who are in all of some sets: from the set that is cheapest to go through, filtered by the others.
 
-use kinfolk_core::graph::{OVERLAP_WALK_MAX, Overlap, Side, UserSet};
+use kinfolk_core::graph::{EdgeList, OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, Result};
 
 use super::Edges;
@@ -88,7 +88,7 @@ impl Plan {
                 max: OVERLAP_WALK_MAX,
             });
         }
-        let mut rows = edges.rows.list_rows((self.kind, side, of), None);
+        let mut rows = edges.rows.list_rows(EdgeList { kind: self.kind, side, of }, None);
         let mut numbers = Vec::with_capacity(given);
         loop {
             let ids: Vec<Id> =

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::{EdgeKind, Epoch, Result, Sequence, Timestamp};
 
+use super::backup::EdgesSnapshot;
 use super::index::{self, Index};
 use super::reconcile::EdgeReconcile;
 use super::{Edges, Rows, Tree, verify};
+use crate::disk::backup_file::BackupPart;
 use crate::disk::format::{Content, Identity};
 use crate::log::{Event, EventBody};
 use crate::lsm::RowStorage;
@@ -37,6 +39,10 @@ impl Projection for Arc<Edges> {
     /// The index is compared with the rows in the same pass.
     fn compare(&self, _: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
         EdgeKind::ALL.into_iter().try_for_each(|kind| verify::compare(self, kind, suspects))
+    }
+
+    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+        Ok(Some(Box::new(EdgesSnapshot::take(self))))
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {

@@ -68,7 +68,7 @@ impl RecentFollowees {
         Ok(numbers)
     }
 
-    /// Whom a user follows has changed. Called when the rows have it, before it is visible.
+    /// A user's followees have changed. Called when the rows have it, before it is visible.
     pub fn changed(&self, of: Id) {
         let mut shard = self.shard(of).lock();
         shard.changes += 1;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::graph::Side;
+use kinfolk_core::graph::{EdgeList, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use super::faults::EdgeFault;
@@ -83,7 +83,7 @@ impl EdgeReconcile {
         for &of in &users {
             let counts = edges.index.counts(kind, of);
             for (side, count) in [(Side::Following, counts.following), (Side::Followers, counts.followers)] {
-                let first = |side| edges.rows.list_rows((kind, side, of), None).next().transpose();
+                let first = |side| edges.rows.list_rows(EdgeList { kind, side, of }, None).next().transpose();
                 if count > 0 && findings.readable(first(side)) == Some(None) {
                     match side {
                         Side::Following => self.compare_followees(kind, of, findings),
@@ -101,7 +101,7 @@ impl EdgeReconcile {
     }
 
     /// Counts the rows of each list, which come owner by owner.
-    fn count(&mut self, tree: Tree, (kind, edge, _): Row, findings: &mut Findings) {
+    fn count(&mut self, tree: Tree, Row { kind, edge, .. }: Row, findings: &mut Findings) {
         let owner = match tree {
             Tree::Pairs => return,
             Tree::Following => edge.follower,
@@ -124,7 +124,7 @@ impl EdgeReconcile {
             self.compare_followees(kind, of, findings);
         }
         if tree == Tree::Followers && counts.followers != rows {
-            let list = self.edges.rows.list_rows((kind, Side::Followers, of), None);
+            let list = self.edges.rows.list_rows(EdgeList { kind, side: Side::Followers, of }, None);
             let is_short = rows.max(counts.followers) <= COUNTED_AT_ONCE;
             let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
             let counted = counted.and_then(|counted| findings.readable(counted));
@@ -159,7 +159,7 @@ fn follower_count(kind: EdgeKind, id: Id) -> EdgeFault {
 }
 
 /// Where projections say something else about a row than the truth: the row was found in `tree`.
-fn faults(edges: &Edges, found_in: Tree, (kind, edge, since): Row) -> Result<Vec<EdgeFault>> {
+fn faults(edges: &Edges, found_in: Tree, Row { kind, edge, since }: Row) -> Result<Vec<EdgeFault>> {
     let truth = edges.rows.since(kind, edge)?;
     if found_in == Tree::Pairs && truth != Some(since) {
         // It was removed, or made anew, since it was read.
@@ -168,7 +168,7 @@ fn faults(edges: &Edges, found_in: Tree, (kind, edge, since): Row) -> Result<Vec
     let expected = truth == Some(since);
     let mut faults = Vec::new();
     for tree in [Tree::Following, Tree::Followers] {
-        if edges.rows.has(tree, (kind, edge, since))? != expected {
+        if edges.rows.has(tree, Row { kind, edge, since })? != expected {
             faults.push(EdgeFault::Row { tree, kind, edge, since, missing: expected });
         }
     }

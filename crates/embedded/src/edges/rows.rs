@@ -14,7 +14,7 @@
 use std::ops::Bound;
 use std::path::Path;
 
-use kinfolk_core::graph::{Edge, ListEntry, ListKey, Side};
+use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey, Side};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::config::FilterPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
@@ -46,16 +46,21 @@ pub struct Rows {
 }
 
 /// A row that some tree has or should have.
-pub type Row = (EdgeKind, Edge, Timestamp);
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub kind: EdgeKind,
+    pub edge: Edge,
+    pub since: Timestamp,
+}
 
 /// One of the trees, by the question that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tree {
     /// Is there an edge, since when.
     Pairs,
-    /// Whom does a user follow.
+    /// The followees of a user.
     Following,
-    /// Who follows a user.
+    /// The followers of a user.
     Followers,
 }
 
@@ -128,8 +133,8 @@ impl Rows {
         let layer = self.recent.active();
         for event in events {
             let (row, present) = match event.body {
-                EventBody::Followed(edge) => ((event.kind, edge, event.at), true),
-                EventBody::Unfollowed(edge, since) => ((event.kind, edge, since), false),
+                EventBody::Followed(edge) => (Row { kind: event.kind, edge, since: event.at }, true),
+                EventBody::Unfollowed(edge, since) => (Row { kind: event.kind, edge, since }, false),
                 EventBody::Imported { .. }
                 | EventBody::Posted(_)
                 | EventBody::PostDeleted { .. }
@@ -146,13 +151,7 @@ impl Rows {
         }
     }
 
-    fn put_one(
-        &self,
-        layer: &Memtable,
-        tree: Tree,
-        (kind, edge, since): (EdgeKind, Edge, Timestamp),
-        present: bool,
-    ) {
+    fn put_one(&self, layer: &Memtable, tree: Tree, Row { kind, edge, since }: Row, present: bool) {
         let (key, _) = row_key(tree, kind, edge, since);
         let value = present.then(|| if tree == Tree::Pairs { since_value(since) } else { [0; 6] });
         Memtables::put(layer, tree as usize, self.owner(&key), key, value);
@@ -164,12 +163,12 @@ impl Rows {
     }
 
     /// Puts one row in or takes it out, to repair a projection.
-    pub fn repair(&self, tree: Tree, row: (EdgeKind, Edge, Timestamp), present: bool) {
+    pub fn repair(&self, tree: Tree, row: Row, present: bool) {
         self.put_one(&self.recent.active(), tree, row, present);
     }
 
     /// Whether a tree has the row of an edge.
-    pub fn has(&self, tree: Tree, (kind, edge, since): (EdgeKind, Edge, Timestamp)) -> Result<bool> {
+    pub fn has(&self, tree: Tree, Row { kind, edge, since }: Row) -> Result<bool> {
         let (key, len) = row_key(tree, kind, edge, since);
         if let Some(value) = self.recent.get(tree as usize, self.owner(&key), &key) {
             return Ok(value.is_some());
@@ -188,19 +187,14 @@ impl Rows {
     }
 
     /// A page of a user's list.
-    pub fn list(
-        &self,
-        (kind, side, of): (EdgeKind, Side, Id),
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.list_rows((kind, side, of), after).take(limit).collect()
+    pub fn list(&self, list: EdgeList, after: Option<ListKey>, limit: usize) -> Result<Vec<ListEntry>> {
+        self.list_rows(list, after).take(limit).collect()
     }
 
     /// A user's list from a place on, row by row.
     pub fn list_rows(
         &self,
-        (kind, side, of): (EdgeKind, Side, Id),
+        EdgeList { kind, side, of }: EdgeList,
         after: Option<ListKey>,
     ) -> impl Iterator<Item = Result<ListEntry>> + use<> {
         let (tree, ids) = (list_tree(side), self.ids);
@@ -221,7 +215,7 @@ impl Rows {
     /// A user's list as of now, whatever is written later. Called by the writer, between batches.
     pub fn frozen_list(
         &self,
-        (kind, side, of): (EdgeKind, Side, Id),
+        EdgeList { kind, side, of }: EdgeList,
     ) -> impl Iterator<Item = Result<()>> + Send + use<> {
         let mut prefix = vec![kind.number()];
         id_encoding::push_id(&mut prefix, of);
@@ -230,7 +224,7 @@ impl Rows {
         rows.map(|key| key.map(|_| ()))
     }
 
-    /// Whom a user follows by the truth, by id.
+    /// A user's followees by the pairs, by id.
     pub fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
         let ids = self.ids;
         let mut prefix = Vec::with_capacity(40);
@@ -296,7 +290,7 @@ impl Rows {
         let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
         let row = decode_row(tree, self.ids, key, value);
         let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
-        Ok((kind, edge, since))
+        Ok(Row { kind, edge, since })
     }
 
     /// How many rows are recent and not sealed.

@@ -63,15 +63,25 @@ impl EdgeView for Store {
     }
 }
 
+/// What a batch begins with.
+pub struct Beginning<'a> {
+    /// Emptied, with the memory of an earlier batch.
+    pub pending: Pending,
+    pub ids: &'a mut IdGenerators,
+    /// The position of the first event.
+    pub first: Sequence,
+    /// What the clock shows.
+    pub now: Timestamp,
+    /// The earliest time that may be given out.
+    pub earliest: Timestamp,
+}
+
 impl<'a> Batch<'a> {
-    /// A batch whose first event will have the position `first`, at the time that the clock shows or, if it is later, the
-    /// earliest that may be given out.
+    /// A batch after an earlier one that is not visible yet.
     pub fn new(
         store: &'a Store,
         earlier: Option<&'a Decided>,
-        (pending, ids): (Pending, &'a mut IdGenerators),
-        first: Sequence,
-        (now, earliest): (Timestamp, Timestamp),
+        Beginning { pending, ids, first, now, earliest }: Beginning<'a>,
     ) -> Self {
         Self {
             store,
@@ -158,6 +168,11 @@ mod tests {
     const AUTHOR: Id = Id::Integer(1);
     const NOW: Timestamp = Timestamp::MIN;
 
+    fn beginning(ids: &mut IdGenerators, first: u64) -> Beginning<'_> {
+        let (pending, first) = (Pending::default(), Sequence(first));
+        Beginning { pending, ids, first, now: NOW, earliest: NOW }
+    }
+
     fn post(key: &str) -> NewPost {
         let idempotency_key = Some(Arc::from(key));
         NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key }
@@ -193,7 +208,7 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let mut ids = IdGenerators::new(IdKind::Integer, None, None);
         let store = &**store.shared();
-        let mut first = Batch::new(store, None, (Pending::default(), &mut ids), Sequence(1), (NOW, NOW));
+        let mut first = Batch::new(store, None, beginning(&mut ids, 1));
         change(&mut first, EdgeAction::Follow, 2);
         assert_eq!(delivery(&mut first, "a"), Delivery::Push);
         change(&mut first, EdgeAction::Follow, 3);
@@ -205,8 +220,7 @@ mod tests {
         assert!(matches!(first.register(post("b")), Err(Error::PostDeleted { .. })));
         let (earlier, _): (Decided, _) = first.finish();
 
-        let mut second =
-            Batch::new(store, Some(&earlier), (Pending::default(), &mut ids), Sequence(6), (NOW, NOW));
+        let mut second = Batch::new(store, Some(&earlier), beginning(&mut ids, 6));
         assert_eq!(second.register(post("a")).unwrap().post, a.post);
         assert!(!second.delete_post(b).unwrap().changed);
         assert!(matches!(second.register(post("b")), Err(Error::PostDeleted { .. })));

@@ -20,6 +20,7 @@ use super::store::Store;
 use super::writer::{Command, Queued, Reply, Request, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
+use crate::disk::backup_file;
 use crate::disk::format::{self, Content};
 use crate::edges::{Edges, Tree, imports};
 use crate::lsm::RowStorage;
@@ -85,13 +86,8 @@ impl Embedded {
     }
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
-    pub fn list_page(
-        &self,
-        EdgeList { kind, side, of }: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.store.layers.rows(|| self.store.edges.rows.list((kind, side, of), after, limit))
+    pub fn list_page(&self, list: EdgeList, after: Option<ListKey>, limit: usize) -> Result<Vec<ListEntry>> {
+        self.store.layers.rows(|| self.store.edges.rows.list(list, after, limit))
     }
 
     /// Waits until everything is visible that a frontier names, up to a second.
@@ -271,7 +267,7 @@ impl Embedded {
 
     /// What a backup holds; all of it is read and its checksums compared, so one that was cut short is noticed.
     pub fn inspect_backup(file: &Path) -> Result<BackupReport> {
-        bulk::inspect_backup(file)
+        backup_file::inspect(file)
     }
 
     /// Makes a store from a backup, with a new epoch, in a folder that is missing, empty, or left by a stopped restore.

@@ -114,11 +114,11 @@ impl Embedded {
     }
 
     fn start(opened: Opened, clock: Arc<dyn Clock>) -> Result<Self> {
-        let Opened { store, log, floor, ids } = opened;
-        clock.begin(floor);
+        let store = Arc::clone(&opened.store);
+        clock.begin(opened.floor);
         let health = &store.health;
         let (commands, queue) = mpsc::channel(QUEUE_LEN);
-        let writer = Writer::new(Arc::clone(&store), log, Arc::clone(&clock), (floor, ids));
+        let writer = Writer::new(opened, Arc::clone(&clock));
         let writer = health.spawn("kinfolk-writer", move || writer.run(queue))?;
         let (maintained, maintain_clock, wake) =
             (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
@@ -126,7 +126,7 @@ impl Embedded {
             maintenance::run(&maintained, &*maintain_clock, &wake);
         })?;
         let (merged, repair) = (Arc::clone(&store), commands.downgrade());
-        let merging = health.spawn("kinfolk-merging", move || compaction::run(&merged, &repair))?;
+        let merging = health.spawn("kinfolk-compaction", move || compaction::run(&merged, &repair))?;
         let (erased, erase_clock, asked) = (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
         let erasing = health
             .spawn("kinfolk-erasing", move || comments::erase_when_due(&erased, &*erase_clock, &asked))?;

@@ -68,9 +68,10 @@ impl Stored {
         identity: Identity,
         settings: &Settings,
         snapshot: IndexSnapshot,
+        health: &Arc<Health>,
     ) -> Result<Self> {
         let path = folder.path();
-        let shared = Shared::new(settings.cache_bytes, identity.base);
+        let shared = Shared::new(settings.cache_bytes, identity.base, health);
         let rows = Rows::open(&path.join("rows"), identity.ids, shared.clone())?;
         let posts = Posts::open(&path.join("posts"), identity.ids, &shared, settings.post_key_keep)?;
         let comments =
@@ -99,7 +100,7 @@ impl Stored {
             Box::new(Arc::clone(&posts)),
             Box::new(Arc::clone(&comments)),
             Box::new(index),
-            // Last: whoever begins to read a feed later finds the index as it is then.
+            // Last: a feed that is read from now on finds the index up to date.
             Box::new(Arc::clone(&feeds)),
         ]);
         let is_index_rebuilt = snapshotted.is_none();
@@ -154,7 +155,7 @@ impl Store {
         files::remove_file(&folder.path().join(log::ERASING_FILE))?;
         let keys = format::read_keys(folder.path())?;
         let checkpoint = Checkpoint::read(folder.path());
-        let stored = Stored::open(&folder, identity, &settings, snapshot)?;
+        let stored = Stored::open(&folder, identity, &settings, snapshot, &health)?;
         let flushed = stored.flushed(&folder, identity.content, checkpoint)?;
         let from = stored.applied(identity.content)?;
         let mut replay = Replay {

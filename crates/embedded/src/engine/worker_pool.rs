@@ -1,7 +1,7 @@
 //! Threads for work in a request that takes longer than a protocol's thread may wait: walks, large overlaps, feeds.
 //!
-//! There are as many as the machine has cores, and each does one thing at a time: whoever asks meanwhile waits in
-//! order of asking, without a thread. Of those who ask about one user only one is in that line, so that asking often for
+//! There are as many as the machine has cores, and each does one job at a time: requests that come meanwhile wait in
+//! order, without a thread. Of the requests about one user only one is in that line, so that many requests for
 //! one does not keep others waiting. The threads run at a low priority, so that checks and writes come first.
 
 use std::collections::{HashMap, VecDeque};
@@ -80,7 +80,7 @@ impl WorkerPool {
     pub fn start(self: &Arc<Self>, health: &Arc<Health>) -> Result<Vec<JoinHandle<()>>> {
         let start = |_| {
             let pool = Arc::clone(self);
-            health.spawn("kinfolk-walker", move || pool.work())
+            health.spawn("kinfolk-worker", move || pool.work())
         };
         (0..self.threads).map(start).collect()
     }
@@ -105,7 +105,7 @@ impl WorkerPool {
         }
     }
 
-    /// Does something about a user on a walker's thread. The work is told how to see whether the caller has gone.
+    /// Runs a job about a user on a thread of the pool. The job can ask whether its caller has gone.
     pub async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         about: Id,
@@ -119,7 +119,7 @@ impl WorkerPool {
         let pool = Arc::clone(self);
         let job = move |scratch: &mut Scratch| {
             let result = work(scratch, &|| reply.is_closed());
-            // Before the answer: whoever gets it may look at the figures.
+            // Before the answer: its caller may read the statistics.
             drop(turn);
             let counters = &pool.counters;
             counters.done.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +240,7 @@ mod tests {
         let threads = pool.start(&Arc::default()).unwrap();
         let name =
             block_on(pool.run(ABOUT, |_, _| Ok(std::thread::current().name().map(str::to_owned)))).unwrap();
-        assert_eq!(name.as_deref(), Some("kinfolk-walker"));
+        assert_eq!(name.as_deref(), Some("kinfolk-worker"));
         pool.stop();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert!(matches!(block_on(pool.run(ABOUT, |_, _| Ok(()))), Err(Error::Closed)));

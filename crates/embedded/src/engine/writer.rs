@@ -14,10 +14,11 @@ use kinfolk_core::graph::{Receipt, WriteRequest};
 use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
+use super::batch::{Batch, Beginning, Decided, Pending};
+use super::open::Opened;
+use super::store::Store;
 use crate::disk::format::Content;
-use crate::engine::batch::{Batch, Decided, Pending};
 use crate::engine::id_generator::IdGenerators;
-use crate::engine::store::Store;
 use crate::log::{Event, EventBody, FrameBuilder, LogWriter};
 use crate::lsm::Backlog;
 use crate::runtime::layers::{Layer, SyncTime, WriteTimes};
@@ -119,7 +120,7 @@ impl Request {
     }
 }
 
-/// What a request will be told when its batch is durable and visible.
+/// The reply to a request, sent when its batch is durable and visible.
 enum Answer {
     Written(Reply<Vec<Result<Receipt>>>, Vec<Result<Receipt>>),
     Posted(Reply<PostWritten>, Result<Box<PostWritten>>),
@@ -128,7 +129,7 @@ enum Answer {
 }
 
 impl Answer {
-    /// A caller that went away does not want to know.
+    /// The caller may have disconnected; dropping the reply is fine.
     fn send(self) {
         match self {
             Self::Written(reply, answers) => drop(reply.send(Ok(answers))),
@@ -138,7 +139,7 @@ impl Answer {
         }
     }
 
-    /// Tells that nothing came of it.
+    /// Replies that the batch failed.
     fn refuse(self, error: &Error) {
         match self {
             Self::Written(reply, answers) => {
@@ -177,12 +178,7 @@ struct Logged {
 
 impl Writer {
     /// A writer at the end of the log.
-    pub fn new(
-        store: Arc<Store>,
-        log: LogWriter,
-        clock: Arc<dyn Clock>,
-        (floor, ids): (Timestamp, IdGenerators),
-    ) -> Self {
+    pub fn new(Opened { store, log, floor, ids }: Opened, clock: Arc<dyn Clock>) -> Self {
         Self { store, log, clock, floor, ids, logged: None, spare: Pending::default() }
     }
 
@@ -252,9 +248,14 @@ impl Writer {
             return;
         }
         let earlier = self.logged.as_ref().map(|logged| &logged.decided);
-        let pending = (std::mem::take(&mut self.spare), &mut self.ids);
-        let clocks = (self.clock.now(), self.floor);
-        let mut batch = Batch::new(&self.store, earlier, pending, self.log.next(), clocks);
+        let beginning = Beginning {
+            pending: std::mem::take(&mut self.spare),
+            ids: &mut self.ids,
+            first: self.log.next(),
+            now: self.clock.now(),
+            earliest: self.floor,
+        };
+        let mut batch = Batch::new(&self.store, earlier, beginning);
         batch.events.reserve(requests.len());
         let answers = requests.into_iter().map(|queued| queued.request.decide(&mut batch)).collect();
         let (decided, floor) = batch.finish();
@@ -319,7 +320,7 @@ impl Writer {
         self.publish();
     }
 
-    /// Answers all requests of a batch with an error: what each was told depends on those before it.
+    /// Answers all requests of a batch with an error: each reply depends on the requests before it.
     fn refuse(&mut self, batch: Logged, error: &Error) {
         batch.answers.into_iter().for_each(|answer| answer.refuse(error));
         self.reuse(batch.decided.pending);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kinfolk_core::feeds::PostState;
-use kinfolk_core::graph::{Edge, ListKey, Side};
+use kinfolk_core::graph::{Edge, EdgeList, ListKey, Side};
 use kinfolk_core::{Clock, EdgeKind, Id, Result};
 
 use super::Feeds;
@@ -18,7 +18,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(15 * 60);
 /// How long to wait after rows could not be read.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Works until it is told to stop.
+/// Works until it is stopped.
 pub fn run(feeds: &Feeds, clock: &Arc<dyn Clock>) {
     signal::lower_priority();
     let (mut tidied, mut saved) = (Instant::now(), Instant::now());
@@ -97,7 +97,7 @@ fn for_followers(
     if feeds.inboxes.is_empty() {
         return Ok(None);
     }
-    let list = (EdgeKind::Follow, Side::Followers, author);
+    let list = EdgeList { kind: EdgeKind::Follow, side: Side::Followers, of: author };
     let most = feeds.settings.fan_out_turn.max(1);
     let followers = feeds.edges.rows.list(list, after, most)?;
     followers.iter().for_each(|entry| visit(entry.id));

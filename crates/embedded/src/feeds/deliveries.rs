@@ -77,9 +77,9 @@ impl Job {
 /// What a reader must know beside what is in an inbox.
 #[derive(Debug, Default)]
 pub struct Undelivered {
-    /// Posts by authors whom the reader follows.
+    /// Posts by the reader's followees.
     pub posts: Vec<PostKey>,
-    /// Authors whom the reader has followed, whose posts are not brought in yet.
+    /// Authors that the reader has followed, whose posts are not brought in yet.
     pub authors: Vec<Id>,
 }
 

@@ -35,7 +35,7 @@ pub fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
 
 /// An inbox.
 ///
-/// Invariant: of all whom its user follows, every live post that is delivered by push, and that is at least as new as
+/// Invariant: of all followees, every live post that is delivered by push, and that is at least as new as
 /// `complete_from`, is in it, or is still to be delivered. Other keys may be in it too; readers look at posts anyway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inbox {
@@ -74,7 +74,7 @@ impl Inbox {
         self.filling.is_some()
     }
 
-    /// Lets another fill it: whoever looked earlier may have missed something.
+    /// Starts a new fill: an earlier one may have missed something.
     pub fn hand_over(&mut self, ticket: u64) {
         self.filling = Some(ticket);
     }
@@ -107,7 +107,7 @@ impl Inbox {
         size_of::<Self>() + self.keys.capacity()
     }
 
-    /// Puts a key in, unless it is there or older than the inbox reaches; tells whether it did.
+    /// Puts a key in, unless it is there or older than the inbox reaches; returns whether it did.
     pub fn insert(&mut self, key: &[u8], capacity: Capacity) -> bool {
         if self.complete_from.as_deref().is_some_and(|from| key < from) {
             return false;
@@ -124,7 +124,7 @@ impl Inbox {
         true
     }
 
-    /// Takes a key out; tells whether it was there.
+    /// Takes a key out; returns whether it was there.
     pub fn remove(&mut self, key: &[u8], key_len: usize) -> bool {
         let Ok(at) = self.find(key, key_len) else { return false };
         self.keys.drain(at..at + key_len);

@@ -1,6 +1,6 @@
 //! Home feeds: inboxes, what is still to be delivered to them, and the thread that does it.
 //!
-//! Inboxes are a projection in memory that can be dropped at any time: whoever reads without one gets one filled from
+//! Inboxes are a projection in memory that can be dropped at any time: reading without one fills a new one from
 //! the authors' posts. They hold posts that are delivered by push and nothing else; posts delivered by pull are found by
 //! their authors. A page takes into account what is not delivered yet, so it is right however late deliveries are.
 
@@ -80,7 +80,7 @@ impl Feeds {
     /// Takes note of events whose rows are there, before they are visible.
     pub fn take_note(&self, events: &[Event]) {
         let Some(newest) = events.last().map(|event| event.position) else { return };
-        // Inboxes first: whoever finds nothing undelivered must not find an inbox that waits for it.
+        // Inboxes first: a reader that finds nothing undelivered must not find an inbox that waits for it.
         if self.deliveries.are_too_many() {
             tracing::warn!(
                 "too much is undelivered: inboxes are dropped, and filled again when their users come"
@@ -119,7 +119,7 @@ impl Feeds {
                 Some(Job::TakeBack { author: *author, key, after: None })
             }
             EventBody::Imported { .. } => {
-                // It names no edges. Whoever is being filled has perhaps looked before it.
+                // It names no edges, and an inbox that is being filled may have read before it.
                 self.inboxes.clear();
                 None
             }

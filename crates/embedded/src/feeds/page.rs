@@ -1,5 +1,5 @@
 //! A page of a home feed: what is in the inbox, what is not delivered yet and what is pulled, merged; below the inbox's
-//! reach, the posts of all whom the user follows. Every post is looked at before it is shown.
+//! reach, the posts of all followees. Every post is read before it is shown.
 
 use std::sync::Arc;
 
@@ -64,12 +64,12 @@ impl<'a> Reader<'a> {
         Ok(posts)
     }
 
-    /// Makes an inbox for the user, from the newest posts of all whom it follows.
+    /// Makes an inbox for the user, from the newest posts of all followees.
     fn fill(&self, now: u64) -> Result<Inbox> {
         let (feeds, of) = (self.feeds, self.wanted.of);
         let capacity = feeds.inboxes.capacity();
         let ticket = feeds.inboxes.begin(of, now);
-        // Read after the inbox is there: whoever is followed later is brought in by itself.
+        // Read after the inbox is there: the posts of later followees are brought in by themselves.
         let followees = self.feeds.edges.index.followees(EdgeKind::Follow, of);
         let mut merge = self.merge_authors(&followees, None)?;
         let (newest, from) = newest_pushed(capacity.entries, || {

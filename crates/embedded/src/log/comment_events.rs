@@ -113,7 +113,7 @@ impl LoggedCommentEvent {
         }
     }
 
-    /// What consumers are told. They see the text only if that is said to be current.
+    /// The change as consumers read it. They see the text only if that is said to be current.
     pub fn into_change(self, is_current: bool) -> CommentChange {
         let body = |text: LoggedText| is_current.then(|| text.text());
         match self {

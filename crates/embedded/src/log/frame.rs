@@ -90,7 +90,7 @@ impl Event {
         Some(EdgeEvent { kind: self.kind, edge, at: self.at, removed_since })
     }
 
-    /// What consumers are told. They see the body of a comment, or the payload of a post, only if that is said to be current.
+    /// The change as consumers read it. They see the body of a comment, or the payload of a post, only if that is said to be current.
     pub fn into_change(self, is_current: bool) -> Change {
         let Self { position, at, kind, body } = self;
         let body = match body {

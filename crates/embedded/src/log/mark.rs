@@ -1,6 +1,6 @@
 //! The mark: the newest position known to be synced, kept apart from the log.
 //!
-//! A torn end of the log and a damaged one look the same. The mark tells them apart: everything up to it was
+//! A torn end of the log and a damaged one look the same. The mark distinguishes them: everything up to it was
 //! acknowledged, so a log that ends before it has lost something and must not be opened.
 //!
 //! Two slots of 28 bytes, 512 bytes apart so that no torn sector hits both:
@@ -51,7 +51,7 @@ fn decode(slot: &[u8; SLOT_LEN]) -> Option<(u64, Sequence, Epoch)> {
 }
 
 impl Mark {
-    /// Opens the mark of a store, making it if it is missing, and tells what it says; `None` if it says nothing.
+    /// Opens the mark of a store, making it if it is missing; returns the position that it holds, if any.
     pub fn open(folder: &Path, epoch: Epoch) -> Result<(Self, Option<Sequence>)> {
         let path = folder.join(FILE_NAME);
         let missing = !path.exists();

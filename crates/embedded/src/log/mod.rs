@@ -1,7 +1,7 @@
 //! The change log: the one place that an acknowledged write must have reached.
 //!
 //! A folder of segment files, appended to by one writer and synced before anything is acknowledged, and a mark
-//! of what was synced, so that a damaged end is told apart from one that a crash tore.
+//! of what was synced, so that a damaged end can be distinguished from one that a crash tore.
 
 mod comment_events;
 mod erase;

@@ -1,4 +1,4 @@
-//! Opening the log after a stop of any kind: what was acknowledged is found, or the reason why not is told.
+//! Opening the log after a stop of any kind: everything acknowledged is found, or opening fails with the reason.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -206,7 +206,9 @@ impl Scan {
         if is_last {
             self.offset = valid;
             if !clean && self.marked.is_none() {
-                return Err(damaged("the mark is missing, so that damage cannot be told from a torn end"));
+                return Err(damaged(
+                    "the mark is missing, so that damage cannot be distinguished from a torn end",
+                ));
             }
             // Before anything is cut off: what is behind the damage may be needed to save what can be saved.
             self.require_mark()?;

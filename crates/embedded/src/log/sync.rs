@@ -1,4 +1,4 @@
-//! Syncs a file on a thread of its own, so that the writer can work meanwhile, and tells how long that took. One sync at a time, no
+//! Syncs a file on a thread of its own, so that the writer can work meanwhile, and measures how long that took. One sync at a time, no
 //! retries.
 
 use std::fs::File;

@@ -7,9 +7,9 @@ use lsm_tree::{AbstractTree, AnyTree, SequenceNumberCounter};
 
 use super::tree_error;
 
-/// Merges the files of a tree if it has at least so many un-merged runs, until it should stop.
+/// Compacts the files of a tree if it has at least so many runs, until it should stop.
 ///
-/// Merging more runs at once rewrites less; having fewer makes reads cheaper.
+/// Compacting more runs at once rewrites less; having fewer makes reads cheaper.
 pub fn compact(
     tree: &AnyTree,
     sequence: &SequenceNumberCounter,
@@ -32,7 +32,7 @@ pub fn compact(
     Ok(())
 }
 
-/// Merges all files of a tree into one sorted run.
+/// Compacts all files of a tree into one sorted run.
 pub fn compact_fully(tree: &AnyTree, sequence: &SequenceNumberCounter) -> Result<()> {
     const FILE_BYTES: u64 = 64 << 20;
     tree.major_compact(FILE_BYTES, sequence.get()).map_err(tree_error)

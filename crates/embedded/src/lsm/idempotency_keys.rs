@@ -1,5 +1,5 @@
-//! Idempotency keys: how long they are remembered. Older ones count for nothing, and go when the
-//! files that hold them are merged.
+//! Idempotency keys: how long they are kept. Expired ones count for nothing, and go when the
+//! files that hold them are compacted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub struct IdempotencyKeys {
 }
 
 impl IdempotencyKeys {
-    /// Keys under a tag that are remembered for `keep`.
+    /// Keys under a tag that are kept for `keep`.
     pub fn new(tag: u8, keep: Duration) -> Self {
         Self { tag, keep, newest_at: Arc::default() }
     }
 
-    /// Something was written at a time: keys that are too old then may be forgotten.
+    /// Something was written at a time: keys that have expired by then may be forgotten.
     pub fn note(&self, at: Timestamp) {
         self.newest_at.fetch_max(at.millis(), Ordering::Relaxed);
     }
 
-    /// Whether a key that was used at some time is not remembered any more.
-    pub fn is_over(&self, at: Timestamp, now: Timestamp) -> bool {
+    /// Whether a key that was used at some time has expired.
+    pub fn is_expired(&self, at: Timestamp, now: Timestamp) -> bool {
         u128::from(now.millis().saturating_sub(at.millis())) > self.keep.as_millis()
     }
 }
@@ -42,6 +42,14 @@ impl IdempotencyKeys {
 pub struct KeyUse<I> {
     pub id: I,
     pub at: Timestamp,
+}
+
+/// A key of an author, and what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyRow<I> {
+    pub author: Id,
+    pub hash: KeyHash,
+    pub used: KeyUse<I>,
 }
 
 /// A key of an author, and what it stands for by the log; `None` where the log is not asked.
@@ -93,10 +101,10 @@ impl IdempotencyKeys {
             StoredKey::Missing => false,
             // It is met by itself.
             StoredKey::Wrong => true,
-            // Once it is not remembered any more, the key may stand for something newer.
+            // Once it has expired, the key may stand for something newer.
             StoredKey::Sound(stored) => stored == logged || (stored.id != logged.id && stored.at > logged.at),
         };
-        (!is_right && !self.is_over(logged.at, now)).then_some(Some(logged))
+        (!is_right && !self.is_expired(logged.at, now)).then_some(Some(logged))
     }
 }
 
@@ -119,7 +127,7 @@ impl CompactionFilter for IdempotencyKeys {
         let value = item.value()?;
         let at = value.last_chunk::<6>().and_then(|at| decode_since(at));
         // An older row of the key, which may come to light, is over as well.
-        Ok(if at.is_some_and(|at| self.is_over(at, now)) { Verdict::Destroy } else { Verdict::Keep })
+        Ok(if at.is_some_and(|at| self.is_expired(at, now)) { Verdict::Destroy } else { Verdict::Keep })
     }
 }
 
@@ -143,20 +151,24 @@ mod tests {
         assert_eq!(expected(StoredKey::Sound(used(1, 14)), Some(logged)), Some(Some(logged)));
         assert_eq!(expected(StoredKey::Sound(used(1, 16)), Some(logged)), Some(Some(logged)));
         assert_eq!(expected(StoredKey::Sound(used(2, 16)), Some(logged)), None, "it was used again");
-        assert_eq!(expected(StoredKey::Missing, Some(used(1, 9))), None, "it is not remembered any more");
+        assert_eq!(expected(StoredKey::Missing, Some(used(1, 9))), None, "it has expired");
         assert_eq!(expected(StoredKey::Wrong, None), Some(None));
         assert_eq!(expected(StoredKey::Sound(used(2, 3)), None), None);
         assert_eq!(expected(StoredKey::Missing, None), None);
     }
 
     #[test]
-    fn merging_leaves_out_what_is_over() {
+    fn compaction_leaves_out_expired_keys() {
         const TAG: u8 = 3;
         let folder = tempfile::tempdir().unwrap();
         let keys = IdempotencyKeys::new(TAG, Duration::from_millis(10));
-        let tree =
-            LsmTree::open("keys", &folder.path().join("keys"), &Shared::new(1 << 20, Sequence::START), &keys)
-                .unwrap();
+        let tree = LsmTree::open(
+            "keys",
+            &folder.path().join("keys"),
+            &Shared::new(1 << 20, Sequence::START, &Arc::default()),
+            &keys,
+        )
+        .unwrap();
         for at in 0..20 {
             tree.insert([TAG, at], since_value(Timestamp::from_millis(at.into())));
             tree.insert([TAG + 1, at], since_value(Timestamp::from_millis(at.into())));
@@ -174,7 +186,8 @@ mod tests {
         assert_eq!(kept(TAG + 1).len(), 20);
         let now = Timestamp::from_millis(19);
         assert!(
-            keys.is_over(Timestamp::from_millis(8), now) && !keys.is_over(Timestamp::from_millis(9), now)
+            keys.is_expired(Timestamp::from_millis(8), now)
+                && !keys.is_expired(Timestamp::from_millis(9), now)
         );
     }
 }

@@ -20,12 +20,14 @@ use lsm_tree::{
     AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, SeqNo, SequenceNumberCounter,
 };
 
+use crate::runtime::health::Health;
+
 pub use compaction::{compact, compact_fully};
 pub use encoding::{
     TIME_MASK, complement, decode_since, increment, push_list_key, read_list_key, since_value,
 };
 pub use error::tree_error;
-pub use idempotency_keys::{IdempotencyKeys, KeyUse, LoggedKey, StoredKey};
+pub use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, StoredKey};
 pub use part::{Part, first_key, read_part};
 pub use row_storage::{Backlog, RowStorage};
 pub use storing::Storing;
@@ -48,10 +50,10 @@ pub struct Shared {
 
 impl Shared {
     /// For a store whose log begins after a position.
-    pub fn new(cache_bytes: u64, base: Sequence) -> Self {
+    pub fn new(cache_bytes: u64, base: Sequence, health: &Arc<Health>) -> Self {
         let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
         let descriptors = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
-        Self { cache, descriptors, storing: Storing::default(), base }
+        Self { cache, descriptors, storing: Storing::new(health), base }
     }
 
     /// Up to where the log is applied in a tree.

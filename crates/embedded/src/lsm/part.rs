@@ -121,8 +121,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || {
             let [sequence, visible] = [SequenceNumberCounter::default(), SequenceNumberCounter::default()];
-            let config =
-                Shared::new(1 << 20, kinfolk_core::Sequence::START).tree(folder.path(), &sequence, &visible);
+            let config = Shared::new(1 << 20, kinfolk_core::Sequence::START, &std::sync::Arc::default())
+                .tree(folder.path(), &sequence, &visible);
             // As on the lower levels, to which a merge may move a file as it is: the index is read when it is needed.
             config.index_block_pinning_policy(PinningPolicy::all(false)).open().unwrap()
         };

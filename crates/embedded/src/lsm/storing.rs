@@ -5,13 +5,21 @@ use std::sync::{Arc, OnceLock};
 
 use kinfolk_core::{Error, Result};
 
+use crate::runtime::health::Health;
+
 /// Whether files may be changed; shared by all trees of a store.
 #[derive(Clone, Debug, Default)]
 pub struct Storing {
     failure: Arc<OnceLock<String>>,
+    health: Arc<Health>,
 }
 
 impl Storing {
+    /// For a store that refuses writes after a change that failed.
+    pub fn new(health: &Arc<Health>) -> Self {
+        Self { failure: Arc::default(), health: Arc::clone(health) }
+    }
+
     /// Why no more is stored, if a change has failed.
     pub fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
@@ -26,6 +34,8 @@ impl Storing {
             if let Error::Storage { detail } = error {
                 let reason = format!("row files could not be stored: {detail}");
                 tracing::error!(reason, "no more rows are stored until the store is opened again");
+                // At once: no write is acknowledged after another was refused for this.
+                self.health.refuse_writes(&reason);
                 let _ = self.failure.set(reason);
             }
         })
@@ -38,16 +48,19 @@ mod tests {
 
     #[test]
     fn nothing_is_tried_again_after_a_failure_of_the_storage() {
-        let storing = Storing::default();
+        let health = Arc::new(Health::default());
+        let storing = Storing::new(&health);
         let other = storing.clone();
         let full = || Err::<(), _>(Error::StorageFull { detail: String::new() });
         assert!(matches!(storing.change(full), Err(Error::StorageFull { .. })));
         let damaged = || Err::<(), _>(Error::Corrupt { detail: String::new() });
         assert!(matches!(storing.change(damaged), Err(Error::Corrupt { .. })));
         assert_eq!(storing.change(|| Ok(7)).unwrap(), 7);
+        assert_eq!(health.refusal(), None);
         let failed = || Err::<(), _>(Error::Storage { detail: "the disk is gone".into() });
         assert!(matches!(storing.change(failed), Err(Error::Storage { .. })));
         assert!(other.failure().is_some_and(|reason| reason.contains("gone")));
+        assert_eq!(health.refusal(), other.failure());
         let again = || -> Result<()> { panic!("it is tried again") };
         assert!(matches!(other.change(again), Err(Error::ReadOnly { reason }) if reason.contains("gone")));
     }

@@ -108,7 +108,7 @@ impl LsmTree {
         self.tree.active_memtable().size()
     }
 
-    /// Lets go of files that were merged: the tree keeps what there was before the newest change of its files. Whoever reads in
+    /// Lets go of files that were compacted: the tree keeps what there was before the newest change of its files. A reader of
     /// one keeps it longer. Only the writer calls it, between two batches.
     pub fn let_go(&self, position: Sequence) -> Result<()> {
         self.insert(POSITION_KEY, position.0.to_be_bytes());

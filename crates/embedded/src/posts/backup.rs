@@ -11,50 +11,51 @@
 use kinfolk_core::feeds::Post;
 use kinfolk_core::{Id, IdKind, Result, Sequence};
 
-use super::{KeyRow, Posts, PostsSnapshot, Record};
-use crate::bulk::{Blocks, Reader, Totals};
+use super::{Posts, PostsSnapshot, Record};
+use crate::disk::backup_file::{BackupPart, Blocks, Reader, Totals};
 use crate::disk::id_encoding;
 use crate::edges::load::Block;
-use crate::lsm::{RowStorage, decode_since, since_value};
+use crate::lsm::{KeyRow, KeyUse, RowStorage, decode_since, since_value};
 use crate::{Progress, Settings};
 
 const POSTS: u32 = 256;
 const KEYS: u32 = 257;
 const NEWEST_GENERATED: u32 = 258;
 
-/// Writes all posts.
-pub fn write(
-    out: &mut Blocks<'_>,
-    posts: PostsSnapshot,
-    totals: &mut Totals,
-    progress: &dyn Fn(Progress),
-) -> Result<()> {
-    for row in posts.records {
-        let (id, record) = row?;
-        let record = record.encode();
-        id_encoding::push_id(&mut out.block, id);
-        out.block.extend_from_slice(&(record.len() as u32).to_le_bytes());
-        out.block.extend_from_slice(&record);
-        totals.posts += 1;
-        if out.close_if_full(POSTS)? {
-            progress(Progress { stage: "backing up posts", done: totals.posts, total: None });
+impl BackupPart for PostsSnapshot {
+    fn write(
+        self: Box<Self>,
+        out: &mut Blocks<'_>,
+        totals: &mut Totals,
+        progress: &dyn Fn(Progress),
+    ) -> Result<()> {
+        for row in self.records {
+            let (id, record) = row?;
+            let record = record.encode();
+            id_encoding::push_id(&mut out.block, id);
+            out.block.extend_from_slice(&(record.len() as u32).to_le_bytes());
+            out.block.extend_from_slice(&record);
+            totals.posts += 1;
+            if out.close_if_full(POSTS)? {
+                progress(Progress { stage: "backing up posts", done: totals.posts, total: None });
+            }
         }
+        out.close_if_any(POSTS)?;
+        for row in self.keys {
+            let KeyRow { author, hash, used } = row?;
+            id_encoding::push_id(&mut out.block, author);
+            out.block.extend_from_slice(&hash);
+            id_encoding::push_id(&mut out.block, used.id);
+            out.block.extend_from_slice(&since_value(used.at));
+            totals.keys += 1;
+            out.close_if_full(KEYS)?;
+        }
+        out.close_if_any(KEYS)?;
+        if let Some(id) = self.newest_generated_id {
+            id_encoding::push_id(&mut out.block, id);
+        }
+        out.close_if_any(NEWEST_GENERATED)
     }
-    out.close_if_any(POSTS)?;
-    for row in posts.keys {
-        let (author, hash, id, at) = row?;
-        id_encoding::push_id(&mut out.block, author);
-        out.block.extend_from_slice(&hash);
-        id_encoding::push_id(&mut out.block, id);
-        out.block.extend_from_slice(&since_value(at));
-        totals.keys += 1;
-        out.close_if_full(KEYS)?;
-    }
-    out.close_if_any(KEYS)?;
-    if let Some(id) = posts.newest_generated_id {
-        id_encoding::push_id(&mut out.block, id);
-    }
-    out.close_if_any(NEWEST_GENERATED)
 }
 
 /// Brings the posts of a backup into a store that has none, as of a position.
@@ -86,8 +87,9 @@ pub fn restore(
     while let Some(bytes) = reader.block(KEYS)? {
         let mut block = Block::new(bytes);
         while !block.is_read() {
-            let (author, hash, id, at) = read_key(ids, &mut block).ok_or_else(|| reader.damaged())?;
-            posts.put_key((author, hash, id, reader.clamped(at)));
+            let mut key = read_key(ids, &mut block).ok_or_else(|| reader.damaged())?;
+            key.used.at = reader.clamped(key.used.at);
+            posts.put_key(key);
             reader.totals.keys += 1;
         }
         flush_if_large()?;
@@ -109,9 +111,9 @@ fn read_post(ids: IdKind, block: &mut Block) -> Option<(Id, Record)> {
     Some((id, Record::decode(id, block.take(length as usize)?)?))
 }
 
-fn read_key(ids: IdKind, block: &mut Block) -> Option<KeyRow> {
+fn read_key(ids: IdKind, block: &mut Block) -> Option<KeyRow<Id>> {
     let author = read_id(ids, block)?;
     let hash = block.take(16)?.try_into().ok()?;
     let id = read_id(ids, block)?;
-    Some((author, hash, id, decode_since(block.take(6)?)?))
+    Some(KeyRow { author, hash, used: KeyUse { id, at: decode_since(block.take(6)?)? } })
 }

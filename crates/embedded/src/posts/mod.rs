@@ -29,14 +29,15 @@ use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
-pub use backup::{restore, write as write_backup};
+pub use backup::restore;
 pub use layout::Record;
 pub use planning::VisiblePosts;
 
+use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
 use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
-use crate::lsm::{IdempotencyKeys, LsmTree, RowStorage, Shared};
+use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
 use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The posts of a store.
@@ -48,18 +49,15 @@ pub struct Posts {
     keys: IdempotencyKeys,
 }
 
-/// A key of an author, the post that it stands for, and since when.
-pub type KeyRow = (Id, KeyHash, Id, Timestamp);
-
 /// All posts as of one moment.
 pub struct PostsSnapshot {
     pub records: Box<dyn Iterator<Item = Result<(Id, Record)>> + Send>,
-    pub keys: Box<dyn Iterator<Item = Result<KeyRow>> + Send>,
+    pub keys: Box<dyn Iterator<Item = Result<KeyRow<Id>>> + Send>,
     pub newest_generated_id: Option<Id>,
 }
 
 impl Posts {
-    /// Opens the posts in a folder, making it if it is missing. Idempotency keys are remembered for `key_keep`.
+    /// Opens the posts in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
         let keys = IdempotencyKeys::new(layout::KEY, key_keep);
         let tree = LsmTree::open("posts", folder, shared, &keys)?;
@@ -90,7 +88,7 @@ impl Posts {
     }
 
     /// The author's posts, newest first, strictly after a place if one is given, with how they are delivered. A post may
-    /// be deleted before it is looked at: its state tells.
+    /// be deleted before it is read: its state says so.
     pub fn by_author(
         &self,
         author: Id,
@@ -125,12 +123,12 @@ impl Posts {
         Arc::clone(&self.pulled.read())
     }
 
-    /// The post that an author's key stands for, unless the key is older than they are remembered.
+    /// The post that an author's key stands for, unless the key has expired.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
         let key = layout::idempotency_key(author, hash);
         let Some(value) = self.tree.get(key)? else { return Ok(None) };
         let (id, at) = layout::read_key_value(self.ids, &value).ok_or_else(damaged)?;
-        Ok((!self.keys.is_over(at, now)).then_some(id))
+        Ok((!self.keys.is_expired(at, now)).then_some(id))
     }
 
     /// The newest id that the store made, if it ever made one.
@@ -161,7 +159,8 @@ impl Posts {
         let Registration { post, delivery, key, is_id_generated } = registration;
         self.put_record(post.id, &Record::Present(post.clone(), *delivery));
         if let Some(hash) = key {
-            self.put_key((post.author, *hash, post.id, at));
+            let used = KeyUse { id: post.id, at };
+            self.put_key(KeyRow { author: post.author, hash: *hash, used });
         }
         if *is_id_generated {
             self.put_newest_generated_id(post.id);
@@ -185,8 +184,8 @@ impl Posts {
     }
 
     /// Puts an idempotency key in.
-    pub fn put_key(&self, (author, hash, id, at): KeyRow) {
-        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(id, at));
+    pub fn put_key(&self, KeyRow { author, hash, used }: KeyRow<Id>) {
+        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(used.id, used.at));
     }
 
     /// Remembers the newest id that the store made.
@@ -222,7 +221,7 @@ impl Posts {
             let (key, value) = row?;
             let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
             let (id, at) = layout::read_key_value(ids, &value).ok_or_else(damaged)?;
-            Ok((author, hash, id, at))
+            Ok(KeyRow { author, hash, used: KeyUse { id, at } })
         });
         Ok(PostsSnapshot {
             records: Box::new(self.records(sequence)),
@@ -256,6 +255,10 @@ impl Projection for Arc<Posts> {
 
     fn logged_key(&self, event: &Event) -> Option<Difference> {
         verify::logged_key(self, event)
+    }
+
+    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+        Ok(Some(Box::new(Posts::snapshot(self)?)))
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {

@@ -10,7 +10,7 @@ use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
 use crate::log::{Event, EventBody};
-use crate::lsm::{KeyUse, LoggedKey, StoredKey, first_key};
+use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
 use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects};
 
 /// A place in an author's list.
@@ -176,7 +176,7 @@ impl Posts {
     fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
         match self.key_difference(key, now)? {
             None => {}
-            Some(Some(KeyUse { id, at })) => self.put_key((key.author, key.hash, id, at)),
+            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
             Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
         }
         Ok(())

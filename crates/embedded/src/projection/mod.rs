@@ -1,5 +1,5 @@
 //! What a projection of the change log is, and the one list of them that opening, replay, publishing, flushing, snapshots, compaction,
-//! verification, reconciliation and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
+//! verification, reconciliation, backups and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
 
 mod difference;
 mod reconcile;
@@ -13,6 +13,7 @@ pub use reconcile::{Findings, Reconcile, Unreadable};
 pub use recount::Recount;
 pub use suspects::{Suspects, TOGETHER};
 
+use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
 use crate::log::{Event, LogReader};
 use crate::lsm::RowStorage;
@@ -80,6 +81,11 @@ pub trait Projection: Send + Sync {
     /// A projection that it may be built from was repaired.
     fn source_repaired(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// What it puts into a backup, as of now; nothing if a restore builds it from others. Called by the writer, between two batches.
+    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+        Ok(None)
     }
 
     /// Stores what a clean end should leave behind.

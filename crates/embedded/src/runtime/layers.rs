@@ -1,5 +1,5 @@
 //! How long each layer of the store takes: histograms for metrics, and events that become spans of the request that is being answered.
-//! Where a layer begins and ends is decided by whoever calls.
+//! The caller decides where a layer begins and ends.
 //!
 //! A check is not measured: it takes about as long as reading the clock twice. Look-ups of many edges at once are.
 
@@ -88,7 +88,7 @@ impl Layers {
     }
 }
 
-/// Tells whoever traces requests how long a layer took. Costs next to nothing where nobody does.
+/// Reports how long a layer took to the trace of the request. Costs next to nothing without one.
 fn report(layer: Layer, took: Duration, ended_ago: Duration) {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     tracing::event!(
@@ -100,7 +100,7 @@ fn report(layer: Layer, took: Duration, ended_ago: Duration) {
     );
 }
 
-/// When the writer did what with a request that is traced: filled in by the writer, reported by whoever waits for it, so that the writer
+/// When the writer did what with a request that is traced: filled in by the writer, reported by the task that waits for it, so that the writer
 /// has no more to do than to note the time.
 #[derive(Debug, Default)]
 pub struct WriteTimes {

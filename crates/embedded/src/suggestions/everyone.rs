@@ -158,7 +158,7 @@ impl Work<'_> {
         Ok((of, bytes))
     }
 
-    /// Writes results in the order of users; tells whether all of them came.
+    /// Writes results in the order of users; returns whether all of them came.
     fn write_groups(
         &self,
         results: &Receiver<(usize, Result<Vec<Record>>)>,

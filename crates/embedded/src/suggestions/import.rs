@@ -11,7 +11,7 @@ use super::{ComputedSuggestions, record};
 use crate::disk::id_encoding;
 use crate::lsm::tree_error;
 
-/// How many batches are stored before all of it is merged.
+/// How many batches are stored before all of it is compacted.
 const RUNS_MAX: usize = 16;
 
 /// Replaces what is stored for these users, durably.

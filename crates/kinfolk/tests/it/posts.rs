@@ -81,7 +81,7 @@ fn refusals_say_why() {
         ("post 3 --id 20", 1, "registered with different contents"),
         ("post 2 --id 21", 1, "was deleted"),
         ("post 2 --payload {a", 2, "not valid JSON"),
-        ("post 2 --at 2999-01-01T00:00:00Z", 1, "5 minutes ahead"),
+        ("post 2 --at 2999-01-01T00:00:00Z", 1, "5 minutes in the future"),
         ("delete-post 3 20", 1, "only its author"),
         ("delete-post 2 99", 1, "there is no post 99"),
         ("feed 1 --cursor forged", 2, "cursor"),

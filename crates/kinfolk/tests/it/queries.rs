@@ -1,6 +1,6 @@
 //! The small commands, in both forms, with their exit status.
 
-use crate::support::{Sandbox, stable};
+use crate::support::{Sandbox, copy_folder, stable};
 
 #[test]
 fn follow_check_unfollow() {
@@ -172,6 +172,34 @@ fn changes_are_told_in_order() {
 }
 
 #[test]
+fn tokens_are_joined_and_make_reads_wait() {
+    let sandbox = Sandbox::new();
+    let follow = |followee: u64, options: &str| {
+        let written = sandbox.json(&format!("follow 1 {followee} {options}"));
+        written["token"].as_str().unwrap().to_owned()
+    };
+    follow(2, "");
+    copy_folder(&sandbox.path("kinfolk-data"), &sandbox.path("copy"));
+    follow(3, "");
+    let token = follow(4, "");
+    sandbox.ok(&format!("check 1 4 --token={token}"));
+    // The copy has not got so far: reads say so, and a write returns a token that covers both.
+    let line = |command: &str, token: &str| format!("{command} --data copy --token={token}");
+    for read in
+        ["check 1 2", "followers 2", "following 1", "counts 1", "common 1 2", "suggestions 1", "feed 1"]
+    {
+        let error = sandbox.fails(&line(read, &token), 1);
+        assert!(error.contains("not visible yet"), "{read}: {error}");
+    }
+    let joined = follow(5, &format!("--data copy --token={token}"));
+    sandbox.fails(&line("check 1 5", &joined), 1);
+    let applied = sandbox.run_with_input(&line("apply", &token), "unfollow 1 5\n");
+    let last = applied.stdout.trim().rsplit(' ').next().unwrap().to_owned();
+    sandbox.ok(&line("check 1 2", &last));
+    assert!(sandbox.fails("followers 1 --token=made-up", 2).contains("token"));
+}
+
+#[test]
 fn refusals() {
     let sandbox = Sandbox::new();
     sandbox.ok("follow 1 2");
@@ -193,8 +221,8 @@ fn refusals() {
         ("changes --limit 1001", 2, "1001 is not in 1..=1000"),
         ("counts", 2, "not provided"),
         ("nonsense", 2, "unrecognized subcommand 'nonsense'"),
-        ("follow 3 4 --ids words", 2, "the kinds are integer and uuid"),
-        ("check 1 2 --ids uuid", 1, "uses integer ids, chosen when it was made"),
+        ("follow 3 4 --ids words", 2, "expected integer or uuid"),
+        ("check 1 2 --ids uuid", 1, "uses integer ids, chosen when it was created"),
         ("check 1 2 --data x --url http://127.0.0.1:7400", 2, "--data and --url cannot be used together"),
         ("apply --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
         ("restore x --url http://127.0.0.1:7400", 2, "name it with --data DIR"),
@@ -203,8 +231,8 @@ fn refusals() {
         ("import - -", 2, "only once"),
         ("import . ", 1, "is a folder"),
         ("import x --limit 5 --no-limit", 2, "cannot be used with"),
-        ("apply --json", 2, "apply answers in lines"),
-        ("generate g.csv --edges 100 --users 3", 2, "ask for more users"),
+        ("apply --json", 2, "apply prints lines"),
+        ("generate g.csv --edges 100 --users 3", 2, "use more users"),
         ("generate g.csv --edges 1", 2, "--users <M>"),
         ("generate g.csv --edges 1 --users 9 --large 17", 2, "17 is not in 0..=16"),
     ] {

@@ -1,4 +1,4 @@
-//! The change log: polled page by page. Streaming it has a file of its own.
+//! The change log, page by page. `stream` has it as server-sent events.
 
 use axum::response::IntoResponse;
 use kinfolk_api::{Change, Changes};
@@ -8,13 +8,13 @@ use utoipa_axum::routes;
 use super::endpoint::Endpoint;
 use super::extract::Call;
 use super::json::Json;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::Query;
 use super::routes::Routes;
 use super::{Store, stream};
 use crate::metrics::Operation;
 
-/// What a position that a client asks to go on from may be refused with.
+/// How a position to continue from may be refused.
 pub const POSITION_REFUSALS: &[ErrorCode] = &[
     ErrorCode::LimitOutOfRange,
     ErrorCode::InvalidToken,
@@ -27,20 +27,20 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     stream::routes(routes.add(poll, routes!(changes)))
 }
 
-/// Where a client goes on: from the oldest kept without a token.
+/// Where a client continues: without a token, from the oldest change that is kept.
 pub fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontier> {
     after.map_or_else(|| Ok(Frontier::default()), |token| call.service.frontier(token))
 }
 
 /// A page of the change log, oldest first within each shard.
 ///
-/// Ask again with `next` for what comes after it; an empty page means that nothing has come yet.
+/// Continue with `next`; an empty page means that there is no later change yet.
 #[utoipa::path(get, path = "/v1/changes", tag = "changes",
     params(
-        ("after" = inline(Option<String>), Query, description = "The token to go on from; without it, from the oldest kept"),
+        ("after" = inline(Option<String>), Query, description = "The token to continue from; without it, from the oldest change that is kept"),
         ("limit" = inline(Option<u32>), Query, description = "How many changes", minimum = 1, maximum = 1000)),
     responses((status = 200, description = "A page of the log", body = Changes)))]
-async fn changes<S: Store>(call: Call<S>, mut query: Query) -> Answered {
+async fn changes<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let (after, limit) = (query.one("after")?, query.limit()?);
     query.end()?;
     let after = frontier(&call, after.as_deref())?;

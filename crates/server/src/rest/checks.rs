@@ -1,4 +1,4 @@
-//! Who follows whom: one pair, many pairs, and how one user stands to others.
+//! Checks: one pair, many pairs, and the relationships of one user to others.
 
 use axum::response::IntoResponse;
 use bytes::BytesMut;
@@ -11,7 +11,7 @@ use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Call, Fresh, Ids, JsonBody, Viewing};
 use super::json::{self, Json};
 use super::pairs;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -32,10 +32,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// Whether a user follows another.
 #[utoipa::path(get, path = "/v1/users/{id}/following/{target}", tag = "graph",
     params(
-        ("id" = api::Id, Path, description = "Who would follow"),
-        ("target" = api::Id, Path, description = "Whom")),
-    responses((status = 200, description = "Whether, and since when", body = Follows)))]
-async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> Answered {
+        ("id" = api::Id, Path, description = "The follower"),
+        ("target" = api::Id, Path, description = "The followee")),
+    responses((status = 200, description = "Whether the edge exists, and since when", body = Follows)))]
+async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> RestResult {
     let graph = call.graph();
     let found = graph.relationships(EdgeKind::Follow, of, &[target], &fresh.0).await?;
     let since = found.first().and_then(|relationship| relationship.since);
@@ -45,8 +45,8 @@ async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fres
 /// For each pair, whether the first follows the second.
 #[utoipa::path(post, path = "/v1/check", tag = "graph",
     request_body = CheckRequest,
-    responses((status = 200, description = "The answers, in the order asked", body = CheckResults)))]
-async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> Answered {
+    responses((status = 200, description = "The results, in the order of the request", body = CheckResults)))]
+async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> RestResult {
     let edges = pairs::parse(&body, call.id_kind())?;
     let results = call.graph().check(EdgeKind::Follow, &edges, &fresh.0).await?;
     Ok(json::written(checked(&results).freeze()))
@@ -66,18 +66,18 @@ fn checked(results: &[bool]) -> BytesMut {
     text
 }
 
-/// How a user stands to others. End users may ask for themselves only.
+/// The relationships of a user to others. End users may ask only for themselves.
 #[utoipa::path(get, path = "/v1/users/{id}/relationships", tag = "graph",
     params(
-        ("id" = api::Id, Path, description = "Who asks"),
-        ("id" = Vec<api::Id>, Query, description = "The others", min_items = 1, max_items = 100)),
-    responses((status = 200, description = "One for each user, in the order asked", body = Relationships)))]
+        ("id" = api::Id, Path, description = "The user"),
+        ("id" = Vec<api::Id>, Query, description = "The other users", min_items = 1, max_items = 100)),
+    responses((status = 200, description = "One for each user, in the order of the request", body = Relationships)))]
 async fn relationships<S: Store>(
     call: Call<S>,
     Viewing(viewer): Viewing,
     fresh: Fresh,
     mut query: Query,
-) -> Answered {
+) -> RestResult {
     let others = query.ids(call.id_kind())?;
     query.end()?;
     let graph = call.graph();

@@ -1,4 +1,4 @@
-//! How many users somebody follows and is followed by: for one user, and for many.
+//! Counts of followees and followers: of one user, and of many.
 
 use axum::response::IntoResponse;
 use kinfolk_api::{self as api, Counts, CountsList};
@@ -9,7 +9,7 @@ use super::Store;
 use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, Ids};
 use super::json::Json;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -23,9 +23,9 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// The counts of a user.
 #[utoipa::path(get, path = "/v1/users/{id}/counts", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whose")),
+    params(("id" = api::Id, Path, description = "The user")),
     responses((status = 200, description = "The counts", body = Counts)))]
-async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
+async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
     let found = call.graph().counts(EdgeKind::Follow, &[of], &fresh.0).await?;
     let counts = found.into_iter().next().unwrap_or_default();
     Ok(Json(Counts::new(of, counts)).into_response())
@@ -33,9 +33,9 @@ async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQ
 
 /// The counts of many users.
 #[utoipa::path(get, path = "/v1/counts", tag = "graph",
-    params(("id" = Vec<api::Id>, Query, description = "Whose", min_items = 1, max_items = 100)),
-    responses((status = 200, description = "One for each user, in the order asked", body = CountsList)))]
-async fn counts_of_many<S: Store>(call: Call<S>, fresh: Fresh, mut query: Query) -> Answered {
+    params(("id" = Vec<api::Id>, Query, description = "The users", min_items = 1, max_items = 100)),
+    responses((status = 200, description = "One for each user, in the order of the request", body = CountsList)))]
+async fn counts_of_many<S: Store>(call: Call<S>, fresh: Fresh, mut query: Query) -> RestResult {
     let of = query.ids(call.id_kind())?;
     query.end()?;
     let found = call.graph().counts(EdgeKind::Follow, &of, &fresh.0).await?;

@@ -1,5 +1,5 @@
-//! The OpenAPI document: what the routes say about themselves, and what follows from how they are registered. The
-//! routes write their own part beside their functions.
+//! The OpenAPI document: the descriptions beside the routes, the schemas of `kinfolk-api`, and what follows from how a route is
+//! registered.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -29,7 +29,7 @@ const CAPABILITY: &str = "x-capability";
 /// Marks an operation whose capability this deployment lacks.
 const NOT_AVAILABLE: &str = "x-not-available";
 
-/// The refusals that any route may answer with.
+/// The refusals that any route may respond with.
 const ANY: &[ErrorCode] = &[
     ErrorCode::InvalidRequest,
     ErrorCode::Forbidden,
@@ -53,7 +53,7 @@ const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 pub fn head() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Kinfolk")
-        .description(Some("Who follows whom: a social graph service"))
+        .description(Some("A social graph service: edges, feeds and comments"))
         .version(env!("CARGO_PKG_VERSION"));
     let mut api = OpenApiBuilder::new().info(info).build();
     let components = api.components.get_or_insert_default();
@@ -132,7 +132,7 @@ fn actor() -> Parameter {
 fn token(token: TokenUse) -> Option<Parameter> {
     let description = match token {
         TokenUse::Ignored => return None,
-        TokenUse::Awaited => "The answer is at least as fresh as the write that gave this token",
+        TokenUse::Awaited => "The response is at least as fresh as the write that returned this token",
         TokenUse::Joined => "What the client has seen: the token of the response covers this one, too",
     };
     let schema = ObjectBuilder::new().schema_type(SchemaType::new(Type::String));
@@ -184,7 +184,7 @@ impl Document {
         Self { api, text: OnceLock::new() }
     }
 
-    /// The text, made once. All responses share it, however many wait for their clients.
+    /// The document, serialised once and shared by all responses.
     pub fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
         let make = || {
             let kind = service.id_kind();

@@ -18,7 +18,7 @@ use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::endpoint::Cost;
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::request_id::RequestId;
 use super::{Shared, Store};
 use crate::access::{Actor, Caller, Permit, Viewer};
@@ -140,7 +140,7 @@ impl<S: Store> Call<S> {
 impl<S: Store> FromRequestParts<Shared<S>> for Call<S> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         call(parts).cloned().map_err(Failure)
     }
 }
@@ -167,7 +167,7 @@ pub struct Ids<const N: usize>(pub [Id; N]);
 impl<const N: usize, S: Store> FromRequestParts<Shared<S>> for Ids<N> {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
         let kind = call::<S>(parts)?.id_kind();
         Ok(Self(path_ids(parts, shared, |text| kind.parse(text)).await?))
     }
@@ -179,7 +179,7 @@ pub struct NamedComment(pub CommentId);
 impl<S: Store> FromRequestParts<Shared<S>> for NamedComment {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
         let [id] = path_ids(parts, shared, CommentId::parse).await?;
         Ok(Self(id))
     }
@@ -216,7 +216,7 @@ macro_rules! from_user {
         impl<S: Store> FromRequestParts<Shared<S>> for $extractor {
             type Rejection = Failure;
 
-            async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+            async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
                 match &call::<S>(parts)?.user {
                     User::$user(user) => Ok(Self(user.clone())),
                     other => Err(Failure(undeclared(other))),
@@ -242,7 +242,7 @@ pub struct Fresh(pub Frontier);
 impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         let seen = header(&parts.headers, &TOKEN)?.map(|token| call::<S>(parts)?.service.frontier(token));
         Ok(Self(seen.transpose()?.unwrap_or_default()))
     }
@@ -254,7 +254,7 @@ pub struct IdempotencyKey(pub Option<Arc<str>>);
 impl<S: Store> FromRequestParts<Shared<S>> for IdempotencyKey {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         Ok(Self(header(&parts.headers, &IDEMPOTENCY_KEY)?.map(Arc::from)))
     }
 }
@@ -265,7 +265,7 @@ pub struct JsonBody(pub Bytes);
 impl<S: Store> FromRequest<Shared<S>> for JsonBody {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
         if !is_json(request.headers()) {
             return Err(Failure(Error::UnsupportedMediaType { expected: "application/json" }));
         }
@@ -285,7 +285,7 @@ pub struct NoBody;
 impl<S: Store> FromRequest<Shared<S>> for NoBody {
     type Rejection = Failure;
 
-    async fn from_request(request: Request, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
         if request.body().is_end_stream() {
             return Ok(Self);
         }

@@ -1,5 +1,4 @@
-//! What bodies of JSON have in common: ids that are read as they come, and refusals that keep their own reason. Which
-//! fields a body has is up to its route.
+//! JSON bodies of requests: ids of the deployment's kind, and errors that keep their code. The fields are up to the route.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,10 +6,10 @@ use std::fmt;
 use kinfolk_core::{Error, Id, IdKind, Result};
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
-/// Reads a body that is one object, and nothing behind it.
+/// Reads a body that is one object and nothing else.
 ///
 /// # Errors
-/// With what was put into `refused` on the way; otherwise with what the parser says.
+/// The error in `refused`, if there is one; otherwise the error of the parser.
 pub fn read<'de, V: Visitor<'de>>(
     body: &'de [u8],
     object: V,
@@ -24,17 +23,17 @@ pub fn read<'de, V: Visitor<'de>>(
     })
 }
 
-/// What the parts of a body are read with.
+/// The context that parts of a body are read in.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The kind of ids that this deployment uses.
     pub kind: IdKind,
-    /// Where the reason goes if something is refused that the parser knows nothing of.
+    /// Holds the error that ends the parsing, if it is not one of the parser.
     pub refused: &'a Cell<Option<Error>>,
 }
 
 impl Reader<'_> {
-    /// What was read, or the end of reading, with its own reason.
+    /// Returns the value, or ends the parsing with the error in `refused`.
     pub fn accept<T, E: de::Error>(self, read: Result<T>) -> std::result::Result<T, E> {
         read.map_err(|error| {
             let reason = E::custom(&error);

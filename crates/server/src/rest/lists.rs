@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{Page, PageParameters};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -24,9 +24,9 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         )
 }
 
-/// Whom a user follows.
+/// The users whom a user follows, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/following", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whose list"), PageParameters),
+    params(("id" = api::Id, Path, description = "The user"), PageParameters),
     responses((status = 200, description = "A page of the list", body = api::Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn following<S: Store>(
@@ -35,15 +35,15 @@ async fn following<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let graph = call.graph();
     let found = graph.following(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }
 
-/// Who follows a user.
+/// The followers of a user, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/followers", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whose list"), PageParameters),
+    params(("id" = api::Id, Path, description = "The user"), PageParameters),
     responses((status = 200, description = "A page of the list", body = api::Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn followers<S: Store>(
@@ -52,18 +52,24 @@ async fn followers<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let graph = call.graph();
     let found = graph.followers(EdgeKind::Follow, of, page.request(), &fresh.0).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }
 
-/// Who follows a user and is followed back, by when they followed the user.
+/// The users who follow a user and are followed back, newest followers first.
 #[utoipa::path(get, path = "/v1/users/{id}/friends", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whose list"), PageParameters),
+    params(("id" = api::Id, Path, description = "The user"), PageParameters),
     responses((status = 200, description = "A page of the list", body = api::Users, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn friends<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn friends<S: Store>(
+    call: Call<S>,
+    Ids([of]): Ids<1>,
+    page: Page,
+    fresh: Fresh,
+    uri: Uri,
+) -> RestResult {
     let found = call.service.friends(call.reading(&fresh), of, page.request()).await?;
     Ok(page.respond::<ListEntry>(&uri, &[], found))
 }

@@ -1,5 +1,5 @@
-//! REST: routes, JSON, problem documents, server-sent events, the OpenAPI document. Rules of the graph are not here,
-//! and neither is who may do what: both are asked.
+//! REST: routes, problem documents, server-sent events, the OpenAPI document. The JSON is defined in `kinfolk-api`, the rules of
+//! the graph in `kinfolk-core`, and permissions in `access`.
 //!
 //! A request passes, from the outside in: `connection` (sockets, TLS, malformed requests), `respond` (request id,
 //! problem documents), `guard` (what the endpoint declares: who may, at what cost, how long), and one function per route.
@@ -56,7 +56,7 @@ pub use kinfolk_core::Store;
 pub use origin::Origin;
 pub use trace_context::{AdoptTrace, TraceParent};
 
-/// What a deployment may set about REST.
+/// Settings of REST.
 #[derive(Clone, Debug)]
 pub struct RestSettings {
     /// How many connections may be open; further ones wait to be accepted.
@@ -67,7 +67,7 @@ pub struct RestSettings {
     pub request_timeout: Duration,
     /// How long an import may wait for more of its file.
     pub read_timeout: Duration,
-    /// How long an answer may wait for a client that does not read.
+    /// How long a response may wait for a client that does not read.
     pub write_timeout: Duration,
     /// How long requests may take to finish once the server stops.
     pub drain_timeout: Duration,
@@ -79,7 +79,7 @@ pub struct RestSettings {
     pub body_bytes_max: usize,
     /// How often an event stream without news says that it is alive.
     pub keep_alive_interval: Duration,
-    /// Web pages of which origins may call; none by default.
+    /// The origins whose web pages may call; none by default.
     pub allowed_origins: Vec<Origin>,
     /// Makes the span of a request the child of its caller's, if spans go anywhere.
     pub adopt_trace: Option<AdoptTrace>,

@@ -1,4 +1,4 @@
-//! The body of a new post, checked as it is read. Whether the caller may post for its author is not decided here.
+//! The body of a new post, validated as it is read. Whether the caller may post for its author is not decided here.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,16 +12,16 @@ use serde_json::value::RawValue;
 use super::json_body::{self, IdInput, Reader};
 use crate::payload;
 
-/// What a client says about a post; all of it may be missing.
+/// The fields of a new post; each may be missing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct PostBody {
     /// Its id.
     pub id: Option<Id>,
-    /// Who made it.
+    /// Its author.
     pub author: Option<Id>,
-    /// When.
+    /// When it was created.
     pub created_at: Option<Timestamp>,
-    /// A small JSON text.
+    /// Its payload, without blanks.
     pub payload: Option<Arc<str>>,
 }
 
@@ -74,7 +74,7 @@ impl<'de> Visitor<'de> for Body<'_> {
     }
 }
 
-/// A field that may be there once.
+/// Sets a field that may occur once.
 fn once<T, E: serde::de::Error>(
     field: &mut Option<T>,
     value: T,
@@ -86,7 +86,7 @@ fn once<T, E: serde::de::Error>(
     }
 }
 
-/// A time as JSON has it. Plain digits would be milliseconds elsewhere, but a string of them is no RFC 3339.
+/// Parses a time. Other inputs accept milliseconds as digits; JSON has RFC 3339 only.
 fn moment<E: serde::de::Error>(text: &str) -> std::result::Result<Timestamp, E> {
     let read = Timestamp::parse(text).filter(|_| text.contains('-'));
     read.ok_or_else(|| {

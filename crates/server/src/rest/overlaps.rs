@@ -1,4 +1,4 @@
-//! Who is in all of some sets: whom users follow in common, and which of a viewer's followees follow a user.
+//! Overlaps: the common followees of users, and the followers of a user whom a viewer follows.
 
 use axum::http::Uri;
 use kinfolk_api::{self as api, CountedPage};
@@ -9,7 +9,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{ActorRule, Cost, Endpoint};
 use super::extract::{Call, Fresh, Ids, Viewing};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -25,27 +25,27 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(known_followers.by(ActorRule::Viewer).refusing(refuses), routes!(known_followers_of))
 }
 
-/// Whom two users both follow, by id.
+/// The users whom two users both follow, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/common/{other}", tag = "graph",
     params(
-        ("id" = api::Id, Path, description = "Who follows"),
-        ("other" = api::Id, Path, description = "Who else follows"),
+        ("id" = api::Id, Path, description = "A follower"),
+        ("other" = api::Id, Path, description = "Another follower"),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
     let found = common_page(&call, &of, &page, &fresh).await?;
     Ok(page.respond_counted(&uri, &[], found))
 }
 
-/// Whom all of some users follow, by id. Of one user, simply whom it follows.
+/// The users whom all of some users follow, by id.
 #[utoipa::path(get, path = "/v1/common", tag = "graph",
     params(
-        ("id" = Vec<api::Id>, Query, description = "Who follows", min_items = 1, max_items = 10),
+        ("id" = Vec<api::Id>, Query, description = "The followers", min_items = 1, max_items = 10),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh, uri: Uri) -> Answered {
+async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh, uri: Uri) -> RestResult {
     let of = query.ids(call.id_kind())?;
     let page = Page::take(&mut query)?;
     query.end()?;
@@ -54,12 +54,12 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
     Ok(page.respond_counted(&uri, &of, found))
 }
 
-/// Which of those whom the viewer follows also follow a user, by id.
+/// The followers of a user whom the viewer follows, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/known-followers", tag = "graph",
     params(
-        ("id" = api::Id, Path, description = "Who is followed"),
-        ("viewer" = inline(Option<api::Id>), Query, description = "Who views. An end user views as itself; without the parameter, the header Kinfolk-Actor names who"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views, where no parameter says so"),
+        ("id" = api::Id, Path, description = "The user"),
+        ("viewer" = inline(Option<api::Id>), Query, description = "The viewer. An end user views as itself; without the parameter, the header Kinfolk-Actor names the viewer"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer, unless the parameter names one"),
         PageParameters),
     responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
@@ -70,7 +70,7 @@ async fn known_followers_of<S: Store>(
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     // The guard has read it.
     query.one("viewer")?;
     let page = Page::take(&mut query)?;

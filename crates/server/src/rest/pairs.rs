@@ -1,4 +1,4 @@
-//! The body of a bulk check, read straight into edges: no text is copied and no tree of JSON is built on the way.
+//! The body of a bulk check, read directly into edges: no string is copied and no JSON tree is built.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::json_body::{self, IdInput, Reader};
 
 const FIELDS: &[&str] = &["pairs"];
 
-/// Room for so many pairs is made before the first is read, whatever the sender says.
+/// Capacity for this many pairs is reserved before the first is read.
 const CAPACITY_FIRST: usize = 128;
 
 /// Reads `{"pairs":[[follower, followee], …]}`.

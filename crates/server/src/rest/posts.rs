@@ -1,4 +1,4 @@
-//! Posts, and the feeds that are made of them. Comments on them are not here.
+//! Posts and feeds. Comments on posts are in `comments`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NoBody, Viewing};
 use super::json::Json;
 use super::new_post;
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Page, PageParameters};
 use super::routes::Routes;
 use super::writes::{self, Done};
@@ -50,14 +50,14 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// Registers a post.
 ///
-/// The author is the actor, unless a service names another in the body. Without an id the post gets one; ids that are
-/// given so rise with time. Without a time the post is made now.
+/// The author is the actor, unless a service names another in the body. Without an id the server generates one; such ids
+/// rise with time. Without a time the post is created now.
 ///
-/// The same post again, by its id or by the author's idempotency key, is a success that changes nothing: the answer is
-/// the first one's, with status 200. Where a time is missing in one of the two it does not count.
+/// The same post again, by its id or by the author's idempotency key, is a success that changes nothing: the response is
+/// the first one's, with status 200. A time that is missing in one of the two is not compared.
 #[utoipa::path(post, path = "/v1/posts", tag = "feeds",
     params(("Idempotency-Key" = inline(Option<String>), Header, min_length = 1, max_length = 255, description =
-        "Names the post for its author, so that it can be repeated without an id: for 7 days at least")),
+        "Identifies the post for its author, so that it can be repeated without an id: for 7 days at least")),
     request_body = api::NewPost,
     responses(Registered))]
 async fn register<S: Store>(
@@ -66,7 +66,7 @@ async fn register<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let feeds = call.feeds()?;
     let body = new_post::parse(&body, call.id_kind(), feeds.payload_bytes_max())?;
     let author = call.author(body.author)?.id();
@@ -86,7 +86,7 @@ fn registered(written: PostWritten, token: &str) -> Response {
     response
 }
 
-/// How the answer to a new post is documented.
+/// The documented responses to a new post.
 struct Registered;
 
 impl IntoResponses for Registered {
@@ -101,26 +101,26 @@ impl IntoResponses for Registered {
         };
         BTreeMap::from([
             response(StatusCode::CREATED, "The post, as it is stored"),
-            response(StatusCode::OK, "The post, as it was stored before: this call has repeated it"),
+            response(StatusCode::OK, "The post, as it was stored before: this call repeats an earlier one"),
         ])
     }
 }
 
 /// A post.
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
-    params(("id" = api::Id, Path, description = "Which post")),
+    params(("id" = api::Id, Path, description = "The post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
-async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> Answered {
+async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
     let post = call.feeds()?.post(id, &fresh.0).await?;
     let comments = call.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
     Ok(Json(PostWithComments::new(post, comments)).into_response())
 }
 
-/// Deletes a post of the actor's.
+/// Deletes a post of the actor.
 ///
-/// It is gone from all feeds at once, and its id is not used again. Deleting it again is a success that changes nothing.
+/// It disappears from all feeds at once, and its id is not used again. Deleting it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/posts/{id}", tag = "feeds",
-    params(("id" = api::Id, Path, description = "Which post; the actor must be its author")),
+    params(("id" = api::Id, Path, description = "The post; the actor must be its author")),
     responses(Done))]
 async fn delete<S: Store>(
     call: Call<S>,
@@ -129,24 +129,24 @@ async fn delete<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.feeds()?.delete_post(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
 /// A user's own posts.
 #[utoipa::path(get, path = "/v1/users/{id}/posts", tag = "feeds",
-    params(("id" = api::Id, Path, description = "Whose posts"), PageParameters),
+    params(("id" = api::Id, Path, description = "The author"), PageParameters),
     responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> Answered {
+async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
     let found = call.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }
 
-/// A user's home feed: the posts of all whom it follows.
+/// A user's home feed: the posts of its followees, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/feed", tag = "feeds",
-    params(("id" = api::Id, Path, description = "Whose feed. An end user reads only its own"), PageParameters),
+    params(("id" = api::Id, Path, description = "The user. An end user reads only its own feed"), PageParameters),
     responses((status = 200, description = "A page of the feed", body = api::Posts, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 async fn feed<S: Store>(
@@ -155,7 +155,7 @@ async fn feed<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.feeds()?.feed(viewer.id(), page.request(), &fresh.0).await?;
     Ok(page.respond::<api::Post>(&uri, &[], found))
 }

@@ -1,4 +1,4 @@
-//! Problem documents (RFC 9457): how every refusal and failure looks, whatever part of the server it comes from.
+//! Problem documents (RFC 9457) for every refusal and failure.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use crate::internal_error::{self, Shown};
 /// When to try again if the error itself does not say.
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 
-/// The answer of a route.
-pub type Answered<T = Response> = Result<T, Failure>;
+/// The result of a route.
+pub type RestResult<T = Response> = Result<T, Failure>;
 
-/// What a route answers instead of its result.
+/// A failed request.
 ///
-/// As a response it has no body yet: [`finish`] writes the document once the request's name is at hand. Until then
-/// the error travels in the response's extensions, where it can be counted.
+/// As a response it has no body yet: [`finish`] writes the document, with the request's id. Until then the error is in the
+/// response's extensions, where it can be counted.
 #[derive(Clone, Debug)]
 pub struct Failure(pub Error);
 

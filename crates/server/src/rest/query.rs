@@ -1,4 +1,4 @@
-//! Query strings: every name must be known, and a name that has one value may be given once.
+//! Query strings. Unknown parameters are refused, and so is a repeated parameter that has one value.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -14,12 +14,12 @@ use serde::Serialize;
 use utoipa::IntoParams;
 
 use super::json::Json;
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::{Shared, Store};
 
 const LIMIT_DEFAULT: usize = 50;
 
-/// The parameters that nobody has asked for yet.
+/// The parameters that are not taken yet.
 pub struct Query {
     left: Vec<(String, String)>,
 }
@@ -35,12 +35,12 @@ impl Query {
         Self { left: pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect() }
     }
 
-    /// All values of a parameter, in their order.
+    /// Takes all values of a parameter, in their order.
     pub fn many(&mut self, name: &str) -> Vec<String> {
-        self.left.extract_if(.., |(given, _)| given == name).map(|(_, value)| value).collect()
+        self.left.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
     }
 
-    /// The value of a parameter that may be given once.
+    /// Takes a parameter that may occur once.
     pub fn one(&mut self, name: &str) -> Result<Option<String>> {
         let mut values = self.many(name);
         if values.len() > 1 {
@@ -49,7 +49,7 @@ impl Query {
         Ok(values.pop())
     }
 
-    /// The value of a parameter that is `true` or `false`; `false` if it is not given.
+    /// Takes a parameter that is `true` or `false`; `false` if it is missing.
     pub fn flag(&mut self, name: &str) -> Result<bool> {
         match self.one(name)?.as_deref() {
             None | Some("false") => Ok(false),
@@ -58,18 +58,18 @@ impl Query {
         }
     }
 
-    /// How many entries a page shall have.
+    /// Takes the number of entries of a page.
     pub fn limit(&mut self) -> Result<usize> {
         Ok(self.number("limit")?.unwrap_or(LIMIT_DEFAULT))
     }
 
-    /// The value of a parameter that is a whole number, if it is given.
+    /// Takes a parameter that is a whole number.
     pub fn number(&mut self, name: &str) -> Result<Option<usize>> {
         let Some(text) = self.one(name)? else { return Ok(None) };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(invalid(format!("the parameter {name} must be a positive integer")));
         }
-        // Digits that do not fit are a large number, which whoever knows the largest refuses as one.
+        // A number that does not fit is too large, and is refused as such where the maximum is known.
         Ok(Some(text.parse().unwrap_or(usize::MAX)))
     }
 
@@ -84,12 +84,12 @@ impl Query {
         }
     }
 
-    /// The id in a parameter that may be given once.
+    /// Takes a parameter that is an id and may occur once.
     pub fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
         self.one(name)?.map(|text| kind.parse(&text)).transpose()
     }
 
-    /// The ids in the parameter `id`, which must be given at least once.
+    /// Takes the ids of the parameter `id`, which must occur at least once.
     pub fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
         let ids: Vec<Id> = self.many("id").iter().map(|text| kind.parse(text)).collect::<Result<_>>()?;
         if ids.is_empty() {
@@ -99,7 +99,7 @@ impl Query {
         }
     }
 
-    /// Refuses what nobody has asked for.
+    /// Refuses parameters that were not taken.
     pub fn end(self) -> Result<()> {
         match self.left.first() {
             None => Ok(()),
@@ -116,7 +116,7 @@ pub fn invalid(detail: String) -> Error {
 impl<S: Store> FromRequestParts<Shared<S>> for Query {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         Ok(Self::of(&parts.uri))
     }
 }
@@ -127,7 +127,7 @@ pub struct NoQuery;
 impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
         Query::of(&parts.uri).end()?;
         Ok(Self)
     }
@@ -159,7 +159,7 @@ impl Page {
         Ok(Self { limit: query.limit()?, cursor: query.one("cursor")? })
     }
 
-    /// As the graph wants it.
+    /// The request of the graph for it.
     pub fn request(&self) -> PageRequest<'_> {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
@@ -211,7 +211,7 @@ fn with_link(link: Option<(HeaderName, HeaderValue)>, body: impl IntoResponse) -
 impl<S: Store> FromRequestParts<Shared<S>> for Page {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> Answered<Self> {
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<S>) -> RestResult<Self> {
         let mut query = Query::from_request_parts(parts, shared).await?;
         let page = Self::take(&mut query)?;
         query.end()?;

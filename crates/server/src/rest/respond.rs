@@ -1,4 +1,4 @@
-//! The outermost step of a request: it gets a name and a span, and what failed gets its document. No routes here.
+//! The outermost step of a request: it gets an id and a span, and a failed one its problem document. Routes are elsewhere.
 //!
 //! The span's fields are named as OpenTelemetry names them (`http.request.method`, …), besides the protocol and the request's name; the
 //! guard of a route names it after its operation. Without a route it is called `request`.
@@ -93,7 +93,7 @@ fn note_outcome(span: &Span, response: &Response) {
     if let Some(Failure(error)) = response.extensions().get() {
         span.record("error.type", error.code().name());
     }
-    // What the client can mend is no error of the server's.
+    // Errors that the client can correct are not errors of the server.
     if response.status().is_server_error() {
         span.record("otel.status_code", "ERROR");
     }

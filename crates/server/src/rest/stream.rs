@@ -1,5 +1,5 @@
 //! The change log as server-sent events. A stream holds one page at most: it reads the next one when the client has
-//! taken the last, so that a slow reader costs no more than a quick one.
+//! taken the last, so that a slow reader costs no more than a fast one.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use utoipa_axum::routes;
 use super::changes::{POSITION_REFUSALS, frontier};
 use super::endpoint::Endpoint;
 use super::extract::{Call, header};
-use super::problem::{Answered, problem};
+use super::problem::{RestResult, problem};
 use super::query::Query;
 use super::routes::Routes;
 use super::tail::{self, Growth};
@@ -47,13 +47,13 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// The change log as it grows, as server-sent events.
 ///
-/// Events come in pages, and the last event of a page has an id: the token to go on from, which browsers send by themselves when
-/// they come back. A client that comes back gets the events after the last id once more, so it must expect some that it has
-/// seen, which their `position` shows. An event named `problem` says why a stream ends early. Lines that begin with a colon only show that the stream is alive.
+/// Events come in pages, and the last event of a page has an id: the token to continue from, which browsers send by themselves when
+/// they reconnect. A client that reconnects receives the events after the last id again; their `position` shows which it has
+/// seen. An event named `problem` says why a stream ends early. Lines that begin with a colon keep the connection alive.
 #[utoipa::path(get, path = "/v1/changes/stream", tag = "changes",
     params(
-        ("after" = inline(Option<String>), Query, description = "The token to go on from; without it, from the oldest kept"),
-        ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, which it outweighs")),
+        ("after" = inline(Option<String>), Query, description = "The token to continue from; without it, from the oldest change that is kept"),
+        ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, over which it takes precedence")),
     responses((status = 200, description = "Events without end",
         content_type = "text/event-stream", body = inline(String))))]
 async fn changes_stream<S: Store>(
@@ -61,14 +61,14 @@ async fn changes_stream<S: Store>(
     call: Call<S>,
     headers: HeaderMap,
     mut query: Query,
-) -> Answered {
+) -> RestResult {
     let started = Instant::now();
     let after = query.one("after")?;
     query.end()?;
     let after = header(&headers, &LAST_EVENT_ID)?.map(str::to_owned).or(after);
     // Seen before the page is read: what comes after that is news.
     let tail = tail::follow(&shared);
-    // The first page is read now, so that a position that can't be gone on from is an answer and not an event.
+    // The first page is read now, so that a refused position is a response and not an event.
     let after = frontier(&call, after.as_deref())?;
     let ChangesPage { items: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
@@ -77,7 +77,7 @@ async fn changes_stream<S: Store>(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Tells a common proxy not to hold events back.
+    // Keeps a common proxy from buffering events.
     headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
     Ok(response)
 }

@@ -1,4 +1,4 @@
-//! People you may know: suggestions to one user, and dismissing them. Computing them for everyone is administration.
+//! Suggestions to one user, and dismissing them. Computing them for everyone is in `admin`.
 
 use axum::response::IntoResponse;
 use kinfolk_api::{self as api, Suggestions};
@@ -9,7 +9,7 @@ use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, Call, Fresh, Ids, NoBody, Viewing};
 use super::json::Json;
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use super::writes::{Done, done};
@@ -37,21 +37,21 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         )
 }
 
-/// Whom a user may know: those whom many of its followees follow, and whom it neither follows nor has dismissed.
+/// Suggestions to a user: candidates followed by many of its followees, whom it neither follows nor has dismissed.
 ///
 /// What was computed for everyone is served while it is fresh; `computed_at` says so. Otherwise the 500 most recent
 /// followees, and the 500 most recent ones of each of them, are looked at.
 #[utoipa::path(get, path = "/v1/users/{id}/suggestions", tag = "suggestions",
     params(
-        ("id" = api::Id, Path, description = "To whom. An end user asks only for itself"),
-        ("limit" = inline(Option<u32>), Query, description = "How many", minimum = 1, maximum = 100)),
+        ("id" = api::Id, Path, description = "The user. An end user asks only for itself"),
+        ("limit" = inline(Option<u32>), Query, description = "How many suggestions", minimum = 1, maximum = 100)),
     responses((status = 200, description = "The suggestions, the best first", body = Suggestions)))]
 async fn suggestions<S: Store>(
     call: Call<S>,
     Viewing(viewer): Viewing,
     mut query: Query,
     fresh: Fresh,
-) -> Answered {
+) -> RestResult {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
     if !(1..=LIMIT_MAX).contains(&limit) {
@@ -61,13 +61,13 @@ async fn suggestions<S: Store>(
     Ok(Json(Suggestions::from(found)).into_response())
 }
 
-/// The actor does not want a user to be suggested to it again.
+/// Dismisses a suggestion: the candidate is not suggested to the actor again.
 ///
-/// Dismissing somebody again is a success that changes nothing.
+/// Dismissing it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/users/{id}/suggestions/{target}", tag = "suggestions",
     params(
         ("id" = api::Id, Path, description = "The actor"),
-        ("target" = api::Id, Path, description = "Whom to dismiss")),
+        ("target" = api::Id, Path, description = "The candidate")),
     responses(Done))]
 async fn dismiss<S: Store>(
     call: Call<S>,
@@ -76,7 +76,7 @@ async fn dismiss<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.suggestions()?.dismiss(actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }

@@ -1,4 +1,4 @@
-//! About the server itself: is it alive, is it ready, how is it doing, what does it understand.
+//! The server itself: health, readiness, metrics and the OpenAPI document.
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use super::endpoint::Endpoint;
 use super::extract::Call;
 use super::json::{self, Json};
-use super::problem::{Answered, Failure};
+use super::problem::{Failure, RestResult};
 use super::query::NoQuery;
 use super::routes::{Routes, Uncompressed};
 use super::{Shared, Store};
@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, Operation};
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 
-/// Whether a path is answered even while there is nothing to serve yet.
+/// Whether a path is served even before the store is loaded.
 pub fn is_about_health(path: &str) -> bool {
     path == HEALTH || path == READINESS
 }
@@ -42,7 +42,7 @@ async fn health(_: NoQuery) -> Response {
 /// The server is ready: everything is loaded, the store works, and it is not about to end.
 #[utoipa::path(get, path = READINESS, tag = "system",
     responses((status = 200, description = "It is ready", body = Status)))]
-async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
+async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
     if !shared.door.is_ready() {
         let is_loaded = shared.door.service().is_some();
         return Err(Failure(if is_loaded { Error::Closed } else { Error::Loading }));
@@ -53,9 +53,9 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Ans
     Ok(Json(Status { status: "ready".into() }).into_response())
 }
 
-/// Figures for Prometheus.
+/// Metrics for Prometheus.
 #[utoipa::path(get, path = "/metrics", tag = "system",
-    responses((status = 200, description = "The stats, in the text format of Prometheus",
+    responses((status = 200, description = "The metrics, in the text format of Prometheus",
         content_type = "text/plain", body = inline(String))))]
 async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     let administration = call.administration();
@@ -67,7 +67,7 @@ async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
 /// This document.
 #[utoipa::path(get, path = "/openapi.json", tag = "system",
     responses((status = 200, description = "OpenAPI 3.1", content_type = "application/json", body = inline(serde_json::Value))))]
-async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Answered {
+async fn openapi<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
     let service = shared.door.service().ok_or(Error::Loading)?;
     let text = shared.document.text(service);
     let mut response = json::written(text);

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
 use super::extract::{Acting, CHANGED, Call, Fresh, Ids, NoBody, TOKEN};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::NoQuery;
 use super::routes::Routes;
 use crate::metrics::Operation;
@@ -28,11 +28,11 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(Endpoint::write(Operation::RemoveFollower).by(ActorRule::ActorInPath), routes!(remove_follower))
 }
 
-/// The actor follows a user.
+/// Follows a user.
 ///
-/// Following somebody again is a success that changes nothing.
+/// Following again is a success that changes nothing.
 #[utoipa::path(post, path = "/v1/users/{id}/follow", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whom to follow")),
+    params(("id" = api::Id, Path, description = "The user to follow")),
     responses(Done))]
 async fn follow<S: Store>(
     call: Call<S>,
@@ -41,16 +41,16 @@ async fn follow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().follow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
-/// The actor does not follow a user any more.
+/// Unfollows a user.
 ///
-/// Unfollowing somebody whom the actor does not follow is a success that changes nothing.
+/// Unfollowing again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/users/{id}/follow", tag = "graph",
-    params(("id" = api::Id, Path, description = "Whom not to follow")),
+    params(("id" = api::Id, Path, description = "The user to unfollow")),
     responses(Done))]
 async fn unfollow<S: Store>(
     call: Call<S>,
@@ -59,16 +59,16 @@ async fn unfollow<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().unfollow(EdgeKind::Follow, actor.id(), target).await?;
     Ok(done(&call, &fresh, &written))
 }
 
-/// The actor drops a follower of its own.
+/// Removes a follower of the actor.
 #[utoipa::path(delete, path = "/v1/users/{id}/followers/{follower}", tag = "graph",
     params(
         ("id" = api::Id, Path, description = "The actor"),
-        ("follower" = api::Id, Path, description = "Whom to drop")),
+        ("follower" = api::Id, Path, description = "The follower to remove")),
     responses(Done))]
 async fn remove_follower<S: Store>(
     call: Call<S>,
@@ -77,43 +77,43 @@ async fn remove_follower<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let written = call.graph().remove_follower(EdgeKind::Follow, actor.id(), follower).await?;
     Ok(done(&call, &fresh, &written))
 }
 
-/// The answer of a write.
+/// The response to a write.
 pub fn done<S: Store>(call: &Call<S>, fresh: &Fresh, written: &Receipt) -> Response {
     changed(&call.token_after(fresh, written.position), written.changed.contains(&true))
 }
 
-/// The answer of a write that took something away, or locked it.
+/// The response to a deletion or a lock.
 pub fn removed<S: Store>(call: &Call<S>, fresh: &Fresh, removed: WriteOutcome) -> Response {
     changed(&call.token_after(fresh, removed.position), removed.changed)
 }
 
-/// The answer of a write that has nothing to show.
+/// The response to a write without a body.
 fn changed(token: &str, changed: bool) -> Response {
     (StatusCode::NO_CONTENT, headers(token, changed)).into_response()
 }
 
-/// What every write says about itself.
+/// The headers of every write.
 pub fn headers(token: &str, changed: bool) -> [(HeaderName, HeaderValue); 2] {
     let token = HeaderValue::from_str(token).expect("a token is plain text");
     [(TOKEN, token), (CHANGED, HeaderValue::from_static(if changed { "true" } else { "false" }))]
 }
 
-/// How the answer of a write is documented.
+/// The documented response to a write without a body.
 pub struct Done;
 
 impl IntoResponses for Done {
     fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let response = documented("It is so, whether this call changed anything or not").build();
+        let response = documented("Done, whether or not this call changed anything").build();
         BTreeMap::from([(StatusCode::NO_CONTENT.as_str().to_owned(), response.into())])
     }
 }
 
-/// An answer with the headers that every write has.
+/// A documented response with the headers of every write.
 pub fn documented(description: &str) -> ResponseBuilder {
     let token = HeaderBuilder::new().description(Some(
         "A read with this token sees the write, and everything that the token of the request covers",

@@ -19,7 +19,7 @@ use crate::projection::{Difference, Findings, Projection, Reconcile, Recount, TO
 
 /// How long something must differ before it is repaired.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How many differences are remembered at a time.
+/// How many differences are held at a time.
 const SUSPECTS_MAX: usize = 10_000;
 /// Counting is so much cheaper than comparing.
 const COUNTED_PER_COMPARED: usize = 16;

@@ -4,17 +4,21 @@ use kinfolk_conformance::{block_on, write_commands};
 use kinfolk_core::comments::{CommentStore, NewComment, Parent, ParentKind};
 use kinfolk_core::feeds::{NewPost, PostStore};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-use kinfolk_core::{EdgeKind, Id, IdKind};
+use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
 
 use super::*;
-use crate::edges::Tree;
 use crate::edges::faults::EdgeFault;
+use crate::edges::{Row, Tree};
 use crate::{Embedded, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
 
 fn edge(follower: u64, followee: u64) -> Edge {
     Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+}
+
+fn row(edge: Edge, since: Timestamp) -> Row {
+    Row { kind: FOLLOW, edge, since }
 }
 
 /// A store whose own reconciler sleeps, with 200 edges on disk.
@@ -41,7 +45,7 @@ fn step(reconciler: &mut Reconciler, now: Instant) -> usize {
     real.len() + corrected
 }
 
-/// Goes round at each of the times, and tells how much was repaired.
+/// Goes round at each of the times; returns how much was repaired.
 fn reconcile(store: &Embedded, seconds: &[u64]) -> usize {
     const STEPS_OF_A_ROUND: usize = 100;
     let mut reconciler = Reconciler::new(Arc::clone(store.shared()), 37);
@@ -67,9 +71,9 @@ fn a_difference_is_repaired_only_after_its_time() {
     let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
     let truth: Vec<_> = store.edges(FOLLOW).unwrap().map(Result::unwrap).collect();
     let since = truth[0].1;
-    rows.repair(Tree::Followers, (FOLLOW, truth[7].0, since), false);
-    rows.repair(Tree::Following, (FOLLOW, truth[8].0, since), false);
-    rows.repair(Tree::Followers, (FOLLOW, edge(2, 150), since), true);
+    rows.repair(Tree::Followers, row(truth[7].0, since), false);
+    rows.repair(Tree::Following, row(truth[8].0, since), false);
+    rows.repair(Tree::Followers, row(edge(2, 150), since), true);
     index.remove(FOLLOW, truth[20].0);
     index.insert(FOLLOW, edge(77, 100));
     index.insert(FOLLOW, edge(1, 9_000));
@@ -196,9 +200,9 @@ fn a_damaged_block_is_passed_over() {
     let shared = Arc::clone(store.shared());
     assert!(store.verify(false, &|_| {}).is_err(), "a whole pass says that there is damage");
     // Behind the damage: a stray follower, and an author who is not known to be pulled.
-    let stray = (FOLLOW, edge(5, EDGES + 900), since);
+    let stray = row(edge(5, EDGES + 900), since);
     shared.edges.rows.repair(Tree::Followers, stray, true);
-    shared.edges.rows.repair(Tree::Following, (FOLLOW, last, since), false);
+    shared.edges.rows.repair(Tree::Following, row(last, since), false);
     store.flush().unwrap();
     shared.posts.tree.remove([&[4][..], &1_999_u64.to_be_bytes()].concat());
 
@@ -212,14 +216,14 @@ fn a_damaged_block_is_passed_over() {
         repaired
     };
     assert_eq!(round(start), 0);
-    let figures = store.stats();
-    assert!(figures.unreadable >= 2, "{figures:?}");
+    let stats = store.stats();
+    assert!(stats.unreadable >= 2, "{stats:?}");
     // Two rows of each edge for sure, three but for those of a block; and most rows of posts.
     let rows = 3 * EDGES + 3 * 2_000;
-    assert!((rows - 2_000..rows + 10).contains(&figures.reconciled_rows), "{figures:?} of {rows}");
+    assert!((rows - 2_000..rows + 10).contains(&stats.reconciled_rows), "{stats:?} of {rows}");
     assert_eq!(round(start + PATIENCE), 3);
     assert!(!shared.edges.rows.has(Tree::Followers, stray).unwrap());
-    assert!(shared.edges.rows.has(Tree::Following, (FOLLOW, last, since)).unwrap());
-    assert!(store.stats().unreadable > figures.unreadable, "it is counted in every round");
+    assert!(shared.edges.rows.has(Tree::Following, row(last, since)).unwrap());
+    assert!(store.stats().unreadable > stats.unreadable, "it is counted in every round");
     assert_eq!(round(start + 2 * PATIENCE), 0);
 }

@@ -11,7 +11,7 @@ use crate::projection::Suspects;
 /// How many events are read together.
 const EVENTS_TOGETHER: usize = 4_096;
 
-/// Compares the keys of all posts and comments that the log tells of and that are still remembered.
+/// Compares the keys of all posts and comments that the log has and that have not expired.
 pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
     let (newest, now) = (store.position(), store.newest_time());
     let longest = store.settings.post_key_keep.max(store.settings.comment_key_keep);
@@ -41,7 +41,7 @@ pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A position before the first event whose key may still be remembered. Events are in the order of time: it is searched for by
+/// A position before the first event whose key may not have expired. Events are in the order of time: it is searched for by
 /// halves.
 fn first_remembered(store: &Store, newest: Sequence, now: Timestamp, keep: Duration) -> Result<Sequence> {
     let keep = u64::try_from(keep.as_millis()).unwrap_or(u64::MAX);

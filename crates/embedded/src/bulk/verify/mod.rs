@@ -131,16 +131,20 @@ fn repaired(store: &Store, differences: usize) {
 mod tests {
     use kinfolk_conformance::write_commands;
     use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
-    use kinfolk_core::{EdgeKind, Id, IdKind};
+    use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
 
     use super::*;
     use crate::Settings;
-    use crate::edges::Tree;
+    use crate::edges::{Row, Tree};
 
     const FOLLOW: EdgeKind = EdgeKind::Follow;
 
     fn edge(follower: u64, followee: u64) -> Edge {
         Edge { follower: Id::Integer(follower), followee: Id::Integer(followee) }
+    }
+
+    fn row(edge: Edge, since: Timestamp) -> Row {
+        Row { kind: FOLLOW, edge, since }
     }
 
     /// Everything that can differ, differs; a repair brings it back, for good.
@@ -157,9 +161,9 @@ mod tests {
 
         let (rows, index) = (&store.shared().edges.rows, &store.shared().edges.index);
         let (present, since) = truth[7];
-        rows.repair(Tree::Followers, (FOLLOW, present, since), false);
-        rows.repair(Tree::Following, (FOLLOW, truth[8].0, truth[8].1), false);
-        rows.repair(Tree::Followers, (FOLLOW, edge(1, 9_999), since), true);
+        rows.repair(Tree::Followers, row(present, since), false);
+        rows.repair(Tree::Following, row(truth[8].0, truth[8].1), false);
+        rows.repair(Tree::Followers, row(edge(1, 9_999), since), true);
         index.remove(FOLLOW, truth[20].0);
         index.insert(FOLLOW, edge(77, 100));
         index.set_follower_count(FOLLOW, Id::Integer(100), 9);

@@ -1,4 +1,4 @@
-//! The edges of one kind: users in shards, each with the sorted numbers of those whom it follows.
+//! The edges of one kind: users in shards, each with the sorted numbers of its followees.
 //!
 //! Readers take shard locks for the length of a look-up; the writer holds one shard at a time for the length of
 //! one change. Nothing here waits for a disk. No code path waits for a second lock for writing while it holds one,
@@ -155,7 +155,7 @@ impl<K: IdEncoding> AnyGraph for KindGraph<K> {
         user.following.binary_search(&target.number).is_ok()
     }
 
-    /// Looks through the shorter side: a look-up of each followee, or of each whom the follower follows. All edges
+    /// Looks through the shorter side: a look-up of each edge, or a walk through the follower's followees. All edges
     /// are of one follower.
     fn contains_all(&self, edges: &[Edge], answers: &mut Vec<bool>) {
         let Some(first) = edges.first() else { return };
@@ -441,7 +441,7 @@ const LISTS_AHEAD: usize = 4;
 /// How many lists are handed over at a time.
 const LISTS_IN_A_GROUP: usize = 1_024;
 
-/// A user's number and the numbers of those whom it follows.
+/// A user's number and the numbers of its followees.
 type NumberedList = (u32, Vec<u32>);
 
 fn read_lists(input: &mut Source<'_>, lists: &SyncSender<Vec<NumberedList>>) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! The check index: who follows whom, in memory, compact enough for hundreds of millions of edges.
 //!
 //! A projection of the log like any other: it can be dropped and rebuilt from the rows. It answers checks and
-//! counts without touching a disk, and tells the writer what would change.
+//! counts without touching a disk, and shows the writer what would change.
 
 mod graph;
 mod overlap;
@@ -104,12 +104,12 @@ impl Index {
         self.kind(kind).examine(edge)
     }
 
-    /// Makes an edge exist; tells whether that changed anything. Both users' counts follow.
+    /// Adds an edge; returns whether that changed anything. Both users' counts follow.
     pub fn insert(&self, kind: EdgeKind, edge: Edge) -> bool {
         self.kind(kind).insert(edge)
     }
 
-    /// Makes an edge not exist; tells whether that changed anything. Both users' counts follow.
+    /// Removes an edge; returns whether that changed anything. Both users' counts follow.
     pub fn remove(&self, kind: EdgeKind, edge: Edge) -> bool {
         self.kind(kind).remove(edge)
     }
@@ -124,12 +124,12 @@ impl Index {
         self.kind(kind).counts(of)
     }
 
-    /// Whom a user follows, by id.
+    /// The followees of a user, by id.
     pub fn followees(&self, kind: EdgeKind, of: Id) -> Vec<Id> {
         self.kind(kind).followees(of)
     }
 
-    /// The numbers of those whom a user follows, ascending.
+    /// The numbers of a user's followees, ascending.
     pub fn followee_numbers(&self, kind: EdgeKind, of: Id) -> Vec<u32> {
         self.kind(kind).followee_numbers(of)
     }

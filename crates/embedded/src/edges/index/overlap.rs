@@ -59,7 +59,7 @@ fn leap(numbers: &mut [u32], others: &[u32]) -> usize {
 }
 
 impl<K: IdEncoding> KindGraph<K> {
-    /// The numbers of those whom a user follows, ascending.
+    /// The numbers of a user's followees, ascending.
     pub(super) fn followee_numbers_of(&self, of: K) -> Vec<u32> {
         let (shard, hash) = self.locate(of);
         shard.read().find(of, hash).map(|user| user.following.to_vec()).unwrap_or_default()

@@ -13,7 +13,7 @@ pub struct User<K> {
     pub number: u32,
     /// How many follow the user.
     pub followers: u32,
-    /// The numbers of those whom the user follows, ascending.
+    /// The numbers of the user's followees, ascending.
     pub following: Box<[u32]>,
 }
 

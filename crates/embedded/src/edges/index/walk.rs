@@ -1,4 +1,4 @@
-//! The walk of two steps: whom a user's followees follow, counted, weighed and ranked.
+//! The walk of two steps: the followees of a user's followees, counted, weighed and ranked.
 //!
 //! Lists are copied first, so that no lock is held while they are counted. Counting goes through all lists together,
 //! one block of numbers after another: the counts of a block fit the processor's cache, however many users there
@@ -24,7 +24,7 @@ const SLACK: usize = 4;
 pub struct Walk<'a> {
     /// How far it goes, and what it keeps.
     pub bounds: WalkBounds,
-    /// Whom not to suggest, beside the user and those whom it follows.
+    /// Dismissed candidates, which are not suggested; neither are the user and its followees.
     pub dismissed: &'a [Id],
     /// The most recent followees of a user, as many as the bounds say, as ascending numbers.
     pub newest: &'a dyn Fn(Id) -> Result<Arc<[u32]>>,
@@ -42,10 +42,10 @@ struct Between<K> {
     list: Range<usize>,
 }
 
-/// Those in between by whom somebody was met first, by their places. The last place takes all later ones.
+/// The followees through which a candidate was met first, by their places. The last place takes all later ones.
 type Via = [u32; Suggestion::VIA_MAX + 1];
 
-/// How often a number was met, what that weighs, and by whom it was met first.
+/// How often a number was met, what that weighs, and through which followees it was met first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     score: Score,
@@ -140,7 +140,7 @@ impl<K: IdEncoding> KindGraph<K> {
         Ok(best.into_iter().map(|candidate| candidate.suggestion(&between)).collect())
     }
 
-    /// Whom the user must never see, ascending.
+    /// Users that are never suggested, ascending.
     fn excluded(&self, of: K, followed: &[u32], dismissed: &[Id]) -> Vec<u32> {
         let others = dismissed.iter().map(|&id| K::from_id(id)).chain([of]);
         let mut excluded: Vec<u32> = others.filter_map(|id| self.number(id)).collect();
@@ -150,7 +150,7 @@ impl<K: IdEncoding> KindGraph<K> {
     }
 
     /// Those in between, in the order in which a suggestion names them, with copies of their lists unless these are too
-    /// much at once; tells whether they are not.
+    /// much at once; returns whether they are not.
     fn between(
         &self,
         of: K,
@@ -184,7 +184,7 @@ impl<K: IdEncoding> KindGraph<K> {
         Ok((between, are_copied))
     }
 
-    /// Shows how many edges one in between has on both sides, and whom it follows within the bounds, ascending.
+    /// Shows how many edges one in between has on both sides, and its followees within the bounds, ascending.
     fn with_list(&self, id: K, walk: &Walk<'_>, show: impl FnOnce(u64, &[u32])) -> Result<()> {
         let (shard, hash) = self.locate(id);
         let table = shard.read();
@@ -229,7 +229,7 @@ impl<K: IdEncoding> KindGraph<K> {
         Ok(())
     }
 
-    /// What share of neighbours those are through whom somebody is known.
+    /// The share of neighbours that user and candidate have in common.
     fn share(&self, number: u32, count: u32, following: u64) -> f64 {
         let id = self.ids.read()[number as usize];
         let (shard, hash) = self.locate(id);

@@ -29,7 +29,7 @@ pub use sorter::{Merge, Sorter};
 const CHUNK_EDGES: usize = 2 << 10;
 /// How many chunks may wait for each consumer.
 const CHUNKS_WAITING: usize = 64;
-/// Progress is told about once for so many edges.
+/// Progress is reported about once for so many edges.
 const REPORT_EDGES: u64 = 64 << 10;
 
 /// Where a load goes.

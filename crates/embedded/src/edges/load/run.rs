@@ -16,7 +16,7 @@ use crate::disk::id_encoding::IdEncoding;
 /// Blocks are cut at about this size.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What a run can hold: something that sorts and that is small when told from the one before it.
+/// What a run can hold: something that sorts and is small as a difference from the one before it.
 pub trait Record: Copy + Ord + Default + Send + 'static {
     /// Appends this record, given the one before it.
     fn encode(self, before: Self, out: &mut Vec<u8>);
@@ -91,7 +91,7 @@ impl<K: IdEncoding> Record for ListRecord<K> {
         let continues = self.followee == before.followee
             && self.since == before.since
             && self.follower <= before.follower;
-        // The lowest bit tells which of the two it is: a block's start has a "before" of zeros.
+        // The lowest bit says which of the two it is: a block's start has a "before" of zeros.
         let (value, bit) = if continues {
             (before.follower.minus(self.follower), 1)
         } else {

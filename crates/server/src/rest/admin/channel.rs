@@ -1,5 +1,5 @@
-//! A bounded way from a thread that blocks into the body of an answer. An answer whose thread ends without saying so
-//! breaks off: its client never takes it for complete.
+//! A bounded channel from a blocking thread into the body of a response. If the thread ends without [`Sender::end`], the transfer
+//! breaks off, so that the client does not take the response for complete.
 
 use std::io::{self, Write};
 
@@ -13,7 +13,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// How many pieces may wait for the client.
 const PIECES_MAX: usize = 8;
 
-/// A part of an answer.
+/// A part of a response.
 enum Piece {
     Data(Bytes),
     /// Nothing is missing.
@@ -50,7 +50,7 @@ impl Sender {
         self.0.is_closed()
     }
 
-    /// Says that nothing is missing.
+    /// Marks the response as complete.
     pub fn end(&self) {
         let _ = self.0.blocking_send(Piece::End);
     }
@@ -62,7 +62,7 @@ impl Receiver {
         match self.0.recv().await? {
             Piece::Data(data) => Some(data),
             Piece::End => {
-                // An empty answer: what follows is its end.
+                // An empty response: its end follows.
                 let (sender, receiver) = mpsc::channel(1);
                 let _ = sender.try_send(Piece::End);
                 self.0 = receiver;
@@ -71,7 +71,7 @@ impl Receiver {
         }
     }
 
-    /// The parts as the body of an answer, after those that were taken already.
+    /// The parts as the body of a response, after those that were taken already.
     pub fn into_body(self, taken: Bytes) -> Body {
         let begin = (Some(taken).filter(|taken| !taken.is_empty()), Some(self.0));
         Body::from_stream(stream::unfold(begin, |(taken, pieces)| async {
@@ -82,20 +82,20 @@ impl Receiver {
             match pieces.recv().await {
                 Some(Piece::Data(data)) => Some((Ok(data), (None, Some(pieces)))),
                 Some(Piece::End) => None,
-                None => Some((Err(io::Error::other("the answer is not complete")), (None, None))),
+                None => Some((Err(io::Error::other("the response is not complete")), (None, None))),
             }
         }))
     }
 }
 
-/// Writes into an answer, in large parts.
+/// Writes into a response, in large parts.
 pub struct Writer {
     sender: Sender,
     collected: Vec<u8>,
 }
 
 impl Writer {
-    /// Into the answer at the other end.
+    /// Into the response at the other end.
     pub fn new(sender: Sender) -> Self {
         Self { sender, collected: Vec::with_capacity(PIECE_BYTES) }
     }

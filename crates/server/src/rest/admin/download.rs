@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::super::Store;
 use super::super::extract::Call;
-use super::super::problem::{Answered, Failure};
+use super::super::problem::{Failure, RestResult};
 use super::channel::{self, Writer};
 use super::count;
 use crate::administration::Administration;
@@ -36,10 +36,10 @@ pub struct Download<S: Store> {
 impl<S: Store> Download<S> {
     /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
     /// breaks the transfer off. When the client leaves, writing fails and the work ends.
-    pub async fn answer(
+    pub async fn respond(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
-    ) -> Answered {
+    ) -> RestResult {
         let Self { call, operation, slot, media_type, name, ending } = self;
         let (sender, mut receiver) = channel::channel();
         let (failed, failure) = oneshot::channel();

@@ -24,7 +24,7 @@ use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
 use super::extract::{Call, Fresh, NoBody};
-use super::problem::Answered;
+use super::problem::RestResult;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
 use super::{Rest, Shared, Store};
@@ -32,7 +32,7 @@ use crate::administration::{ExportRequest, ImportRequest};
 use crate::metrics::{Operation, Protocol};
 use crate::service::Capability;
 
-/// After how long to ask again when all jobs are taken.
+/// When to retry if too many jobs run.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// How long the rest of a refused import is read: a client that sends without reading would miss the reason otherwise.
@@ -52,7 +52,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// Adds the edges of a file, all or nothing.
 ///
-/// The answer is lines of JSON: progress, and at last a result or an error.
+/// The response is lines of JSON: progress, and finally a result or an error.
 #[utoipa::path(post, path = "/v1/admin/import", tag = "admin",
     params(
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
@@ -66,7 +66,7 @@ async fn import<S: Store>(
     Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
-) -> Answered {
+) -> RestResult {
     let request = ImportRequest {
         format: format(&mut query)?,
         skip_invalid: query.flag("skip_invalid")?,
@@ -79,7 +79,7 @@ async fn import<S: Store>(
     let mut file = SyncIoBridge::new(bytes);
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Import, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let imported =
             asked.administration().import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
@@ -114,15 +114,15 @@ fn discard(file: &mut impl Read) {
 
 /// All edges, or all comments, as of now.
 ///
-/// A failure in the middle breaks the transfer off: a file that came to its end is whole.
+/// A failure in the middle breaks the transfer off: a file that came to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
     params(
-        ("content" = inline(Option<String>), Query, description = "edges, which is also the default, or comments: all of them, also those that are not active, with their bodies unless they were purged; 501 where the deployment has no comments", pattern = "^(edges|comments)$"),
+        ("content" = inline(Option<String>), Query, description = "edges, the default, or comments: all of them, tombstones included, with their bodies unless they are purged; 501 if the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
         (inline(String) = "application/vnd.apache.parquet")))))]
-async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> Answered {
+async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut query: Query) -> RestResult {
     let content = content(&mut query)?;
     let format = format(&mut query)?;
     query.end()?;
@@ -142,7 +142,7 @@ async fn export<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, mut qu
         ending: format.name(),
     };
     let request = ExportRequest { content, format };
-    file.answer(move |administration, file| administration.export(file, request).map(|_| ())).await
+    file.respond(move |administration, file| administration.export(file, request).map(|_| ())).await
 }
 
 /// What the file contains.
@@ -152,9 +152,9 @@ fn content(query: &mut Query) -> Result<ExportContent> {
     ExportContent::from_name(&name).ok_or_else(unknown)
 }
 
-/// Compares everything derived with the edges themselves, and repairs it if asked to.
+/// Compares everything derived with the edges, posts and comments, and repairs it if asked to.
 ///
-/// The answer is lines of JSON: progress, and at last a result or an error.
+/// The response is lines of JSON: progress, and finally a result or an error.
 #[utoipa::path(post, path = "/v1/admin/verify", tag = "admin",
     params(("repair" = inline(Option<bool>), Query, description = "Repair what differs")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
@@ -163,13 +163,13 @@ async fn verify<S: Store>(
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let repair = query.flag("repair")?;
     query.end()?;
     let slot = job_slot(&shared)?;
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Verify, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let verified = asked.administration().verify(repair, &|progress| reporter.report(progress));
         last(verified.map(VerifyOutcome::from));
     }))
@@ -177,10 +177,10 @@ async fn verify<S: Store>(
 
 /// A backup of the whole store, as of now.
 ///
-/// A failure in the middle breaks the transfer off: a file that came to its end is whole.
+/// A failure in the middle breaks the transfer off: a file that came to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
-async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> Answered {
+async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
     let slot = job_slot(&shared)?;
     let file = download::Download {
         call,
@@ -190,7 +190,7 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
         name: "kinfolk",
         ending: "backup",
     };
-    file.answer(|administration, file| administration.backup(file)).await
+    file.respond(|administration, file| administration.backup(file)).await
 }
 
 /// The right to run one job, if not too many run.

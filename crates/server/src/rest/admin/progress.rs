@@ -1,4 +1,4 @@
-//! Work that tells how far it is: lines of JSON, the last of which says how it ended.
+//! Jobs that report progress: lines of JSON, the last of which has the outcome.
 
 use std::time::{Duration, Instant};
 
@@ -40,8 +40,8 @@ fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
 }
 
 impl<S: Store> Lines<S> {
-    /// Does the work on a thread of its own; it is given whom to tell its progress and what takes its result.
-    pub fn answer<T: Serialize + 'static>(
+    /// Runs the job on a thread of its own, with a reporter of its progress and a function that takes its result.
+    pub fn respond<T: Serialize + 'static>(
         self,
         work: impl FnOnce(&Reporter, &mut dyn FnMut(Result<T>)) + Send + 'static,
     ) -> Response {
@@ -56,7 +56,7 @@ impl<S: Store> Lines<S> {
                     Ok(result) => text(&JobLine::Result(result)),
                     Err(error) => text(&JobLine::<T>::Error(problem(&error, &call.request_id))),
                 };
-                // Nobody is left to tell if this fails.
+                // The client may have disconnected; dropping the line is fine.
                 let _ = sender.send(line);
             };
             work(&reporter, &mut last);
@@ -69,7 +69,7 @@ impl<S: Store> Lines<S> {
     }
 }
 
-/// Tells progress, not too often, and never waits for a client that does not listen.
+/// Reports progress, at most every [`INTERVAL`], and never waits for a client that does not read.
 pub struct Reporter {
     sender: Sender,
     reported: Mutex<Option<(&'static str, Instant)>>,
@@ -85,7 +85,7 @@ impl Reporter {
         self.sender.is_alone()
     }
 
-    /// Tells how far the work is.
+    /// Reports how far the job has come.
     pub fn report(&self, progress: Progress) {
         let stage = progress.stage;
         let mut reported = self.reported.lock();

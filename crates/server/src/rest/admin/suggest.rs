@@ -1,4 +1,4 @@
-//! Suggestions for everyone, computed through a running server. Which are the best is the store's business.
+//! Suggestions for everyone, computed through a running server. The store ranks them.
 
 use axum::extract::State;
 use kinfolk_api::SuggestOutcome;
@@ -7,41 +7,41 @@ use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
 use super::super::extract::{Call, NoBody};
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
 use super::{job_slot, progress};
 use crate::metrics::Operation;
 
-/// More than this is never in one answer.
+/// The maximum of suggestions in one response.
 const KEEP_MAX: usize = WalkBounds::RESULTS_MAX;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;
 
 /// Computes suggestions for everyone, and stores them.
 ///
-/// The answer is lines of JSON: progress, and at last a result or an error. The work stops when the client leaves; the
-/// next call with the same parameters goes on with it, unless it is to start afresh. What is left open is as the server is set.
+/// The response is lines of JSON: progress, and finally a result or an error. The job stops when the client disconnects; the
+/// next call with the same parameters resumes it, unless it starts afresh. The server's settings decide missing parameters.
 #[utoipa::path(post, path = "/v1/admin/suggest", tag = "admin",
     params(
         ("ranking" = inline(Option<String>), Query, description = "What makes the best: count, jaccard or adamic-adar", pattern = "^(count|jaccard|adamic-adar)$"),
-        ("per_node" = inline(Option<u32>), Query, description = "Look only at so many of those whom a user follows, the most recent ones; 0 for all of them", minimum = 0, maximum = 1000000),
+        ("per_node" = inline(Option<u32>), Query, description = "Visit only this many followees of each user, the most recent ones; 0 for all of them", minimum = 0, maximum = 1000000),
         ("keep" = inline(Option<u32>), Query, description = "How many to store for each user", minimum = 1, maximum = 1000),
-        ("threads" = inline(Option<u32>), Query, description = "How many threads work at it", minimum = 1, maximum = 256),
-        ("afresh" = inline(Option<bool>), Query, description = "Start over, even if there is something to go on with")),
+        ("threads" = inline(Option<u32>), Query, description = "How many threads compute", minimum = 1, maximum = 256),
+        ("afresh" = inline(Option<bool>), Query, description = "Start over, even if an unfinished run could be resumed")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
 pub async fn suggest<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     mut query: Query,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
     let slot = job_slot(&shared)?;
     let asked = call.clone();
     let lines = progress::Lines { call, operation: Operation::Suggest, slot };
-    Ok(lines.answer(move |reporter, last| {
+    Ok(lines.respond(move |reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()

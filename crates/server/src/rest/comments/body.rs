@@ -1,5 +1,4 @@
-//! The bodies of comments and of what moderators say about them: objects of a few texts. What the texts may be is decided by
-//! the graph.
+//! JSON bodies of new comments, edits and removals: objects of a few strings. The graph decides which strings are valid.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,19 +8,19 @@ use serde::de::{Error as _, MapAccess, Visitor};
 
 use super::super::json_body;
 
-/// Reads `{"body", "reply_to"?}`: the text, and the comment that it answers, as it is written there.
+/// Reads `{"body", "reply_to"?}`: the body, and the id of the comment that it replies to, not parsed yet.
 pub fn new_comment(body: &[u8]) -> Result<(String, Option<String>)> {
     let [text, reply_to] = texts(body, &["body", "reply_to"])?;
     Ok((text.unwrap_or_default(), reply_to))
 }
 
-/// Reads an object with one text of that name.
+/// Reads an object with one string of that name.
 pub fn text(body: &[u8], name: &'static [&'static str; 1]) -> Result<String> {
     let [text] = texts(body, name)?;
     Ok(text.unwrap_or_default())
 }
 
-/// Reads an object of texts with these names, of which the first is there.
+/// Reads an object of strings with these names, the first of which is required.
 fn texts<const N: usize>(body: &[u8], names: &'static [&'static str; N]) -> Result<[Option<String>; N]> {
     json_body::read(body, Texts { names }, &std::cell::Cell::new(None))
 }

@@ -1,4 +1,4 @@
-//! Comments: how they are written, moderated and read over HTTP. The rules of threads are not here.
+//! Comments over HTTP: writes, moderation and reads. Their rules are in `kinfolk-core`.
 
 mod body;
 mod moderation;

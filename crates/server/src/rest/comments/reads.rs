@@ -1,4 +1,4 @@
-//! Reading comments: one, a thread in order or as a tree, those of a user, and the history of one.
+//! Reads of comments: one, those on a post in order or as a tree, those of a user, and the history of one.
 
 use axum::http::Uri;
 use axum::response::IntoResponse;
@@ -10,16 +10,16 @@ use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 use super::super::Store;
 use super::super::extract::{Call, CommentViewing, Fresh, Ids, NamedComment};
 use super::super::json::Json;
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
 use super::version::entity_tag;
 
-/// How a thread is asked for, as it is documented.
+/// The documented parameters of the comments on a post.
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what View reads")]
 pub struct ThreadParameters {
-    /// In which order; not with a tree, which is always oldest first.
+    /// The order; not with a tree, which is always oldest first.
     #[param(pattern = "^(oldest|newest)$", default = "oldest", required = false)]
     order: String,
     /// As a tree.
@@ -33,7 +33,7 @@ pub struct ThreadParameters {
     replies: u32,
 }
 
-/// How a thread is read.
+/// In order, or as a tree.
 enum View {
     List(CommentOrder),
     Tree(TreeShape),
@@ -60,7 +60,7 @@ impl View {
             return Err(invalid("a tree has no order: it is always oldest first".to_owned()));
         }
         let shape = TreeShape::default();
-        // What does not fit is deeper than any tree, which the graph refuses.
+        // A depth that does not fit is too deep, which the graph refuses.
         let depth = depth.map_or(shape.depth, |depth| u8::try_from(depth).unwrap_or(u8::MAX));
         Ok(Self::Tree(TreeShape { depth, replies: replies.unwrap_or(shape.replies) }))
     }
@@ -80,16 +80,16 @@ impl View {
 
 /// The comments on a post.
 ///
-/// In order, oldest or newest first, with tombstones in the places of comments that are not active any more. Or as a tree: some
-/// comments of a branch, from the top on, each with its first replies, and these with theirs. What is left out has a cursor: the
-/// `next` of a comment, as `cursor` with the same parameters, goes on with the replies to it. A tree has 1,000 comments at most.
+/// In order, oldest or newest first, with tombstones for comments that are not active any more. Or as a tree: some comments of a
+/// branch, from the top, each with its first replies, and these with theirs. The `next` of a comment, as `cursor` with the same
+/// parameters, continues with its replies. A tree has at most 1,000 comments.
 #[utoipa::path(get, path = "/v1/posts/{id}/comments", tag = "comments",
     params(
-        ("id" = api::Id, Path, description = "Which post"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
+        ("id" = api::Id, Path, description = "The post"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         ThreadParameters,
         PageParameters),
-    responses((status = 200, description = "A page of the thread, or a part of the tree", body = inline(CommentsView), headers(
+    responses((status = 200, description = "A page of the comments, or a part of the tree", body = inline(CommentsView), headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 pub async fn thread<S: Store>(
     call: Call<S>,
@@ -98,7 +98,7 @@ pub async fn thread<S: Store>(
     mut query: Query,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
@@ -116,11 +116,11 @@ pub async fn thread<S: Store>(
     })
 }
 
-/// The comments of a user that are active, newest first.
+/// The active comments of a user, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/comments", tag = "comments",
     params(
-        ("id" = api::Id, Path, description = "Whose comments"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
+        ("id" = api::Id, Path, description = "The author"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
     responses((status = 200, description = "A page of the comments", body = api::Comments, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
@@ -131,18 +131,18 @@ pub async fn comments_by<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<Comment>(&uri, &[], found))
 }
 
 /// A comment, or its tombstone.
 ///
-/// The header `ETag` tells its version: send it as `If-Match` to edit that one.
+/// The header `ETag` has its version: send it as `If-Match` to edit that version.
 #[utoipa::path(get, path = "/v1/comments/{comment}", tag = "comments",
     params(
-        ("comment" = api::CommentId, Path, description = "Which comment"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself")),
+        ("comment" = api::CommentId, Path, description = "The comment"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself")),
     responses((status = 200, description = "The comment", body = Comment, headers(
         ("ETag" = String, description = "Its version, in quotes")))))]
 pub async fn comment<S: Store>(
@@ -151,18 +151,18 @@ pub async fn comment<S: Store>(
     CommentViewing(viewer): CommentViewing,
     fresh: Fresh,
     _: NoQuery,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.read_comment(id, viewer, &fresh.0).await?;
     Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
 
-/// The texts that a comment has or had, oldest first: for its author while it is active, and for moderators.
+/// The versions of a comment, oldest first: for its author while it is active, and for moderators.
 #[utoipa::path(get, path = "/v1/comments/{comment}/history", tag = "comments",
     params(
-        ("comment" = api::CommentId, Path, description = "Which comment. An end user who is no moderator reads only the history of its own"),
-        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "Who views. An end user is itself"),
+        ("comment" = api::CommentId, Path, description = "The comment. An end user who is not a moderator reads only the history of its own comments"),
+        ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
-    responses((status = 200, description = "A page of the texts", body = api::CommentHistory, headers(
+    responses((status = 200, description = "A page of the versions", body = api::CommentHistory, headers(
         ("Link" = String, description = "The next page, as rel=\"next\"")))))]
 pub async fn comment_history<S: Store>(
     call: Call<S>,
@@ -171,7 +171,7 @@ pub async fn comment_history<S: Store>(
     page: Page,
     fresh: Fresh,
     uri: Uri,
-) -> Answered {
+) -> RestResult {
     let found = call.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
     Ok(page.respond::<CommentVersion>(&uri, &[], found))
 }

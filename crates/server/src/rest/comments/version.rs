@@ -1,4 +1,4 @@
-//! The version of a comment as HTTP has it: an entity tag on the way out, `If-Match` on the way in.
+//! The version of a comment in HTTP: an entity tag in responses, `If-Match` in requests.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH};
@@ -7,11 +7,11 @@ use axum::http::{HeaderName, HeaderValue};
 use kinfolk_core::{Error, Result};
 
 use super::super::extract::header;
-use super::super::problem::{Answered, Failure};
+use super::super::problem::{Failure, RestResult};
 use super::super::query::invalid;
 use super::super::{Shared, Store};
 
-/// The header that tells a version.
+/// The header with a version.
 pub fn entity_tag(version: u32) -> (HeaderName, HeaderValue) {
     let tag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are plain text");
     (ETAG, tag)
@@ -23,9 +23,9 @@ pub struct Seen(pub u32);
 impl<S: Store> FromRequestParts<Shared<S>> for Seen {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> Answered<Self> {
-        let given = header(&parts.headers, &IF_MATCH)?.ok_or(Error::VersionRequired)?;
-        Ok(Self(parse(given)?))
+    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
+        let tag = header(&parts.headers, &IF_MATCH)?.ok_or(Error::VersionRequired)?;
+        Ok(Self(parse(tag)?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Writing comments: new ones, edits and deletions by their authors.
+//! Writes of authors: new comments, edits and deletions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use utoipa::{IntoResponses, ToSchema};
 use super::super::Store;
 use super::super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody};
 use super::super::json::Json;
-use super::super::problem::Answered;
+use super::super::problem::RestResult;
 use super::super::query::{NoQuery, invalid};
 use super::super::writes::{self, Done};
 use super::body;
 use super::version::{Seen, entity_tag};
 
-/// The actor writes a comment on a post.
+/// Writes a comment on a post.
 ///
-/// The same again under the same key is a success that changes nothing: the answer is the first one's, byte for byte, with
-/// status 200, whatever has become of the comment since; of one that was purged it is the tombstone. The same key with another body,
-/// post or reply is a conflict. Keys belong to their author, and are remembered for 7 days at least.
+/// The same comment again under the same key is a success that changes nothing: the response is the first one's, byte for byte,
+/// with status 200, even if the comment was edited or deleted since; of a purged comment it is the tombstone. The same key with
+/// another body, post or reply is a conflict. Keys belong to their author, and are kept for 7 days at least.
 ///
-/// How many comments an author may write, and how many a thread takes, is limited. A repetition costs nothing, but needs a place in
-/// these limits: it is refused only while nothing else could be written either.
+/// The comments of an author, and those on a post, are rate limited. A repetition does not count against these limits, but is
+/// refused while they are exhausted.
 #[utoipa::path(post, path = "/v1/posts/{id}/comments", tag = "comments",
     params(
-        ("id" = api::Id, Path, description = "Which post"),
+        ("id" = api::Id, Path, description = "The post"),
         ("Idempotency-Key" = inline(String), Header, min_length = 1, max_length = 255, description =
-            "Names the comment for its author, so that it can be sent again without being written twice")),
+            "Identifies the comment for its author, so that a repetition does not write it twice")),
     request_body = api::NewComment,
     responses(Written))]
 pub async fn write_comment<S: Store>(
@@ -42,7 +42,7 @@ pub async fn write_comment<S: Store>(
     IdempotencyKey(key): IdempotencyKey,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let idempotency_key = Some(key.ok_or_else(|| {
         invalid(
             "a comment needs the header Idempotency-Key: a name that this comment of its author has alone"
@@ -67,14 +67,14 @@ pub async fn write_comment<S: Store>(
     Ok((status, [(LOCATION, location)], respond(&call, &fresh, written)).into_response())
 }
 
-/// The actor edits its comment, of which it has seen the current version.
+/// Edits a comment of the actor.
 ///
-/// It stays where it is, and can be edited again. The text that it had stays in its history.
+/// The comment keeps its position. The earlier body stays in its history.
 #[utoipa::path(patch, path = "/v1/comments/{comment}", tag = "comments",
     params(
-        ("comment" = api::CommentId, Path, description = "Which comment; the actor must be its author"),
+        ("comment" = api::CommentId, Path, description = "The comment; the actor must be its author"),
         ("If-Match" = inline(Option<String>), Header, pattern = "^\"[1-9][0-9]*\"$", description =
-            "The version that the actor has seen, in quotes: the `ETag` of the answer with it. An edit without it is refused")),
+            "The current version, in quotes, as in the header `ETag`. An edit without it is refused")),
     request_body = api::CommentEdit,
     responses(Edited))]
 pub async fn edit_comment<S: Store>(
@@ -84,18 +84,18 @@ pub async fn edit_comment<S: Store>(
     Seen(version): Seen,
     (fresh, _): (Fresh, NoQuery),
     JsonBody(body): JsonBody,
-) -> Answered {
+) -> RestResult {
     let body: Arc<str> = body::text(&body, &["body"])?.into();
     let edit = CommentEdit { id, version, body };
     let written = call.comments()?.edit_comment(Some(actor.id()), edit, &fresh.0).await?;
     Ok(respond(&call, &fresh, written))
 }
 
-/// The actor deletes its comment.
+/// Deletes a comment of the actor.
 ///
-/// Its place and the replies to it stay. Deleting it again is a success that changes nothing.
+/// A tombstone and the replies stay. Deleting it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/comments/{comment}", tag = "comments",
-    params(("comment" = api::CommentId, Path, description = "Which comment; the actor must be its author")),
+    params(("comment" = api::CommentId, Path, description = "The comment; the actor must be its author")),
     responses(Done))]
 pub async fn delete_comment<S: Store>(
     call: Call<S>,
@@ -104,19 +104,19 @@ pub async fn delete_comment<S: Store>(
     fresh: Fresh,
     _: NoQuery,
     _: NoBody,
-) -> Answered {
+) -> RestResult {
     let removed = call.comments()?.delete_comment(Some(actor.id()), id, &fresh.0).await?;
     Ok(writes::removed(&call, &fresh, removed))
 }
 
-/// The comment as it was written, its version, and what every write says about itself.
+/// The response with a comment, its version, and the headers of every write.
 fn respond<S: Store>(call: &Call<S>, fresh: &Fresh, written: CommentWritten) -> Response {
     let CommentWritten { position, comment, is_new } = written;
     let headers = writes::headers(&call.token_after(fresh, position), is_new);
     ([entity_tag(comment.version)], headers, Json(Comment::from(comment))).into_response()
 }
 
-/// How the answer to a new comment is documented.
+/// The documented responses to a new comment.
 struct Written;
 
 impl IntoResponses for Written {
@@ -128,12 +128,15 @@ impl IntoResponses for Written {
         };
         BTreeMap::from([
             documented(StatusCode::CREATED, "The comment, as it is stored"),
-            documented(StatusCode::OK, "The comment, as it was stored before: this call has repeated it"),
+            documented(
+                StatusCode::OK,
+                "The comment, as it was stored before: this call repeats an earlier one",
+            ),
         ])
     }
 }
 
-/// How the answer to an edit is documented.
+/// The documented response to an edit.
 struct Edited;
 
 impl IntoResponses for Edited {
