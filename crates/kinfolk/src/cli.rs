@@ -47,6 +47,10 @@ struct GlobalArguments {
     file: FileArgument,
     #[command(flatten)]
     flags: CommonFlags,
+    /// Show at least the writes that this token covers; tokens that are printed cover it too
+    // One token in 64 starts with a hyphen.
+    #[arg(long, global = true, value_name = "TOKEN", allow_hyphen_values = true)]
+    token: Option<String>,
     #[command(flatten)]
     tuning: TuningArguments,
 }
@@ -126,7 +130,8 @@ impl GlobalArguments {
         let configuration = Configuration::from_texts(&texts)?;
         let clock = WallClock { file: self.tuning.clock_file.clone() };
         let store_settings = self.tuning.into_settings(&configuration);
-        Context::new(configuration, texts, store_settings, clock)
+        let context = Context::new(configuration, texts, store_settings, clock)?;
+        Ok(Context { token: self.token, ..context })
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) endpoint: Endpoint,
     /// The folder, for commands that need one.
     pub(crate) folder: Folder,
+    /// The token that covers what the caller has seen.
+    pub(crate) token: Option<String>,
     /// Whether to print JSON.
     pub(crate) json: bool,
     /// Whether stderr stays empty unless the command fails.
@@ -64,6 +66,7 @@ impl Context {
         Ok(Self {
             endpoint: endpoint(&configuration, &texts, &folder)?,
             folder,
+            token: None,
             json: client.json,
             quiet: client.quiet,
             reporter,
@@ -74,7 +77,7 @@ impl Context {
 
     /// Opens the graph, which must exist, calls it and closes it.
     pub(crate) fn call<T>(&self, call: impl FnOnce(&Client) -> Result<T>) -> Result<T> {
-        call_and_close(self.endpoint.open()?, call)
+        call_and_close(self.endpoint.open()?.seeing(self.token.as_deref())?, call)
     }
 
     /// As [`Context::call`], for a write about these users. A folder without a graph gets one.
@@ -83,7 +86,12 @@ impl Context {
         users: &[Id],
         call: impl FnOnce(&Client) -> Result<T>,
     ) -> Result<T> {
-        call_and_close(self.endpoint.open_or_create_for(users)?, call)
+        call_and_close(self.open_or_create_for(users)?, call)
+    }
+
+    /// Opens the graph for a write about these users. A folder without a graph gets one.
+    pub(crate) fn open_or_create_for(&self, users: &[Id]) -> Result<Client> {
+        self.endpoint.open_or_create_for(users)?.seeing(self.token.as_deref())
     }
 
     /// The folder, for a command that no server offers.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
-use kinfolk_core::{Error, Frontier, Position, Result, Shard};
+use kinfolk_core::{Error, Frontier, Position, Result, Sequence, Shard};
 use tokio::time::{Instant, timeout};
 
 use super::{LogReader, ShardSpan};
@@ -53,8 +53,8 @@ impl Reader {
             let mut changes = self.log().changes(&rotated(&after), limit).await?;
             let mut next: Frontier = after.into_iter().collect();
             let is_contiguous = changes.iter().all(|change| {
-                let follows = next.get(change.position.shard).map(|before| before.next())
-                    == Some(change.position.sequence);
+                let follows =
+                    next.get(change.position.shard).map(Sequence::next) == Some(change.position.sequence);
                 next.advance(change.position);
                 follows
             });

@@ -18,6 +18,9 @@ const QUEUE_MAX: usize = 4_096;
 /// Commands of one transaction, unless one run alone has more: the lock of the shard is held for a few milliseconds.
 const BATCH_COMMANDS_MAX: usize = 1_000;
 
+/// When a refused request may be sent again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
 /// Requests of one follower that came one after another: they are committed together.
 struct Run {
     requests: Vec<WriteRequest>,
@@ -28,6 +31,14 @@ impl Run {
     fn commands(&self) -> usize {
         self.requests.iter().map(|request| request.commands.len()).sum()
     }
+}
+
+/// A run that was handed over.
+struct Waiting {
+    /// How many requests it has.
+    count: usize,
+    /// Where their receipts will come from, unless they were refused.
+    receipts: Option<oneshot::Receiver<Vec<Result<Receipt>>>>,
 }
 
 /// The batchers of all shards. Each is started by the first write of its shard.
@@ -47,32 +58,28 @@ impl Writers {
     pub(crate) async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
         let replies: Vec<_> = runs(requests).into_iter().map(|requests| self.enqueue(requests)).collect();
         let mut results = Vec::new();
-        for (count, reply) in replies {
-            match reply {
-                Ok(reply) => match reply.await {
+        for Waiting { count, receipts } in replies {
+            match receipts {
+                Some(receipts) => match receipts.await {
                     Ok(receipts) => results.extend(receipts),
                     // The batcher has ended in the middle of a commit, perhaps.
                     Err(_) => results.extend((0..count).map(|_| Err(Error::Closed))),
                 },
-                Err(retry_after) => {
-                    results.extend((0..count).map(|_| Err(Error::Overloaded { retry_after })))
+                None => {
+                    results.extend((0..count).map(|_| Err(Error::Overloaded { retry_after: RETRY_AFTER })));
                 }
             }
         }
         results
     }
 
-    /// Hands a run to its batcher. Returns how many requests it has, and where their receipts will come from.
-    fn enqueue(
-        &self,
-        requests: Vec<WriteRequest>,
-    ) -> (usize, std::result::Result<oneshot::Receiver<Vec<Result<Receipt>>>, Duration>) {
+    /// Hands a run to its batcher, unless too many wait.
+    fn enqueue(&self, requests: Vec<WriteRequest>) -> Waiting {
         let count = requests.len();
-        let Some(first) = requests.first() else { return (0, Err(Duration::ZERO)) };
-        let shard = self.shared.topology().shard_of(first.follower);
+        let shard = self.shared.topology().shard_of(requests[0].follower);
         let (reply, receipts) = oneshot::channel();
         let sent = self.queue(shard).try_send(Run { requests, reply });
-        (count, sent.map(|()| receipts).map_err(|_| Duration::from_millis(100)))
+        Waiting { count, receipts: sent.is_ok().then_some(receipts) }
     }
 
     fn queue(&self, shard: Shard) -> mpsc::Sender<Run> {
@@ -91,7 +98,7 @@ impl Writers {
     }
 }
 
-/// Requests of one follower that come one after another, together.
+/// Requests of one follower that come one after another, together. No run is empty.
 fn runs(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
     let mut runs: Vec<Vec<WriteRequest>> = Vec::new();
     for request in requests {

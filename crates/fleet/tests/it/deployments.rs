@@ -1,6 +1,6 @@
 //! Deployments for tests: databases of their own on the server that the environment names, removed in the end.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -138,8 +138,9 @@ pub struct Stores {
     projecting: Projecting,
     change_settings: Box<dyn Fn(Settings) -> Settings>,
     kept: RefCell<HashMap<&'static str, Databases>>,
-    /// The epoch of the newest store, with its clock and the kind of its ids.
-    newest: RefCell<(i64, Option<(IdKind, Arc<dyn Clock>)>)>,
+    epoch: Cell<i64>,
+    /// The kind of ids and the clock of the newest store.
+    newest: RefCell<Option<(IdKind, Arc<dyn Clock>)>>,
 }
 
 impl Stores {
@@ -151,7 +152,8 @@ impl Stores {
             projecting,
             change_settings: Box::new(|settings| settings),
             kept: RefCell::default(),
-            newest: RefCell::new((1, None)),
+            epoch: Cell::new(1),
+            newest: RefCell::default(),
         }
     }
 
@@ -162,12 +164,9 @@ impl Stores {
 
     /// An empty store.
     pub fn make(&self, id_kind: IdKind, clock: Arc<dyn Clock>) -> Fleet {
-        let epoch = {
-            let mut newest = self.newest.borrow_mut();
-            newest.0 += 1;
-            newest.1 = Some((id_kind, Arc::clone(&clock)));
-            newest.0
-        };
+        let epoch = self.epoch.get() + 1;
+        self.epoch.set(epoch);
+        self.newest.replace(Some((id_kind, Arc::clone(&clock))));
         self.with_databases(id_kind, |databases| databases.reset(epoch));
         self.open(id_kind, clock)
     }
@@ -175,13 +174,13 @@ impl Stores {
     /// Closes a store and opens the newest one again.
     pub fn reopen(&self, store: Fleet) -> Fleet {
         drop(store);
-        let (id_kind, clock) = self.newest.borrow().1.clone().unwrap();
+        let (id_kind, clock) = self.newest.borrow().clone().unwrap();
         self.open(id_kind, clock)
     }
 
     /// Another process on the same deployment, which projects late.
-    pub fn open_beside(&self, _store: &Fleet, seed: u64) -> Fleet {
-        let (id_kind, clock) = self.newest.borrow().1.clone().unwrap();
+    pub fn open_beside(&self, seed: u64) -> Fleet {
+        let (id_kind, clock) = self.newest.borrow().clone().unwrap();
         let settings = self.with_databases(id_kind, Databases::settings);
         let fleet = Fleet::open_with_clock(settings, clock).unwrap();
         Projection::start(&fleet, &Arc::new(Late::new(LogSource::new(&fleet), seed))).detach();

@@ -116,9 +116,16 @@ impl Writer {
     }
 
     fn kill(mut self, acknowledged: &mut Acknowledged) {
-        self.signal(Signal::KILL);
-        self.process.wait().unwrap();
+        self.process.kill().unwrap();
         self.read(usize::MAX, acknowledged);
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // It may be dead already.
+        _ = self.process.kill();
+        _ = self.process.wait();
     }
 }
 

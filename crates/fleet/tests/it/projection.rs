@@ -58,7 +58,7 @@ fn several_owners_of_one_source_are_harmless() {
     let Some(servers) = servers() else { return };
     let stores = Stores::new(servers, 4, Projecting::AtOnce);
     let store = empty_store(&stores);
-    let others = [stores.open_beside(&store, 3), stores.open_beside(&store, 4)];
+    let others = [stores.open_beside(3), stores.open_beside(4)];
     let mut follows = [false; 20];
     let mut random = 1_u64;
     for round in 0..400 {

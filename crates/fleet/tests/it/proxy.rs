@@ -65,10 +65,10 @@ async fn relay(client: TcpStream, server: SocketAddr, cuts: &Cuts, every: u64) -
         // Only the commits of batches: they turn the timeout off first.
         let is_commit = sent.windows(12).any(|window| window == b"= 0; COMMIT\0");
         let turn = if is_commit { cuts.commits.fetch_add(1, Ordering::SeqCst) } else { 1 };
-        if is_commit && turn % every == 0 {
+        if is_commit && turn.is_multiple_of(every) {
             // No reply from here on.
             replies.abort();
-            if (turn / every) % 2 == 0 {
+            if (turn / every).is_multiple_of(2) {
                 cuts.before.fetch_add(1, Ordering::SeqCst);
             } else {
                 to_server.write_all(sent).await?;

@@ -10,7 +10,7 @@ use kinfolk_core::comments::{CommentThreads, Viewer};
 use kinfolk_core::feeds::{self, Feeds};
 use kinfolk_core::graph::{Edge, EdgeAction, FollowerChanges, FollowerCommand, Graph};
 use kinfolk_core::suggestions::Suggestions;
-use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Id, Position, Store};
+use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Frontier, Id, Position, Store};
 
 use crate::profile::{Discard, OpenStore, Opened, Profile};
 
@@ -32,6 +32,8 @@ pub(crate) struct LocalGraph<P: Profile> {
     store: StoreOf<P>,
     runtime: tokio::runtime::Runtime,
     discard: Option<Discard>,
+    /// What the caller has seen.
+    seen: Frontier,
 }
 
 impl<P: Profile> LocalGraph<P> {
@@ -57,7 +59,18 @@ impl<P: Profile> LocalGraph<P> {
         let context = CoreContext::new(Arc::new(store.clone()), store.keyring(), page_limit_max);
         let graph = Graph::new(context, profile.service_settings().graph);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { profile: profile.clone(), graph, store, runtime, discard })
+        Ok(Self { profile: profile.clone(), graph, store, runtime, discard, seen: Frontier::default() })
+    }
+
+    /// Takes note of what the caller has seen.
+    pub(crate) fn see(&mut self, token: &str) -> Result<()> {
+        self.seen.join(&self.graph.context.frontier(token)?);
+        Ok(())
+    }
+
+    /// What reads must show: what the caller has seen.
+    pub(crate) fn at_least(&self) -> &Frontier {
+        &self.seen
     }
 
     /// The profile that the graph was opened through.
@@ -124,7 +137,7 @@ impl<P: Profile> LocalGraph<P> {
 
     /// The result of a write at a position.
     pub(crate) fn written(&self, position: Position, changed: bool) -> WriteOutcome {
-        WriteOutcome { changed, token: self.graph.context.token(position.into()) }
+        WriteOutcome { changed, token: self.graph.context.token_after(&self.seen, position) }
     }
 
     /// The result of a deletion, withdrawal or lock.

@@ -52,6 +52,16 @@ impl Endpoint {
 }
 
 impl Client {
+    /// Makes its reads show what a token covers, and its tokens cover it.
+    pub(crate) fn seeing(mut self, token: Option<&str>) -> Result<Self> {
+        match (&mut self, token) {
+            (_, None) => {}
+            (Self::Local(graph), Some(token)) => graph.see(token)?,
+            (Self::Remote(server), Some(token)) => server.set_token(Some(token.to_owned())),
+        }
+        Ok(self)
+    }
+
     /// Closes the graph and reports what failed.
     pub(crate) fn close(self) -> Result<()> {
         match self {

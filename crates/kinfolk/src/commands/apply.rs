@@ -13,7 +13,7 @@ use clap::Args;
 use kinfolk_core::graph::{
     Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Receipt,
 };
-use kinfolk_core::{Error, IdKind};
+use kinfolk_core::{Error, Frontier, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
@@ -45,13 +45,15 @@ impl Apply {
         if context.json {
             return Err(UsageError("apply prints lines; leave out --json".to_owned()).into());
         }
-        let graph = LocalGraph::open_or_create(context.folder_only()?)?;
+        let mut graph = LocalGraph::open_or_create(context.folder_only()?)?;
+        context.token.as_deref().map_or(Ok(()), |token| graph.see(token))?;
         let (sender, receiver) = mpsc::channel(OUTSTANDING_MAX);
         // The thread may wait for input forever; it ends with the process.
         std::thread::spawn(move || read_lines(io::stdin().lock(), &sender));
         let pump = async {
             let signals = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
-            Pump::new(graph.graph(), receiver, signals, context.stdout()).run().await
+            let seen = graph.at_least().clone();
+            Pump::new(graph.graph(), receiver, signals, context.stdout(), seen).run().await
         };
         // Without a cooperative budget: a write that yields before it reaches the store's queue would lose its turn.
         let outcome = graph.run(tokio::task::unconstrained(pump));
@@ -125,12 +127,14 @@ struct Pump<'a, S, W> {
     pending: VecDeque<Pending<'a>>,
     out: W,
     outcome: Outcome,
+    /// What the caller has seen: its token, and what was acknowledged to it.
+    seen: Frontier,
 }
 
 impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
-    fn new(graph: &'a Graph<S>, lines: Receiver<Line>, signals: [Signal; 2], out: W) -> Self {
+    fn new(graph: &'a Graph<S>, lines: Receiver<Line>, signals: [Signal; 2], out: W, seen: Frontier) -> Self {
         let pending = VecDeque::with_capacity(OUTSTANDING_MAX);
-        Self { graph, lines, signals, input_ended: false, pending, out, outcome: Outcome::Done }
+        Self { graph, lines, signals, input_ended: false, pending, out, outcome: Outcome::Done, seen }
     }
 
     async fn run(mut self) -> io::Result<Outcome> {
@@ -198,7 +202,8 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
     fn acknowledge(&mut self, result: Result<Receipt, Error>) -> io::Result<()> {
         match result {
             Ok(Receipt { position, changed }) => {
-                let token = self.graph.context.token(position.into());
+                self.seen.advance(position);
+                let token = self.graph.context.token(self.seen.clone());
                 let changed = if changed.contains(&true) { "changed" } else { "unchanged" };
                 writeln!(self.out, "ok {changed} {token}")
             }

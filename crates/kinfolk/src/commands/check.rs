@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::Follows;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::KIND;
 use super::arguments::parse_id;
@@ -32,7 +32,7 @@ impl Check {
         let follows = context.call(|client| match client {
             Client::Local(graph) => {
                 let others = [followee];
-                let call = graph.graph().relationships(KIND, follower, &others, Frontier::EMPTY);
+                let call = graph.graph().relationships(KIND, follower, &others, graph.at_least());
                 Ok(graph.run(call)?.first().and_then(|relationship| relationship.since).into())
             }
             Client::Remote(server) => Ok(server.follows(follower, followee)?),

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{CommentVersion, Page};
-use kinfolk_core::Frontier;
 use kinfolk_core::comments::CommentId;
 
 use super::arguments::parse_comment_id;
@@ -34,7 +33,7 @@ impl CommentHistory {
                     self.id,
                     request,
                     OPERATOR,
-                    Frontier::EMPTY,
+                    graph.at_least(),
                 ))?;
                 Ok(Page::<CommentVersion>::from(history))
             }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{Comment, CommentNode, Page};
+use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentOrder, CommentStatus, Parent, TreeShape};
-use kinfolk_core::{Frontier, Id};
 use serde::Serialize;
 
 use super::arguments::parse_id;
@@ -64,7 +64,7 @@ impl Comments {
         self.pages.print(context, |client, request| {
             let page: Page<Comment> = match client {
                 Client::Local(graph) => graph
-                    .run(graph.comments()?.comments_by(author, request, OPERATOR, Frontier::EMPTY))?
+                    .run(graph.comments()?.comments_by(author, request, OPERATOR, graph.at_least()))?
                     .into(),
                 Client::Remote(server) => page_of(server.comments_by(author), request)?,
             };
@@ -78,7 +78,7 @@ impl Comments {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
                 let call =
-                    comments.comment_thread(Parent::post(post), order, request, OPERATOR, Frontier::EMPTY);
+                    comments.comment_thread(Parent::post(post), order, request, OPERATOR, graph.at_least());
                 Ok(Page::<Comment>::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.comments(post, order), request),
@@ -95,7 +95,7 @@ impl Comments {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
                 let call =
-                    comments.comment_tree(Parent::post(post), shape, request, OPERATOR, Frontier::EMPTY);
+                    comments.comment_tree(Parent::post(post), shape, request, OPERATOR, graph.at_least());
                 Ok(Page::<CommentNode>::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.comment_tree(post, shape), request),

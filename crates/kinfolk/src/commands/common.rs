@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{CountedPage, Member};
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::KIND;
 use super::arguments::parse_id;
@@ -38,7 +38,7 @@ impl Common {
                 KIND,
                 &self.users,
                 page,
-                Frontier::EMPTY,
+                graph.at_least(),
             ))?)),
             Client::Remote(server) => page_of(server.common(self.users.iter().copied()), page),
         })

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{Counts as UserCounts, CountsList};
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 use serde::{Serialize, Serializer};
 
 use super::KIND;
@@ -33,7 +33,7 @@ impl Counts {
             for ids in self.users.chunks(USERS_PER_CALL) {
                 match client {
                     Client::Local(graph) => {
-                        let counts = graph.run(graph.graph().counts(KIND, ids, Frontier::EMPTY))?;
+                        let counts = graph.run(graph.graph().counts(KIND, ids, graph.at_least()))?;
                         items.extend(ids.iter().zip(counts).map(|(&id, counts)| UserCounts::new(id, counts)));
                     }
                     Client::Remote(server) => items.extend(server.counts_of(ids.iter().copied())?),

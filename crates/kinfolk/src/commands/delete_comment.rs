@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::Args;
+use kinfolk_core::Id;
 use kinfolk_core::comments::CommentId;
-use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};
 use crate::client::Client;
@@ -29,7 +29,7 @@ impl DeleteComment {
         let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let comments = graph.comments()?;
-                Ok(graph.removed(graph.run(comments.delete_comment(Some(author), id, Frontier::EMPTY))?))
+                Ok(graph.removed(graph.run(comments.delete_comment(Some(author), id, graph.at_least()))?))
             }
             Client::Remote(server) => Ok(server.acting_as(author).delete_comment(id)?),
         })?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::arguments::parse_id;
 use crate::client::Client;
@@ -28,7 +28,7 @@ impl DeletePost {
         let outcome = context.call(|client| match client {
             Client::Local(graph) => {
                 let feeds = graph.feeds()?;
-                Ok(graph.removed(graph.run(feeds.delete_post(Some(author), id, Frontier::EMPTY))?))
+                Ok(graph.removed(graph.run(feeds.delete_post(Some(author), id, graph.at_least()))?))
             }
             Client::Remote(server) => Ok(server.acting_as(author).delete_post(id)?),
         })?;

@@ -5,8 +5,8 @@ use std::io;
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{self as api, Written};
+use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentEdit, CommentId};
-use kinfolk_core::{Frontier, Id};
 
 use super::arguments::{parse_comment_id, parse_id};
 use super::comment::read_body;
@@ -42,7 +42,7 @@ impl EditComment {
         let written = context.call(|client| match client {
             Client::Local(graph) => {
                 let (comments, edit) = (graph.comments()?, CommentEdit { id, version, body });
-                let comment = graph.run(comments.edit_comment(Some(author), edit, Frontier::EMPTY))?;
+                let comment = graph.run(comments.edit_comment(Some(author), edit, graph.at_least()))?;
                 let outcome = graph.written(comment.position, comment.is_new);
                 Ok(Written::<api::Comment>::new(outcome, comment.comment.into()))
             }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::Posts;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::arguments::parse_id;
 use super::pages::PageArguments;
@@ -30,7 +30,7 @@ impl Feed {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Posts::from(graph.run(graph.feeds()?.feed(self.id, page, Frontier::EMPTY))?))
+                Ok(Posts::from(graph.run(graph.feeds()?.feed(self.id, page, graph.at_least()))?))
             }
             Client::Remote(server) => page_of(server.feed(self.id), page),
         })

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::{ListEntry, Users};
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::KIND;
 use super::arguments::parse_id;
@@ -32,7 +32,7 @@ impl Followers {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Users::from(graph.run(graph.graph().followers(KIND, self.id, page, Frontier::EMPTY))?))
+                Ok(Users::from(graph.run(graph.graph().followers(KIND, self.id, page, graph.at_least()))?))
             }
             Client::Remote(server) => page_of(server.followers(self.id), page),
         })

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::Users;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::KIND;
 use super::arguments::parse_id;
@@ -30,7 +30,7 @@ impl Following {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
         self.pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                Ok(Users::from(graph.run(graph.graph().following(KIND, self.id, page, Frontier::EMPTY))?))
+                Ok(Users::from(graph.run(graph.graph().following(KIND, self.id, page, graph.at_least()))?))
             }
             Client::Remote(server) => page_of(server.following(self.id), page),
         })

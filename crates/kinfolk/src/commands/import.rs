@@ -63,7 +63,7 @@ impl Import {
             return Err(UsageError("standard input can be read only once".to_owned()).into());
         }
         let sources = self.files.iter().map(|path| Source::inspect(path)).collect::<Result<Vec<_>>>()?;
-        let imported = match context.endpoint.open_or_create_for(&[])? {
+        let imported = match context.open_or_create_for(&[])? {
             Client::Local(graph) => self.import_locally(*graph, &sources, &context.reporter)?,
             Client::Remote(server) => self.import_remotely(&server, &sources, &context.reporter)?,
         };
@@ -106,7 +106,9 @@ impl Import {
             Ok(done) => done,
             Err(stop) => return Err(abandon(graph, stop)),
         };
-        let token = graph.graph().context.token(done.report.frontier.clone());
+        let mut seen = graph.at_least().clone();
+        seen.join(&done.report.frontier);
+        let token = graph.graph().context.token(seen);
         graph.close()?;
         Ok(ImportOutcome::new(&done.report, done.invalid, token))
     }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::CountedPage;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::KIND;
 use super::arguments::parse_id;
@@ -33,7 +33,7 @@ impl KnownFollowers {
         let Self { viewer, id, pages } = self;
         pages.print(context, |client, page| match client {
             Client::Local(graph) => {
-                let call = graph.graph().known_followers(KIND, viewer, id, page, Frontier::EMPTY);
+                let call = graph.graph().known_followers(KIND, viewer, id, page, graph.at_least());
                 Ok(CountedPage::from(graph.run(call)?))
             }
             Client::Remote(server) => page_of(server.known_followers(viewer, id), page),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api::Post;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::arguments::parse_id;
 use super::pages::PageArguments;
@@ -34,7 +34,7 @@ impl Posts {
             Client::Local(graph) => Ok(kinfolk_api::Posts::from(graph.run(graph.feeds()?.posts_by(
                 self.id,
                 page,
-                Frontier::EMPTY,
+                graph.at_least(),
             ))?)),
             Client::Remote(server) => page_of(server.posts(self.id), page),
         })

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::Result;
 use clap::Args;
 use kinfolk_api as api;
-use kinfolk_core::{Frontier, Id};
+use kinfolk_core::Id;
 
 use super::arguments::parse_id;
 use crate::client::Client;
@@ -32,7 +32,7 @@ impl Suggestions {
         let (id, limit) = (self.id, self.limit.into());
         let suggestions: api::Suggestions = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.run(graph.suggestions()?.read(id, limit, Frontier::EMPTY))?.into())
+                Ok(graph.run(graph.suggestions()?.read(id, limit, graph.at_least()))?.into())
             }
             Client::Remote(server) => Ok(server.suggestions(id, limit)?),
         })?;

@@ -1,6 +1,6 @@
 //! The small commands, in both forms, with their exit status.
 
-use crate::support::{Sandbox, stable};
+use crate::support::{Sandbox, copy_folder, stable};
 
 #[test]
 fn follow_check_unfollow() {
@@ -169,6 +169,34 @@ fn changes_are_told_in_order() {
         let message = sandbox.fails(&format!("changes --after {forged}"), 2);
         assert!(message.contains("token was not issued"), "{message}");
     }
+}
+
+#[test]
+fn tokens_are_joined_and_make_reads_wait() {
+    let sandbox = Sandbox::new();
+    let follow = |followee: u64, options: &str| {
+        let written = sandbox.json(&format!("follow 1 {followee} {options}"));
+        written["token"].as_str().unwrap().to_owned()
+    };
+    follow(2, "");
+    copy_folder(&sandbox.path("kinfolk-data"), &sandbox.path("copy"));
+    follow(3, "");
+    let token = follow(4, "");
+    sandbox.ok(&format!("check 1 4 --token={token}"));
+    // The copy has not got so far: reads say so, and a write returns a token that covers both.
+    let line = |command: &str, token: &str| format!("{command} --data copy --token={token}");
+    for read in
+        ["check 1 2", "followers 2", "following 1", "counts 1", "common 1 2", "suggestions 1", "feed 1"]
+    {
+        let error = sandbox.fails(&line(read, &token), 1);
+        assert!(error.contains("not visible yet"), "{read}: {error}");
+    }
+    let joined = follow(5, &format!("--data copy --token={token}"));
+    sandbox.fails(&line("check 1 5", &joined), 1);
+    let applied = sandbox.run_with_input(&line("apply", &token), "unfollow 1 5\n");
+    let last = applied.stdout.trim().rsplit(' ').next().unwrap().to_owned();
+    sandbox.ok(&line("check 1 2", &last));
+    assert!(sandbox.fails("followers 1 --token=made-up", 2).contains("token"));
 }
 
 #[test]

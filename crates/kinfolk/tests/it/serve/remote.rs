@@ -125,6 +125,9 @@ fn pages_and_tokens_lead_on() {
         1,
         "only the token of what comes next"
     );
+    let fresh = |command: &str, token: &str| remote(&sandbox, &server, &format!("{command} --token={token}"));
+    assert_eq!(fresh("check 7 8", token["token"].as_str().unwrap()).status, 0);
+    assert_eq!(fresh("check 7 8", "made-up").status, 2);
 }
 
 #[test]
