@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::{Clock, Timestamp};
 
-/// A clock that shows what it was told, to all threads at once.
+/// A clock that shows the time that was set, to all threads.
 #[derive(Debug)]
 pub struct SimulatedClock(AtomicU64);
 

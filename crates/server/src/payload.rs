@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use kinfolk_core::{Error, Result};
-use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -51,14 +50,6 @@ fn without_blanks(json: &str, bytes_max: usize) -> Result<String> {
         }
     }
     Ok(kept)
-}
-
-/// A payload within a document.
-pub fn as_json<S: Serializer>(
-    payload: &Option<Arc<str>>,
-    serializer: S,
-) -> std::result::Result<S::Ok, S::Error> {
-    payload.clone().map(kinfolk_api::Payload).serialize(serializer)
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ faults! {
     OverlapUnknownIsEveryone,
     /// An overlap looks at the first two sets only.
     OverlapOfFirstTwo,
-    /// An overlap takes every set for whom a user follows.
+    /// An overlap takes every set for a set of followees.
     OverlapIgnoresSide,
     /// An overlap looks at the newest 1,000 members of each set, as a cache keeps them.
     OverlapScanIsBounded,
@@ -142,15 +142,15 @@ faults! {
     SuggestFiltersTheBest,
     /// The lowest ids are looked at instead of the most recently followed.
     SuggestIgnoresRecency,
-    /// Whoever was followed again counts as followed when that was for the first time.
+    /// A re-followed user keeps the time of the first follow.
     SuggestForgetsRefollow,
-    /// The bound is kept for the followees, but not for whom these follow.
+    /// The bound applies to the followees, but not to their followees.
     SuggestBoundsFirstStepOnly,
     /// Followees are weighed by how many follow them, not by all their edges.
     SuggestWeighsFollowersOnly,
     /// Followees are weighed by those of their edges that are looked at.
     SuggestWeighsWithinBounds,
-    /// The share of neighbours is taken of whom the candidate follows.
+    /// The Jaccard similarity uses the candidate's followees.
     SuggestShareOfFollowees,
     /// Candidates with as many in between come by id, whatever their scores.
     SuggestTiesById,
@@ -158,7 +158,7 @@ faults! {
     SuggestTiesFromHighIds,
     /// Every ranking is that by count.
     SuggestIgnoresRanking,
-    /// `via` names followers of the candidate whom the user does not follow.
+    /// `via` names followers of the candidate that the user does not follow.
     SuggestViaStrangers,
     /// `via` names the lowest ids.
     SuggestViaById,
@@ -177,11 +177,11 @@ faults! {
     StoredServedWhenStale,
     /// Stored suggestions are not served while the clock shows less than when they were computed.
     StoredOfFutureIsStale,
-    /// Empty suggestions are stored for whom there are none.
+    /// Empty suggestions are stored for users without candidates.
     StoredForNobody,
     /// What was stored stays when there is nothing to suggest any more.
     StoredOutlivesItsReason,
-    /// A run walks only for users whom somebody follows.
+    /// A run walks only for users with followers.
     EveryoneMissesTheUnfollowed,
     /// A run for everyone has the bound of a request.
     EveryoneIsBounded,
@@ -218,7 +218,7 @@ faults! {
     LogForgetsRemovedSince,
     /// An event's `at` is what the clock shows, even if it was turned back.
     LogTimeGoesBackWithClock,
-    /// The log tells of follows only, not of other kinds.
+    /// The log contains follows only, no other kinds.
     LogForgetsOtherKinds,
     /// Every write begins a new epoch, which makes all tokens before it worthless.
     EpochChangesWithWrites,
@@ -245,7 +245,7 @@ faults! {
     PostRepeatOfFutureRefused,
     /// Idempotency keys are shared by all authors.
     PostKeysShared,
-    /// A wish with both a key and an id does not remember the key.
+    /// The key of a request with both a key and an id is not kept.
     PostForgetsKeyBesideId,
     /// The id of a deleted post can be registered again.
     PostDeletedIdIsFree,
@@ -266,14 +266,14 @@ faults! {
     /// A payload is stored without the blanks around it.
     PostTrimsPayload,
     /// Ids are made from the clock alone.
-    MadeIdsFromClock,
-    /// An id is made that a client has given to a post.
-    MadeIdsCollide,
+    GeneratedIdsFromClock,
+    /// An id is generated that a client has used for a post.
+    GeneratedIdsCollide,
     /// A post is pulled from one follower more on.
     DeliveryOffByOne,
     /// Edges of all kinds count as followers.
     DeliveryCountsAllKinds,
-    /// How a post is delivered is told by the followers that its author has now.
+    /// The delivery of a post is computed from the author's current followers.
     DeliveryNotRecorded,
     /// Deleting what was never there succeeds.
     DeletionOfNothingSucceeds,
@@ -281,9 +281,9 @@ faults! {
     DeletionRepeatEmitsEvent,
     /// The event of a deletion says that the post was made when it was deleted.
     DeletionForgetsTime,
-    /// A deleted post is told as one that never was.
+    /// A deleted post is reported as never registered.
     DeletionLeavesNoMark,
-    /// The log tells the payloads of deleted posts.
+    /// The log shows the payloads of deleted posts.
     PostLogTellsDeleted,
 
     /// An author's posts have the deleted ones among them.
@@ -317,9 +317,9 @@ faults! {
     FeedMergesWithoutTime,
     /// Only the newest three posts of an author are pulled.
     FeedPullsRecentOnly,
-    /// Whom to pull is told by the followers that an author has now: what was pulled before is lost.
+    /// The pulled authors are computed from current follower counts: earlier pulled posts are lost.
     FeedCrossingLoses,
-    /// All posts of an author who is pulled now are pulled, beside those that were pushed.
+    /// All posts of an author above the threshold are pulled, in addition to those that were pushed.
     FeedCrossingDoubles,
     /// Posts that are pulled are pushed as well.
     FeedPushesPulled,
@@ -401,7 +401,7 @@ faults! {
     CommentKeyIgnoresReply,
     /// The text of a retry is compared with what the comment says by then.
     CommentKeyComparesCurrentText,
-    /// A wish that was refused has used its key.
+    /// A request that was refused has used its key.
     CommentRefusalTakesKey,
     /// Whether a key is known is decided before the comment is written: two at once both write.
     CommentDecidedBefore,
@@ -496,11 +496,11 @@ faults! {
     CommentPurgeLeavesText,
     /// A purged comment keeps its history.
     CommentPurgeLeavesHistory,
-    /// The log tells the texts of purged comments.
+    /// The log shows the bodies of purged comments.
     CommentPurgeLeavesLog,
-    /// The log tells what comments said before they were edited.
+    /// The log shows the bodies of comments before they were edited.
     CommentLogTellsOldTexts,
-    /// The log tells what deleted and removed comments said.
+    /// The log shows the bodies of deleted and removed comments.
     CommentLogTellsWithdrawn,
 
     /// The count of a thread has its tombstones.
@@ -572,7 +572,7 @@ faults! {
     /// Idempotency keys do not survive a restart.
     RestartForgetsKeys,
     /// After a restart ids are made from the clock again.
-    RestartRepeatsMadeIds,
+    RestartRepeatsGeneratedIds,
     /// The marks of deleted posts do not survive a restart.
     RestartForgetsDeletions,
     /// Posts that were not delivered when the store stopped never are.

@@ -37,17 +37,17 @@ use kinfolk_core::{EdgeKind, Id, Sequence, Timestamp};
 pub use fault::Fault;
 
 use crate::model::Model;
-use crate::model::posts::Wishes;
+use crate::model::posts::RequestState;
 use crate::model::suggestions::Kept;
 
 /// A fault, and what a store that makes it keeps besides the truth.
 pub(crate) struct Planted {
     fault: Fault,
-    aside: Mutex<Aside>,
+    state: Mutex<FaultState>,
 }
 
 #[derive(Default)]
-struct Aside {
+struct FaultState {
     /// The follower side, or a cache, as the fault has it.
     copy: Model,
     /// By the clock: when an edge was last written.
@@ -67,12 +67,12 @@ struct Aside {
     /// What a restart did to inboxes.
     restarted: feeds::pages::Restarted,
     /// What is wrong with comments.
-    comments: comments::writing::Beside,
+    comments: comments::writing::CommentFaultState,
 }
 
 impl Planted {
     pub(crate) fn new(fault: Fault) -> Self {
-        Self { fault, aside: Mutex::default() }
+        Self { fault, state: Mutex::default() }
     }
 
     pub(crate) fn makes(&self, fault: Fault) -> bool {
@@ -88,34 +88,34 @@ impl Planted {
     }
 
     /// What the fault does to a restart.
-    pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept, wishes: &mut Wishes) -> Self {
+    pub(crate) fn reopen(self, model: &mut Model, kept: &mut Kept, request_state: &mut RequestState) -> Self {
         let known = model.changes.len();
         self.reopen_comments(model);
-        let mut aside = Aside::default();
+        let mut state = FaultState::default();
         match self.fault {
             Fault::RestartForgetsFloor => model.floor = Timestamp::MIN,
             Fault::RestartLosesNewest => {
                 *model = Model::replay(model.changes.drain(..known.saturating_sub(1)));
             }
             Fault::RestartRebuildMissesTail => {
-                aside.copy = Model::replay(model.changes[..known.saturating_sub(1)].iter().cloned());
+                state.copy = Model::replay(model.changes[..known.saturating_sub(1)].iter().cloned());
             }
             Fault::RestartTrustsPartialSet => {}
             Fault::RestartForgetsDismissals => {
                 model.edges.retain(|(kind, _), _| *kind != EdgeKind::Dismissal);
             }
             Fault::RestartForgetsStored => *kept = Kept::default(),
-            Fault::RestartForgetsKeys => wishes.keys.clear(),
-            Fault::RestartRepeatsMadeIds => wishes.made = None,
+            Fault::RestartForgetsKeys => request_state.keys.clear(),
+            Fault::RestartRepeatsGeneratedIds => request_state.generated = None,
             Fault::RestartForgetsDeletions => model.posts.retain(|_, registered| !registered.deleted),
-            _ => aside = self.aside.into_inner().expect("no call panicked"),
+            _ => state = self.state.into_inner().expect("no call panicked"),
         }
-        aside.restarted.restart(model);
-        Self { aside: Mutex::new(aside), ..Self::new(self.fault) }
+        state.restarted.restart(model);
+        Self { state: Mutex::new(state), ..Self::new(self.fault) }
     }
 
-    fn aside(&self) -> MutexGuard<'_, Aside> {
-        self.aside.lock().expect("no call panics while it holds what is aside")
+    fn state(&self) -> MutexGuard<'_, FaultState> {
+        self.state.lock().expect("no call panics while it holds the state")
     }
 
     /// Gives other calls the time to come in between, which a race needs to be seen.

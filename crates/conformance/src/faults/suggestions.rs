@@ -180,7 +180,7 @@ impl Planted {
         }
     }
 
-    /// A run for everyone, told something else or spoilt afterwards.
+    /// A suggestion run with changed arguments or a corrupted result.
     pub(crate) fn everyone(
         &self,
         everyone: &Everyone<'_>,

@@ -11,14 +11,14 @@ use crate::ModelStore;
 use crate::model::Model;
 
 impl ModelStore {
-    /// Changes the model, and tells those who wait for it.
+    /// Changes the model, and notifies waiting readers.
     fn change<T>(&self, change: impl FnOnce(&mut Model, Timestamp) -> Result<T>) -> Result<T> {
         let result = change(&mut self.model(), self.clock.now());
-        self.told(result)
+        self.reported(result)
     }
 
     /// Tells those who wait that the model may have changed.
-    fn told<T>(&self, result: Result<T>) -> Result<T> {
+    fn reported<T>(&self, result: Result<T>) -> Result<T> {
         self.written.notify_all();
         result
     }
@@ -35,12 +35,12 @@ impl ModelStore {
 }
 
 impl CommentStore for ModelStore {
-    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
+    async fn comment(&self, request: NewComment) -> Result<CommentWritten> {
         let commented = match &self.planted {
-            Some(planted) => self.told(planted.comment(&self.model, &wish, &*self.clock)),
+            Some(planted) => self.reported(planted.comment(&self.model, &request, &*self.clock)),
             None => self.change(|model, now| {
-                let made = model.threads.make_id(now);
-                model.write_comment(&wish, made, now)
+                let generated = model.threads.generate_id(now);
+                model.write_comment(&request, generated, now)
             }),
         };
         self.placed_comment(commented?)
@@ -48,7 +48,7 @@ impl CommentStore for ModelStore {
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
         let commented = match &self.planted {
-            Some(planted) => self.told(planted.edit_comment(&self.model, &edit, &*self.clock)),
+            Some(planted) => self.reported(planted.edit_comment(&self.model, &edit, &*self.clock)),
             None => self.change(|model, now| model.edit_comment(&edit, now)),
         };
         self.placed_comment(commented?)
@@ -62,7 +62,7 @@ impl CommentStore for ModelStore {
     ) -> Result<WriteOutcome> {
         let act = (&withdrawal, by.as_ref());
         let removed = match &self.planted {
-            Some(planted) => self.told(planted.withdraw_comment(&self.model, id, act, &*self.clock)),
+            Some(planted) => self.reported(planted.withdraw_comment(&self.model, id, act, &*self.clock)),
             None => self.change(|model, now| model.withdraw_comment(id, act, now)),
         };
         let parent = self.model().threads.comments.get(&id).map(|written| written.parent);

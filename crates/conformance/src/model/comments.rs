@@ -1,5 +1,5 @@
 //! Comment threads by brute force: every read looks at all comments. Like [`Model`], so plain that it is right by reading
-//! it. The model's log keeps every text until it is erased; what others are told of it is in [`Model::changes`].
+//! it. The model's log keeps every body until it is erased; [`Model::changes`] is the public view.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Written {
     pub versions: Vec<(Timestamp, Option<Arc<str>>)>,
 }
 
-/// What a store remembers of comments that its public log does not tell.
+/// What a store keeps of comments that is not in its public log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unlogged {
     /// Which comment was written under an author's key.
@@ -62,8 +62,8 @@ impl Written {
 
 impl Threads {
     /// Applies what is known to have happened at a time.
-    pub(crate) fn apply(&mut self, at: Timestamp, told: CommentChange) {
-        match told {
+    pub(crate) fn apply(&mut self, at: Timestamp, reported: CommentChange) {
+        match reported {
             CommentChange::Written { id, parent, author, reply_to, depth, body } => {
                 let (status, versions) = (CommentStatus::Active, vec![(at, body)]);
                 let written = Written { parent, author, reply_to, depth, status, removed_by: None, versions };
@@ -84,7 +84,7 @@ impl Threads {
     }
 
     /// An id of version 7 that is higher than all before, and in the order of time where the clock goes forward.
-    pub(crate) fn make_id(&self, now: Timestamp) -> CommentId {
+    pub(crate) fn generate_id(&self, now: Timestamp) -> CommentId {
         let id = u128::from(now.millis()) << 80 | 7 << 76 | 2 << 62;
         let newest = self.comments.last_key_value();
         CommentId(newest.map_or(id, |(newest, _)| id.max(newest.0 + 1)))
@@ -134,8 +134,8 @@ impl Threads {
         wanted.filter_map(|(&id, _)| self.comment(id)).collect()
     }
 
-    /// What the log tells of an event now: a text only while it is what an active comment says.
-    pub(crate) fn told(&self, change: &Change) -> Change {
+    /// An event as the log shows it now: with a body only while it is the current body of an active comment.
+    pub(crate) fn reported(&self, change: &Change) -> Change {
         let mut change = change.clone();
         let Some((id, version, body)) = text_of(&mut change) else { return change };
         let is_current = |written: &Written| written.is_active() && written.version() == version;
@@ -150,27 +150,27 @@ impl Model {
     /// Writes a comment when the clock shows `now`; it gets the id `made`.
     pub(crate) fn write_comment(
         &mut self,
-        wish: &NewComment,
-        made: CommentId,
+        request: &NewComment,
+        generated: CommentId,
         now: Timestamp,
     ) -> Result<CommentWritten> {
-        if let Some(comment) = self.repeated_comment(wish)? {
+        if let Some(comment) = self.repeated_comment(request)? {
             return Ok(CommentWritten { position: self.position, comment, is_new: false });
         }
-        self.require_open(wish.parent)?;
-        let depth = self.depth_of(wish)?;
-        self.insert_comment(wish, depth, made, now)
+        self.require_open(request.parent)?;
+        let depth = self.depth_of(request)?;
+        self.insert_comment(request, depth, generated, now)
     }
 
-    /// The first result of a wish that was fulfilled before.
-    pub(crate) fn repeated_comment(&self, wish: &NewComment) -> Result<Option<Comment>> {
+    /// The first result of a request that was fulfilled before.
+    pub(crate) fn repeated_comment(&self, request: &NewComment) -> Result<Option<Comment>> {
         let threads = &self.threads;
-        let key = wish.idempotency_key.clone().map(|key| (wish.author, key));
+        let key = request.idempotency_key.clone().map(|key| (request.author, key));
         let Some(&id) = key.and_then(|key| threads.unlogged.keys.get(&key)) else { return Ok(None) };
         let written = &threads.comments[&id];
         let is_purged = written.status == CommentStatus::Purged;
-        let same = (written.parent, written.reply_to) == (wish.parent, wish.reply_to)
-            && (is_purged || written.versions[0].1.as_ref() == Some(&wish.body));
+        let same = (written.parent, written.reply_to) == (request.parent, request.reply_to)
+            && (is_purged || written.versions[0].1.as_ref() == Some(&request.body));
         match same {
             false => Err(Error::IdempotencyConflict),
             true if is_purged => Ok(threads.comment(id)),
@@ -193,34 +193,34 @@ impl Model {
     }
 
     /// How many comments are above one that is to be written.
-    pub(crate) fn depth_of(&self, wish: &NewComment) -> Result<u8> {
-        let Some(id) = wish.reply_to else { return Ok(0) };
+    pub(crate) fn depth_of(&self, request: &NewComment) -> Result<u8> {
+        let Some(id) = request.reply_to else { return Ok(0) };
         let refuse = |reason| Err(Error::InvalidReply { id: id.to_string(), reason });
         match self.threads.comments.get(&id) {
             None => refuse("there is no such comment"),
-            Some(above) if above.parent != wish.parent => refuse("it is in another thread"),
+            Some(above) if above.parent != request.parent => refuse("it is in another thread"),
             Some(above) if !above.is_active() => refuse("it was deleted or removed"),
-            Some(above) if above.depth >= wish.depth_max => refuse("it is as deep as comments may be"),
+            Some(above) if above.depth >= request.depth_max => refuse("it is as deep as comments may be"),
             Some(above) => Ok(above.depth + 1),
         }
     }
 
-    /// Fulfils a wish that nothing speaks against.
+    /// Fulfils a request that nothing speaks against.
     pub(crate) fn insert_comment(
         &mut self,
-        wish: &NewComment,
+        request: &NewComment,
         depth: u8,
-        made: CommentId,
+        generated: CommentId,
         now: Timestamp,
     ) -> Result<CommentWritten> {
-        let NewComment { parent, author, reply_to, .. } = *wish;
-        let body = Some(Arc::clone(&wish.body));
-        let told = CommentChange::Written { id: made, parent, author, reply_to, depth, body };
-        self.record(now, ChangeBody::Comment(told));
-        if let Some(key) = wish.idempotency_key.clone() {
-            self.threads.unlogged.keys.insert((author, key), made);
+        let NewComment { parent, author, reply_to, .. } = *request;
+        let body = Some(Arc::clone(&request.body));
+        let reported = CommentChange::Written { id: generated, parent, author, reply_to, depth, body };
+        self.record(now, ChangeBody::Comment(reported));
+        if let Some(key) = request.idempotency_key.clone() {
+            self.threads.unlogged.keys.insert((author, key), generated);
         }
-        self.commented(made)
+        self.commented(generated)
     }
 
     /// What was done to a comment just now.
@@ -332,11 +332,11 @@ impl Model {
     pub(crate) fn comment_versions(&self, id: CommentId, after: u32, limit: usize) -> Vec<CommentVersion> {
         let Ok(written) = self.written(id) else { return Vec::new() };
         let all = (1..).zip(&written.versions).filter(|(version, _)| *version > after);
-        let told = all.filter_map(|(version, (at, _))| {
+        let reported = all.filter_map(|(version, (at, _))| {
             let body = written.text(version)?;
             Some(CommentVersion { version, at: *at, body })
         });
-        told.take(limit).collect()
+        reported.take(limit).collect()
     }
 
     /// What is known of a thread as a whole.
@@ -365,7 +365,7 @@ impl Model {
     }
 }
 
-/// The text that an event tells, and of which version of which comment.
+/// The body of an event, with its comment and version.
 pub(crate) fn text_of(change: &mut Change) -> Option<(CommentId, u32, &mut Option<Arc<str>>)> {
     match &mut change.body {
         ChangeBody::Comment(CommentChange::Written { id, body, .. }) => Some((*id, 1, body)),
@@ -405,7 +405,7 @@ mod tests {
     const AUTHOR: Id = Id::Integer(1);
     const ITEM: Parent = Parent { kind: ParentKind::Item, id: Id::Integer(5) };
 
-    fn wish(body: &str, reply_to: Option<CommentId>, key: Option<&str>) -> NewComment {
+    fn request(body: &str, reply_to: Option<CommentId>, key: Option<&str>) -> NewComment {
         NewComment {
             parent: ITEM,
             author: AUTHOR,
@@ -419,30 +419,30 @@ mod tests {
     #[test]
     fn a_short_history() {
         let (mut model, now) = (Model::default(), Timestamp::from_millis(10));
-        let write = |model: &mut Model, wish: &NewComment| {
-            let made = model.threads.make_id(now);
-            model.write_comment(wish, made, now)
+        let write = |model: &mut Model, request: &NewComment| {
+            let generated = model.threads.generate_id(now);
+            model.write_comment(request, generated, now)
         };
-        let top = write(&mut model, &wish("top", None, Some("k"))).unwrap();
+        let top = write(&mut model, &request("top", None, Some("k"))).unwrap();
         assert_eq!((top.position, top.is_new, top.comment.depth), (START.next(), true, 0));
         let id = top.comment.id;
-        let reply = write(&mut model, &wish("reply", Some(id), None)).unwrap().comment;
+        let reply = write(&mut model, &request("reply", Some(id), None)).unwrap().comment;
         assert_eq!((reply.depth, reply.id > id), (1, true));
         assert!(matches!(
-            write(&mut model, &wish("too deep", Some(reply.id), None)),
+            write(&mut model, &request("too deep", Some(reply.id), None)),
             Err(Error::InvalidReply { .. })
         ));
         let edit = CommentEdit { id, version: 1, body: "edited".into() };
         assert_eq!(model.edit_comment(&edit, now).unwrap().comment.version, 2);
         assert!(matches!(model.edit_comment(&edit, now), Err(Error::VersionConflict { current: 2 })));
-        let again = write(&mut model, &wish("top", None, Some("k"))).unwrap();
+        let again = write(&mut model, &request("top", None, Some("k"))).unwrap();
         assert_eq!(again, CommentWritten { position: START.next().next().next(), is_new: false, ..top });
-        assert!(write(&mut model, &wish("edited", None, Some("k"))).is_err());
+        assert!(write(&mut model, &request("edited", None, Some("k"))).is_err());
         assert_eq!(model.comment_versions(id, 0, 9).len(), 2);
         assert_eq!(model.thread_state(ITEM), CommentThreadState { count: 2, locked: false });
 
         assert!(model.lock_comment_thread(ITEM, true, now).unwrap().changed);
-        assert!(matches!(write(&mut model, &wish("late", None, None)), Err(Error::ThreadLocked)));
+        assert!(matches!(write(&mut model, &request("late", None, None)), Err(Error::ThreadLocked)));
         let remove = Withdrawal::Remove("rude".into());
         assert!(model.withdraw_comment(id, (&remove, None), now).unwrap().changed);
         assert!(!model.withdraw_comment(id, (&Withdrawal::Delete, None), now).unwrap().changed);

@@ -17,7 +17,7 @@ use crate::users::START;
 /// A graph in memory, and the posts and comments of its users.
 ///
 /// # Time
-/// Every change is given `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
+/// Every change gets `at = max(clock, floor)`, and a follow's `since` is its `at`. The floor is the newest
 /// `at`, or the removed edge's `since` + 1 ms after an unfollow if that is later. It depends on the newest
 /// change alone, so that a store finds it again in its log after a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl Model {
             ChangeBody::PostDeleted { id, .. } => {
                 self.posts.entry(id).and_modify(|registered| registered.deleted = true);
             }
-            ChangeBody::Comment(told) => self.threads.apply(change.at, told),
+            ChangeBody::Comment(reported) => self.threads.apply(change.at, reported),
             ChangeBody::Imported { .. } => panic!("the model cannot follow an import: it names no edges"),
         }
         self.position = change.position;
@@ -213,17 +213,17 @@ impl Model {
     /// Up to `limit` changes after `after`, oldest first.
     pub fn changes(&self, after: Position, limit: usize) -> Vec<Change> {
         let wanted = self.changes.iter().filter(|change| change.position > after).take(limit);
-        wanted.map(|change| self.told(change)).collect()
+        wanted.map(|change| self.reported(change)).collect()
     }
 
     /// The whole log, of all shards.
     pub(crate) fn log(&self) -> Vec<Change> {
-        self.changes.iter().map(|change| self.told(change)).collect()
+        self.changes.iter().map(|change| self.reported(change)).collect()
     }
 
-    /// A change as the log tells it now.
-    fn told(&self, change: &Change) -> Change {
-        self.told_of_post(self.threads.told(change))
+    /// A change as the log shows it now.
+    fn reported(&self, change: &Change) -> Change {
+        self.told_of_post(self.threads.reported(change))
     }
 }
 

@@ -52,7 +52,7 @@ impl Model {
     }
 }
 
-/// Who has decided to follow whom, or not to any more.
+/// The follows and unfollows that were decided.
 fn decision(change: &Change) -> Option<(Id, Id)> {
     match change.body {
         ChangeBody::Followed { kind: EdgeKind::Follow, edge }
@@ -61,7 +61,7 @@ fn decision(change: &Change) -> Option<(Id, Id)> {
     }
 }
 
-/// Whether an inbox is what it must be, as the log tells it that was read with the inbox or later.
+/// Whether an inbox is correct according to a log that was read with the inbox or later.
 pub(crate) fn check_inbox(model: &Model, of: Id, inbox: &Inbox) -> Verdict {
     let Inbox { entries, complete_from, as_of } = inbox;
     let wrong = |what: String| Err(format!("{what} in the inbox of {of}, which is {inbox:?}"));
@@ -105,7 +105,7 @@ pub(crate) fn sound_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<I
     check_inbox(&model, of, &inbox).map(|()| Some(inbox))
 }
 
-/// A user's inbox, if there is one, and what the log tells that was read after it.
+/// A user's inbox, if it exists, and the log read after it.
 pub(crate) fn inbox_and_log<S: ContentPorts>(
     store: &S,
     of: Id,
@@ -145,7 +145,7 @@ mod tests {
     use kinfolk_core::{IdKind, Timestamp};
 
     use super::*;
-    use crate::model::posts::Wishes;
+    use crate::model::posts::RequestState;
     use crate::users::START;
 
     const AUTHOR: Id = Id::Integer(1);
@@ -153,16 +153,16 @@ mod tests {
 
     /// The reader follows the author, who has posted more than an inbox holds.
     fn model() -> Model {
-        let (mut model, mut wishes) = (Model::default(), Wishes::default());
+        let (mut model, mut request_state) = (Model::default(), RequestState::default());
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
         let request = WriteRequest { kind: EdgeKind::Follow, follower: READER, commands, following_limit: 9 };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
         for millis in 0..=INBOX_ENTRIES as u64 {
             let now = Timestamp::from_millis(10 + millis);
-            let wish =
+            let request =
                 NewPost { id: None, author: AUTHOR, created_at: None, payload: None, idempotency_key: None };
-            let made = wishes.make_id(&model, IdKind::Integer, now);
-            model.register(&mut wishes, &wish, made, now).unwrap();
+            let generated = request_state.generate_id(&model, IdKind::Integer, now);
+            model.register(&mut request_state, &request, generated, now).unwrap();
         }
         model
     }

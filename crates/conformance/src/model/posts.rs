@@ -26,39 +26,39 @@ pub(crate) struct Registered {
     pub deleted: bool,
 }
 
-/// What a store remembers of wishes that its public log does not tell.
+/// What a store keeps of requests that is not in its public log.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct RequestState {
     /// Which post was first registered under an author's key.
     pub keys: BTreeMap<(Id, Arc<str>), Id>,
     /// The newest id that the store made.
-    pub made: Option<Id>,
+    pub generated: Option<Id>,
 }
 
-impl Wishes {
+impl RequestState {
     /// Which post an author's key stands for.
-    pub(crate) fn post_of(&self, wish: &NewPost) -> Option<Id> {
-        let key = wish.idempotency_key.clone()?;
-        self.keys.get(&(wish.author, key)).copied()
+    pub(crate) fn post_of(&self, request: &NewPost) -> Option<Id> {
+        let key = request.idempotency_key.clone()?;
+        self.keys.get(&(request.author, key)).copied()
     }
 
-    /// Remembers a wish that was fulfilled with a post.
-    pub(crate) fn remember(&mut self, wish: &NewPost, id: Id) {
-        if let Some(key) = wish.idempotency_key.clone() {
-            self.keys.entry((wish.author, key)).or_insert(id);
+    /// Remembers a request that was fulfilled with a post.
+    pub(crate) fn remember(&mut self, request: &NewPost, id: Id) {
+        if let Some(key) = request.idempotency_key.clone() {
+            self.keys.entry((request.author, key)).or_insert(id);
         }
-        if wish.id.is_none() {
-            self.made = self.made.max(Some(id));
+        if request.id.is_none() {
+            self.generated = self.generated.max(Some(id));
         }
     }
 
     /// An id that is higher than all that were made before, and in the order of time where the clock goes forward.
-    pub(crate) fn make_id(&self, model: &Model, kind: IdKind, now: Timestamp) -> Id {
+    pub(crate) fn generate_id(&self, model: &Model, kind: IdKind, now: Timestamp) -> Id {
         let mut id = match kind {
             IdKind::Integer => Id::Integer(now.millis() << 15),
             IdKind::Uuid => Id::Uuid(u128::from(now.millis()) << 80 | 7 << 76 | 2 << 62),
         };
-        id = self.made.map_or(id, |made| id.max(higher(made, 1)));
+        id = self.generated.map_or(id, |generated| id.max(higher(generated, 1)));
         while model.posts.contains_key(&id) {
             id = higher(id, 1);
         }
@@ -75,56 +75,56 @@ pub(crate) fn higher(id: Id, by: u64) -> Id {
 }
 
 impl Model {
-    /// Registers a post when the clock shows `now`; it gets the id `made` if the wish names none.
+    /// Registers a post when the clock shows `now`; it gets the id `made` if the request names none.
     pub(crate) fn register(
         &mut self,
-        wishes: &mut Wishes,
-        wish: &NewPost,
-        made: Id,
+        request_state: &mut RequestState,
+        request: &NewPost,
+        generated: Id,
         now: Timestamp,
     ) -> Result<PostWritten> {
-        if let Some(post) = self.repeated(wishes, wish)? {
+        if let Some(post) = self.repeated(request_state, request)? {
             return Ok(PostWritten { position: self.position, post, is_new: false });
         }
-        if let Some(given) = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX)) {
-            return Err(Error::PostInFuture { created_at: given });
+        if let Some(input) = request.created_at.filter(|&input| input > now.plus_millis(AHEAD_MS_MAX)) {
+            return Err(Error::PostInFuture { created_at: input });
         }
-        Ok(self.insert(wishes, wish, made, now))
+        Ok(self.insert(request_state, request, generated, now))
     }
 
-    /// Makes the post of a wish that nothing speaks against.
+    /// Makes the post of a request that nothing speaks against.
     pub(crate) fn insert(
         &mut self,
-        wishes: &mut Wishes,
-        wish: &NewPost,
-        made: Id,
+        request_state: &mut RequestState,
+        request: &NewPost,
+        generated: Id,
         now: Timestamp,
     ) -> PostWritten {
         let post = Post {
-            id: wish.id.unwrap_or(made),
-            author: wish.author,
-            created_at: wish.created_at.unwrap_or(now.max(self.floor)),
-            payload: wish.payload.clone(),
+            id: request.id.unwrap_or(generated),
+            author: request.author,
+            created_at: request.created_at.unwrap_or(now.max(self.floor)),
+            payload: request.payload.clone(),
         };
-        let delivery = self.delivery_by(wish.author);
+        let delivery = self.delivery_by(request.author);
         self.record(now, ChangeBody::Posted { post: post.clone(), delivery });
-        wishes.remember(wish, post.id);
+        request_state.remember(request, post.id);
         PostWritten { position: self.position, post, is_new: true }
     }
 
-    /// The post that an equal wish has made before, if there was one.
-    pub(crate) fn repeated(&self, wishes: &Wishes, wish: &NewPost) -> Result<Option<Post>> {
-        let by_key = wishes.post_of(wish);
-        let by_id = wish.id.filter(|id| self.posts.contains_key(id));
+    /// The post that an equal request has made before, if there was one.
+    pub(crate) fn repeated(&self, request_state: &RequestState, request: &NewPost) -> Result<Option<Post>> {
+        let by_key = request_state.post_of(request);
+        let by_id = request.id.filter(|id| self.posts.contains_key(id));
         let Some(id) = by_id.or(by_key) else { return Ok(None) };
         let Registered { post, deleted, .. } = &self.posts[&id];
         if *deleted {
             return Err(Error::PostDeleted { id: id.to_string() });
         }
-        let same = wish.author == post.author
-            && wish.payload == post.payload
-            && wish.created_at.is_none_or(|given| given == post.created_at)
-            && wish.id.is_none_or(|given| given == id)
+        let same = request.author == post.author
+            && request.payload == post.payload
+            && request.created_at.is_none_or(|input| input == post.created_at)
+            && request.id.is_none_or(|input| input == id)
             && by_key.is_none_or(|keyed| keyed == id);
         if same { Ok(Some(post.clone())) } else { Err(Error::PostConflict { id: id.to_string() }) }
     }
@@ -157,7 +157,7 @@ impl Model {
         })
     }
 
-    /// What the log tells of an event now: the payload of a post only while it is there.
+    /// An event as the log shows it now: with the payload of a post only while the post exists.
     pub(crate) fn told_of_post(&self, mut change: Change) -> Change {
         if let ChangeBody::Posted { post, .. } = &mut change.body
             && self.posts.get(&post.id).is_some_and(|registered| registered.deleted)
@@ -172,12 +172,12 @@ impl Model {
         self.posts_of(&BTreeSet::from([author]), after, limit)
     }
 
-    /// Up to `limit` posts of all whom a user follows, strictly after `after`.
+    /// Up to `limit` posts of a user's followees, strictly after `after`.
     pub fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Vec<Post> {
         self.posts_of(&self.followees(of), after, limit)
     }
 
-    /// All whom a user follows.
+    /// A user's followees.
     pub(crate) fn followees(&self, of: Id) -> BTreeSet<Id> {
         let authors = self.posts.values().map(|registered| registered.post.author);
         authors.filter(|&author| self.follows(of, author)).collect()
@@ -210,7 +210,7 @@ mod tests {
     const AUTHOR: Id = Id::Integer(1);
     const READER: Id = Id::Integer(9);
 
-    fn wish(id: Option<u64>, created_at: Option<u64>, key: Option<&str>) -> NewPost {
+    fn request(id: Option<u64>, created_at: Option<u64>, key: Option<&str>) -> NewPost {
         NewPost {
             id: id.map(Id::Integer),
             author: AUTHOR,
@@ -228,26 +228,26 @@ mod tests {
 
     #[test]
     fn a_short_history() {
-        let (mut model, mut wishes) = (Model::default(), Wishes::default());
+        let (mut model, mut request_state) = (Model::default(), RequestState::default());
         let now = Timestamp::from_millis(10);
-        let mut register = |model: &mut Model, wish: &NewPost| {
-            let made = wishes.make_id(model, IdKind::Integer, now);
-            model.register(&mut wishes, wish, made, now)
+        let mut register = |model: &mut Model, request: &NewPost| {
+            let generated = request_state.generate_id(model, IdKind::Integer, now);
+            model.register(&mut request_state, request, generated, now)
         };
-        let first = register(&mut model, &wish(Some(5), Some(7), None)).unwrap();
+        let first = register(&mut model, &request(Some(5), Some(7), None)).unwrap();
         assert_eq!((first.position, first.is_new), (START.next(), true));
-        assert!(!register(&mut model, &wish(Some(5), None, None)).unwrap().is_new);
+        assert!(!register(&mut model, &request(Some(5), None, None)).unwrap().is_new);
         assert!(matches!(
-            register(&mut model, &wish(Some(5), Some(8), None)),
+            register(&mut model, &request(Some(5), Some(8), None)),
             Err(Error::PostConflict { .. })
         ));
-        let second = register(&mut model, &wish(None, None, Some("k"))).unwrap();
-        assert_eq!(register(&mut model, &wish(None, None, Some("k"))).unwrap().post, second.post);
-        let ahead = wish(None, Some(10 + AHEAD_MS_MAX + 1), None);
+        let second = register(&mut model, &request(None, None, Some("k"))).unwrap();
+        assert_eq!(register(&mut model, &request(None, None, Some("k"))).unwrap().post, second.post);
+        let ahead = request(None, Some(10 + AHEAD_MS_MAX + 1), None);
         assert!(matches!(register(&mut model, &ahead), Err(Error::PostInFuture { .. })));
         assert_eq!(model.feed(READER, None, 9), []);
         [READER, Id::Integer(7), Id::Integer(8)].into_iter().for_each(|id| follow(&mut model, id));
-        let third = register(&mut model, &wish(None, Some(7), None)).unwrap().post;
+        let third = register(&mut model, &request(None, Some(7), None)).unwrap().post;
         assert!(third.id > second.post.id, "ids that are made rise");
         assert!(matches!(model.post(third.id), Some(PostState::Present(_, Delivery::Pull))));
         assert!(matches!(model.post(second.post.id), Some(PostState::Present(_, Delivery::Push))));

@@ -24,7 +24,7 @@ use kinfolk_core::{
 use crate::faults::{Fault, Planted};
 use crate::model::Model;
 use crate::model::placement::Placement;
-use crate::model::posts::Wishes;
+use crate::model::posts::RequestState;
 use crate::model::suggestions::{Everyone, Kept, locked};
 use crate::users::START;
 
@@ -37,7 +37,7 @@ pub struct ModelStore {
     pub(crate) placement: Placement,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) model: Mutex<Model>,
-    wishes: Mutex<Wishes>,
+    request_state: Mutex<RequestState>,
     kept: Mutex<Kept>,
     /// Who has an inbox, and at which position it was made.
     inboxes: Mutex<BTreeMap<Id, Position>>,
@@ -53,7 +53,7 @@ impl ModelStore {
             placement: Placement::ONE_SHARD,
             clock,
             model: Mutex::default(),
-            wishes: Mutex::default(),
+            request_state: Mutex::default(),
             kept: Mutex::default(),
             inboxes: Mutex::default(),
             written: Condvar::new(),
@@ -84,11 +84,11 @@ impl ModelStore {
         let mut model = Model::replay(old.changes);
         model.threads.unlogged = old.threads.unlogged;
         let mut kept = self.kept.into_inner().expect("no call panicked inside the model");
-        let mut wishes = self.wishes.into_inner().expect("no call panicked inside the model");
-        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept, &mut wishes));
+        let mut request_state = self.request_state.into_inner().expect("no call panicked inside the model");
+        let planted = self.planted.map(|planted| planted.reopen(&mut model, &mut kept, &mut request_state));
         Self {
             model: Mutex::new(model),
-            wishes: Mutex::new(wishes),
+            request_state: Mutex::new(request_state),
             kept: Mutex::new(kept),
             inboxes: self.inboxes,
             planted,
@@ -308,14 +308,17 @@ impl SuggestionStore for ModelStore {
 }
 
 impl PostStore for ModelStore {
-    async fn register(&self, wish: NewPost) -> Result<PostWritten> {
+    async fn register(&self, request: NewPost) -> Result<PostWritten> {
         let result = match &self.planted {
             None => {
-                let (mut model, mut wishes, now) = (self.model(), locked(&self.wishes), self.clock.now());
-                let made = wishes.make_id(&model, self.id_kind, now);
-                model.register(&mut wishes, &wish, made, now)
+                let (mut model, mut request_state, now) =
+                    (self.model(), locked(&self.request_state), self.clock.now());
+                let generated = request_state.generate_id(&model, self.id_kind, now);
+                model.register(&mut request_state, &request, generated, now)
             }
-            Some(planted) => planted.register((&self.model, &self.wishes), &wish, self.id_kind, &*self.clock),
+            Some(planted) => {
+                planted.register((&self.model, &self.request_state), &request, self.id_kind, &*self.clock)
+            }
         };
         self.written.notify_all();
         let PostWritten { position, post, is_new } = result?;

@@ -20,7 +20,7 @@ use crate::model::Model;
 const CONTINUED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Model {
-    /// The best of those whom the followees of `of` follow.
+    /// The best candidates among the followees of the followees of `of`.
     pub fn candidates(&self, of: Id, bounds: WalkBounds) -> Vec<Suggestion> {
         let mut in_between: BTreeMap<Id, Vec<(Id, Score)>> = BTreeMap::new();
         for followee in self.most_recent(of, bounds.per_node) {
@@ -45,7 +45,7 @@ impl Model {
         weight(counts.following + counts.followers)
     }
 
-    /// Those whom a user has followed last, or all of them.
+    /// A user's most recent followees, or all of them.
     pub(crate) fn most_recent(&self, of: Id, at_most: Option<usize>) -> Vec<Id> {
         let list = self.whole_list(EdgeKind::Follow, Side::Following, of);
         list.into_iter().take(at_most.unwrap_or(usize::MAX)).map(|entry| entry.id).collect()
@@ -123,7 +123,7 @@ fn age(of: Timestamp, now: Timestamp) -> Duration {
     Duration::from_millis(now.millis().saturating_sub(of.millis()))
 }
 
-/// A graph with what is kept beside it.
+/// A graph and its stored suggestions.
 pub(crate) struct Everyone<'a> {
     pub model: &'a Mutex<Model>,
     pub kept: &'a Mutex<Kept>,
@@ -131,7 +131,7 @@ pub(crate) struct Everyone<'a> {
 }
 
 impl Everyone<'_> {
-    /// Walks for everyone, one after the other, and remembers after each how far it got. Nothing is locked while
+    /// Walks for all users, one after the other, and records its progress after each. Nothing is locked while
     /// `watch` is asked, which may write.
     pub(crate) fn run(
         &self,

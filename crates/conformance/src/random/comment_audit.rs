@@ -32,7 +32,7 @@ pub(super) struct Known {
     pub moderators: HashMap<Position, Moderator>,
     /// Operations whose outcome is unknown.
     pub unknown: Vec<Unknown>,
-    /// What each of the twins was answered, by the number of the wish; with [`ErrorCode::TimedOut`] where the outcome is unknown.
+    /// What each of the twins was answered, by the number of the request; with [`ErrorCode::TimedOut`] where the outcome is unknown.
     pub twins: BTreeMap<u64, Vec<Result<CommentWritten, ErrorCode>>>,
     /// The positions of all changes that were acknowledged.
     pub positions: Vec<Position>,
@@ -42,7 +42,7 @@ impl Known {
     /// Finds the operation of unknown outcome that made a change, and takes what it says for acknowledged. `text` is what the
     /// comment said since then, where that is known.
     pub(super) fn explain(&mut self, change: &Change, text: Option<&Arc<str>>) -> Verdict {
-        let Some(place) = self.unknown.iter().position(|unknown| unknown.made(change, text)) else {
+        let Some(place) = self.unknown.iter().position(|unknown| unknown.generated(change, text)) else {
             return Err(format!("nobody made {change:?}, or it was made twice"));
         };
         match (self.unknown.swap_remove(place).asked, &change.body) {
@@ -55,15 +55,15 @@ impl Known {
             (Asked::Edit(CommentEdit { id, version, body }), _) => {
                 self.texts.insert((id, version + 1), body);
             }
-            (Asked::Comment(wish), ChangeBody::Comment(CommentChange::Written { id, .. })) => {
-                self.texts.insert((*id, 1), wish.body);
+            (Asked::Comment(request), ChangeBody::Comment(CommentChange::Written { id, .. })) => {
+                self.texts.insert((*id, 1), request.body);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Of two equal wishes one is new and the other repeats it; of two that differ one is refused.
+    /// Of two equal requests one is new and the other repeats it; of two that differ one is refused.
     pub(super) fn audit_twins(&self) -> Verdict {
         for (number, answers) in &self.twins {
             let written: Vec<&CommentWritten> = answers.iter().flatten().collect();
@@ -94,7 +94,7 @@ impl Known {
                 _ => false,
             };
             if !right {
-                return Err(format!("the wish {number} was answered with {answers:?}"));
+                return Err(format!("the request {number} was answered with {answers:?}"));
             }
         }
         Ok(())
@@ -103,16 +103,16 @@ impl Known {
 
 /// Whether the state before allows a change.
 pub(super) fn audit_change(model: &Model, change: &Change, depth_max: u8) -> Verdict {
-    let ChangeBody::Comment(told) = &change.body else { return Ok(()) };
+    let ChangeBody::Comment(reported) = &change.body else { return Ok(()) };
     let wrong = |why: &str| Err(format!("{change:?}: {why}"));
     let comments = &model.threads.comments;
-    match told {
+    match reported {
         CommentChange::Written { id, parent, author, reply_to, depth, .. } => {
             if comments.iter().any(|(known, written)| written.parent == *parent && known >= id) {
                 return wrong("its id is not the highest of the thread");
             }
             let (body, idempotency_key) = ("".into(), None);
-            let wish = NewComment {
+            let request = NewComment {
                 parent: *parent,
                 author: *author,
                 body,
@@ -120,7 +120,7 @@ pub(super) fn audit_change(model: &Model, change: &Change, depth_max: u8) -> Ver
                 idempotency_key,
                 depth_max,
             };
-            let allowed = model.require_open(*parent).and_then(|()| model.depth_of(&wish));
+            let allowed = model.require_open(*parent).and_then(|()| model.depth_of(&request));
             match allowed {
                 Ok(expected) => equal(|| format!("the depth in {change:?}"), depth, &expected),
                 Err(error) => wrong(&error.to_string()),

@@ -15,7 +15,7 @@ use proptest::prelude::{Just, Strategy, prop_oneof};
 
 use crate::clock::SimulatedClock;
 use crate::model::Model;
-use crate::model::posts::Wishes;
+use crate::model::posts::RequestState;
 use crate::ports::ContentPorts;
 use crate::random::compare::{Verdict, answer, equal};
 use crate::random::compare_comments::{NOBODY, comparable, compare_comments};
@@ -37,10 +37,10 @@ const STEPS_MAX: usize = 50;
 /// How many walks may be open at a time.
 const WALKS: usize = 4;
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Keys are remembered for a week at least; what is older is not repeated here.
+/// Keys are kept for at least a week; older requests are not retried here.
 const KEY_AGE_MS_MAX: u64 = 6 * DAY_MS;
 
-/// How a wish that is repeated differs from the first.
+/// How a request that is repeated differs from the first.
 #[derive(Clone, Copy, Debug)]
 enum Twist {
     None,
@@ -236,10 +236,10 @@ fn run_history<S: ContentPorts>(
     expected.compare_all(&store)
 }
 
-/// A wish that was fulfilled.
+/// A request that was fulfilled.
 #[derive(Clone, Debug)]
 struct Fulfilled {
-    wish: NewComment,
+    request: NewComment,
     id: CommentId,
     at: Timestamp,
 }
@@ -303,18 +303,18 @@ impl Expected {
     fn begin<S: ContentPorts>(&mut self, store: &S) -> Verdict {
         for parent in self.parents().into_iter().filter(|parent| parent.kind == ParentKind::Post) {
             let author = self.author(0);
-            let wish = NewPost {
+            let request = NewPost {
                 id: Some(parent.id),
                 author,
                 created_at: None,
                 payload: None,
                 idempotency_key: None,
             };
-            let mut wishes = Wishes::default();
+            let mut request_state = RequestState::default();
             self.model
-                .register(&mut wishes, &wish, parent.id, self.clock.now())
+                .register(&mut request_state, &request, parent.id, self.clock.now())
                 .map_err(|error| error.to_string())?;
-            answer("register", store.register(wish))?;
+            answer("register", store.register(request))?;
         }
         Ok(())
     }
@@ -327,13 +327,13 @@ impl Expected {
     fn step<S: ContentPorts>(&mut self, store: &S, step: &Step) -> Verdict {
         match step.clone() {
             Step::Write { parent, author, text, key } => {
-                let wish = self.wish(self.parent(parent), None, (author, text, key));
-                self.write(store, &wish)
+                let request = self.comment_request(self.parent(parent), None, (author, text, key));
+                self.write(store, &request)
             }
             Step::Reply { to, author, text, key } => {
-                let parent = self.back(to).map_or(self.parent(0), |above| above.wish.parent);
-                let wish = self.wish(parent, Some(self.id(to)), (author, text, key));
-                self.write(store, &wish)
+                let parent = self.back(to).map_or(self.parent(0), |above| above.request.parent);
+                let request = self.comment_request(parent, Some(self.id(to)), (author, text, key));
+                self.write(store, &request)
             }
             Step::Retry { back, twist } => self.retry(store, back, twist),
             Step::Edit { back, behind, text } => self.edit(store, back, behind, text),
@@ -360,7 +360,7 @@ impl Expected {
         }
     }
 
-    fn wish(
+    fn comment_request(
         &self,
         parent: Parent,
         reply_to: Option<CommentId>,
@@ -377,37 +377,38 @@ impl Expected {
     }
 
     fn retry<S: ContentPorts>(&mut self, store: &S, back: usize, twist: Twist) -> Verdict {
-        let Some(Fulfilled { wish, .. }) = self.back(back).cloned() else { return Ok(()) };
-        let wish = match twist {
-            Twist::None => wish,
-            Twist::Author(number) => NewComment { author: self.author(number), ..wish },
-            Twist::Parent(index) => NewComment { parent: self.parent(index), ..wish },
-            Twist::Text(number) => NewComment { body: body(number), ..wish },
-            Twist::Reply(to) => NewComment { reply_to: to.map(|back| self.id(back)), ..wish },
+        let Some(Fulfilled { request, .. }) = self.back(back).cloned() else { return Ok(()) };
+        let request = match twist {
+            Twist::None => request,
+            Twist::Author(number) => NewComment { author: self.author(number), ..request },
+            Twist::Parent(index) => NewComment { parent: self.parent(index), ..request },
+            Twist::Text(number) => NewComment { body: body(number), ..request },
+            Twist::Reply(to) => NewComment { reply_to: to.map(|back| self.id(back)), ..request },
         };
-        self.write(store, &wish)
+        self.write(store, &request)
     }
 
-    fn write<S: ContentPorts>(&mut self, store: &S, wish: &NewComment) -> Verdict {
-        if self.may_be_forgotten(wish) {
+    fn write<S: ContentPorts>(&mut self, store: &S, request: &NewComment) -> Verdict {
+        if self.may_be_forgotten(request) {
             return Ok(());
         }
-        let found = block_on(store.comment(wish.clone()));
-        let made = self.is_id_generated(&found)?;
-        let expected = self.model.write_comment(wish, made, self.clock.now());
+        let found = block_on(store.comment(request.clone()));
+        let generated = self.is_id_generated(&found)?;
+        let expected = self.model.write_comment(request, generated, self.clock.now());
         if let Ok(CommentWritten { comment, is_new: true, .. }) = &expected {
-            self.fulfilled.push(Fulfilled { wish: wish.clone(), id: comment.id, at: self.latest });
+            self.fulfilled.push(Fulfilled { request: request.clone(), id: comment.id, at: self.latest });
         }
-        equal(|| format!("answer to {wish:?}"), &comparable(found), &comparable(expected))?;
-        self.look(store, made, wish.parent)
+        equal(|| format!("answer to {request:?}"), &comparable(found), &comparable(expected))?;
+        self.look(store, generated, request.parent)
     }
 
-    /// Whether a wish has a key that a store need not know any more.
-    fn may_be_forgotten(&self, wish: &NewComment) -> bool {
+    /// Whether a request has a key that a store need not know any more.
+    fn may_be_forgotten(&self, request: &NewComment) -> bool {
         let same_key = |other: &&Fulfilled| {
-            (other.wish.author, &other.wish.idempotency_key) == (wish.author, &wish.idempotency_key)
+            (other.request.author, &other.request.idempotency_key)
+                == (request.author, &request.idempotency_key)
         };
-        let first = self.fulfilled.iter().find(same_key).filter(|_| wish.idempotency_key.is_some());
+        let first = self.fulfilled.iter().find(same_key).filter(|_| request.idempotency_key.is_some());
         first.is_some_and(|first| self.latest.millis() - first.at.millis() > KEY_AGE_MS_MAX)
     }
 

@@ -1,5 +1,5 @@
 //! Random histories of several people in few threads at once. Each race has one winner; readers never see what was never
-//! written; and once all is quiet, the log tells how everything came about.
+//! written; and once all is quiet, the log explains the result.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ const PARENTS: [(ParentKind, u64); 4] =
     [(ParentKind::Post, 50), (ParentKind::Item, 50), (ParentKind::Conversation, 51), (ParentKind::Post, 52)];
 const LOCKED: usize = 2;
 const DELETED: usize = 3;
-/// Who writes the same wishes from two threads.
+/// Who writes the same requests from two threads.
 const TWIN: u64 = 0;
 const REPLIER: u64 = 1;
 /// Whose comments nobody changes.
@@ -46,7 +46,7 @@ const DEPTH_MAX: u8 = 3;
 /// Setting up is tried so often.
 const ATTEMPTS: usize = 1_000;
 
-/// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's wishes, edit the same versions, delete,
+/// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's requests, edit the same versions, delete,
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
 /// there, or if in the end anything is not what the log says. Operations may be refused, and writes may have an unknown
 /// outcome.
@@ -107,7 +107,7 @@ impl<S: ContentPorts> History<S> {
         at_once(9, |thread| {
             let random = Random::new((seed ^ round) << 8 | thread as u64);
             match thread {
-                // The same seed: both wish for the same.
+                // The same seed: both request for the same.
                 0 | 1 => self.write_twice(thread, Random::new(seed ^ round)),
                 2 | 3 => self.edit(thread, random),
                 4 => self.withdraw(random),
@@ -157,9 +157,9 @@ impl<S: ContentPorts> History<S> {
     fn begin(&self) {
         for parent in self.parents().into_iter().filter(|parent| parent.kind == ParentKind::Post) {
             let (id, author) = (Some(parent.id), self.id(TWIN));
-            let wish = NewPost { id, author, created_at: None, payload: None, idempotency_key: None };
+            let request = NewPost { id, author, created_at: None, payload: None, idempotency_key: None };
             let mut attempts =
-                (0..ATTEMPTS).map(|_| self.answers.write(block_on(self.store.register(wish.clone()))));
+                (0..ATTEMPTS).map(|_| self.answers.write(block_on(self.store.register(request.clone()))));
             let posted = attempts.find_map(|attempt| match attempt {
                 Attempt::Done(posted) => Some(posted),
                 _ => None,
@@ -167,16 +167,24 @@ impl<S: ContentPorts> History<S> {
             self.saw(posted.expect("a post can be registered").position);
         }
         for number in 0..8 {
-            let wish = self.wish(self.parent(number % 2), STEADY, None, &format!("v1 steady {number}"));
-            if let Attempt::Done(written) = self.write(wish) {
+            let request =
+                self.comment_request(self.parent(number % 2), STEADY, None, &format!("v1 steady {number}"));
+            if let Attempt::Done(written) = self.write(request) {
                 locked(&self.known).steady.push(written.comment);
             }
-            let wish = self.wish(self.parent(number % 2), TWIN, None, &format!("v1 first {number}"));
-            self.write(wish);
+            let request =
+                self.comment_request(self.parent(number % 2), TWIN, None, &format!("v1 first {number}"));
+            self.write(request);
         }
     }
 
-    fn wish(&self, parent: Parent, author: u64, reply_to: Option<CommentId>, text: &str) -> NewComment {
+    fn comment_request(
+        &self,
+        parent: Parent,
+        author: u64,
+        reply_to: Option<CommentId>,
+        text: &str,
+    ) -> NewComment {
         let body: Arc<str> = text.into();
         locked(&self.known).asked.insert(Arc::clone(&body));
         let author = self.id(author);
@@ -184,9 +192,9 @@ impl<S: ContentPorts> History<S> {
     }
 
     /// Writes a comment, and keeps what was answered once it is visible.
-    fn write(&self, wish: NewComment) -> Attempt<CommentWritten> {
+    fn write(&self, request: NewComment) -> Attempt<CommentWritten> {
         let after = self.seen();
-        let attempt = self.answers.write(block_on(self.store.comment(wish.clone())));
+        let attempt = self.answers.write(block_on(self.store.comment(request.clone())));
         match &attempt {
             Attempt::Done(written) => {
                 self.saw(written.position);
@@ -196,10 +204,10 @@ impl<S: ContentPorts> History<S> {
                 if written.is_new {
                     known.positions.push(written.position);
                 }
-                // Who is told of it first knows what it says.
-                known.texts.entry((comment.id, 1)).or_insert(wish.body);
+                // The first result defines the body.
+                known.texts.entry((comment.id, 1)).or_insert(request.body);
             }
-            Attempt::Unknown => self.keep_unknown(Asked::Comment(wish), after),
+            Attempt::Unknown => self.keep_unknown(Asked::Comment(request), after),
             Attempt::Refused(_) | Attempt::Unavailable => {}
         }
         attempt
@@ -211,7 +219,7 @@ impl<S: ContentPorts> History<S> {
         Some(found.remove(0).expect("it was written"))
     }
 
-    /// Two threads do the same: of each wish one is first, and the other repeats it.
+    /// Two threads do the same: of each request one is first, and the other repeats it.
     fn write_twice(&self, thread: usize, mut random: Random) {
         for number in 0..STEPS {
             self.clock.advance(random.below(2));
@@ -219,11 +227,11 @@ impl<S: ContentPorts> History<S> {
             // Now and then the twins do not agree on the text.
             let disagreement = if random.below(6) == 0 { thread } else { 0 };
             let text = format!("v1 of {number} by {disagreement}");
-            let wish = NewComment {
+            let request = NewComment {
                 idempotency_key: Some(format!("key {number}").into()),
-                ..self.wish(parent, TWIN, None, &text)
+                ..self.comment_request(parent, TWIN, None, &text)
             };
-            let answer = match self.write(wish) {
+            let answer = match self.write(request) {
                 Attempt::Done(written) => Ok(written),
                 Attempt::Refused(error) => Err(error.code()),
                 Attempt::Unavailable => Err(ErrorCode::Unavailable),
@@ -338,8 +346,9 @@ impl<S: ContentPorts> History<S> {
     /// What was withdrawn is not answered or edited any more, however the threads come to run.
     fn come_too_late(&self, (id, number): (CommentId, u64)) {
         let Some(comment) = self.comment(id) else { return };
-        let wish = self.wish(comment.parent, REPLIER, Some(id), &format!("v1 too late {number}"));
-        match self.write(wish) {
+        let request =
+            self.comment_request(comment.parent, REPLIER, Some(id), &format!("v1 too late {number}"));
+        match self.write(request) {
             Attempt::Done(reply) => panic!("a reply to {comment:?}: {reply:?}"),
             Attempt::Refused(error) => {
                 let refusals = [ErrorCode::InvalidReply, ErrorCode::ThreadLocked, ErrorCode::NotFound];
@@ -358,8 +367,8 @@ impl<S: ContentPorts> History<S> {
         for number in 0..STEPS {
             let Some(id) = self.any(&mut random) else { continue };
             let parent = locked(&self.known).written[&id];
-            let wish = self.wish(parent, REPLIER, Some(id), &format!("v1 reply {number}"));
-            match self.write(wish) {
+            let request = self.comment_request(parent, REPLIER, Some(id), &format!("v1 reply {number}"));
+            match self.write(request) {
                 Attempt::Done(reply) => {
                     let Some(found) = self.branch(parent, Some(id), 3) else { continue };
                     assert!(found.contains(&reply.comment.id), "{reply:?} is not among {found:?}");
@@ -384,7 +393,7 @@ impl<S: ContentPorts> History<S> {
             let wanted = random.below(2) == 0;
             is_locked = self.lock(wanted, is_locked);
             let text = format!("v1 moderator {number}");
-            let attempt = self.write(self.wish(self.parent(LOCKED), STEADY, None, &text));
+            let attempt = self.write(self.comment_request(self.parent(LOCKED), STEADY, None, &text));
             match (attempt, is_locked) {
                 (Attempt::Done(_), is_locked) => {
                     assert_ne!(is_locked, Some(true), "a locked thread takes nothing");
@@ -524,8 +533,8 @@ impl<S: ContentPorts> History<S> {
             assert_eq!(comment.status, CommentStatus::Purged, "{acknowledged} texts before, now {texts:?}");
         }
         for text in &texts {
-            let told = before.texts.get(&(id, text.version));
-            assert!(told.is_none_or(|told| *told == text.body), "{text:?} was {told:?}");
+            let reported = before.texts.get(&(id, text.version));
+            assert!(reported.is_none_or(|reported| *reported == text.body), "{text:?} was {reported:?}");
         }
     }
 

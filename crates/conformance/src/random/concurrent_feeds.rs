@@ -1,5 +1,5 @@
 //! Random histories of several authors and readers at once. What stays put must be met by every walk; what came and
-//! went must be as the log tells it, once all is quiet.
+//! went must agree with the log, once all is quiet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ use crate::writes::write_with_positions;
 const READERS: [u64; 2] = [0, 1];
 /// Authors who are followed all the time, by more or fewer others.
 const STEADY: [u64; 2] = [2, 3];
-/// Authors whom the first reader follows for a while, again and again.
+/// Authors that the first reader follows for a while, again and again.
 const FLEETING: [u64; 2] = [4, 5];
 /// Users who follow the steady authors for a while, so that these cross the threshold.
 const FANS: [u64; 2] = [6, 7];
@@ -183,7 +183,7 @@ impl<S: ContentPorts> History<S> {
             known.asked += 1;
             known.asked.to_string().into()
         };
-        let wish = NewPost {
+        let request = NewPost {
             id: None,
             author,
             created_at,
@@ -191,7 +191,7 @@ impl<S: ContentPorts> History<S> {
             idempotency_key: None,
         };
         let after = locked(&self.seen).clone();
-        match self.answers.write(block_on(self.store.register(wish))) {
+        match self.answers.write(block_on(self.store.register(request))) {
             Attempt::Done(posted) => {
                 assert!(posted.is_new, "{posted:?} is new");
                 self.saw(posted.position);
@@ -320,7 +320,7 @@ impl<S: ContentPorts> History<S> {
         check_inbox(&model, of, &inbox).unwrap_or_else(|wrong| panic!("{wrong}"));
     }
 
-    /// Once all is quiet: feeds and lists are what the log says, and it tells of every post once.
+    /// Once all is quiet: feeds and lists agree with the log, which contains every post once.
     fn audit(&self) -> Verdict {
         READERS.iter().try_for_each(|&reader| settled_inbox(&self.store, self.id(reader)).map(drop))?;
         let changes = answer("changes", self.reader().whole_log())?;
@@ -342,7 +342,7 @@ impl<S: ContentPorts> History<S> {
     }
 }
 
-/// The log tells of every post and deletion that was acknowledged, once; and of others only where the outcome is unknown, once at
+/// The log contains every acknowledged post and deletion once; and of others only where the outcome is unknown, once at
 /// most and not before they were asked for.
 fn audit_posts(known: &Known, changes: &[Change]) -> Verdict {
     let mut missing: BTreeSet<(Id, bool)> = known.new.iter().map(|&id| (id, false)).collect();

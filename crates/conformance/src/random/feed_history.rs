@@ -13,7 +13,7 @@ use proptest::prelude::{Just, Strategy, prop_oneof};
 use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::inboxes::{check_inbox, settled_inbox};
-use crate::model::posts::{AHEAD_MS_MAX, Wishes, higher};
+use crate::model::posts::{AHEAD_MS_MAX, RequestState, higher};
 use crate::ports::ContentPorts;
 use crate::random::compare::{ENTRIES_MAX, KINDS, Verdict, answer, equal, walk_posts};
 use crate::random::history::run_random;
@@ -33,7 +33,7 @@ const STEPS_MAX: usize = 60;
 /// How many walks may be open at a time.
 const WALKS: usize = 3;
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Keys are remembered for a week at least; what is older is not repeated here.
+/// Keys are kept for at least a week; older requests are not retried here.
 const KEY_AGE_MS_MAX: u64 = 6 * DAY_MS;
 
 /// When a post is made.
@@ -53,7 +53,7 @@ enum Name {
     Made,
     /// The client gives one.
     Given(u64),
-    /// The store makes an id, and a key names the wish.
+    /// The store makes an id, and a key names the request.
     Key(u64),
     /// The client gives an id, and a key besides.
     Both { id: u64, key: u64 },
@@ -74,7 +74,7 @@ enum Step {
         name: Name,
         payload: Option<u64>,
     },
-    /// A wish is repeated, counted from the newest.
+    /// A request is repeated, counted from the newest.
     Repeat(usize),
     /// A post is deleted, counted from the newest that was registered.
     Delete(usize),
@@ -245,10 +245,10 @@ fn run_history<S: ContentPorts>(
     expected.compare_all(&store)
 }
 
-/// A wish that was fulfilled.
+/// A request that was fulfilled.
 #[derive(Clone, Debug)]
 struct Fulfilled {
-    wish: NewPost,
+    request: NewPost,
     id: Id,
     at: Timestamp,
 }
@@ -259,7 +259,7 @@ struct Expected {
     clock: Arc<SimulatedClock>,
     latest: Timestamp,
     model: Model,
-    wishes: Wishes,
+    request_state: RequestState,
     fulfilled: Vec<Fulfilled>,
     walks: [Option<Walk>; WALKS],
     /// Who has ever read: a restart may bring an inbox back that was forgotten.
@@ -281,7 +281,7 @@ impl Expected {
             latest: clock.now(),
             clock,
             model: Model::default(),
-            wishes: Wishes::default(),
+            request_state: RequestState::default(),
             fulfilled: Vec::new(),
             walks: [None; WALKS],
             readers: BTreeSet::new(),
@@ -292,9 +292,9 @@ impl Expected {
         match step {
             Step::Write { kind, commands } => self.write(store, *kind, commands),
             Step::Post { author, time, name, payload } => {
-                let mut wish = self.wish(*author, *time, *name);
-                wish.payload = payload.map(|number| format!(" {number} ").into());
-                self.register(store, wish)
+                let mut request = self.post_request(*author, *time, *name);
+                request.payload = payload.map(|number| format!(" {number} ").into());
+                self.register(store, request)
             }
             Step::Repeat(back) => self.repeat(store, *back),
             Step::Delete(back) => self.delete(store, *back),
@@ -324,8 +324,8 @@ impl Expected {
                 Ok(())
             }
             Step::Restart(posts) => (0..*posts as u64).try_for_each(|number| {
-                let wish = self.wish(number % AUTHORS, Time::Unsaid, Name::Made);
-                self.register(store, wish)
+                let request = self.post_request(number % AUTHORS, Time::Unsaid, Name::Made);
+                self.register(store, request)
             }),
         }
     }
@@ -351,7 +351,7 @@ impl Expected {
         Seen::new(store, self.model.frontier())
     }
 
-    fn wish(&self, author: u64, time: Time, name: Name) -> NewPost {
+    fn post_request(&self, author: u64, time: Time, name: Name) -> NewPost {
         let now = self.clock.now();
         let created_at = match time {
             Time::Unsaid => None,
@@ -360,14 +360,16 @@ impl Expected {
             // Not if that is ahead by now.
             Time::With(back) => self.posts_back(back).map(|post| post.created_at).filter(|&at| at <= now),
         };
-        let given = |number| user(self.id_kind, FIRST_POST + number);
+        let input = |number| user(self.id_kind, FIRST_POST + number);
         let key_of = |number: u64| Arc::from(format!("key {number}"));
         let (id, key) = match name {
             Name::Made => (None, None),
-            Name::Given(number) => (Some(given(number)), None),
+            Name::Given(number) => (Some(input(number)), None),
             Name::Key(number) => (None, Some(key_of(number))),
-            Name::Both { id, key } => (Some(given(id)), Some(key_of(key))),
-            Name::Taken(distance) => (self.wishes.made.map(|made| higher(made, distance)), None),
+            Name::Both { id, key } => (Some(input(id)), Some(key_of(key))),
+            Name::Taken(distance) => {
+                (self.request_state.generated.map(|generated| higher(generated, distance)), None)
+            }
         };
         let author = user(self.id_kind, author);
         NewPost { id, author, created_at, payload: None, idempotency_key: key }
@@ -380,47 +382,49 @@ impl Expected {
     }
 
     fn repeat<S: ContentPorts>(&mut self, store: &S, back: usize) -> Verdict {
-        let Some(Fulfilled { wish, .. }) = self.fulfilled.iter().rev().nth(back).cloned() else {
+        let Some(Fulfilled { request, .. }) = self.fulfilled.iter().rev().nth(back).cloned() else {
             return Ok(());
         };
-        self.register(store, wish)
+        self.register(store, request)
     }
 
-    fn register<S: ContentPorts>(&mut self, store: &S, wish: NewPost) -> Verdict {
-        if self.may_be_forgotten(&wish) {
+    fn register<S: ContentPorts>(&mut self, store: &S, request: NewPost) -> Verdict {
+        if self.may_be_forgotten(&request) {
             return Ok(());
         }
-        let found = block_on(store.register(wish.clone()));
-        let made = self.is_id_generated(&wish, &found)?;
-        let expected = self.model.register(&mut self.wishes, &wish, made, self.clock.now());
-        equal(|| format!("answer to {wish:?}"), &comparable(&found), &comparable(&expected))?;
+        let found = block_on(store.register(request.clone()));
+        let generated = self.is_id_generated(&request, &found)?;
+        let expected = self.model.register(&mut self.request_state, &request, generated, self.clock.now());
+        equal(|| format!("answer to {request:?}"), &comparable(&found), &comparable(&expected))?;
         if let Ok(PostWritten { post, is_new: true, .. }) = expected {
-            self.fulfilled.push(Fulfilled { wish, id: post.id, at: self.latest });
+            self.fulfilled.push(Fulfilled { request, id: post.id, at: self.latest });
         }
         Ok(())
     }
 
-    /// Whether a wish has a key that a store need not know any more.
-    fn may_be_forgotten(&self, wish: &NewPost) -> bool {
+    /// Whether a request has a key that a store need not know any more.
+    fn may_be_forgotten(&self, request: &NewPost) -> bool {
         let same_key = |other: &&Fulfilled| {
-            (other.wish.author, &other.wish.idempotency_key) == (wish.author, &wish.idempotency_key)
+            (other.request.author, &other.request.idempotency_key)
+                == (request.author, &request.idempotency_key)
         };
-        let first = self.fulfilled.iter().find(same_key).filter(|_| wish.idempotency_key.is_some());
+        let first = self.fulfilled.iter().find(same_key).filter(|_| request.idempotency_key.is_some());
         first.is_some_and(|first| self.latest.millis() - first.at.millis() > KEY_AGE_MS_MAX)
     }
 
     /// The id that the store made, which the model cannot know; it must be a higher one than all before.
     fn is_id_generated(
         &self,
-        wish: &NewPost,
+        request: &NewPost,
         found: &Result<PostWritten>,
     ) -> std::result::Result<Id, String> {
         let unused = user(self.id_kind, 0);
         let Ok(PostWritten { post, is_new: true, .. }) = found else { return Ok(unused) };
-        let rises = post.id.kind() == self.id_kind && self.wishes.made.is_none_or(|made| post.id > made);
-        match wish.id {
+        let rises = post.id.kind() == self.id_kind
+            && self.request_state.generated.is_none_or(|generated| post.id > generated);
+        match request.id {
             None if !rises || self.model.posts.contains_key(&post.id) => {
-                Err(format!("{} was made as an id after {:?}", post.id, self.wishes.made))
+                Err(format!("{} was made as an id after {:?}", post.id, self.request_state.generated))
             }
             _ => Ok(post.id),
         }

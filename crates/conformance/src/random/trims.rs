@@ -133,10 +133,10 @@ impl<S: GraphStore> Reader<'_, S> {
         for named in [Frontier::default(), others.clone()] {
             let after: Frontier = named.iter().chain([asked]).collect();
             match block_on(self.store.changes(&after, 5)) {
-                Err(Error::PositionExpired { asked: told, oldest }) => {
+                Err(Error::PositionExpired { asked: reported, oldest }) => {
                     equal(
                         || format!("what expired after {after}"),
-                        &(told, oldest),
+                        &(reported, oldest),
                         &(asked, trimmed.next()),
                     )?;
                 }

@@ -29,29 +29,31 @@ pub(crate) struct Unknown {
 
 impl Unknown {
     /// Whether it can have made a change. `text` is what the comment said then, where that is known.
-    pub(crate) fn made(&self, change: &Change, text: Option<&Arc<str>>) -> bool {
+    pub(crate) fn generated(&self, change: &Change, text: Option<&Arc<str>>) -> bool {
         if self.after.covers(change.position) {
             return false;
         }
         match (&self.asked, &change.body) {
             (
-                Asked::Comment(wish),
+                Asked::Comment(request),
                 ChangeBody::Comment(CommentChange::Written { parent, author, reply_to, .. }),
             ) => {
-                (wish.parent, wish.author, wish.reply_to) == (*parent, *author, *reply_to)
-                    && text == Some(&wish.body)
+                (request.parent, request.author, request.reply_to) == (*parent, *author, *reply_to)
+                    && text == Some(&request.body)
             }
             (Asked::Edit(edit), ChangeBody::Comment(CommentChange::Edited { id, version, .. })) => {
                 (edit.id, edit.version + 1) == (*id, *version) && text.is_none_or(|text| *text == edit.body)
             }
             (
                 Asked::Withdrawal { id, status, by, .. },
-                ChangeBody::Comment(CommentChange::Withdrawn { id: of, status: told, by: told_by, .. }),
-            ) => (id, status, by) == (of, told, told_by),
+                ChangeBody::Comment(CommentChange::Withdrawn {
+                    id: of, status: reported, by: told_by, ..
+                }),
+            ) => (id, status, by) == (of, reported, told_by),
             (
                 Asked::Lock { parent, locked },
-                ChangeBody::Comment(CommentChange::Locked { parent: of, locked: told }),
-            ) => (parent, locked) == (of, told),
+                ChangeBody::Comment(CommentChange::Locked { parent: of, locked: reported }),
+            ) => (parent, locked) == (of, reported),
             (Asked::PostDeletion(id), ChangeBody::PostDeleted { id: of, .. }) => id == of,
             _ => false,
         }

@@ -24,7 +24,7 @@ impl ShardMap {
     }
 }
 
-/// What the process in front of the hosts remembers.
+/// The state of the process in front of the hosts.
 pub(super) struct Process {
     map: ShardMap,
     /// For each host and source, the highest mark that was seen, and the generation of marks that it belongs to.

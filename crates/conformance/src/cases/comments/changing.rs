@@ -7,7 +7,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
-use super::words::{NOBODY, by_parent, ids, withdrawals};
+use super::helpers::{NOBODY, by_parent, ids, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
@@ -56,14 +56,14 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subj
         let version = |version, at, body: &str| CommentVersion { version, at, body: body.into() };
         let history = [version(1, comment.created_at, "first"), version(2, now, "second\n\u{1f600}")];
         assert_eq!(subject.versions(comment.id, 10), history);
-        let told = CommentChange::Edited {
+        let reported = CommentChange::Edited {
             id: comment.id,
             parent,
             author: subject.id(1),
             version: 2,
             body: Some("second\n\u{1f600}".into()),
         };
-        assert_eq!(subject.change_at(edited.position).body, ChangeBody::Comment(told));
+        assert_eq!(subject.change_at(edited.position).body, ChangeBody::Comment(reported));
     }
 }
 
@@ -92,7 +92,7 @@ fn edits_can_follow_each_other<S: ContentPorts>(subject: &Subject<S>) {
 
 fn assert_conflict<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, version: u32, current: u32) {
     match subject.try_edit(comment.id, version, "stale") {
-        Err(Error::VersionConflict { current: told }) => assert_eq!(told, current),
+        Err(Error::VersionConflict { current: reported }) => assert_eq!(reported, current),
         other => panic!("an edit of version {version} when there is {current}: {other:?}"),
     }
 }
@@ -239,10 +239,10 @@ fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subjec
             let withdrawn = subject.withdraw_by(comment.id, withdrawal, by.clone());
             assert!(withdrawn.changed);
             match subject.change_at(withdrawn.position).body {
-                ChangeBody::Comment(CommentChange::Withdrawn { by: told, .. }) => {
-                    assert_eq!(&told, by, "in the log");
+                ChangeBody::Comment(CommentChange::Withdrawn { by: reported, .. }) => {
+                    assert_eq!(&reported, by, "in the log");
                 }
-                told => panic!("its event is {told:?}"),
+                reported => panic!("its event is {reported:?}"),
             }
             subject.comment(comment.id).removed_by
         };
@@ -291,22 +291,22 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
     assert_eq!(subject.log_length(), 22);
 }
 
-/// The texts of a thread that the log tells, in its order.
-fn told<S: ContentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<String>> {
-    let told = subject.thread_log().into_iter().filter_map(|told| match told {
+/// The bodies of a thread in the log, in its order.
+fn reported<S: ContentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<String>> {
+    let reported = subject.thread_log().into_iter().filter_map(|reported| match reported {
         CommentChange::Written { parent, body, .. } | CommentChange::Edited { parent, body, .. } => {
             (parent == of).then(|| body.map(|body| body.to_string()))
         }
         _ => None,
     });
-    told.collect()
+    reported.collect()
 }
 
 fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
     let text = |text: &str| Some(text.to_owned());
     let parents = subject.threads_of_all_kinds();
     for parent in parents {
-        let added = |expected: &[Option<String>]| assert_eq!(told(subject, parent), expected);
+        let added = |expected: &[Option<String>]| assert_eq!(reported(subject, parent), expected);
         let one = subject.say(&subject.remark(parent, 1, "one"));
         added(&[text("one")]);
         let one = subject.edit(&one, "two");
@@ -324,7 +324,7 @@ fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
         assert!(!dump.contains("rude"), "reasons are for moderators: {dump}");
     }
     for parent in parents {
-        assert_eq!(told(subject, parent), [None, None, None, None], "later threads change nothing");
+        assert_eq!(reported(subject, parent), [None, None, None, None], "later threads change nothing");
     }
 }
 

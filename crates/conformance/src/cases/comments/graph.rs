@@ -10,7 +10,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::{Error, ErrorCode, Id, Result, Sequence, Token};
 
-use super::words::{NOBODY, ids, key, withdrawals};
+use super::helpers::{NOBODY, ids, key, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
@@ -58,7 +58,7 @@ enum List {
 }
 
 impl List {
-    /// What one entry is told by: its id, or its version.
+    /// What identifies an entry: its id, or its version.
     fn read<S: ContentPorts>(
         self,
         graph: &Client<S>,
@@ -127,8 +127,8 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Su
             assert_code(list.read(graph, page(5, None), None), refused);
         }
     }
-    let wish = NewComment { author: foreign, ..subject.remark(own, 1, "text") };
-    assert_code(block_on(graph.comment(wish)), refused);
+    let request = NewComment { author: foreign, ..subject.remark(own, 1, "text") };
+    assert_code(block_on(graph.comment(request)), refused);
     let by = Some(Moderator::User(foreign));
     assert_code(block_on(graph.remove_comment(NOBODY, "rude".into(), by.clone())), refused);
     assert_code(block_on(graph.purge_comment(NOBODY, by)), refused);
@@ -230,14 +230,14 @@ fn texts_have_no_control_characters_but_later_ones<S: ContentPorts>(subject: &Su
 
 fn line_ends_of_texts_become_plain<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, parent) = (&subject.graph, subject.post_thread(50));
-    for (given, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
-        let written = block_on(graph.comment(subject.remark(parent, 1, given))).expect(given).comment;
-        assert_eq!(written.body.as_deref(), Some(kept), "{given:?}");
-        let edit = CommentEdit { id: written.id, version: 1, body: given.into() };
-        let edited = block_on(graph.edit_comment(None, edit)).expect(given).comment;
-        assert_eq!((edited.body.as_deref(), edited.version), (Some(kept), 2), "{given:?}");
-        assert!(block_on(graph.remove_comment(written.id, given.into(), None)).expect(given).1);
-        assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{given:?}");
+    for (input, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
+        let written = block_on(graph.comment(subject.remark(parent, 1, input))).expect(input).comment;
+        assert_eq!(written.body.as_deref(), Some(kept), "{input:?}");
+        let edit = CommentEdit { id: written.id, version: 1, body: input.into() };
+        let edited = block_on(graph.edit_comment(None, edit)).expect(input).comment;
+        assert_eq!((edited.body.as_deref(), edited.version), (Some(kept), 2), "{input:?}");
+        assert!(block_on(graph.remove_comment(written.id, input.into(), None)).expect(input).1);
+        assert_eq!(subject.comment(written.id).reason.as_deref(), Some(kept), "{input:?}");
     }
     // The length counts afterwards.
     let max = COMMENTS.body_chars_max;
@@ -262,11 +262,11 @@ fn a_repetition_with_other_line_ends_is_the_same_comment<S: ContentPorts>(subjec
 fn keys_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, max) = (&subject.graph, FEED.key_bytes_max);
     let parent = subject.post_thread(50);
-    let wish = |text: &str| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "text") };
+    let request = |text: &str| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "text") };
     for text in ["", &"k".repeat(max + 1), &"\u{e4}".repeat(max / 2 + 1)] {
-        assert_code(block_on(graph.comment(wish(text))), ErrorCode::InvalidRequest);
+        assert_code(block_on(graph.comment(request(text))), ErrorCode::InvalidRequest);
     }
-    let longest = wish(&"k".repeat(max));
+    let longest = request(&"k".repeat(max));
     let written = block_on(graph.comment(longest.clone())).unwrap();
     let again = block_on(graph.comment(longest)).unwrap();
     assert_eq!((written.is_new, again.is_new), (true, false));
@@ -277,13 +277,13 @@ fn the_graph_sets_how_deep_replies_go<S: ContentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let mut last = block_on(graph.comment(subject.remark(parent, 1, "top"))).unwrap().comment;
-    for given in [0, 1, 255, 3] {
-        let wish = NewComment { depth_max: given, ..subject.answer(&last, 1, "reply") };
-        last = block_on(graph.comment(wish)).unwrap().comment;
+    for input in [0, 1, 255, 3] {
+        let request = NewComment { depth_max: input, ..subject.answer(&last, 1, "reply") };
+        last = block_on(graph.comment(request)).unwrap().comment;
     }
     assert_eq!(last.depth, COMMENTS.depth_max);
-    let wish = NewComment { depth_max: 255, ..subject.answer(&last, 1, "too deep") };
-    assert_code(block_on(graph.comment(wish)), ErrorCode::InvalidReply);
+    let request = NewComment { depth_max: 255, ..subject.answer(&last, 1, "too deep") };
+    assert_code(block_on(graph.comment(request)), ErrorCode::InvalidReply);
 }
 
 fn only_its_author_edits_and_deletes_a_comment<S: ContentPorts>(subject: &Subject<S>) {
@@ -350,7 +350,7 @@ fn moderators_remove_and_purge<S: ContentPorts>(subject: &Subject<S>) {
 fn shown<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> Vec<Comment> {
     let (graph, parent) = (&subject.graph, comment.parent);
     let mut found = vec![block_on(graph.read_comment(comment.id, viewer, None)).unwrap()];
-    for order in super::words::ORDERS {
+    for order in super::helpers::ORDERS {
         found.extend(
             block_on(graph.comment_thread(parent, order, page(20, None), (viewer, None))).unwrap().items,
         );

@@ -2,11 +2,11 @@
 
 mod changing;
 mod graph;
+mod helpers;
 mod purging;
 mod races;
 mod reading;
 mod trees;
-mod words;
 mod writing;
 
 use super::{Case, list_cases};

@@ -1,9 +1,9 @@
-//! Cases of erasing comments: nothing tells their texts any more, and their places stay.
+//! Cases of purging comments: no read shows their bodies any more, and tombstones stay.
 
 use kinfolk_core::ErrorCode;
 use kinfolk_core::comments::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
 
-use super::words::{key, withdrawals};
+use super::helpers::{key, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
@@ -25,13 +25,13 @@ fn several_texts<S: ContentPorts>(
     parent: Parent,
     keyed: &str,
 ) -> (NewComment, Comment) {
-    let wish =
+    let request =
         NewComment { idempotency_key: key(keyed), ..subject.remark(parent, 1, &format!("{MARK} one")) };
-    let comment = subject.say(&wish);
+    let comment = subject.say(&request);
     let comment = subject.edit(&comment, &format!("{MARK} two"));
     let comment = subject.edit(&comment, &format!("three {MARK}"));
     ["a", "b"].into_iter().for_each(|body| _ = subject.say(&subject.answer(&comment, 2, body)));
-    (wish, subject.comment(comment.id))
+    (request, subject.comment(comment.id))
 }
 
 fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject<S>) {
@@ -40,7 +40,7 @@ fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject
         for (before, then) in
             [None, Some(Withdrawal::Delete), Some(Withdrawal::Remove("why".into()))].into_iter().zip(0..)
         {
-            let (wish, comment) = several_texts(subject, parent, &format!("{number} {then}"));
+            let (request, comment) = several_texts(subject, parent, &format!("{number} {then}"));
             before.into_iter().for_each(|before| _ = subject.bury(comment.id, before));
             let count = subject.count(parent);
             let was_active = subject.comment(comment.id).status == CommentStatus::Active;
@@ -52,7 +52,7 @@ fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject
                 ..comment.clone()
             };
             assert_eq!(tombstone, expected);
-            let seen = format!("{:?} {:?}", subject.all_of(&parents), subject.retry(&wish));
+            let seen = format!("{:?} {:?}", subject.all_of(&parents), subject.retry(&request));
             assert!(!seen.contains(MARK), "{seen}");
             assert_eq!(subject.versions(comment.id, 10), []);
             assert_eq!(subject.replies_to(&comment).len(), 2);
@@ -71,23 +71,23 @@ fn a_purge_leaves_the_others_alone<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.refreshed(&[above.clone(), below.clone()]), [above.clone(), removed]);
     assert_eq!(subject.versions(above.id, 10).len(), 3);
     assert_eq!(subject.versions(below.id, 10).len(), 3, "until it is purged, its texts stay");
-    let told = format!("{:?}", subject.thread_log());
-    assert!(told.contains(&format!("three {MARK}")), "what is active is told: {told}");
+    let reported = format!("{:?}", subject.thread_log());
+    assert!(reported.contains(&format!("three {MARK}")), "what is active is told: {reported}");
 }
 
 fn a_retry_after_a_purge_gets_the_tombstone<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
-        let (wish, comment) = several_texts(subject, parent, &format!("{number}"));
+        let (request, comment) = several_texts(subject, parent, &format!("{number}"));
         let tombstone = subject.bury(comment.id, Withdrawal::Purge);
         for body in ["secret one", "three secret", "whatever"] {
-            let retried = subject.retry(&NewComment { body: body.into(), ..wish.clone() });
+            let retried = subject.retry(&NewComment { body: body.into(), ..request.clone() });
             assert_eq!((&retried, &retried.body), (&tombstone, &None), "as it is by now");
         }
-        let elsewhere = NewComment { parent: parents[(number + 1) % 3], ..wish.clone() };
+        let elsewhere = NewComment { parent: parents[(number + 1) % 3], ..request.clone() };
         assert_code(subject.try_say(&elsewhere), ErrorCode::IdempotencyConflict);
         let above = subject.say(&subject.remark(parent, 2, "above"));
-        let reply = NewComment { reply_to: Some(above.id), ..wish };
+        let reply = NewComment { reply_to: Some(above.id), ..request };
         assert_code(subject.try_say(&reply), ErrorCode::IdempotencyConflict);
     }
 }
@@ -105,8 +105,8 @@ fn erasing_what_was_purged_changes_no_answer<S: ContentPorts>(subject: &Subject<
     assert_eq!(subject.all_of(&[parent]), before);
     assert!(block_on(subject.store().erase_purged()).unwrap() <= 1, "once more does no harm");
     assert_eq!(subject.all_of(&[parent]), before);
-    for (wish, comment) in &comments {
-        let retried = subject.retry(wish);
+    for (request, comment) in &comments {
+        let retried = subject.retry(request);
         let is_purged = subject.comment(comment.id).status == CommentStatus::Purged;
         assert_eq!((retried.id, retried.body.is_none()), (comment.id, is_purged));
     }

@@ -1,4 +1,4 @@
-//! Cases of comments from several threads at once: each race has one winner, and the others are told what the contract
+//! Cases of comments from several threads at once: each race has one winner, and the others get the error that the contract
 //! says.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::{Error, ErrorCode, Result};
 
-use super::words::{ORDERS, ids, key, withdrawals};
+use super::helpers::{ORDERS, ids, key, withdrawals};
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, meanwhile};
@@ -35,7 +35,7 @@ const EDITS_MAX: u32 = 3_000;
 
 /// How many events of the log tell of a comment.
 fn events<S: ContentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
-    let of = |told: &&CommentChange| match told {
+    let of = |reported: &&CommentChange| match reported {
         CommentChange::Written { id, .. }
         | CommentChange::Edited { id, .. }
         | CommentChange::Withdrawn { id, .. } => *id == comment.id,
@@ -48,8 +48,8 @@ fn the_same_comment_from_several_threads<S: ContentPorts>(subject: &Subject<S>) 
     for parent in subject.threads_of_all_kinds() {
         for race in 0..RACES {
             let keyed = key(&format!("{:?} {race}", parent.kind));
-            let wish = NewComment { idempotency_key: keyed, ..subject.remark(parent, 1, "the same") };
-            let answers = at_once(4, |_| subject.try_say(&wish).expect("all succeed"));
+            let request = NewComment { idempotency_key: keyed, ..subject.remark(parent, 1, "the same") };
+            let answers = at_once(4, |_| subject.try_say(&request).expect("all succeed"));
             let new = answers.iter().filter(|answer| answer.is_new).count();
             assert_eq!(new, 1, "one is first: {answers:?}");
             assert!(answers.iter().all(|answer| answer.comment == answers[0].comment), "{answers:?}");
@@ -62,11 +62,11 @@ fn the_same_comment_from_several_threads<S: ContentPorts>(subject: &Subject<S>) 
 fn different_comments_under_one_key_at_once<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
-        let wish = |thread: usize| NewComment {
+        let request = |thread: usize| NewComment {
             idempotency_key: key(&format!("key {race}")),
             ..subject.remark(parent, 1, &format!("text {}", thread % 2))
         };
-        let answers = at_once(4, |thread| subject.try_say(&wish(thread)));
+        let answers = at_once(4, |thread| subject.try_say(&request(thread)));
         let written: Vec<&CommentWritten> =
             answers.iter().filter_map(|answer| answer.as_ref().ok()).collect();
         assert_eq!(written.iter().filter(|answer| answer.is_new).count(), 1, "{answers:?}");
@@ -170,11 +170,11 @@ fn a_reply_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
         assert_eq!(subject.comment(comment.id).reply_count, replies.len() as u64);
         // In the log no reply comes after what it could not answer any more.
         let log = subject.thread_log();
-        let gone = log
-            .iter()
-            .position(|told| matches!(told, CommentChange::Withdrawn { id, .. } if *id == comment.id));
+        let gone = log.iter().position(
+            |reported| matches!(reported, CommentChange::Withdrawn { id, .. } if *id == comment.id),
+        );
         let last = log.iter().rposition(
-            |told| matches!(told, CommentChange::Written { reply_to, .. } if *reply_to == Some(comment.id)),
+            |reported| matches!(reported, CommentChange::Written { reply_to, .. } if *reply_to == Some(comment.id)),
         );
         assert!(last < gone, "{log:?}");
     }

@@ -6,7 +6,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::feeds::NewPost;
 
-use super::words::{NOBODY, ORDERS, ids, withdrawals};
+use super::helpers::{NOBODY, ORDERS, ids, withdrawals};
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
 use crate::threads::block_on;
@@ -33,11 +33,11 @@ fn a_mixed_thread<S: ContentPorts>(subject: &Subject<S>, parent: Parent, beside:
     for step in 0..9_u64 {
         subject.clock.advance(step % 2);
         subject.say(&subject.remark(beside, step % 2, "beside"));
-        let wish = match step % 3 {
+        let request = match step % 3 {
             0 => subject.remark(parent, step % 2, "top"),
             _ => subject.answer(&comments[step as usize - 1], step % 2, "reply"),
         };
-        comments.push(subject.say(&wish));
+        comments.push(subject.say(&request));
     }
     subject.edit(&comments[3], "edited");
     for (at, withdrawal) in [1, 4, 8].into_iter().zip(withdrawals()) {
@@ -123,7 +123,7 @@ fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subj
 fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
     let mut parents: Vec<Parent> = Vec::new();
     for id in subject.extreme_ids() {
-        subject.register(NewPost { id: Some(id), ..subject.wish(9) });
+        subject.register(NewPost { id: Some(id), ..subject.post_request(9) });
         parents.extend(ParentKind::ALL.map(|kind| Parent { kind, id }));
     }
     let authors = subject.extreme_ids();
@@ -131,8 +131,8 @@ fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
     for round in 0..2 {
         for (at, &parent) in parents.iter().enumerate() {
             let author = authors[(at + round) % authors.len()];
-            let wish = NewComment { author, ..subject.remark(parent, 0, "here") };
-            expected[at].push(subject.say(&wish));
+            let request = NewComment { author, ..subject.remark(parent, 0, "here") };
+            expected[at].push(subject.say(&request));
         }
     }
     subject.lock(parents[4], true);

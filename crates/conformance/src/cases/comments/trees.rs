@@ -1,4 +1,4 @@
-//! Cases of threads as trees: whatever the thread and whatever is asked, whoever follows all cursors meets every comment
+//! Cases of threads as trees: for every thread and request, following all cursors returns every comment
 //! once, under the comment that it answers.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use kinfolk_core::ErrorCode;
 use kinfolk_core::PageRequest;
 use kinfolk_core::comments::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
 
-use super::words::ids;
+use super::helpers::ids;
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, PAGE_LIMIT_MAX, Subject};
 use crate::ports::ContentPorts;
@@ -36,11 +36,11 @@ fn write<S: ContentPorts>(
 ) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     for above in replies_to {
-        let wish = match above {
+        let request = match above {
             None => subject.remark(parent, 1, "top"),
             Some(above) => subject.answer(&comments[*above], 2, "reply"),
         };
-        comments.push(subject.say(&wish));
+        comments.push(subject.say(&request));
     }
     subject.refreshed(&comments)
 }

@@ -1,4 +1,4 @@
-//! Cases of writing comments: what is kept, which wishes repeat another, and which are refused.
+//! Cases of writing comments: what is kept, which requests repeat another, and which are refused.
 
 use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::comments::{
@@ -6,7 +6,7 @@ use kinfolk_core::comments::{
 };
 use kinfolk_core::{Clock, Error, ErrorCode};
 
-use super::words::{NOBODY, by_parent, key, withdrawals};
+use super::helpers::{NOBODY, by_parent, key, withdrawals};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{COMMENTS, Subject};
 use crate::ports::ContentPorts;
@@ -41,8 +41,8 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
             subject.clock.advance(7);
             let before = subject.newest_frontier();
             let reply_to = above.as_ref().map(|above| above.id);
-            let wish = NewComment { reply_to, ..subject.remark(parent, 1, body) };
-            let commented = subject.try_say(&wish).unwrap();
+            let request = NewComment { reply_to, ..subject.remark(parent, 1, body) };
+            let commented = subject.try_say(&request).unwrap();
             assert!(commented.is_new);
             subject.assert_one_change(&before, commented.position);
             let comment = commented.comment;
@@ -63,7 +63,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
             };
             assert_eq!(comment, expected);
             assert_eq!(subject.comment(comment.id), expected);
-            let told = CommentChange::Written {
+            let reported = CommentChange::Written {
                 id: comment.id,
                 parent,
                 author: subject.id(1),
@@ -71,7 +71,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
                 depth,
                 body: Some(body.into()),
             };
-            assert_eq!(subject.change_at(commented.position).body, ChangeBody::Comment(told));
+            assert_eq!(subject.change_at(commented.position).body, ChangeBody::Comment(reported));
             above = Some(comment);
         }
         assert_eq!(subject.count(parent), 4);
@@ -113,11 +113,11 @@ fn a_comment_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
 fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
-        let wish = NewComment {
+        let request = NewComment {
             idempotency_key: key(&format!("top {number}")),
             ..subject.remark(parent, 1, "the same")
         };
-        let first = subject.say(&wish);
+        let first = subject.say(&request);
         let reply = NewComment {
             idempotency_key: key(&format!("reply {number}")),
             ..subject.answer(&first, 1, "the same")
@@ -126,7 +126,7 @@ fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>)
         let before = subject.all_of(&parents);
         subject.clock.advance(1_000);
         for _ in 0..3 {
-            assert_eq!(subject.retry(&wish), first);
+            assert_eq!(subject.retry(&request), first);
             assert_eq!(subject.retry(&reply), second);
             // How deep a comment may be is no part of what it is.
             assert_eq!(subject.retry(&NewComment { depth_max: 0, ..reply.clone() }), second);
@@ -138,28 +138,32 @@ fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>)
 
 fn a_retry_gets_the_first_result_whatever_happened<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
-    let mut wishes = Vec::new();
+    let mut requests = Vec::new();
     for (withdrawal, number) in withdrawals().into_iter().zip(0..).take(2) {
-        let wish = NewComment {
+        let request = NewComment {
             idempotency_key: key(&format!("key {number}")),
             ..subject.remark(parent, 1, "as it was first")
         };
-        let first = subject.say(&wish);
+        let first = subject.say(&request);
         subject.say(&subject.answer(&first, 2, "a reply"));
-        assert_eq!(subject.retry(&wish), first, "after a reply");
+        assert_eq!(subject.retry(&request), first, "after a reply");
         subject.clock.advance(10);
         let edited = subject.edit(&first, "edited");
-        assert_eq!(subject.retry(&wish), first, "after an edit");
+        assert_eq!(subject.retry(&request), first, "after an edit");
         subject.edit(&edited, "as it was first");
-        assert_eq!(subject.retry(&wish), first, "after an edit back");
+        assert_eq!(subject.retry(&request), first, "after an edit back");
         subject.bury(first.id, withdrawal.clone());
-        assert_eq!(subject.retry(&wish), first, "after {withdrawal:?}");
-        wishes.push((wish, first));
+        assert_eq!(subject.retry(&request), first, "after {withdrawal:?}");
+        requests.push((request, first));
     }
     subject.lock(parent, true);
-    wishes.iter().for_each(|(wish, first)| assert_eq!(subject.retry(wish), *first, "in a locked thread"));
+    requests
+        .iter()
+        .for_each(|(request, first)| assert_eq!(subject.retry(request), *first, "in a locked thread"));
     subject.delete(parent.id);
-    wishes.iter().for_each(|(wish, first)| assert_eq!(subject.retry(wish), *first, "to a deleted post"));
+    requests
+        .iter()
+        .for_each(|(request, first)| assert_eq!(subject.retry(request), *first, "to a deleted post"));
 }
 
 fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject<S>) {
@@ -200,62 +204,62 @@ fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject
 
 fn a_key_conflicts_with_the_text_of_an_edit<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
-    let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "first") };
-    let first = subject.say(&wish);
+    let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "first") };
+    let first = subject.say(&request);
     subject.edit(&first, "second");
-    let edited = NewComment { body: "second".into(), ..wish.clone() };
+    let edited = NewComment { body: "second".into(), ..request.clone() };
     assert_code(subject.try_say(&edited), ErrorCode::IdempotencyConflict);
-    assert_eq!(subject.retry(&wish), first);
+    assert_eq!(subject.retry(&request), first);
 }
 
 fn a_key_of_comments_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // The key of a post of the same author is another one.
     let post = subject.register(subject.keyed(1, "key")).post;
-    let wish =
+    let request =
         |author, body| NewComment { idempotency_key: key("key"), ..subject.remark(parent, author, body) };
-    let mine = subject.say(&wish(1, "mine"));
-    let same = subject.say(&wish(2, "mine"));
-    let other = subject.say(&wish(3, "other"));
+    let mine = subject.say(&request(1, "mine"));
+    let same = subject.say(&request(2, "mine"));
+    let other = subject.say(&request(3, "other"));
     assert_eq!((same.author, other.author), (subject.id(2), subject.id(3)));
-    assert_eq!(subject.retry(&wish(1, "mine")), mine);
-    assert_eq!(subject.retry(&wish(2, "mine")), same);
-    assert_code(subject.try_say(&wish(3, "mine")), ErrorCode::IdempotencyConflict);
+    assert_eq!(subject.retry(&request(1, "mine")), mine);
+    assert_eq!(subject.retry(&request(2, "mine")), same);
+    assert_code(subject.try_say(&request(3, "mine")), ErrorCode::IdempotencyConflict);
     assert_eq!(subject.register(subject.keyed(1, "key")).post, post);
     assert_eq!(subject.count(parent), 3);
 }
 
 fn wishes_without_a_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
-        let wish = subject.remark(parent, 1, "again");
-        let made: Vec<_> = (0..3).map(|_| subject.say(&wish)).collect();
-        assert_eq!(subject.whole_thread(parent), made);
+        let request = subject.remark(parent, 1, "again");
+        let generated: Vec<_> = (0..3).map(|_| subject.say(&request)).collect();
+        assert_eq!(subject.whole_thread(parent), generated);
         assert_eq!(subject.count(parent), 3);
     }
 }
 
 fn a_refused_comment_leaves_its_key_free<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
-    let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
-    let nowhere = NewComment { parent: Parent::post(subject.id(51)), ..wish.clone() };
-    let to_nobody = NewComment { reply_to: Some(NOBODY), ..wish.clone() };
+    let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
+    let nowhere = NewComment { parent: Parent::post(subject.id(51)), ..request.clone() };
+    let to_nobody = NewComment { reply_to: Some(NOBODY), ..request.clone() };
     subject.lock(parent, true);
     assert_code(subject.try_say(&nowhere), ErrorCode::NotFound);
-    assert_code(subject.try_say(&wish), ErrorCode::ThreadLocked);
+    assert_code(subject.try_say(&request), ErrorCode::ThreadLocked);
     subject.lock(parent, false);
     assert_code(subject.try_say(&to_nobody), ErrorCode::InvalidReply);
-    let comment = subject.say(&NewComment { body: "another".into(), ..wish });
+    let comment = subject.say(&NewComment { body: "another".into(), ..request });
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
 
 fn keys_of_comments_are_remembered_for_a_week<S: ContentPorts>(subject: &Subject<S>) {
     const HOUR_MS: u64 = 60 * 60 * 1_000;
     let parent = subject.post_thread(50);
-    let wish = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
-    let first = subject.say(&wish);
+    let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
+    let first = subject.say(&request);
     for _ in 0..7 {
         subject.clock.advance(24 * HOUR_MS - HOUR_MS / 7);
-        assert_eq!(subject.retry(&wish), first);
+        assert_eq!(subject.retry(&request), first);
         let beside = NewComment { idempotency_key: key("beside"), ..subject.remark(parent, 2, "body") };
         subject.try_say(&beside).expect("another key does not matter");
     }
@@ -264,24 +268,24 @@ fn keys_of_comments_are_remembered_for_a_week<S: ContentPorts>(subject: &Subject
 fn keys_of_comments_are_compared_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let keys = ["k", "K", "k ", " k", "kk", "\u{e9}", "e\u{301}", "k\0", "0", "00"];
-    let wish = |text| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "body") };
-    let made = keys.map(|text| subject.say(&wish(text)));
-    for (text, made) in keys.into_iter().zip(made) {
-        assert_eq!(subject.retry(&wish(text)), made, "{text:?}");
+    let request = |text| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "body") };
+    let generated = keys.map(|text| subject.say(&request(text)));
+    for (text, generated) in keys.into_iter().zip(generated) {
+        assert_eq!(subject.retry(&request(text)), generated, "{text:?}");
     }
 }
 
 fn a_post_must_be_there_for_a_comment<S: ContentPorts>(subject: &Subject<S>) {
-    let wishes = ParentKind::ALL.map(|kind| subject.remark(Parent { kind, id: subject.id(50) }, 1, "body"));
-    assert_code(subject.try_say(&wishes[0]), ErrorCode::NotFound);
+    let requests = ParentKind::ALL.map(|kind| subject.remark(Parent { kind, id: subject.id(50) }, 1, "body"));
+    assert_code(subject.try_say(&requests[0]), ErrorCode::NotFound);
     assert_eq!(subject.log_length(), 0);
     // Others are not looked for.
-    let others = [subject.say(&wishes[1]), subject.say(&wishes[2])];
+    let others = [subject.say(&requests[1]), subject.say(&requests[2])];
     let parent = subject.post_thread(50);
-    let comment = subject.say(&wishes[0]);
+    let comment = subject.say(&requests[0]);
     subject.delete(parent.id);
     let before = subject.newest_frontier();
-    assert_code(subject.try_say(&wishes[0]), ErrorCode::NotFound);
+    assert_code(subject.try_say(&requests[0]), ErrorCode::NotFound);
     assert_code(subject.try_say(&subject.answer(&comment, 2, "late")), ErrorCode::NotFound);
     assert_eq!(subject.newest_frontier(), before);
     subject.say(&subject.answer(&others[0], 2, "fine"));
@@ -294,9 +298,9 @@ fn a_locked_thread_takes_no_comments<S: ContentPorts>(subject: &Subject<S>) {
         let above = subject.say(&subject.remark(locked, 1, "above"));
         assert!(subject.lock(locked, true).changed);
         let before = subject.newest_frontier();
-        for wish in [subject.remark(locked, 2, "late"), subject.answer(&above, 2, "late")] {
-            assert_code(subject.try_say(&wish), ErrorCode::ThreadLocked);
-            let keyed = NewComment { idempotency_key: key("late"), ..wish };
+        for request in [subject.remark(locked, 2, "late"), subject.answer(&above, 2, "late")] {
+            assert_code(subject.try_say(&request), ErrorCode::ThreadLocked);
+            let keyed = NewComment { idempotency_key: key("late"), ..request };
             assert_code(subject.try_say(&keyed), ErrorCode::ThreadLocked);
         }
         assert_eq!(subject.newest_frontier(), before);
@@ -330,9 +334,10 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     }
     assert!(subject.lock(parents[1], false).changed);
     assert!(!subject.lock(parents[1], false).changed);
-    let told = |parent: Parent, locked| CommentChange::Locked { parent, locked };
+    let reported = |parent: Parent, locked| CommentChange::Locked { parent, locked };
     let [post, item, conversation] = parents;
-    let expected = [told(post, true), told(item, true), told(item, false), told(conversation, true)];
+    let expected =
+        [reported(post, true), reported(item, true), reported(item, false), reported(conversation, true)];
     assert_eq!(by_parent(subject.thread_log()), expected);
 
     let unknown = Parent::post(subject.id(51));

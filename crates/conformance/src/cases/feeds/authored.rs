@@ -1,4 +1,4 @@
-//! Cases of an author's posts as a list, and of wishes and deletions from several threads at once.
+//! Cases of an author's posts as a list, and of requests and deletions from several threads at once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feeds::{NewPost, Post, PostKey, PostState, PostWritten};
 use kinfolk_core::{Clock, Error, Id, Timestamp};
 
-use super::words::{newest_first, payload};
+use super::helpers::{newest_first, payload};
 use crate::cases::subject::Subject;
 use crate::ports::ContentPorts;
 use crate::threads::{at_once, block_on, meanwhile};
@@ -143,8 +143,8 @@ fn a_walk_of_posts_with_changes_at_the_same_time<S: ContentPorts>(subject: &Subj
 
 fn the_same_wish_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     for id in 50..60 {
-        let wish = NewPost { payload: payload("1"), ..subject.named(1, id) };
-        let posted = at_once(4, |_| subject.register(wish.clone()));
+        let request = NewPost { payload: payload("1"), ..subject.named(1, id) };
+        let posted = at_once(4, |_| subject.register(request.clone()));
         assert_eq!(posted.iter().filter(|one| one.is_new).count(), 1, "one is first: {posted:?}");
         assert!(posted.iter().all(|one| one.post == posted[0].post), "the others repeat it: {posted:?}");
     }
@@ -153,8 +153,8 @@ fn the_same_wish_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
 
 fn the_same_key_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     for round in 0..10 {
-        let wish = subject.keyed(1, &format!("key {round}"));
-        let posted = at_once(4, |_| subject.register(wish.clone()));
+        let request = subject.keyed(1, &format!("key {round}"));
+        let posted = at_once(4, |_| subject.register(request.clone()));
         assert_eq!(posted.iter().filter(|one| one.is_new).count(), 1, "one is first: {posted:?}");
         assert!(posted.iter().all(|one| one.post == posted[0].post), "the others repeat it: {posted:?}");
     }
@@ -182,7 +182,7 @@ fn deletions_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
         let removed = at_once(4, |thread| match thread {
             0 => {
                 // Whether it comes before or after the deletion, it makes no second post.
-                let again = subject.try_register(NewPost { id: Some(post.id), ..subject.wish(1) });
+                let again = subject.try_register(NewPost { id: Some(post.id), ..subject.post_request(1) });
                 assert!(
                     matches!(&again, Ok(posted) if !posted.is_new)
                         || matches!(again, Err(Error::PostDeleted { .. }))
@@ -207,7 +207,7 @@ fn posts_of_several_threads_have_ids_of_their_own<S: ContentPorts>(subject: &Sub
     let threads = at_once(4, |thread| {
         let one = |_| {
             subject.clock.turn_back(1);
-            subject.register(subject.wish(thread as u64))
+            subject.register(subject.post_request(thread as u64))
         };
         (0..8).map(one).collect::<Vec<_>>()
     });

@@ -7,7 +7,7 @@ use kinfolk_core::feeds::{Delivery, NewPost, Post, PostKey, PostState};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 
-use super::words::newest_first;
+use super::helpers::newest_first;
 use crate::INBOX_ENTRIES;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
 use crate::cases::suggestions::candidates::write;
@@ -44,7 +44,7 @@ crate::cases::list_cases![ContentPorts;
 const EAGER: u64 = 0;
 /// Reads in the end.
 const LAZY: u64 = 1;
-/// Follows whoever is to be pulled.
+/// Gives authors enough followers to be pulled.
 const FAN: u64 = 2;
 
 const MINUTE_MS: u64 = 60_000;
@@ -110,7 +110,7 @@ fn a_feed_has_the_posts_of_one_who_is_followed<S: ContentPorts>(subject: &Subjec
 fn a_feed_merges_many_authors<S: ContentPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..8);
     let posts = each_posts(subject, [3, 5, 3, 4, 7, 6, 3, 5, 4, 3, 7]);
-    // Of those whom the readers do not follow, nothing.
+    // No posts of authors whom the readers do not follow.
     each_posts(subject, [EAGER, LAZY, 9]);
     for reader in [EAGER, LAZY] {
         subject.assert_feed(reader, &posts);
@@ -124,8 +124,8 @@ fn a_feed_of_one_millisecond<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = Some(subject.ago(0));
     let mut posts = Vec::new();
     for id in [57, 51, 60, 52, 55, 59, 53, 56, 58, 54, 61, 50] {
-        let wish = NewPost { created_at, ..subject.named(3 + id % 3, id) };
-        posts.push(subject.register(wish).post);
+        let request = NewPost { created_at, ..subject.named(3 + id % 3, id) };
+        posts.push(subject.register(request).post);
         subject.assert_feed(EAGER, &posts);
     }
     let ids: Vec<Id> = subject.feed_page(EAGER, None, 20).iter().map(|post| post.id).collect();
@@ -185,7 +185,7 @@ fn a_post_from_the_past_finds_its_place<S: ContentPorts>(subject: &Subject<S>) {
         posts.push(subject.post_ago(author, ago * MINUTE_MS));
         subject.assert_feed(EAGER, &posts);
     }
-    let oldest = NewPost { created_at: Some(Timestamp::MIN), ..subject.wish(3) };
+    let oldest = NewPost { created_at: Some(Timestamp::MIN), ..subject.post_request(3) };
     posts.push(subject.register(oldest).post);
     for reader in [EAGER, LAZY] {
         subject.assert_feed(reader, &posts);
@@ -439,7 +439,7 @@ fn a_feed_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
         subject.feed_page(READER, None, 2);
         // All in one millisecond: only the id makes the order.
         let id = Some(ids[(index * 3 + 1) % ids.len()]);
-        posts.push(subject.register(NewPost { id, author, ..subject.wish(0) }).post);
+        posts.push(subject.register(NewPost { id, author, ..subject.post_request(0) }).post);
     }
     subject.assert_feed(READER, &posts);
     let mut expected = ids;

@@ -7,7 +7,7 @@ use kinfolk_core::Clock;
 use kinfolk_core::feeds::Post;
 
 use super::authored::assert_saw_once;
-use super::words::newest_first;
+use super::helpers::newest_first;
 use crate::cases::subject::{Subject, follow, unfollow};
 use crate::cases::suggestions::candidates::write;
 use crate::ports::ContentPorts;

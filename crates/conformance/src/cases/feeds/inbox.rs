@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kinfolk_core::feeds::{Inbox, Post, PostKey};
 use kinfolk_core::{EdgeKind, ErrorCode, Sequence};
 
-use super::words::newest_first;
+use super::helpers::newest_first;
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
 use crate::cases::suggestions::candidates::write;
@@ -40,7 +40,7 @@ crate::cases::list_cases![ContentPorts;
 const READER: u64 = 0;
 /// Does not.
 const OTHER: u64 = 1;
-/// Follows whoever is to be pulled.
+/// Gives authors enough followers to be pulled.
 const FAN: u64 = 2;
 
 const FULL: u64 = INBOX_ENTRIES as u64;
@@ -325,8 +325,8 @@ fn an_inbox_can_be_forgotten_at_any_time<S: ContentPorts>(subject: &Subject<S>) 
         }
         assert_eq!(subject.newest_frontier(), before, "no event tells of it");
         subject.assert_feeds([READER]);
-        let made = subject.settled(READER);
-        assert!(!made.entries.is_empty(), "the next page makes it again");
+        let generated = subject.settled(READER);
+        assert!(!generated.entries.is_empty(), "the next page makes it again");
         // In the middle of a walk.
         let first = subject.feed_page(READER, None, 2);
         subject.forget(READER);
@@ -375,7 +375,7 @@ fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) 
 /// It is shown to one who has seen a position once that is visible, and not before.
 fn an_inbox_waits_for_a_position<S: ContentPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
-    let posted = subject.register(subject.wish(3));
+    let posted = subject.register(subject.post_request(3));
     subject.settled(READER);
     let inbox = |position| {
         let store = Seen::new(subject.graph.store(), position);

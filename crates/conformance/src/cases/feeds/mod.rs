@@ -3,10 +3,10 @@
 mod authored;
 mod feed;
 mod feed_walks;
+pub(super) mod helpers;
 mod inbox;
 mod posting;
 mod posts;
-pub(super) mod words;
 
 use super::Case;
 use crate::ports::ContentPorts;

@@ -7,7 +7,7 @@ use kinfolk_core::{
     EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, Sequence, SigningKey, Token,
 };
 
-use super::words::{newest_first, payload};
+use super::helpers::{newest_first, payload};
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
 use crate::ports::ContentPorts;
@@ -47,13 +47,13 @@ fn read<S: ContentPorts>(
 fn posts_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     subject.post(1);
-    let wishes = [
-        NewPost { author: foreign, ..subject.wish(1) },
-        NewPost { id: Some(foreign), ..subject.wish(1) },
+    let requests = [
+        NewPost { author: foreign, ..subject.post_request(1) },
+        NewPost { id: Some(foreign), ..subject.post_request(1) },
         NewPost { author: foreign, ..subject.named(1, 50) },
     ];
-    for wish in wishes {
-        assert_code(block_on(graph.register_post(wish)), refused);
+    for request in requests {
+        assert_code(block_on(graph.register_post(request)), refused);
     }
     assert_code(block_on(graph.post(foreign, None)), refused);
     assert_code(block_on(graph.delete_post(None, foreign)), refused);
@@ -68,8 +68,8 @@ fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     let (payload_max, key_max) = (FEED.payload_bytes_max, FEED.key_bytes_max);
     // Bytes count, not characters.
     for too_long in ["x".repeat(payload_max + 1), "ä".repeat(payload_max / 2 + 1)] {
-        let wish = NewPost { payload: payload(&too_long), ..subject.keyed(1, "key") };
-        match block_on(graph.register_post(wish)) {
+        let request = NewPost { payload: payload(&too_long), ..subject.keyed(1, "key") };
+        match block_on(graph.register_post(request)) {
             Err(Error::PayloadTooLarge { max }) => assert_eq!(max, payload_max),
             other => panic!("a payload of {} bytes, but {other:?}", too_long.len()),
         }

@@ -1,11 +1,11 @@
-//! Cases of posts: registered once, kept as they were given, deleted for good. That keys are forgotten after a week
+//! Cases of posts: registered once, stored unchanged, deleted permanently. That keys are forgotten after a week
 //! or later cannot be seen from here.
 
 use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, PostWritten};
 use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Sequence, Shard, Timestamp};
 
-use super::words::payload;
+use super::helpers::payload;
 use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::{NO_LIMIT, Subject, follow};
 use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
@@ -46,17 +46,17 @@ fn event<S: ContentPorts>(subject: &Subject<S>, position: Position) -> (ChangeBo
 
 /// A new post on a shard: the store chooses where it is, so that several may be made before one is there.
 fn post_on<S: ContentPorts>(subject: &Subject<S>, shard: Shard) -> PostWritten {
-    let mut posts = (0..1_000).map(|_| subject.register(subject.wish(1)));
+    let mut posts = (0..1_000).map(|_| subject.register(subject.post_request(1)));
     posts.find(|posted| posted.position.shard == shard).expect("posts come to every shard")
 }
 
 fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     let text = r#"{"text":"hello"}"#;
     let created_at = subject.ago(1_234);
-    let wish = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
+    let request = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
     assert_eq!(subject.state(subject.id(50)), None);
     let before = subject.newest_frontier();
-    let posted = subject.register(wish);
+    let posted = subject.register(request);
     let post = Post { id: subject.id(50), author: subject.id(1), created_at, payload: payload(text) };
     subject.assert_one_change(&before, posted.position);
     assert_eq!((&posted.post, posted.is_new), (&post, true));
@@ -70,7 +70,7 @@ fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject
     assert_eq!(subject.post(1).created_at, subject.clock.now());
     subject.clock.advance(876);
     let newest = subject.clock.now();
-    let posted = subject.register(subject.wish(1));
+    let posted = subject.register(subject.post_request(1));
     assert_eq!(posted.post.created_at, newest);
     subject.clock.turn_back(HOUR_MS);
     let PostWritten { post, position, .. } = post_on(subject, posted.position.shard);
@@ -82,7 +82,7 @@ fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subjec
     let now = subject.clock.now();
     let times = [Timestamp::MIN, subject.ago(1), now, now.plus_millis(1), now.plus_millis(AHEAD_MS_MAX)];
     for created_at in times {
-        let posted = subject.register(NewPost { created_at: Some(created_at), ..subject.wish(1) });
+        let posted = subject.register(NewPost { created_at: Some(created_at), ..subject.post_request(1) });
         assert_eq!(posted.post.created_at, created_at);
         assert_eq!(event(subject, posted.position).1, now, "an event of a post made at {created_at}");
     }
@@ -96,12 +96,12 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
     subject.post(1);
     let before = subject.newest_frontier();
     for ahead in [1, HOUR_MS, 1 << 50] {
-        let given = subject.clock.now().plus_millis(AHEAD_MS_MAX + ahead);
-        let wish = NewPost { created_at: Some(given), ..subject.keyed(1, "key") };
-        for wish in [wish.clone(), NewPost { id: Some(subject.id(50)), ..wish }] {
-            match subject.try_register(wish) {
-                Err(Error::PostInFuture { created_at: told }) => assert_eq!(told, given),
-                other => panic!("a post of {given} must be refused, not {other:?}"),
+        let input = subject.clock.now().plus_millis(AHEAD_MS_MAX + ahead);
+        let request = NewPost { created_at: Some(input), ..subject.keyed(1, "key") };
+        for request in [request.clone(), NewPost { id: Some(subject.id(50)), ..request }] {
+            match subject.try_register(request) {
+                Err(Error::PostInFuture { created_at: reported }) => assert_eq!(reported, input),
+                other => panic!("a post of {input} must be refused, not {other:?}"),
             }
         }
     }
@@ -113,21 +113,21 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
 
 fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = Some(subject.ago(5));
-    let wish = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
-    let first = subject.register(wish.clone());
+    let request = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
+    let first = subject.register(request.clone());
     let other = subject.register(subject.named(1, 51));
     let before = subject.newest_frontier();
     subject.clock.advance(9 * HOUR_MS);
-    let without_time = NewPost { created_at: None, ..wish.clone() };
-    let with_key = NewPost { idempotency_key: payload("key"), ..wish.clone() };
-    for again in [wish, without_time, with_key] {
+    let without_time = NewPost { created_at: None, ..request.clone() };
+    let with_key = NewPost { idempotency_key: payload("key"), ..request.clone() };
+    for again in [request, without_time, with_key] {
         let again = subject.register(again);
         assert_eq!((again.post, again.is_new), (first.post.clone(), false));
         subject.assert_repeated(&before, again.position, first.position);
     }
     // One that named no time, with the time that it got.
-    let wish = NewPost { created_at: Some(other.post.created_at), ..subject.named(1, 51) };
-    assert!(!subject.register(wish).is_new);
+    let request = NewPost { created_at: Some(other.post.created_at), ..subject.named(1, 51) };
+    assert!(!subject.register(request).is_new);
     // A repetition is one however the clock was turned: it is not made again.
     subject.clock.turn_back(99 * HOUR_MS);
     assert!(!subject.register(NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) }).is_new);
@@ -137,16 +137,16 @@ fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
 
 fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
-    let wish = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
-    let first = subject.register(wish.clone()).post;
+    let request = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
+    let first = subject.register(request.clone()).post;
     let before = subject.newest_frontier();
     let others = [
-        NewPost { author: subject.id(2), ..wish.clone() },
-        NewPost { payload: payload("[2]"), ..wish.clone() },
-        NewPost { payload: payload("[1] "), ..wish.clone() },
-        NewPost { payload: None, ..wish.clone() },
-        NewPost { created_at: Some(created_at.plus_millis(1)), ..wish.clone() },
-        NewPost { created_at: Some(Timestamp::MIN), ..wish },
+        NewPost { author: subject.id(2), ..request.clone() },
+        NewPost { payload: payload("[2]"), ..request.clone() },
+        NewPost { payload: payload("[1] "), ..request.clone() },
+        NewPost { payload: None, ..request.clone() },
+        NewPost { created_at: Some(created_at.plus_millis(1)), ..request.clone() },
+        NewPost { created_at: Some(Timestamp::MIN), ..request },
     ];
     for other in others {
         match subject.try_register(other.clone()) {
@@ -161,18 +161,18 @@ fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject
 fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     let longest = "k".repeat(255);
     for key in ["key", "ключ", " key", "KEY", &longest] {
-        let wish = NewPost { payload: payload("{}"), ..subject.keyed(1, key) };
-        let first = subject.register(wish.clone());
+        let request = NewPost { payload: payload("{}"), ..subject.keyed(1, key) };
+        let first = subject.register(request.clone());
         assert!(first.is_new, "{key:?} is a key of its own");
         subject.clock.advance(HOUR_MS);
-        subject.register(subject.wish(2));
+        subject.register(subject.post_request(2));
         let before = subject.newest_frontier();
         for created_at in [None, Some(first.post.created_at)] {
-            let again = subject.register(NewPost { created_at, ..wish.clone() });
+            let again = subject.register(NewPost { created_at, ..request.clone() });
             assert_eq!((again.post, again.is_new), (first.post.clone(), false), "{key:?}");
             subject.assert_repeated(&before, again.position, first.position);
         }
-        let named = subject.register(NewPost { id: Some(first.post.id), ..wish });
+        let named = subject.register(NewPost { id: Some(first.post.id), ..request });
         assert_eq!((named.post, named.is_new), (first.post, false), "with the id that it got");
     }
     assert_eq!(subject.posts_by(1, 3).len(), 5);
@@ -180,23 +180,23 @@ fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
 
 fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
-    let wish = NewPost {
+    let request = NewPost {
         id: Some(subject.id(50)),
         created_at: Some(created_at),
         payload: payload("1"),
         ..subject.keyed(1, "key")
     };
-    let first = subject.register(wish.clone());
-    let again = subject.register(NewPost { id: None, ..wish.clone() });
+    let first = subject.register(request.clone());
+    let again = subject.register(NewPost { id: None, ..request.clone() });
     assert_eq!((again.post, again.is_new), (first.post, false), "the key is enough");
     subject.register(subject.named(1, 52));
     let before = subject.newest_frontier();
     let others = [
-        NewPost { id: None, payload: None, ..wish.clone() },
-        NewPost { id: None, payload: payload("2"), ..wish.clone() },
-        NewPost { id: None, created_at: Some(created_at.plus_millis(1)), ..wish.clone() },
+        NewPost { id: None, payload: None, ..request.clone() },
+        NewPost { id: None, payload: payload("2"), ..request.clone() },
+        NewPost { id: None, created_at: Some(created_at.plus_millis(1)), ..request.clone() },
         // Another post, be it there or not.
-        NewPost { id: Some(subject.id(51)), ..wish.clone() },
+        NewPost { id: Some(subject.id(51)), ..request.clone() },
         NewPost { idempotency_key: payload("key"), ..subject.named(1, 52) },
     ];
     for other in others {
@@ -234,7 +234,7 @@ fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
         }
         // Those of each author, whenever they were made.
         let created_at = (number % 3 == 0).then(|| subject.ago(number * HOUR_MS));
-        let id = subject.register(NewPost { created_at, ..subject.wish(number % 2) }).post.id;
+        let id = subject.register(NewPost { created_at, ..subject.post_request(number % 2) }).post.id;
         assert_eq!(id.kind(), subject.scope.id_kind);
         subject.scope.id_kind.require(id).expect("an id that may be asked for");
         let before = newest[number as usize % 2].replace(id);
@@ -245,17 +245,17 @@ fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
 fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subject<S>) {
     // An id at the end of the range leaves room for those that are made.
     let highest = *subject.extreme_ids().last().expect("there are some");
-    subject.register(NewPost { id: Some(highest), ..subject.wish(1) });
-    let mut made = subject.post(1).id;
+    subject.register(NewPost { id: Some(highest), ..subject.post_request(1) });
+    let mut generated = subject.post(1).id;
     for _ in 0..3 {
         // Somebody takes the ids that come next.
         for distance in 1..=3 {
-            let id = higher(made, distance);
-            assert!(subject.register(NewPost { id: Some(id), ..subject.wish(2) }).is_new);
+            let id = higher(generated, distance);
+            assert!(subject.register(NewPost { id: Some(id), ..subject.post_request(2) }).is_new);
         }
         let next = subject.post(1).id;
-        assert!(next > made && next < highest, "{next} after {made}");
-        made = next;
+        assert!(next > generated && next < highest, "{next} after {generated}");
+        generated = next;
     }
     assert_eq!((subject.posts_by(1, 5).len(), subject.posts_by(2, 5).len()), (5, 9));
 }
@@ -263,7 +263,7 @@ fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subje
 fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let mut post = |delivery| {
-        let PostWritten { post, position, .. } = subject.register(subject.wish(0));
+        let PostWritten { post, position, .. } = subject.register(subject.post_request(0));
         let body = ChangeBody::Posted { post: post.clone(), delivery };
         assert_eq!(event(subject, position).0, body);
         expected.push(PostState::Present(post, delivery));
@@ -291,8 +291,8 @@ fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<
 
 fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(HOUR_MS);
-    let wish = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
-    let id = subject.register(wish.clone()).post.id;
+    let request = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
+    let id = subject.register(request.clone()).post.id;
     let other = subject.post(1);
     let before = subject.newest_frontier();
     let deleted = subject.delete(id);
@@ -308,9 +308,9 @@ fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     let again = subject.delete(id);
     assert!(!again.changed);
     subject.assert_repeated(&before, again.position, deleted.position);
-    for again in [wish.clone(), NewPost { author: subject.id(2), payload: None, ..wish }] {
+    for again in [request.clone(), NewPost { author: subject.id(2), payload: None, ..request }] {
         match subject.try_register(again) {
-            Err(Error::PostDeleted { id: told }) => assert_eq!(told, id.to_string()),
+            Err(Error::PostDeleted { id: reported }) => assert_eq!(reported, id.to_string()),
             outcome => panic!("the id of a deleted post is not used again, but {outcome:?}"),
         }
     }
@@ -322,7 +322,7 @@ fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S
     let posts: Vec<Post> = (50..53)
         .map(|id| subject.register(NewPost { payload: text(id), ..subject.named(1, id) }).post)
         .collect();
-    let told = || {
+    let reported = || {
         let posted = subject.changes().into_iter().filter_map(|change| match change.body {
             ChangeBody::Posted { post, .. } => Some(post),
             _ => None,
@@ -331,10 +331,14 @@ fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S
         posted.sort_by_key(|post| post.id);
         posted
     };
-    assert_eq!(told(), posts);
+    assert_eq!(reported(), posts);
     subject.delete(posts[1].id);
     let without = Post { payload: None, ..posts[1].clone() };
-    assert_eq!(told(), [posts[0].clone(), without, posts[2].clone()], "its event stays, without the payload");
+    assert_eq!(
+        reported(),
+        [posts[0].clone(), without, posts[2].clone()],
+        "its event stays, without the payload"
+    );
     let dump = format!("{:?}", subject.changes());
     assert!(!dump.contains("51}"), "{dump}");
 }
@@ -353,8 +357,8 @@ fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subjec
     let post = subject.register(subject.keyed(1, "key")).post;
     subject.delete(post.id);
     let before = subject.newest_frontier();
-    for wish in [subject.keyed(1, "key"), NewPost { payload: payload("2"), ..subject.keyed(1, "key") }] {
-        match subject.try_register(wish) {
+    for request in [subject.keyed(1, "key"), NewPost { payload: payload("2"), ..subject.keyed(1, "key") }] {
+        match subject.try_register(request) {
             Err(Error::PostDeleted { id }) => assert_eq!(id, post.id.to_string()),
             outcome => panic!("the post of this key was deleted, but {outcome:?}"),
         }
@@ -390,9 +394,9 @@ fn a_payload_is_kept_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
     let texts =
         [None, payload(""), payload(" {\"a\" : 1.0}\n"), payload("\"\\u0000\u{10ffff}\""), payload(&long)];
     for (text, id) in texts.into_iter().zip(50..) {
-        let wish = NewPost { payload: text.clone(), ..subject.named(1, id) };
-        assert_eq!(subject.register(wish.clone()).post.payload, text);
-        assert!(!subject.register(wish).is_new);
+        let request = NewPost { payload: text.clone(), ..subject.named(1, id) };
+        assert_eq!(subject.register(request.clone()).post.payload, text);
+        assert!(!subject.register(request).is_new);
         assert_eq!(subject.posts_by(1, 1)[0].payload, text);
         let Some(PostState::Present(post, _)) = subject.state(subject.id(id)) else {
             panic!("post {id} is there")
@@ -406,8 +410,8 @@ fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
     // Each is the id of a user and of another user's post.
     for (index, &id) in ids.iter().enumerate() {
         let author = ids[(index + 1) % ids.len()];
-        let wish = NewPost { id: Some(id), author, ..subject.wish(0) };
-        assert!(subject.register(wish).is_new);
+        let request = NewPost { id: Some(id), author, ..subject.post_request(0) };
+        assert!(subject.register(request).is_new);
     }
     for (index, &author) in ids.iter().enumerate() {
         let id = ids[(index + ids.len() - 1) % ids.len()];

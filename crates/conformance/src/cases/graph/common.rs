@@ -1,4 +1,4 @@
-//! Cases of whom users follow in common and of known followers, through the graph: pages, cursors, limits, tokens.
+//! Cases of common followees and known followers, through the graph: pages, cursors, limits, tokens.
 
 use crate::cases::client::Client;
 use kinfolk_core::PageRequest;

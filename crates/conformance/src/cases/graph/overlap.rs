@@ -78,7 +78,7 @@ fn an_overlap_is_whom_all_follow<S: GraphStore>(subject: &Subject<S>) {
     subject.follow_all([4, 8, 3, 9, 7].map(|to| (2, to)));
     assert_overlap(subject, &[following(1), following(2)], [3, 8, 9]);
     assert_eq!(read(subject, &[following(1), following(2)], None, 0), Overlap { count: 3, ids: vec![] });
-    // Those who follow a user are not those whom it follows.
+    // A user's followers are not its followees.
     assert_overlap(subject, &[following(1), following(3)], []);
 }
 

@@ -107,7 +107,7 @@ fn assert_suggested<S: SuggestionPorts>(
     assert_eq!(found, model_of(subject).candidates(subject.id(of), bounds), "of {of} with {bounds:?}");
 }
 
-/// The graph as the log tells it.
+/// The graph according to the log.
 pub(in crate::cases) fn model_of<S: GraphStore>(subject: &Subject<S>) -> Model {
     Model::replay(subject.changes())
 }

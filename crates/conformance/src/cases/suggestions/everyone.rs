@@ -184,16 +184,16 @@ fn a_run_has_no_bound_unless_it_is_set<S: SuggestionPorts>(subject: &Subject<S>)
 
 fn a_run_tells_how_far_it_is<S: SuggestionPorts>(subject: &Subject<S>) {
     random_graph(subject, 30, 4);
-    let told: Mutex<Vec<(u64, u64)>> = Mutex::default();
+    let reported: Mutex<Vec<(u64, u64)>> = Mutex::default();
     let watch = |done: u64, all: u64| {
-        told.lock().unwrap().push((done, all));
+        reported.lock().unwrap().push((done, all));
         true
     };
     let report = subject.store().compute_suggestions(BEST_TEN, &watch).unwrap();
-    let told = told.into_inner().unwrap();
-    assert!(!told.is_empty(), "it tells something");
-    assert!(told.iter().all(|(done, all)| done <= all), "{told:?}");
-    assert!(told.iter().any(|(done, all)| done == all), "it tells the end: {told:?}");
+    let reported = reported.into_inner().unwrap();
+    assert!(!reported.is_empty(), "it tells something");
+    assert!(reported.iter().all(|(done, all)| done <= all), "{reported:?}");
+    assert!(reported.iter().any(|(done, all)| done == all), "it tells the end: {reported:?}");
     assert!(report.complete && report.users > 0);
 }
 

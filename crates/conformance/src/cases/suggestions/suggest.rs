@@ -106,7 +106,7 @@ fn where_nothing_stored_is_left_there_is_a_walk<S: SuggestionPorts>(subject: &Su
     dismiss(subject, EdgeAction::Follow, 1, 11);
     let found = suggestions(subject, 1, 5);
     assert_eq!((ids_of(&found.items), found.computed_at), (subject.ids([20]), None));
-    // For whom nothing was stored, likewise.
+    // The same for users without stored suggestions.
     write(subject, &[follow(20, 1)]);
     let found = suggestions(subject, 20, 5);
     assert_eq!((ids_of(&found.items), found.computed_at), (subject.ids([2, 10]), None));

@@ -1,4 +1,4 @@
-//! Faults of reading comments: of threads, branches, lists, texts and counts, and of what the log tells.
+//! Faults of reading comments: of threads, branches, lists, bodies and counts, and of the public log.
 
 use std::cmp::Reverse;
 use std::sync::Mutex;
@@ -181,10 +181,10 @@ impl Planted {
         match self.fault {
             Fault::CommentPurgeLeavesHistory => {
                 let all = written.versions.iter().zip(1..).filter(|(_, version)| *version > after);
-                let told = all.filter_map(|((at, text), version)| {
+                let reported = all.filter_map(|((at, text), version)| {
                     Some(CommentVersion { version, at: *at, body: text.clone()? })
                 });
-                told.take(limit).collect()
+                reported.take(limit).collect()
             }
             Fault::CommentEditForgetsHistory => {
                 let mut found = model.comment_versions(id, after, usize::MAX);
@@ -218,11 +218,11 @@ impl Planted {
             }
             _ => {}
         }
-        let drift = self.aside().comments.drift.get(&parent).copied().unwrap_or_default();
+        let drift = self.state().comments.drift.get(&parent).copied().unwrap_or_default();
         CommentThreadState { count: state.count.saturating_add_signed(drift), ..state }
     }
 
-    /// What the fault tells of an event besides.
+    /// What the fault adds to an event.
     pub(in crate::faults) fn tell(&self, model: &Model, change: &mut Change) {
         let logged = model.changes.iter().find(|logged| logged.position == change.position);
         let Some(mut logged) = logged.cloned() else { return };
@@ -230,9 +230,9 @@ impl Planted {
             (_, ChangeBody::Followed { .. } | ChangeBody::Unfollowed { .. }, _) => return,
             (
                 Fault::PostLogTellsDeleted,
-                ChangeBody::Posted { post: told, .. },
+                ChangeBody::Posted { post: reported, .. },
                 ChangeBody::Posted { post, .. },
-            ) => told.payload.clone_from(&post.payload),
+            ) => reported.payload.clone_from(&post.payload),
             (
                 Fault::CommentLogForgetsModerator,
                 ChangeBody::Comment(CommentChange::Withdrawn { by, .. }),
@@ -240,7 +240,8 @@ impl Planted {
             ) => *by = None,
             _ => {}
         }
-        let (Some((id, version, text)), Some((_, _, told))) = (text_of(&mut logged), text_of(change)) else {
+        let (Some((id, version, text)), Some((_, _, reported))) = (text_of(&mut logged), text_of(change))
+        else {
             return;
         };
         let written = &model.threads.comments[&id];
@@ -252,7 +253,7 @@ impl Planted {
             _ => false,
         };
         if tells {
-            *told = text.take();
+            *reported = text.take();
         }
     }
 }

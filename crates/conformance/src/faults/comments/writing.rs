@@ -17,10 +17,10 @@ use crate::model::comments::Written;
 
 /// What a store that makes a mistake with comments keeps besides the truth.
 #[derive(Default)]
-pub(in crate::faults) struct Beside {
+pub(in crate::faults) struct CommentFaultState {
     /// How far the counts of threads are off.
     pub drift: BTreeMap<Parent, i64>,
-    /// Keys of wishes that were refused.
+    /// Keys of requests that were refused.
     refused: BTreeSet<(Id, Arc<str>)>,
     /// The newest comment when the store was started last.
     pub restarted_after: Option<CommentId>,
@@ -30,12 +30,12 @@ impl Planted {
     pub(crate) fn comment(
         &self,
         model: &Mutex<Model>,
-        wish: &NewComment,
+        request: &NewComment,
         clock: &dyn Clock,
     ) -> Result<CommentWritten> {
-        let wish = self.distort_remark(wish);
+        let request = self.distort_remark(request);
         if self.fault == Fault::CommentDecidedBefore {
-            let repeated = locked_model(model).repeated_comment(&wish)?;
+            let repeated = locked_model(model).repeated_comment(&request)?;
             if repeated.is_none() {
                 Self::gap();
             }
@@ -43,70 +43,70 @@ impl Planted {
             if let Some(comment) = repeated {
                 return Ok(CommentWritten { position: model.position, comment, is_new: false });
             }
-            return self.insert(&mut model, &wish, clock.now());
+            return self.insert(&mut model, &request, clock.now());
         }
         let (mut model, now) = (locked_model(model), clock.now());
-        if let Some(repeated) = self.repeat_comment(&mut model, &wish)? {
+        if let Some(repeated) = self.repeat_comment(&mut model, &request)? {
             return Ok(repeated);
         }
-        let key = wish.idempotency_key.clone().map(|key| (wish.author, key));
-        let was_refused = key.as_ref().is_some_and(|key| self.aside().comments.refused.contains(key));
+        let key = request.idempotency_key.clone().map(|key| (request.author, key));
+        let was_refused = key.as_ref().is_some_and(|key| self.state().comments.refused.contains(key));
         if self.fault == Fault::CommentRefusalTakesKey && was_refused {
             return Err(Error::IdempotencyConflict);
         }
-        let inserted = self.insert(&mut model, &wish, now);
+        let inserted = self.insert(&mut model, &request, now);
         if inserted.is_err() {
-            self.aside().comments.refused.extend(key);
+            self.state().comments.refused.extend(key);
         }
         inserted
     }
 
-    /// The wish as the fault hears it.
-    fn distort_remark(&self, wish: &NewComment) -> NewComment {
-        let mut wish = wish.clone();
+    /// The request as the fault hears it.
+    fn distort_remark(&self, request: &NewComment) -> NewComment {
+        let mut request = request.clone();
         match self.fault {
-            Fault::CommentTrimsBody => wish.body = wish.body.trim().into(),
-            Fault::CommentDepthUnlimited => wish.depth_max = u8::MAX,
-            Fault::CommentDepthOffByOne => wish.depth_max += 1,
+            Fault::CommentTrimsBody => request.body = request.body.trim().into(),
+            Fault::CommentDepthUnlimited => request.depth_max = u8::MAX,
+            Fault::CommentDepthOffByOne => request.depth_max += 1,
             _ => {}
         }
-        wish
+        request
     }
 
-    /// What the fault answers to a wish whose key is known.
-    fn repeat_comment(&self, model: &mut Model, wish: &NewComment) -> Result<Option<CommentWritten>> {
-        let Some(key) = wish.idempotency_key.clone() else { return Ok(None) };
+    /// What the fault answers to a request whose key is known.
+    fn repeat_comment(&self, model: &mut Model, request: &NewComment) -> Result<Option<CommentWritten>> {
+        let Some(key) = request.idempotency_key.clone() else { return Ok(None) };
         let keys = &model.threads.unlogged.keys;
         let shared = || keys.iter().find(|((_, known), _)| *known == key).map(|(_, id)| *id);
-        let own = keys.get(&(wish.author, Arc::clone(&key))).copied();
+        let own = keys.get(&(request.author, Arc::clone(&key))).copied();
         let found = if self.fault == Fault::CommentKeysShared { own.or_else(shared) } else { own };
         let Some(id) = found else { return Ok(None) };
         let written = model.threads.comments[&id].clone();
         match self.fault {
             Fault::CommentRetryRefused => return Err(Error::IdempotencyConflict),
             Fault::CommentRetryWritesAgain => return Ok(None),
-            Fault::CommentRetryChecksPlace => model.require_open(wish.parent)?,
+            Fault::CommentRetryChecksPlace => model.require_open(request.parent)?,
             Fault::CommentRetryOfWithdrawnRefused if written.status != CommentStatus::Active => {
                 return Err(Error::CommentDeleted { id: id.to_string() });
             }
             _ => {}
         }
-        if !self.is_same(&written, wish) {
+        if !self.is_same(&written, request) {
             return Err(Error::IdempotencyConflict);
         }
         self.count_retry(model, id, &written);
         self.first_result(model, id, &written).map(Some)
     }
 
-    fn is_same(&self, written: &Written, wish: &NewComment) -> bool {
+    fn is_same(&self, written: &Written, request: &NewComment) -> bool {
         let is_purged = written.status == CommentStatus::Purged;
         let compared = match self.fault {
             Fault::CommentKeyComparesCurrentText => written.versions.last(),
             _ => written.versions.first(),
         };
-        let same_text = compared.is_some_and(|(_, text)| text.as_ref() == Some(&wish.body));
-        (written.parent == wish.parent || self.fault == Fault::CommentKeyIgnoresParent)
-            && (written.reply_to == wish.reply_to || self.fault == Fault::CommentKeyIgnoresReply)
+        let same_text = compared.is_some_and(|(_, text)| text.as_ref() == Some(&request.body));
+        (written.parent == request.parent || self.fault == Fault::CommentKeyIgnoresParent)
+            && (written.reply_to == request.reply_to || self.fault == Fault::CommentKeyIgnoresReply)
             && (same_text
                 || self.fault == Fault::CommentKeyIgnoresText
                 || (is_purged && self.fault != Fault::CommentRetryAfterPurgeConflicts))
@@ -117,11 +117,11 @@ impl Planted {
         match self.fault {
             Fault::CommentRetryEmitsEvent => {
                 let &Written { parent, author, reply_to, depth, .. } = written;
-                let told = CommentChange::Written { id, parent, author, reply_to, depth, body: None };
-                self.log_only(model, ChangeBody::Comment(told));
+                let reported = CommentChange::Written { id, parent, author, reply_to, depth, body: None };
+                self.log_only(model, ChangeBody::Comment(reported));
             }
             Fault::CommentCountDoubledByRetry => {
-                *self.aside().comments.drift.entry(written.parent).or_default() += 1;
+                *self.state().comments.drift.entry(written.parent).or_default() += 1;
             }
             _ => {}
         }
@@ -147,12 +147,12 @@ impl Planted {
     }
 
     /// Writes a comment that repeats none, where the fault finds nothing against it.
-    fn insert(&self, model: &mut Model, wish: &NewComment, now: Timestamp) -> Result<CommentWritten> {
-        let parent = wish.parent;
+    fn insert(&self, model: &mut Model, request: &NewComment, now: Timestamp) -> Result<CommentWritten> {
+        let parent = request.parent;
         let was_there = model.posts.contains_key(&parent.id);
         let is_locked = match self.fault {
             Fault::ThreadLockIgnored => false,
-            Fault::ThreadLockIgnoresReplies if wish.reply_to.is_some() => false,
+            Fault::ThreadLockIgnoresReplies if request.reply_to.is_some() => false,
             Fault::ThreadLockSharedByKinds => {
                 model.threads.locked.iter().any(|locked| locked.id == parent.id)
             }
@@ -168,30 +168,30 @@ impl Planted {
         if is_locked {
             return Err(Error::ThreadLocked);
         }
-        let depth = self.depth(model, wish)?;
+        let depth = self.depth(model, request)?;
         let id = self.make_comment_id(model, now);
         let floor = model.floor;
         if self.fault == Fault::CommentTimeGoesBackWithClock {
             model.floor = Timestamp::MIN;
         }
-        let inserted = model.insert_comment(wish, depth, id, now);
+        let inserted = model.insert_comment(request, depth, id, now);
         model.floor = model.floor.max(floor);
         inserted
     }
 
-    fn depth(&self, model: &Model, wish: &NewComment) -> Result<u8> {
-        let above = wish.reply_to.and_then(|id| model.threads.comments.get(&id));
-        let fits = above.filter(|above| above.depth < wish.depth_max);
+    fn depth(&self, model: &Model, request: &NewComment) -> Result<u8> {
+        let above = request.reply_to.and_then(|id| model.threads.comments.get(&id));
+        let fits = above.filter(|above| above.depth < request.depth_max);
         let lax = match self.fault {
             Fault::CommentReplyAcrossThreads => fits.filter(|above| above.status == CommentStatus::Active),
-            Fault::CommentReplyToWithdrawn => fits.filter(|above| above.parent == wish.parent),
+            Fault::CommentReplyToWithdrawn => fits.filter(|above| above.parent == request.parent),
             _ => None,
         };
-        lax.map_or_else(|| model.depth_of(wish), |above| Ok(above.depth + 1))
+        lax.map_or_else(|| model.depth_of(request), |above| Ok(above.depth + 1))
     }
 
     fn make_comment_id(&self, model: &Model, now: Timestamp) -> CommentId {
-        let right = model.threads.make_id(now);
+        let right = model.threads.generate_id(now);
         let from_clock = || {
             let mut id = CommentId(u128::from(now.millis()) << 80 | 7 << 76 | 2 << 62);
             while model.threads.comments.contains_key(&id) {
@@ -202,7 +202,7 @@ impl Planted {
         match self.fault {
             Fault::CommentIdsFromClock => from_clock(),
             Fault::CommentIdsOfVersion4 => CommentId(right.0 & !(0xf << 76) | 4 << 76),
-            Fault::RestartRepeatsCommentIds if self.aside().comments.restarted_after.is_some() => {
+            Fault::RestartRepeatsCommentIds if self.state().comments.restarted_after.is_some() => {
                 from_clock()
             }
             _ => right,
@@ -306,7 +306,7 @@ impl Planted {
                 }
             }
             Fault::CommentCountedDownAgain if comment.status != CommentStatus::Active => {
-                *self.aside().comments.drift.entry(comment.parent).or_default() -= 1;
+                *self.state().comments.drift.entry(comment.parent).or_default() -= 1;
             }
             _ => {}
         }
@@ -348,15 +348,15 @@ impl Planted {
                 threads.comments.values_mut().for_each(|written| written.removed_by = None);
             }
             Fault::RestartRepeatsCommentIds => {
-                self.aside().comments.restarted_after = threads.comments.last_key_value().map(|(id, _)| *id);
+                self.state().comments.restarted_after = threads.comments.last_key_value().map(|(id, _)| *id);
             }
             Fault::RestartDoublesCommentCounts => {
                 let parents =
                     model.threads.comments.values().map(|written| written.parent).collect::<BTreeSet<_>>();
-                let mut aside = self.aside();
+                let mut state = self.state();
                 for parent in parents {
                     let count = model.thread_state(parent).count as i64;
-                    *aside.comments.drift.entry(parent).or_default() += count;
+                    *state.comments.drift.entry(parent).or_default() += count;
                 }
             }
             _ => {}

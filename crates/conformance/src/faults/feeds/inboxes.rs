@@ -16,7 +16,7 @@ impl Planted {
     pub(crate) fn inbox_of(&self, model: &Model, of: Id, made_at: Option<Position>) -> Option<Inbox> {
         let made_at = match self.fault {
             Fault::InboxWithoutReading => made_at.or(Some(model.position())),
-            Fault::ForgottenInboxIsNotMade if self.aside().forgotten.contains(&of) => None,
+            Fault::ForgottenInboxIsNotMade if self.state().forgotten.contains(&of) => None,
             _ => made_at,
         }?;
         let known = match self.fault {
@@ -27,13 +27,13 @@ impl Planted {
             Model::replay(model.changes[..known].iter().filter(|change| change.position <= position).cloned())
         };
         let past = until(made_at);
-        let inbox = self.hear_all(made(&past, of), past, &until(model.position()), of);
+        let inbox = self.hear_all(generated(&past, of), past, &until(model.position()), of);
         Some(self.shown(inbox, model.frontier()))
     }
 
     /// Whether an inbox that is to be forgotten is.
     pub(crate) fn forgets(&self, of: Id) -> bool {
-        self.aside().forgotten.insert(of);
+        self.state().forgotten.insert(of);
         self.fault != Fault::ForgottenInboxStays
     }
 
@@ -52,7 +52,7 @@ impl Planted {
 }
 
 /// An inbox that is made of what there is.
-fn made(past: &Model, of: Id) -> pages::Inbox {
+fn generated(past: &Model, of: Id) -> pages::Inbox {
     let mut entries = past.pushed(of);
     let rest = entries.split_off(entries.len().min(INBOX_ENTRIES));
     pages::Inbox { entries, watermark: rest.first().copied(), followed: past.followees(of) }

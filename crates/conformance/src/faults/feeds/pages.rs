@@ -37,7 +37,7 @@ impl Restarted {
     }
 }
 
-/// The pushed posts of those whom a user follows, in the order in which they came.
+/// The pushed posts of a user's followees, in the order of their registration.
 #[derive(Debug, Default)]
 pub(in crate::faults) struct Inbox {
     pub entries: Vec<PostKey>,
@@ -54,7 +54,7 @@ impl Planted {
             let before = Model::replay(model.changes[..heard].iter().cloned());
             return before.feed(of, after, limit);
         }
-        if self.fault == Fault::InboxTakesPageAlong && self.aside().forgotten.remove(&of) {
+        if self.fault == Fault::InboxTakesPageAlong && self.state().forgotten.remove(&of) {
             return Vec::new();
         }
         let inbox = self.inbox(model, of);
@@ -176,7 +176,7 @@ impl Planted {
         model: &Model,
         of: Id,
     ) -> Inbox {
-        let restarted = self.aside().restarted.clone();
+        let restarted = self.state().restarted.clone();
         let heard = past.changes.len();
         for (index, change) in model.changes.iter().enumerate().skip(heard) {
             if self.fault == Fault::RestartForgetsWatermark && restarted.lengths.contains(&index) {

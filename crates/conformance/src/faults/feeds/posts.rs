@@ -10,7 +10,7 @@ use kinfolk_core::{Clock, EdgeKind, Error, Id, IdKind, Result, Timestamp};
 use crate::faults::graph::reads::Page;
 use crate::faults::{Fault, Planted, locked_model};
 use crate::model::Model;
-use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, Wishes};
+use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, RequestState};
 use crate::model::suggestions::locked;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -18,89 +18,94 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 impl Planted {
     pub(crate) fn register(
         &self,
-        (model, wishes): (&Mutex<Model>, &Mutex<Wishes>),
-        wish: &NewPost,
+        (model, request_state): (&Mutex<Model>, &Mutex<RequestState>),
+        request: &NewPost,
         kind: IdKind,
         clock: &dyn Clock,
     ) -> Result<PostWritten> {
         if self.fault == Fault::PostDecidedBefore {
-            let found = locked_model(model).repeated(&locked(wishes), wish)?;
+            let found = locked_model(model).repeated(&locked(request_state), request)?;
             Self::gap();
-            let (mut model, mut wishes) = (locked_model(model), locked(wishes));
-            let made = wishes.make_id(&model, kind, clock.now());
+            let (mut model, mut request_state) = (locked_model(model), locked(request_state));
+            let generated = request_state.generate_id(&model, kind, clock.now());
             return Ok(match found {
                 Some(post) => PostWritten { position: model.position, post, is_new: false },
-                None => model.insert(&mut wishes, wish, made, clock.now()),
+                None => model.insert(&mut request_state, request, generated, clock.now()),
             });
         }
-        let (mut model, mut wishes, now) = (locked_model(model), locked(wishes), clock.now());
-        let wish = self.distort_wish(&mut model, &mut wishes, wish, now)?;
-        if let Some(post) = self.taken_for_repetition(&model, &wishes, &wish) {
+        let (mut model, mut request_state, now) = (locked_model(model), locked(request_state), clock.now());
+        let request = self.distort_wish(&mut model, &mut request_state, request, now)?;
+        if let Some(post) = self.taken_for_repetition(&model, &request_state, &request) {
             return Ok(PostWritten { position: model.position, post, is_new: false });
         }
-        let made = self.make_id(&model, &wishes, kind, now);
-        let future = wish.created_at.is_some_and(|given| given > now.plus_millis(AHEAD_MS_MAX));
+        let generated = self.generate_id(&model, &request_state, kind, now);
+        let future = request.created_at.is_some_and(|input| input > now.plus_millis(AHEAD_MS_MAX));
         let mut posted = match self.fault {
-            Fault::PostFutureAccepted if future => match model.repeated(&wishes, &wish)? {
+            Fault::PostFutureAccepted if future => match model.repeated(&request_state, &request)? {
                 Some(post) => PostWritten { position: model.position, post, is_new: false },
-                None => model.insert(&mut wishes, &wish, made, now),
+                None => model.insert(&mut request_state, &request, generated, now),
             },
-            _ => model.register(&mut wishes, &wish, made, now)?,
+            _ => model.register(&mut request_state, &request, generated, now)?,
         };
-        self.distort_posted(&mut model, &wish, &mut posted, now);
-        if self.fault == Fault::PostForgetsKeyBesideId && wish.id.is_some() {
-            wishes.keys.retain(|_, id| *id != posted.post.id);
+        self.distort_posted(&mut model, &request, &mut posted, now);
+        if self.fault == Fault::PostForgetsKeyBesideId && request.id.is_some() {
+            request_state.keys.retain(|_, id| *id != posted.post.id);
         }
         Ok(posted)
     }
 
-    /// The wish as the fault hears it; what it has forgotten is taken out of what is known.
+    /// The request as the fault hears it; what it has forgotten is taken out of what is known.
     fn distort_wish(
         &self,
         model: &mut Model,
-        wishes: &mut Wishes,
-        wish: &NewPost,
+        request_state: &mut RequestState,
+        request: &NewPost,
         now: Timestamp,
     ) -> Result<NewPost> {
-        let mut wish = wish.clone();
-        let known = wish.id.filter(|id| model.posts.contains_key(id)).or(wishes.post_of(&wish));
+        let mut request = request.clone();
+        let known = request.id.filter(|id| model.posts.contains_key(id)).or(request_state.post_of(&request));
         let deleted = |id: &Id| model.posts.get(id).is_some_and(|registered| registered.deleted);
-        let future = wish.created_at.filter(|&given| given > now.plus_millis(AHEAD_MS_MAX));
+        let future = request.created_at.filter(|&input| input > now.plus_millis(AHEAD_MS_MAX));
         match self.fault {
             Fault::PostRepeatComparesNow if known.is_some() => {
-                wish.created_at = wish.created_at.or(Some(now));
+                request.created_at = request.created_at.or(Some(now));
             }
             Fault::PostDeletedIdIsFree => {
-                let free = wish.id.filter(deleted);
+                let free = request.id.filter(deleted);
                 free.into_iter().for_each(|id| _ = model.posts.remove(&id));
             }
             Fault::PostDeletedKeyIsFree => {
-                let free: Vec<Id> = wishes.post_of(&wish).filter(deleted).into_iter().collect();
-                wishes.keys.retain(|_, id| !free.contains(id));
+                let free: Vec<Id> = request_state.post_of(&request).filter(deleted).into_iter().collect();
+                request_state.keys.retain(|_, id| !free.contains(id));
             }
-            Fault::PostTrimsPayload => wish.payload = wish.payload.map(|payload| payload.trim().into()),
+            Fault::PostTrimsPayload => request.payload = request.payload.map(|payload| payload.trim().into()),
             Fault::PostTimeGoesBackWithClock if known.is_none() => {
-                wish.created_at = wish.created_at.or(Some(now));
+                request.created_at = request.created_at.or(Some(now));
             }
             Fault::PostRepeatOfFutureRefused => {
-                future.map_or(Ok(()), |given| Err(Error::PostInFuture { created_at: given }))?;
+                future.map_or(Ok(()), |input| Err(Error::PostInFuture { created_at: input }))?;
             }
-            Fault::PostPastRefused if wish.created_at.is_some_and(|at| at.plus_millis(DAY_MS) < now) => {
+            Fault::PostPastRefused if request.created_at.is_some_and(|at| at.plus_millis(DAY_MS) < now) => {
                 return Err(Error::InvalidRequest { detail: "a post is a day old at most".to_owned() });
             }
             _ => {}
         }
-        Ok(wish)
+        Ok(request)
     }
 
-    /// The post that a fault takes a wish to repeat, though it does not.
-    fn taken_for_repetition(&self, model: &Model, wishes: &Wishes, wish: &NewPost) -> Option<Post> {
+    /// The post that a fault takes a request to repeat, though it does not.
+    fn taken_for_repetition(
+        &self,
+        model: &Model,
+        request_state: &RequestState,
+        request: &NewPost,
+    ) -> Option<Post> {
         let id = match self.fault {
-            Fault::PostIdIgnoresContent => wish.id,
-            Fault::PostKeyIgnoresContent => wishes.post_of(wish),
+            Fault::PostIdIgnoresContent => request.id,
+            Fault::PostKeyIgnoresContent => request_state.post_of(request),
             Fault::PostKeysShared => {
-                let key = wish.idempotency_key.as_ref()?;
-                wishes.keys.iter().find(|((_, known), _)| known == key).map(|(_, &id)| id)
+                let key = request.idempotency_key.as_ref()?;
+                request_state.keys.iter().find(|((_, known), _)| known == key).map(|(_, &id)| id)
             }
             _ => None,
         };
@@ -108,16 +113,16 @@ impl Planted {
         (!registered.deleted).then(|| registered.post.clone())
     }
 
-    fn make_id(&self, model: &Model, wishes: &Wishes, kind: IdKind, now: Timestamp) -> Id {
+    fn generate_id(&self, model: &Model, request_state: &RequestState, kind: IdKind, now: Timestamp) -> Id {
         match self.fault {
-            Fault::MadeIdsFromClock => Wishes::default().make_id(model, kind, now),
-            Fault::MadeIdsCollide => wishes.make_id(&Model::default(), kind, now),
-            _ => wishes.make_id(model, kind, now),
+            Fault::GeneratedIdsFromClock => RequestState::default().generate_id(model, kind, now),
+            Fault::GeneratedIdsCollide => request_state.generate_id(&Model::default(), kind, now),
+            _ => request_state.generate_id(model, kind, now),
         }
     }
 
     /// What the fault makes of a post that is registered, or of one that was before.
-    fn distort_posted(&self, model: &mut Model, wish: &NewPost, posted: &mut PostWritten, now: Timestamp) {
+    fn distort_posted(&self, model: &mut Model, request: &NewPost, posted: &mut PostWritten, now: Timestamp) {
         let author = posted.post.author;
         if !posted.is_new {
             match self.fault {
@@ -140,16 +145,16 @@ impl Planted {
             Fault::DeliveryCountsAllKinds => followers(&EdgeKind::ALL) >= FAN_OUT_THRESHOLD,
             _ => model.delivery_by(author) == Delivery::Pull,
         };
-        let told = if pulled { Delivery::Pull } else { Delivery::Push };
-        model.posts.entry(posted.post.id).and_modify(|registered| registered.delivery = told);
+        let reported = if pulled { Delivery::Pull } else { Delivery::Push };
+        model.posts.entry(posted.post.id).and_modify(|registered| registered.delivery = reported);
         let Some(Change { at, body: ChangeBody::Posted { delivery, .. }, .. }) = model.changes.last_mut()
         else {
             return;
         };
-        *delivery = told;
+        *delivery = reported;
         match self.fault {
             Fault::PostEventAtItsTime => *at = posted.post.created_at,
-            Fault::PostMovesTime => model.floor = model.floor.max(wish.created_at.unwrap_or_default()),
+            Fault::PostMovesTime => model.floor = model.floor.max(request.created_at.unwrap_or_default()),
             _ => {}
         }
     }
@@ -183,7 +188,7 @@ impl Planted {
         if self.fault == Fault::AnswersInOtherOrder {
             ids.sort();
         }
-        let told = |id| match (self.fault, model.post(id)?) {
+        let reported = |id| match (self.fault, model.post(id)?) {
             (Fault::DeletionLeavesNoMark, PostState::Deleted { .. }) => None,
             (Fault::DeliveryNotRecorded, PostState::Present(post, _)) => {
                 let delivery = model.delivery_by(post.author);
@@ -191,7 +196,7 @@ impl Planted {
             }
             (_, state) => Some(state),
         };
-        ids.into_iter().map(told).collect()
+        ids.into_iter().map(reported).collect()
     }
 
     pub(crate) fn posts_by(&self, model: &Model, author: Id, page: Page) -> Vec<Post> {

@@ -30,12 +30,12 @@ impl Planted {
     }
 
     fn contains_cached(&self, model: &Mutex<Model>, kind: EdgeKind, edge: Edge) -> bool {
-        if let Some(&cached) = self.aside().cached.get(&(kind, edge)) {
+        if let Some(&cached) = self.state().cached.get(&(kind, edge)) {
             return cached;
         }
         let found = locked_model(model).contains(kind, edge);
         Self::gap();
-        self.aside().cached.insert((kind, edge), found);
+        self.state().cached.insert((kind, edge), found);
         found
     }
 
@@ -64,7 +64,7 @@ impl Planted {
                 cached.contains(&edge.follower) && model.contains(kind, edge)
             }
             Fault::RestartTrustsPartialSet => {
-                let copy = &self.aside().copy;
+                let copy = &self.state().copy;
                 let has_set = copy.counts(kind, edge.follower).following > 0;
                 if has_set { copy.contains(kind, edge) } else { model.contains(kind, edge) }
             }
@@ -116,13 +116,13 @@ impl Planted {
             entries.sort();
         }
         if self.fault == Fault::RepeatAppendsRow {
-            let aside = self.aside();
+            let state = self.state();
             let rows = |entry: ListEntry| {
                 let edge = match side {
                     Side::Following => Edge { follower: of, followee: entry.id },
                     Side::Followers => Edge { follower: entry.id, followee: of },
                 };
-                std::iter::repeat_n(entry, 1 + usize::from(aside.repeated.contains(&(kind, edge))))
+                std::iter::repeat_n(entry, 1 + usize::from(state.repeated.contains(&(kind, edge))))
             };
             entries = entries.into_iter().flat_map(rows).collect();
         }
@@ -142,7 +142,7 @@ impl Planted {
             | Fault::FollowerSideByClock
             | Fault::FollowerSideOutOfOrder
             | Fault::FollowerSideOwnTime
-            | Fault::RestartRebuildMissesTail => self.aside().copy.whole_list(kind, Side::Followers, of),
+            | Fault::RestartRebuildMissesTail => self.state().copy.whole_list(kind, Side::Followers, of),
             _ => model.whole_list(kind, Side::Followers, of),
         }
     }
@@ -221,7 +221,7 @@ impl Planted {
     }
 
     fn counts_of_one(&self, model: &Model, kind: EdgeKind, id: Id) -> Counts {
-        let aside = self.aside();
+        let state = self.state();
         let kinds = if self.fault == Fault::KindsShareEdges { &EdgeKind::ALL[..] } else { &[kind] };
         let mut counts = Counts::default();
         for &kind in kinds {
@@ -229,10 +229,10 @@ impl Planted {
             counts.following += right.following;
             counts.followers += right.followers;
         }
-        let (following, followers) = aside.drift.get(&(kind, id)).copied().unwrap_or_default();
+        let (following, followers) = state.drift.get(&(kind, id)).copied().unwrap_or_default();
         counts.following = counts.following.saturating_add_signed(following);
         counts.followers = counts.followers.saturating_add_signed(followers);
-        for (of_kind, edge) in &aside.repeated {
+        for (of_kind, edge) in &state.repeated {
             counts.following += u64::from(*of_kind == kind && edge.follower == id);
             counts.followers += u64::from(*of_kind == kind && edge.followee == id);
         }
@@ -258,7 +258,7 @@ impl Planted {
                 (Fault::LogForgetsRemovedSince, ChangeBody::Unfollowed { since, .. }) => *since = change.at,
                 (Fault::LogTimeGoesBackWithClock, _) => {
                     change.at =
-                        self.aside().times.get(&change.position.sequence).copied().unwrap_or(change.at);
+                        self.state().times.get(&change.position.sequence).copied().unwrap_or(change.at);
                 }
                 _ => {}
             }

@@ -6,7 +6,7 @@ use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
 
-use crate::faults::{Aside, Fault, Planted, locked_model};
+use crate::faults::{Fault, FaultState, Planted, locked_model};
 use crate::model::Model;
 use crate::users::START;
 
@@ -20,7 +20,7 @@ impl Planted {
         if self.fault == Fault::OppositeLocks {
             let locked = self.lock_users(&request)?;
             let result = locked_model(model).write(&request, clock.now());
-            locked.iter().for_each(|id| _ = self.aside().locked.remove(id));
+            locked.iter().for_each(|id| _ = self.state().locked.remove(id));
             return result;
         }
         self.distort_limit(model, &mut request)?;
@@ -56,10 +56,10 @@ impl Planted {
             }
             let locked = (0..20).any(|_| {
                 Self::gap();
-                self.aside().locked.insert(id)
+                self.state().locked.insert(id)
             });
             if !locked {
-                held.iter().for_each(|id| _ = self.aside().locked.remove(id));
+                held.iter().for_each(|id| _ = self.state().locked.remove(id));
                 return Err(Error::Storage { detail: "deadlock detected".to_owned() });
             }
             held.push(id);
@@ -68,11 +68,11 @@ impl Planted {
     }
 
     fn is_stale(&self, request: &WriteRequest, now: Timestamp) -> bool {
-        let mut aside = self.aside();
+        let mut state = self.state();
         let keys: Vec<_> = request.edge_commands().map(|command| (request.kind, command.edge)).collect();
-        let stale = keys.iter().any(|key| aside.versions.get(key).is_some_and(|&version| now < version));
+        let stale = keys.iter().any(|key| state.versions.get(key).is_some_and(|&version| now < version));
         if !stale {
-            aside.versions.extend(keys.into_iter().map(|key| (key, now)));
+            state.versions.extend(keys.into_iter().map(|key| (key, now)));
         }
         stale
     }
@@ -114,22 +114,22 @@ impl Planted {
 
     /// Changes counts by what was asked instead of by what was changed.
     fn count_blindly(&self, model: &Model, request: &WriteRequest, receipt: &Receipt) {
-        let mut aside = self.aside();
+        let mut state = self.state();
         for (EdgeCommand { action, edge }, changed) in request.edge_commands().zip(&receipt.changed) {
             let by = match (self.fault, action, changed) {
                 (Fault::RepeatAddsToCounts, EdgeAction::Follow, false) => 1,
                 (Fault::CountsClampHidesDrift, EdgeAction::Unfollow, false) => -1,
                 (Fault::RepeatAppendsRow, EdgeAction::Follow, false) => {
-                    aside.repeated.insert((request.kind, edge));
+                    state.repeated.insert((request.kind, edge));
                     continue;
                 }
                 (Fault::RepeatAppendsRow, EdgeAction::Unfollow, _) => {
-                    aside.repeated.remove(&(request.kind, edge));
+                    state.repeated.remove(&(request.kind, edge));
                     continue;
                 }
                 _ => continue,
             };
-            aside.add_to_counts(model, (request.kind, edge), by);
+            state.add_to_counts(model, (request.kind, edge), by);
         }
     }
 
@@ -145,7 +145,7 @@ impl Planted {
             }
             Fault::LogTimeGoesBackWithClock => {
                 let positions = model.changes[known..].iter().map(|change| (change.position.sequence, now));
-                self.aside().times.extend(positions);
+                self.state().times.extend(positions);
             }
             _ => {}
         }
@@ -182,37 +182,37 @@ impl Planted {
         }
     }
 
-    /// Brings what is kept aside up to date with a change.
+    /// Applies a change to the state of the fault.
     fn project(&self, mut change: Change, now: Timestamp) {
         let (ChangeBody::Followed { kind, edge } | ChangeBody::Unfollowed { kind, edge, .. }) = change.body
         else {
             return;
         };
         let followed = matches!(change.body, ChangeBody::Followed { .. });
-        let mut aside = self.aside();
+        let mut state = self.state();
         match self.fault {
             Fault::FollowerSideForgetsUnfollow if !followed => return,
             Fault::FollowerSideOwnTime => change.at = now,
             Fault::FollowerSideByClock => {
-                let version = aside.versions.entry((kind, edge)).or_default();
+                let version = state.versions.entry((kind, edge)).or_default();
                 if now <= *version {
                     return;
                 }
                 *version = now;
             }
-            Fault::CheckFillsStale => _ = aside.cached.remove(&(kind, edge)),
+            Fault::CheckFillsStale => _ = state.cached.remove(&(kind, edge)),
             Fault::RedeliveryCountsTwice if change.position.sequence.0.is_multiple_of(3) => {
                 let by = if followed { 1 } else { -1 };
-                aside.drift.entry((kind, edge.follower)).or_default().0 += by;
-                aside.drift.entry((kind, edge.followee)).or_default().1 += by;
+                state.drift.entry((kind, edge.follower)).or_default().0 += by;
+                state.drift.entry((kind, edge.followee)).or_default().1 += by;
             }
             _ => {}
         }
-        aside.copy.apply(change);
+        state.copy.apply(change);
     }
 }
 
-impl Aside {
+impl FaultState {
     /// Adds to both counts of an edge, and clamps them at 0.
     fn add_to_counts(&mut self, model: &Model, (kind, edge): (EdgeKind, Edge), by: i64) {
         let following = model.counts(kind, edge.follower).following as i64;

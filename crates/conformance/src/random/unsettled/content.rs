@@ -26,18 +26,18 @@ fn pretend_post<S: ContentPorts>(store: &S, post: NewPost) -> Result<PostWritten
 }
 
 /// An acknowledgement of a comment that was not written.
-fn pretend_comment<S: ContentPorts>(store: &S, wish: NewComment) -> Result<CommentWritten> {
+fn pretend_comment<S: ContentPorts>(store: &S, request: NewComment) -> Result<CommentWritten> {
     let comment = Comment {
         id: CommentId(PRETENDED.into()),
-        parent: wish.parent,
-        author: wish.author,
-        reply_to: wish.reply_to,
+        parent: request.parent,
+        author: request.author,
+        reply_to: request.reply_to,
         depth: 0,
         created_at: Timestamp::default(),
         version: 1,
         edited_at: None,
         status: CommentStatus::Active,
-        body: Some(wish.body),
+        body: Some(request.body),
         reason: None,
         removed_by: None,
         reply_count: 0,
@@ -94,9 +94,9 @@ impl<S: ContentPorts> InboxStore for Unsettled<S> {
 }
 
 impl<S: ContentPorts> CommentStore for Unsettled<S> {
-    async fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
-        let lost = wish.clone();
-        let apply = move |store: &S| block_on(store.comment(wish.clone()));
+    async fn comment(&self, request: NewComment) -> Result<CommentWritten> {
+        let lost = request.clone();
+        let apply = move |store: &S| block_on(store.comment(request.clone()));
         self.send(apply, |store| pretend_comment(store, lost))
     }
 

@@ -1,4 +1,4 @@
-//! Short words for comments that must succeed, and for what is read of them. A failure is a panic.
+//! Helpers to write and read comments. A failure is a panic.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl<S: ContentPorts> Subject<S> {
         ParentKind::ALL.map(|kind| Parent { kind, id: self.id(50) })
     }
 
-    /// The wish for a comment at the top.
+    /// The request for a comment at the top.
     pub(super) fn remark(&self, parent: Parent, author: u64, body: &str) -> NewComment {
         NewComment {
             parent,
@@ -51,22 +51,22 @@ impl<S: ContentPorts> Subject<S> {
         }
     }
 
-    /// The wish for an answer to a comment.
+    /// The request for an answer to a comment.
     pub(super) fn answer(&self, to: &Comment, author: u64, body: &str) -> NewComment {
         NewComment { reply_to: Some(to.id), ..self.remark(to.parent, author, body) }
     }
 
     /// Writes a comment, and waits until it is visible if it succeeds.
-    pub(super) fn try_say(&self, wish: &NewComment) -> Result<CommentWritten> {
-        let commented = block_on(self.store().comment(wish.clone()))?;
+    pub(super) fn try_say(&self, request: &NewComment) -> Result<CommentWritten> {
+        let commented = block_on(self.store().comment(request.clone()))?;
         self.saw(commented.position);
         Ok(commented)
     }
 
     /// Writes a comment that is new.
     #[track_caller]
-    pub(super) fn say(&self, wish: &NewComment) -> Comment {
-        let commented = self.try_say(wish).expect("the comment is written");
+    pub(super) fn say(&self, request: &NewComment) -> Comment {
+        let commented = self.try_say(request).expect("the comment is written");
         assert!(commented.is_new, "{commented:?} is new");
         commented.comment
     }
@@ -76,11 +76,11 @@ impl<S: ContentPorts> Subject<S> {
         (0..count).map(|number| self.say(&self.remark(parent, author, &format!("number {number}")))).collect()
     }
 
-    /// Repeats a wish, which must succeed and change nothing.
+    /// Repeats a request, which must succeed and change nothing.
     #[track_caller]
-    pub(super) fn retry(&self, wish: &NewComment) -> Comment {
+    pub(super) fn retry(&self, request: &NewComment) -> Comment {
         let before = self.newest_frontier();
-        let commented = self.try_say(wish).expect("the comment is written already");
+        let commented = self.try_say(request).expect("the comment is written already");
         assert!(!commented.is_new, "{commented:?} repeats one");
         self.assert_repeated(&before, commented.position, commented.position);
         let store = Seen::new(self.graph.store(), commented.position);
@@ -207,11 +207,11 @@ impl<S: ContentPorts> Subject<S> {
 
     /// What the log says about threads.
     pub(super) fn thread_log(&self) -> Vec<CommentChange> {
-        let told = self.changes().into_iter().filter_map(|change| match change.body {
-            ChangeBody::Comment(told) => Some(told),
+        let reported = self.changes().into_iter().filter_map(|change| match change.body {
+            ChangeBody::Comment(reported) => Some(reported),
             _ => None,
         });
-        told.collect()
+        reported.collect()
     }
 
     /// All that can be read of some threads, users and comments, and the log, to see what changed of it.
@@ -241,7 +241,7 @@ pub(super) fn by_parent(mut changes: Vec<CommentChange>) -> Vec<CommentChange> {
     changes
 }
 
-/// A key of a wish.
+/// A key of a request.
 pub(super) fn key(text: &str) -> Option<Arc<str>> {
     Some(text.into())
 }

@@ -1,4 +1,4 @@
-//! Short words for posts and feeds that must succeed, and what a feed is expected to be. A failure is a panic.
+//! Helpers to write posts and read feeds, and the expected feed. A failure is a panic.
 
 use std::sync::Arc;
 
@@ -17,45 +17,45 @@ use crate::threads::block_on;
 const PAGE_LIMITS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 1_000];
 
 impl<S: ContentPorts> Subject<S> {
-    /// The wish for a post of which nothing is said but who made it.
-    pub(in crate::cases) fn wish(&self, author: u64) -> NewPost {
+    /// The request for a post of which nothing is said but who made it.
+    pub(in crate::cases) fn post_request(&self, author: u64) -> NewPost {
         let author = self.id(author);
         NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None }
     }
 
-    /// The wish for a post with an id.
+    /// The request for a post with an id.
     pub(in crate::cases) fn named(&self, author: u64, id: u64) -> NewPost {
-        NewPost { id: Some(self.id(id)), ..self.wish(author) }
+        NewPost { id: Some(self.id(id)), ..self.post_request(author) }
     }
 
-    /// The wish for a post under an idempotency key.
+    /// The request for a post under an idempotency key.
     pub(in crate::cases) fn keyed(&self, author: u64, key: &str) -> NewPost {
-        NewPost { idempotency_key: Some(key.into()), ..self.wish(author) }
+        NewPost { idempotency_key: Some(key.into()), ..self.post_request(author) }
     }
 
     /// Registers a post, and waits until it is visible if it succeeds.
-    pub(in crate::cases) fn try_register(&self, wish: NewPost) -> Result<PostWritten> {
-        let posted = block_on(self.store().register(wish))?;
+    pub(in crate::cases) fn try_register(&self, request: NewPost) -> Result<PostWritten> {
+        let posted = block_on(self.store().register(request))?;
         self.saw(posted.position);
         Ok(posted)
     }
 
-    pub(in crate::cases) fn register(&self, wish: NewPost) -> PostWritten {
-        self.try_register(wish).expect("the post is registered")
+    pub(in crate::cases) fn register(&self, request: NewPost) -> PostWritten {
+        self.try_register(request).expect("the post is registered")
     }
 
     /// A new post of now, with an id that the store makes.
     pub(in crate::cases) fn post(&self, author: u64) -> Post {
-        self.new_post(self.wish(author))
+        self.new_post(self.post_request(author))
     }
 
     /// A new post that was made some time ago.
     pub(in crate::cases) fn post_ago(&self, author: u64, millis: u64) -> Post {
-        self.new_post(NewPost { created_at: Some(self.ago(millis)), ..self.wish(author) })
+        self.new_post(NewPost { created_at: Some(self.ago(millis)), ..self.post_request(author) })
     }
 
-    fn new_post(&self, wish: NewPost) -> Post {
-        let posted = self.register(wish);
+    fn new_post(&self, request: NewPost) -> Post {
+        let posted = self.register(request);
         assert!(posted.is_new, "{posted:?} is new");
         posted.post
     }
