@@ -28,7 +28,7 @@ const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=o
                        -c enable_bitmapscan=off -c jit=off";
 
 /// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
-/// and whoever got its connection next would go on in its transaction.
+/// and the next user of its connection would continue its transaction.
 pub(crate) struct Pooled {
     /// Not there only while it is dropped.
     object: Option<Object>,
@@ -232,7 +232,7 @@ fn configured(connection: &str, options: &str, connect: Duration) -> Result<Conf
         None => options.to_owned(),
     };
     config.options(options).application_name("kinfolk").connect_timeout(connect);
-    // A connection whose other end is gone without a word is given up as fast as a statement.
+    // A connection whose other end has vanished is closed about as fast as a statement times out.
     config.tcp_user_timeout(connect + Duration::from_secs(1));
     Ok(config)
 }
