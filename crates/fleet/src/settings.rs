@@ -1,4 +1,4 @@
-//! What a process has to be told about its fleet: where the databases are, and how long it waits for them.
+//! The settings of a process: where the databases of its fleet are, and how long it waits for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -46,13 +46,13 @@ impl Reader {
             .spans()
             .await
             .map(|spans| spans.iter().map(|(&shard, span)| span.newest().on(shard)).collect::<Frontier>());
-        let hosts = self.topology.hosts.iter().enumerate().map(|(place, host)| {
+        let hosts = self.topology.hosts.iter().enumerate().map(|(index, host)| {
             let newest = newest.as_ref().ok();
             async move {
                 let condition = self.condition(host, newest).await;
                 HostStatus {
                     name: host.name.clone(),
-                    shards: self.topology.shards_on(place).count(),
+                    shards: self.topology.shards_on(index).count(),
                     condition: condition.map_err(|failure| failure.into_error().to_string()),
                 }
             }

@@ -37,9 +37,9 @@ impl Catalog {
         let identity = prepare_identity(&client, new).await?;
         let names: Vec<&str> = settings.hosts.keys().map(String::as_str).collect();
         let epoch = random()?;
-        for (place, (name, connection)) in settings.hosts.iter().enumerate() {
+        for (index, (name, connection)) in settings.hosts.iter().enumerate() {
             let held: Vec<i16> =
-                (0..shards as i16).filter(|&shard| shard as usize % names.len() == place).collect();
+                (0..shards as i16).filter(|&shard| shard as usize % names.len() == index).collect();
             let mut host = connect(connection, schema::HOST.name, settings.timeouts.connect).await?;
             schema::HOST.apply(&mut host, new.id_kind).await?;
             prepare_host(&mut host, (identity, name), epoch, &held, shards).await?;

@@ -13,7 +13,7 @@ use crate::postgres::{Host, connect};
 /// Where a shard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// The place of its host.
+    /// The index of its host in the list of hosts.
     pub(crate) host: usize,
     /// The host has the same number, or the shard was moved since.
     pub(crate) term: i64,
@@ -53,19 +53,19 @@ impl Topology {
 
     fn new(description: &Description, settings: &Settings, known: &[Arc<Host>]) -> Result<Self> {
         let mut hosts = Vec::new();
-        let mut places = BTreeMap::new();
+        let mut indexes = BTreeMap::new();
         for name in description.host_names() {
             let host = match known.iter().find(|host| host.name == name) {
                 Some(host) => Arc::clone(host),
                 None => Arc::new(Host::new(name, address(settings, name)?, settings)?),
             };
-            places.insert(name, hosts.len());
+            indexes.insert(name, hosts.len());
             hosts.push(host);
         }
         let assignments = description
             .shards
             .iter()
-            .map(|(host, term)| Assignment { host: places[host.as_str()], term: *term });
+            .map(|(host, term)| Assignment { host: indexes[host.as_str()], term: *term });
         Ok(Self {
             id_kind: description.id_kind,
             epoch: description.epoch,

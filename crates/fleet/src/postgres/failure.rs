@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 /// When a caller is asked to try again.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Why something did not happen. Whoever sends a COMMIT treats its failure apart: here, nothing was changed.
+/// Why something did not happen. The failure of a COMMIT is treated apart: here, nothing was changed.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The host does not have the shard in this epoch and term: the map is old.

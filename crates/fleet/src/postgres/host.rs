@@ -28,7 +28,7 @@ const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=o
                        -c enable_bitmapscan=off -c jit=off";
 
 /// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
-/// and whoever got its connection next would go on in its transaction.
+/// and the next user of its connection would continue its transaction.
 pub(crate) struct Pooled {
     /// Not there only while it is dropped.
     object: Option<Object>,
@@ -66,8 +66,8 @@ impl Pooled {
         Ok(())
     }
 
-    /// Closes the connection: after an error nobody knows what state it is in.
-    pub(crate) fn discard(self) {
+    /// Closes the connection when it is dropped: after an error nobody knows what state it is in.
+    pub(crate) fn discard(&self) {
         self.in_transaction.store(true, Ordering::Relaxed);
     }
 }
@@ -85,6 +85,8 @@ pub(crate) struct Host {
     pub(crate) name: String,
     reads: Pool,
     writes: Pool,
+    /// A host answers within its own timeouts; one that is silent for longer may never answer.
+    silence_max: Duration,
 }
 
 impl Host {
@@ -119,6 +121,7 @@ impl Host {
             name: name.to_owned(),
             reads: pool(settings.read_connections, None)?,
             writes: pool(settings.write_connections, Some(first_write))?,
+            silence_max: timeouts.lock + timeouts.statement + Duration::from_secs(1),
         })
     }
 
@@ -149,12 +152,18 @@ impl Host {
             let statement = connection.prepare(statements, query).await?;
             connection.client().query(&statement, parameters).await
         };
-        match rows.await {
-            Ok(rows) => Ok(rows),
-            Err(error) => {
-                connection.discard();
-                Err(Failure::of_statement(&self.name, &error))
-            }
+        let rows = self.within_time(rows).await;
+        rows.inspect_err(|_| connection.discard())
+    }
+
+    /// Waits for a reply for as long as one may come.
+    async fn within_time<T>(
+        &self,
+        reply: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    ) -> std::result::Result<T, Failure> {
+        match tokio::time::timeout(self.silence_max, reply).await {
+            Ok(reply) => reply.map_err(|error| Failure::of_statement(&self.name, &error)),
+            Err(_) => Err(Failure::Transient(super::unavailable(&self.name, "it did not answer in time"))),
         }
     }
 }
@@ -173,13 +182,8 @@ impl Host {
             let statement = connection.prepare(statements, query).await?;
             connection.client().execute(&statement, parameters).await
         };
-        match changed.await {
-            Ok(changed) => Ok(changed),
-            Err(error) => {
-                connection.discard();
-                Err(Failure::of_statement(&self.name, &error))
-            }
-        }
+        let changed = self.within_time(changed).await;
+        changed.inspect_err(|_| connection.discard())
     }
 }
 
@@ -232,7 +236,7 @@ fn configured(connection: &str, options: &str, connect: Duration) -> Result<Conf
         None => options.to_owned(),
     };
     config.options(options).application_name("kinfolk").connect_timeout(connect);
-    // A connection whose other end is gone without a word is given up as fast as a statement.
+    // A connection whose other end has vanished is closed about as fast as a statement times out.
     config.tcp_user_timeout(connect + Duration::from_secs(1));
     Ok(config)
 }

@@ -1,4 +1,4 @@
-//! Where changes come from: here, straight from the logs of the shards. A message broker takes this place behind the same trait.
+//! Where changes come from: here, straight from the logs of the shards. A message broker can replace them behind the same trait.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ impl Reader {
         let parts = self.by_host(edges, |edge| edge.follower);
         let found = try_join_all(parts.into_iter().map(|part| self.since_on(kind, part))).await?;
         let mut since = vec![None; edges.len()];
-        found.into_iter().flatten().for_each(|(place, at)| since[place] = Some(at));
+        found.into_iter().flatten().for_each(|(index, at)| since[index] = Some(at));
         Ok(since)
     }
 
@@ -37,6 +37,6 @@ impl Reader {
             let at: i64 = row.get(GUARD_COLUMNS + 1);
             Timestamp::from_millis(at as u64)
         };
-        Ok(rows.iter().filter_map(|row| Some((part.place_of(row)?, since(row)))).collect())
+        Ok(rows.iter().filter_map(|row| Some((part.index_of(row)?, since(row)))).collect())
     }
 }

@@ -13,7 +13,7 @@ impl Reader {
         let parts = self.by_host(of, |id| id);
         let found = try_join_all(parts.into_iter().map(|part| self.counts_on(kind, part))).await?;
         let mut counts = vec![Counts::default(); of.len()];
-        found.into_iter().flatten().for_each(|(place, counted)| counts[place] = counted);
+        found.into_iter().flatten().for_each(|(index, counted)| counts[index] = counted);
         Ok(counts)
     }
 
@@ -28,6 +28,6 @@ impl Reader {
             let (following, followers): (i64, i64) = (row.get(GUARD_COLUMNS + 1), row.get(GUARD_COLUMNS + 2));
             Counts { following: following as u64, followers: followers as u64 }
         };
-        Ok(rows.iter().filter_map(|row| Some((part.place_of(row)?, counts(row)))).collect())
+        Ok(rows.iter().filter_map(|row| Some((part.index_of(row)?, counts(row)))).collect())
     }
 }

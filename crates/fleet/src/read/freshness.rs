@@ -173,16 +173,16 @@ impl Reader {
     /// Groups what is asked by the hosts that can answer: `held_by` is the user on whose shard each is.
     pub(crate) fn by_host<T: Copy>(&self, asked: &[T], held_by: impl Fn(T) -> Id) -> Vec<HostPart<T>> {
         let mut parts: BTreeMap<usize, HostPart<T>> = BTreeMap::new();
-        for (place, &one) in asked.iter().enumerate() {
+        for (index, &one) in asked.iter().enumerate() {
             let shard = self.topology.shard_of(held_by(one));
             let host = self.topology.host_of(shard);
             let part = parts.entry(host).or_insert_with(|| HostPart {
                 host,
-                places: Vec::new(),
+                indexes: Vec::new(),
                 shards: Vec::new(),
                 asked: Vec::new(),
             });
-            part.places.push(place);
+            part.indexes.push(index);
             part.shards.push(shard);
             part.asked.push(one);
         }
@@ -194,7 +194,7 @@ impl Reader {
 pub(crate) struct HostPart<T> {
     pub(crate) host: usize,
     /// Where each stands in the whole question.
-    places: Vec<usize>,
+    indexes: Vec<usize>,
     /// The shard of each.
     pub(crate) shards: Vec<Shard>,
     pub(crate) asked: Vec<T>,
@@ -207,8 +207,8 @@ impl<T> HostPart<T> {
     }
 
     /// Where the subject of a row stands in the whole question. Statements answer with its ordinality, which counts from 1.
-    pub(crate) fn place_of(&self, row: &Row) -> Option<usize> {
+    pub(crate) fn index_of(&self, row: &Row) -> Option<usize> {
         let ordinality: Option<i64> = row.get(GUARD_COLUMNS);
-        self.places.get(ordinality? as usize - 1).copied()
+        self.indexes.get(ordinality? as usize - 1).copied()
     }
 }

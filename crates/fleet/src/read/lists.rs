@@ -14,7 +14,7 @@ pub(crate) struct Page {
     pub(crate) limit: usize,
 }
 
-/// Which statement reads a page, of whom.
+/// Which statement reads a page, and whose list it is.
 pub(super) struct PageOf {
     pub(super) query: Query,
     pub(super) kind: EdgeKind,

@@ -1,4 +1,4 @@
-//! The walk: the followees of a user's followees, counted, ranked, and without those whom the user knows or has dismissed.
+//! The walk: the followees of a user's followees, counted, ranked, and without those that the user follows or has dismissed.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -83,7 +83,7 @@ impl Reader {
         let parts = self.by_host(of, |id| id);
         let found = try_join_all(parts.into_iter().map(|part| self.recent_followees_on(part, limit))).await?;
         let mut followees = vec![Vec::new(); of.len()];
-        found.into_iter().flatten().for_each(|(place, id)| followees[place].push(id));
+        found.into_iter().flatten().for_each(|(index, id)| followees[index].push(id));
         Ok(followees)
     }
 
@@ -95,10 +95,10 @@ impl Reader {
         let rows =
             self.ask(part.host, Query::RecentFollowees, &guard, &[&kind, &shards, &ids, &limit]).await?;
         let followee = |row: &tokio_postgres::Row| row.get::<_, IdValue>(GUARD_COLUMNS + 1).0;
-        Ok(rows.iter().filter_map(|row| Some((part.place_of(row)?, followee(row)))).collect())
+        Ok(rows.iter().filter_map(|row| Some((part.index_of(row)?, followee(row)))).collect())
     }
 
-    /// The first of some ranked candidates whom the user neither follows nor has dismissed.
+    /// The first of some ranked candidates that the user neither follows nor has dismissed.
     async fn best_unknown(
         &self,
         of: Id,

@@ -31,9 +31,9 @@ impl Subjects {
     /// What the statements `Edges` and `Users` have found of them.
     pub(super) fn before(&self, edges: &Row, users: &Row) -> Before {
         let mut before = Before::default();
-        let (places, since): (Vec<i64>, Vec<i64>) = (edges.get(0), edges.get(1));
-        for (place, since) in places.into_iter().zip(since) {
-            let key = self.edges[place as usize - 1];
+        let (ordinals, since): (Vec<i64>, Vec<i64>) = (edges.get(0), edges.get(1));
+        for (ordinal, since) in ordinals.into_iter().zip(since) {
+            let key = self.edges[ordinal as usize - 1];
             before.since.insert(key, Timestamp::from_millis(since as u64));
         }
         let following: Vec<i64> = users.get(0);

@@ -28,8 +28,8 @@ pub(crate) fn net_edges(events: impl IntoIterator<Item = NetEdge>) -> Vec<NetEdg
 
 /// The rows of a batch, a column each.
 pub(super) struct Rows {
-    pub(super) gone: Edges,
-    pub(super) made: Edges,
+    pub(super) removed: Edges,
+    pub(super) added: Edges,
     pub(super) counted: Counted,
     pub(super) log: LogRows,
 }
@@ -40,7 +40,7 @@ pub(super) struct Edges {
     pub(super) kinds: Vec<i16>,
     pub(super) followers: Vec<IdValue>,
     pub(super) followees: Vec<IdValue>,
-    /// Empty for edges that are gone.
+    /// Empty for edges that are removed.
     pub(super) since: Vec<i64>,
     pub(super) sequences: Vec<i64>,
 }
@@ -70,15 +70,15 @@ impl Rows {
             since: event.removed_since.is_none().then_some(event.at),
             sequence,
         });
-        let (mut gone, mut made) = (Edges::default(), Edges::default());
+        let (mut removed, mut added) = (Edges::default(), Edges::default());
         let mut steps: BTreeMap<(EdgeKind, Id), i64> = BTreeMap::new();
         for NetEdge { kind, edge, since, sequence } in net_edges(events) {
             let existed = before.since.contains_key(&(kind, edge));
             *steps.entry((kind, edge.follower)).or_default() +=
                 i64::from(since.is_some()) - i64::from(existed);
             let rows = match since {
-                Some(_) => &mut made,
-                None if existed => &mut gone,
+                Some(_) => &mut added,
+                None if existed => &mut removed,
                 // It came and went within the batch.
                 None => continue,
             };
@@ -95,7 +95,7 @@ impl Rows {
             counted.ids.push(IdValue(id));
             counted.following.push(following as i64 + step);
         }
-        Self { gone, made, counted, log: LogRows::new(plan) }
+        Self { removed, added, counted, log: LogRows::new(plan) }
     }
 }
 

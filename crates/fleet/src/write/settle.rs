@@ -1,5 +1,5 @@
-//! What became of a commit whose reply was lost. Its batch id tells; a transaction id would not, as after a promotion the same
-//! one belongs to another transaction.
+//! Settles a commit whose reply was lost: the log has the batch id if it was committed. A transaction id would not do: after a
+//! promotion the same one belongs to another transaction.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::postgres::{Failure, IdValue, Pooled, Query};
 const WRITE: &str = "SELECT pg_logical_emit_message(true, 'kinfolk', 'settled')";
 
 impl ShardWriter {
-    /// Whether a batch was committed, unless that can't be found out in time. If it was not, it never will be: whoever has the
-    /// lock knows that the batch's transaction is over.
+    /// Whether a batch was committed, unless that can't be found out in time. If it was not, it never will be: the
+    /// lock is free only once the transaction of the batch is over.
     pub(super) async fn settle(&self, unsettled: &Unsettled) -> Option<bool> {
         let limit = self.shared.settings.timeouts.settle;
         let deadline = Instant::now() + limit;

@@ -234,11 +234,11 @@ impl ShardWriter {
         let rows = Rows::new(before, plan);
         let (shard, last) = (self.shard.0 as i16, plan.last().sequence.0 as i64);
         let batch = IdValue(batch);
-        let Rows { gone, made, counted, log } = &rows;
+        let Rows { removed, added, counted, log } = &rows;
         let delete_parameters: [&(dyn ToSql + Sync); 4] =
-            [&shard, &gone.kinds, &gone.followers, &gone.followees];
+            [&shard, &removed.kinds, &removed.followers, &removed.followees];
         let upsert_parameters: [&(dyn ToSql + Sync); 6] =
-            [&shard, &made.kinds, &made.followers, &made.followees, &made.since, &made.sequences];
+            [&shard, &added.kinds, &added.followers, &added.followees, &added.since, &added.sequences];
         let count_parameters: [&(dyn ToSql + Sync); 5] =
             [&shard, &counted.kinds, &counted.ids, &counted.following, &last];
         let append_parameters: [&(dyn ToSql + Sync); 6] =
@@ -252,7 +252,7 @@ impl ShardWriter {
             client.execute(&prepared.append, &append_parameters),
             connection.end(COMMIT),
         );
-        let expected = [gone.kinds.len(), made.kinds.len(), counted.kinds.len(), log.kinds.len()];
+        let expected = [removed.kinds.len(), added.kinds.len(), counted.kinds.len(), log.kinds.len()];
         let outcome = [deleted, upserted, counted_rows, appended];
         if committed.is_ok() {
             for (written, expected) in outcome.into_iter().zip(expected) {

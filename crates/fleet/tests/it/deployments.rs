@@ -139,7 +139,7 @@ pub struct Stores {
     change_settings: Box<dyn Fn(Settings) -> Settings>,
     kept: RefCell<HashMap<&'static str, Databases>>,
     epoch: Cell<i64>,
-    /// The kind of ids and the clock of the newest store.
+    /// The kind of ids and the clock of the last store.
     newest: RefCell<Option<(IdKind, Arc<dyn Clock>)>>,
 }
 

@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use kinfolk_conformance::{SEED, concurrent_histories, graph_histories};
-use kinfolk_fleet::Settings;
+use kinfolk_conformance::{SEED, SimulatedClock, block_on, concurrent_histories, graph_histories, user};
+use kinfolk_core::graph::{EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
+use kinfolk_core::{EdgeKind, Error, Frontier, IdKind};
+use kinfolk_fleet::{Settings, Timeouts};
 
 use crate::deployments::{Projecting, Stores, servers};
 use crate::proxy::{Cuts, Proxy};
@@ -27,6 +30,12 @@ impl Proxies {
         settings
     }
 
+    fn freeze(&self, is_frozen: bool) {
+        for proxy in self.0.lock().unwrap().values() {
+            proxy.frozen.send_replace(is_frozen);
+        }
+    }
+
     fn count(&self, which: impl Fn(&Cuts) -> &AtomicU64) -> u64 {
         self.0.lock().unwrap().values().map(|proxy| which(&proxy.cuts).load(Ordering::SeqCst)).sum()
     }
@@ -45,4 +54,35 @@ fn lost_commits_are_settled() {
     let (before, after) = (proxies.count(|cuts| &cuts.before), proxies.count(|cuts| &cuts.after));
     println!("{} commits, cut {before} before and {after} after", proxies.count(|cuts| &cuts.commits));
     assert!(before > 20 && after > 20, "{before} and {after}");
+}
+
+/// A host that is silent makes reads and writes fail in time, and serves them again as soon as it answers.
+#[test]
+fn a_silent_host_is_not_waited_for() {
+    let Some(servers) = servers() else { return };
+    let proxies = Arc::new(Proxies::default());
+    let before_hosts = Arc::clone(&proxies);
+    let stores = Stores::new(servers, 1, Projecting::Never).with_settings(move |settings| {
+        let short = Duration::from_millis(200);
+        let timeouts = Timeouts {
+            connect: short,
+            lock: short,
+            statement: short,
+            write: short,
+            settle: short,
+            ..settings.timeouts
+        };
+        Settings { timeouts, ..before_hosts.before_hosts(settings) }
+    });
+    let store = stores.make(IdKind::Integer, Arc::new(SimulatedClock::default()));
+    let of = [user(IdKind::Integer, 0)];
+    let counts = || block_on(store.counts(EdgeKind::Follow, &of, Frontier::EMPTY));
+    counts().expect("it answers");
+    proxies.freeze(true);
+    assert!(matches!(counts(), Err(Error::Unavailable { .. })));
+    let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IdKind::Integer, 1) }];
+    let request = WriteRequest { kind: EdgeKind::Follow, follower: of[0], commands, following_limit: 9 };
+    assert!(matches!(block_on(store.write_one(request)), Err(Error::Unavailable { .. })));
+    proxies.freeze(false);
+    assert!((0..20).any(|_| counts().is_ok()), "it answers again");
 }

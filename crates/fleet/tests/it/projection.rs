@@ -52,7 +52,7 @@ fn a_check_does_not_wait_for_the_follower_side() {
     assert_eq!(followers_of_0(&store, &seen).unwrap(), 3);
 }
 
-/// Three owners of all sources, two of whom bring changes late, twice and with gaps.
+/// Three owners of all sources, two of which bring changes late, twice and with gaps.
 #[test]
 fn several_owners_of_one_source_are_harmless() {
     let Some(servers) = servers() else { return };

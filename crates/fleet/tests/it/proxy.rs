@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
+use tokio::sync::watch;
 
 /// What a proxy has done.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Cuts {
 pub struct Proxy {
     pub address: SocketAddr,
     pub cuts: Arc<Cuts>,
+    /// While it is set, no reply passes.
+    pub frozen: watch::Sender<bool>,
     _runtime: Runtime,
 }
 
@@ -35,26 +38,42 @@ impl Proxy {
         let address = listener.local_addr().unwrap();
         let cuts = Arc::new(Cuts::default());
         let shared = Arc::clone(&cuts);
+        let frozen = watch::Sender::new(false);
+        let freeze = frozen.subscribe();
         runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let cuts = Arc::clone(&shared);
+                let (cuts, freeze) = (Arc::clone(&shared), freeze.clone());
                 tokio::spawn(async move {
                     // A connection that ends badly is what this is for.
-                    _ = relay(client, server, &cuts, every).await;
+                    _ = relay(client, server, (&cuts, every), freeze).await;
                 });
             }
         });
-        Self { address, cuts, _runtime: runtime }
+        Self { address, cuts, frozen, _runtime: runtime }
     }
 }
 
-async fn relay(client: TcpStream, server: SocketAddr, cuts: &Cuts, every: u64) -> std::io::Result<()> {
+async fn relay(
+    client: TcpStream,
+    server: SocketAddr,
+    (cuts, every): (&Cuts, u64),
+    mut freeze: watch::Receiver<bool>,
+) -> std::io::Result<()> {
     let server = TcpStream::connect(server).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
-    let replies = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+    let replies = tokio::spawn(async move {
+        let mut bytes = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
+            if freeze.wait_for(|frozen| !frozen).await.is_err()
+                || to_client.write_all(&bytes[..count]).await.is_err()
+            {
+                break;
+            }
+        }
+    });
     let mut bytes = vec![0; 64 << 10];
     loop {
         let count = from_client.read(&mut bytes).await?;

@@ -27,7 +27,7 @@ there AS MATERIALIZED (
           AND found.kind = there.kind
           AND found.followee = there.followee
           AND found.follower = there.follower
-    ) AS place
+    ) AS row_id
     FROM unnest($5::smallint[], $6::smallint[], $7::{id}[], $8::{id}[], $9::bigint[], $10::smallint[], $11::bigint[])
         AS there (shard, kind, followee, follower, since, source, sequence)
 ),
@@ -35,11 +35,11 @@ renewed AS (
     UPDATE followers
     SET since = there.since, source = there.source, sequence = there.sequence
     FROM there
-    WHERE followers.ctid = there.place
+    WHERE followers.ctid = there.row_id
 ),
 added AS (
     INSERT INTO followers (shard, kind, followee, follower, since, source, sequence)
-    SELECT shard, kind, followee, follower, since, source, sequence FROM there WHERE place IS NULL
+    SELECT shard, kind, followee, follower, since, source, sequence FROM there WHERE row_id IS NULL
     RETURNING shard, kind, followee
 ),
 steps AS (

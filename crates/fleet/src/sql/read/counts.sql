@@ -1,11 +1,11 @@
--- How many edges some users have on each side, by their places.
+-- How many edges some users have on each side, by their ordinals.
 WITH {guard}
-SELECT refusal.*, counted.place, counted.following, counted.followers
+SELECT refusal.*, counted.ordinal, counted.following, counted.followers
 FROM (VALUES (1)) AS always
 LEFT JOIN refusal ON true
 LEFT JOIN LATERAL (
     SELECT
-        asked.place,
+        asked.ordinal,
         coalesce((
             SELECT users.following
             FROM users
@@ -18,6 +18,6 @@ LEFT JOIN LATERAL (
               AND follower_counts.kind = $7::smallint
               AND follower_counts.followee = asked.id
         ), 0)::bigint AS followers
-    FROM unnest($8::smallint[], $9::{id}[]) WITH ORDINALITY AS asked (shard, id, place)
+    FROM unnest($8::smallint[], $9::{id}[]) WITH ORDINALITY AS asked (shard, id, ordinal)
     WHERE refusal.reason IS NULL
 ) AS counted ON true

@@ -1,11 +1,11 @@
--- The most recent followees of some users, by the users' places.
+-- The most recent followees of some users, by the ordinals of the users.
 WITH {guard}
-SELECT refusal.*, recent.place, recent.id
+SELECT refusal.*, recent.ordinal, recent.id
 FROM (VALUES (1)) AS always
 LEFT JOIN refusal ON true
 LEFT JOIN LATERAL (
-    SELECT asked.place, page.id
-    FROM unnest($8::smallint[], $9::{id}[]) WITH ORDINALITY AS asked (shard, id, place)
+    SELECT asked.ordinal, page.id
+    FROM unnest($8::smallint[], $9::{id}[]) WITH ORDINALITY AS asked (shard, id, ordinal)
     CROSS JOIN LATERAL (
         SELECT following.followee AS id
         FROM following

@@ -1,12 +1,12 @@
--- Since when some edges exist, by their places; edges that do not exist are left out.
+-- Since when some edges exist, by their ordinals; edges that do not exist are left out.
 WITH {guard}
-SELECT refusal.*, found.place, found.since
+SELECT refusal.*, found.ordinal, found.since
 FROM (VALUES (1)) AS always
 LEFT JOIN refusal ON true
 LEFT JOIN LATERAL (
-    SELECT edge.place, edge.since
+    SELECT edge.ordinal, edge.since
     FROM (
-        SELECT asked.place, (
+        SELECT asked.ordinal, (
             SELECT following.since
             FROM following
             WHERE following.shard = asked.shard
@@ -15,7 +15,7 @@ LEFT JOIN LATERAL (
               AND following.followee = asked.followee
         ) AS since
         FROM unnest($8::smallint[], $9::{id}[], $10::{id}[]) WITH ORDINALITY
-            AS asked (shard, follower, followee, place)
+            AS asked (shard, follower, followee, ordinal)
         WHERE refusal.reason IS NULL
         OFFSET 0
     ) AS edge

@@ -6,9 +6,9 @@ WHERE following.ctid = ANY (ARRAY(
         SELECT found.ctid
         FROM following AS found
         WHERE found.shard = $1::smallint
-          AND found.kind = gone.kind
-          AND found.follower = gone.follower
-          AND found.followee = gone.followee
+          AND found.kind = removed.kind
+          AND found.follower = removed.follower
+          AND found.followee = removed.followee
     )
-    FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) AS gone (kind, follower, followee)
+    FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) AS removed (kind, follower, followee)
 ))

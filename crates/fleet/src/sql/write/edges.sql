@@ -1,6 +1,6 @@
--- Which of some edges exist, by their places, and since when. One row, however many edges there are.
-SELECT coalesce(array_agg(asked.place), '{}'), coalesce(array_agg(edge.since), '{}')
-FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) WITH ORDINALITY AS asked (kind, follower, followee, place)
+-- Which of some edges exist, by their ordinals, and since when. One row, however many edges there are.
+SELECT coalesce(array_agg(asked.ordinal), '{}'), coalesce(array_agg(edge.since), '{}')
+FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) WITH ORDINALITY AS asked (kind, follower, followee, ordinal)
 CROSS JOIN LATERAL (
     SELECT (
         SELECT following.since

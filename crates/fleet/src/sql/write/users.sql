@@ -3,5 +3,5 @@ SELECT coalesce(array_agg(coalesce((
     SELECT users.following
     FROM users
     WHERE users.shard = $1::smallint AND users.kind = asked.kind AND users.id = asked.id
-), 0) ORDER BY asked.place), '{}')
-FROM unnest($2::smallint[], $3::{id}[]) WITH ORDINALITY AS asked (kind, id, place)
+), 0) ORDER BY asked.ordinal), '{}')
+FROM unnest($2::smallint[], $3::{id}[]) WITH ORDINALITY AS asked (kind, id, ordinal)
