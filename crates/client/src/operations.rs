@@ -218,7 +218,7 @@ operations! { @each
 }
 
 operations! { @lists
-    /// The users whom a user follows, newest first.
+    /// The followees of a user, newest first.
     fn following(user: impl Into<Id>) -> Page<ListEntry> {
         Request::get(format!("/v1/users/{}/following", user.into()))
     }
@@ -233,12 +233,12 @@ operations! { @lists
         Request::get(format!("/v1/users/{}/friends", user.into()))
     }
 
-    /// The users whom all of up to 10 users follow, by id.
+    /// The common followees of up to 10 users, by id.
     fn common(users: impl IntoIterator<Item = impl Into<Id>>) -> CountedPage {
         with_ids(Request::get("/v1/common"), users)
     }
 
-    /// The followers of a user whom the viewer follows, by id.
+    /// The followers of a user among the viewer's followees, by id.
     fn known_followers(viewer: impl Into<Id>, user: impl Into<Id>) -> CountedPage {
         Request::get(format!("/v1/users/{}/known-followers", user.into())).query("viewer", viewer.into())
     }

@@ -79,7 +79,7 @@ pub trait FeedStore: PostStore {
 ///   or earlier. This holds after a follow has backfilled posts, after trimming, after the author has crossed the threshold,
 ///   and after a restart. Later writes may or may not be reflected, also a moment before they are visible.
 /// - **Catching up**: `as_of` eventually reaches every visible position, without reads.
-/// - **Nothing else**: an entry is a pushed post of an author whom the user follows or has followed. Entries are unique,
+/// - **Nothing else**: an entry is a pushed post of a current or former followee of the user. Entries are unique,
 ///   sorted from newest to oldest, and not older than `complete_from`. A post that was deleted, or whose author is no longer
 ///   followed, may stay an entry until the inbox is rebuilt: pages check every post and skip it.
 /// - **Bounded**: an inbox never has more entries than the setting allows. Only the excess is trimmed, oldest first, and

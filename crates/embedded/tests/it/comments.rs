@@ -21,8 +21,8 @@ use crate::stores::{Store, busy, in_both_kinds};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Store {
-    fn comment(&self, wish: NewComment) -> Result<CommentWritten> {
-        block_on(self.open.comment(wish))
+    fn comment(&self, new_comment: NewComment) -> Result<CommentWritten> {
+        block_on(self.open.comment(new_comment))
     }
 
     fn edit(&self, id: CommentId, version: u32, body: &str) -> Comment {
@@ -39,17 +39,17 @@ impl Store {
     }
 
     fn post(&self, author: Id) -> Parent {
-        let wish = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
-        Parent::post(block_on(self.open.register(wish)).unwrap().post.id)
+        let new_post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        Parent::post(block_on(self.open.register(new_post)).unwrap().post.id)
     }
 }
 
-fn wish(parent: Parent, author: Id, body: &str) -> NewComment {
+fn new_comment(parent: Parent, author: Id, body: &str) -> NewComment {
     NewComment { parent, author, body: body.into(), reply_to: None, idempotency_key: None, depth_max: 50 }
 }
 
 fn by_key(parent: Parent, author: Id, key: &str) -> NewComment {
-    NewComment { idempotency_key: Some(key.into()), ..wish(parent, author, key) }
+    NewComment { idempotency_key: Some(key.into()), ..new_comment(parent, author, key) }
 }
 
 fn comment_thread(store: &Embedded, parent: Parent) -> Vec<Comment> {
@@ -66,11 +66,11 @@ fn a_retry_gets_the_first_result_also_after_a_kill() {
     in_both_kinds(|ids, id| {
         let store = Store::new(ids, busy());
         let parent = store.post(id(1));
-        let wish = by_key(parent, id(2), "k");
-        let first = store.comment(wish.clone()).unwrap();
+        let new_comment = by_key(parent, id(2), "k");
+        let first = store.comment(new_comment.clone()).unwrap();
         assert!(first.is_new);
         let repeated = |store: &Store| {
-            let again = store.comment(wish.clone()).unwrap();
+            let again = store.comment(new_comment.clone()).unwrap();
             assert!(!again.is_new);
             again.comment
         };
@@ -97,12 +97,12 @@ fn a_retry_gets_the_first_result_also_after_a_kill() {
 fn a_key_is_forgotten_in_the_end() {
     let store = Store::new(IdKind::Integer, busy());
     let parent = Parent { kind: ParentKind::Item, id: Id::Integer(1) };
-    let wish = by_key(parent, Id::Integer(2), "k");
-    store.comment(wish.clone()).unwrap();
+    let new_comment = by_key(parent, Id::Integer(2), "k");
+    store.comment(new_comment.clone()).unwrap();
     store.clock.advance(7 * DAY_MS);
-    assert!(!store.comment(wish.clone()).unwrap().is_new);
+    assert!(!store.comment(new_comment.clone()).unwrap().is_new);
     store.clock.advance(1);
-    assert!(store.comment(wish).unwrap().is_new);
+    assert!(store.comment(new_comment).unwrap().is_new);
     assert_eq!(state(&store.open, parent).count, 2);
 }
 
@@ -112,7 +112,7 @@ fn ids_rise_across_restarts_and_clocks_that_go_back() {
     let parent = Parent { kind: ParentKind::Conversation, id: Id::Integer(1) };
     let mut before = CommentId(0);
     for round in 0..40 {
-        let id = store.comment(wish(parent, Id::Integer(2), "text")).unwrap().comment.id;
+        let id = store.comment(new_comment(parent, Id::Integer(2), "text")).unwrap().comment.id;
         assert!(id > before && id.0 >> 76 & 0xf == 7 && id.0 >> 62 & 3 == 2, "{id} after {before}");
         before = id;
         store.clock.turn_back(60_000);
@@ -131,11 +131,11 @@ fn the_first_comment_makes_the_format_newer() {
     let format = |store: &Store| fs::read_to_string(store.folder.path().join("FORMAT")).unwrap();
     store.follow(Id::Integer(1), Id::Integer(2));
     let missing = Parent::post(Id::Integer(9));
-    assert!(matches!(store.comment(wish(missing, Id::Integer(1), "a")), Err(Error::NotFound { .. })));
+    assert!(matches!(store.comment(new_comment(missing, Id::Integer(1), "a")), Err(Error::NotFound { .. })));
     assert!(format(&store).contains("format 1\n"));
     let parent = store.post(Id::Integer(1));
     assert!(format(&store).contains("format 2\n"));
-    let comment = store.comment(wish(parent, Id::Integer(1), "a")).unwrap().comment;
+    let comment = store.comment(new_comment(parent, Id::Integer(1), "a")).unwrap().comment;
     assert!(format(&store).contains("format 3\n"));
     assert_eq!(comment_thread(&store.killed().open, parent), std::slice::from_ref(&comment));
     let store = store.reopened();
@@ -145,7 +145,7 @@ fn the_first_comment_makes_the_format_newer() {
     // Comments without any post.
     let store = Store::new(IdKind::Integer, busy());
     let parent = Parent { kind: ParentKind::Item, id: Id::Integer(1) };
-    store.comment(wish(parent, Id::Integer(1), "a")).unwrap();
+    store.comment(new_comment(parent, Id::Integer(1), "a")).unwrap();
     let store = store.killed();
     assert_eq!(comment_thread(&store.open, parent).len(), 1);
     store.post(Id::Integer(1));
@@ -161,7 +161,7 @@ fn the_first_moderator_makes_the_format_newer() {
         let format = |store: &Store| fs::read_to_string(store.folder.path().join("FORMAT")).unwrap();
         let parent = Parent { kind: ParentKind::Item, id: id(1) };
         let written: Vec<CommentId> =
-            (0..4).map(|_| store.comment(wish(parent, id(2), "text")).unwrap().comment.id).collect();
+            (0..4).map(|_| store.comment(new_comment(parent, id(2), "text")).unwrap().comment.id).collect();
         store.withdraw(written[0], Withdrawal::Remove("spam".into()));
         assert!(format(&store).contains("format 3\n"));
         let user = Some(Moderator::User(id(8)));
@@ -182,7 +182,7 @@ fn the_first_moderator_makes_the_format_newer() {
         let store = store.reopened();
         assert_eq!(moderators(&store), expected);
         assert!(format(&store).contains("format 4\n"));
-        store.comment(wish(parent, id(2), "later")).unwrap();
+        store.comment(new_comment(parent, id(2), "later")).unwrap();
         assert_eq!(block_on(store.open.erase_purged()).unwrap(), 1);
         assert_eq!(moderators(&store.reopened()), expected);
     });
@@ -198,8 +198,8 @@ fn many_comments_survive_restarts_and_flushes_with_exact_counts() {
             let parent = parents[number % 3];
             let reply_to = written.len().checked_sub(3).map(|at| written[at]).filter(|_| number % 4 == 3);
             let body = format!("comment {number} ").repeat(number % 9 + 1);
-            let wish = NewComment { reply_to, ..wish(parent, id(number as u64 % 5), &body) };
-            match store.comment(wish) {
+            let new_comment = NewComment { reply_to, ..new_comment(parent, id(number as u64 % 5), &body) };
+            match store.comment(new_comment) {
                 Ok(new) => written.push(new.comment.id),
                 Err(error) => assert!(matches!(error, Error::InvalidReply { .. }), "{error}"),
             }
@@ -267,9 +267,9 @@ fn a_backup_carries_comments_texts_keys_and_locks() {
         assert_eq!((again.is_new, &again.comment), (false, edited));
         let conflict = NewComment { body: "other".into(), ..by_key(parents[0], id(2), "key 0") };
         assert!(matches!(block_on(open.comment(conflict)), Err(Error::IdempotencyConflict)));
-        let locked = block_on(open.comment(wish(parents[1], id(2), "late")));
+        let locked = block_on(open.comment(new_comment(parents[1], id(2), "late")));
         assert!(matches!(locked, Err(Error::ThreadLocked)));
-        let next = block_on(open.comment(wish(parents[0], id(2), "new"))).unwrap().comment.id;
+        let next = block_on(open.comment(new_comment(parents[0], id(2), "new"))).unwrap().comment.id;
         assert!(comments.iter().all(|comment| comment.id < next));
         assert_eq!(open.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         assert_eq!(block_on(open.erase_purged()).unwrap(), 0, "a restored log has nothing to erase");
@@ -359,7 +359,7 @@ fn a_backup_lets_go_of_what_it_reads_when_its_reader_leaves() {
     }
     import.finish(&|_| {}).unwrap();
     let parent = store.post(Id::Integer(1));
-    let comment = store.comment(wish(parent, Id::Integer(2), "private")).unwrap().comment.id;
+    let comment = store.comment(new_comment(parent, Id::Integer(2), "private")).unwrap().comment.id;
     let mut reader = Leaving { store: &store, comment, erased: None };
     let left = store.open.backup(&mut reader, &|_| {}).unwrap_err();
     assert!(left.to_string().contains("broken pipe"), "{left}");

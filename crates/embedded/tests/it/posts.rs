@@ -19,8 +19,8 @@ use crate::stores::{Store, busy, in_both_kinds};
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 impl Store {
-    fn register(&self, wish: NewPost) -> Result<PostWritten> {
-        block_on(self.open.register(wish))
+    fn register(&self, new_post: NewPost) -> Result<PostWritten> {
+        block_on(self.open.register(new_post))
     }
 
     fn delete(&self, id: Id) -> Result<bool> {
@@ -45,16 +45,16 @@ impl Store {
     }
 }
 
-fn wish(author: Id) -> NewPost {
+fn new_post(author: Id) -> NewPost {
     NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None }
 }
 
 fn by_id(author: Id, id: Id) -> NewPost {
-    NewPost { id: Some(id), ..wish(author) }
+    NewPost { id: Some(id), ..new_post(author) }
 }
 
 fn by_key(author: Id, key: &str) -> NewPost {
-    NewPost { idempotency_key: Some(key.into()), ..wish(author) }
+    NewPost { idempotency_key: Some(key.into()), ..new_post(author) }
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn a_post_is_registered_once_whatever_happens_to_the_process() {
         let gone = store.register(by_key(id(1), "gone")).unwrap().post.id;
         assert!(store.delete(gone).unwrap());
         let check = |store: &Store| {
-            for (wish, posted) in [(&given, &first), (&keyed, &second)] {
-                let again = store.register(wish.clone()).unwrap();
+            for (new_post, posted) in [(&given, &first), (&keyed, &second)] {
+                let again = store.register(new_post.clone()).unwrap();
                 assert_eq!((again.is_new, &again.post), (false, &posted.post));
                 assert_eq!(again.position.sequence, Sequence(4));
             }
@@ -140,7 +140,7 @@ fn made_ids_rise_across_restarts_and_clocks_that_go_back() {
         let mut newest = None;
         for round in 0..6 {
             for _ in 0..20 {
-                let made = store.register(wish(id(1))).unwrap().post.id;
+                let made = store.register(new_post(id(1))).unwrap().post.id;
                 assert!(Some(made) > newest, "{made} after {newest:?}");
                 newest = Some(made);
             }
@@ -160,13 +160,13 @@ fn made_ids_rise_across_restarts_and_clocks_that_go_back() {
 #[test]
 fn ids_that_clients_gave_are_not_made_again() {
     let store = Store::new(IdKind::Integer, Settings::default());
-    let Id::Integer(made) = store.register(wish(Id::Integer(1))).unwrap().post.id else {
+    let Id::Integer(made) = store.register(new_post(Id::Integer(1))).unwrap().post.id else {
         panic!("the store has integer ids");
     };
     store.register(by_id(Id::Integer(1), Id::Integer(made + 1))).unwrap();
     store.register(by_id(Id::Integer(1), Id::Integer(made + 2))).unwrap();
     store.delete(Id::Integer(made + 2)).unwrap();
-    assert_eq!(store.register(wish(Id::Integer(1))).unwrap().post.id, Id::Integer(made + 3));
+    assert_eq!(store.register(new_post(Id::Integer(1))).unwrap().post.id, Id::Integer(made + 3));
 }
 
 #[test]
@@ -179,9 +179,9 @@ fn backdated_posts_and_posts_of_one_millisecond_are_in_order() {
             let created_at = Some(Timestamp::from_millis(now.millis() - age));
             let post = store.register(NewPost { created_at, ..by_id(id(1), id(number)) }).unwrap().post;
             expected.push(post);
-            store.register(wish(id(2))).unwrap();
+            store.register(new_post(id(2))).unwrap();
         }
-        let epoch = NewPost { created_at: Some(Timestamp::MIN), ..wish(id(1)) };
+        let epoch = NewPost { created_at: Some(Timestamp::MIN), ..new_post(id(1)) };
         expected.push(store.register(epoch).unwrap().post);
         expected.sort_by_key(Post::key);
         assert_eq!(store.walk(id(1)), expected);
@@ -193,9 +193,9 @@ fn backdated_posts_and_posts_of_one_millisecond_are_in_order() {
         store.require_sound();
 
         let ahead = |millis| Some(store.clock.now().plus_millis(millis));
-        let late = NewPost { created_at: ahead(5 * 60 * 1_000), ..wish(id(1)) };
+        let late = NewPost { created_at: ahead(5 * 60 * 1_000), ..new_post(id(1)) };
         assert_eq!(store.register(late).unwrap().post, store.walk(id(1))[0]);
-        let later = NewPost { created_at: ahead(5 * 60 * 1_000 + 1), ..wish(id(1)) };
+        let later = NewPost { created_at: ahead(5 * 60 * 1_000 + 1), ..new_post(id(1)) };
         assert!(matches!(store.register(later), Err(Error::PostInFuture { .. })));
     });
 }
@@ -204,13 +204,13 @@ fn backdated_posts_and_posts_of_one_millisecond_are_in_order() {
 fn delivery_is_decided_by_the_followers_at_that_moment() {
     let store = Store::new(IdKind::Integer, busy());
     let author = Id::Integer(1);
-    let delivery = |store: &Store| match store.state(store.register(wish(author)).unwrap().post.id) {
+    let delivery = |store: &Store| match store.state(store.register(new_post(author)).unwrap().post.id) {
         Some(PostState::Present(_, delivery)) => delivery,
         other => panic!("the post is {other:?}"),
     };
     store.follow(Id::Integer(2), author);
     store.follow(Id::Integer(3), author);
-    let pushed = store.register(wish(author)).unwrap().post;
+    let pushed = store.register(new_post(author)).unwrap().post;
     store.follow(Id::Integer(4), author);
     assert_eq!(delivery(&store), Delivery::Pull);
     let edge = Edge { follower: Id::Integer(4), followee: author };
@@ -229,8 +229,8 @@ fn of_concurrent_wishes_one_is_first() {
     let author = Id::Integer(1);
     for round in 0..20u64 {
         let posted: Vec<PostWritten> = std::thread::scope(|scope| {
-            let wish = || store.register(by_key(author, &format!("key {round}"))).unwrap();
-            let threads: Vec<_> = (0..8).map(|_| scope.spawn(wish)).collect();
+            let new_post = || store.register(by_key(author, &format!("key {round}"))).unwrap();
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(new_post)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         assert_eq!(posted.iter().filter(|posted| posted.is_new).count(), 1);
@@ -251,7 +251,7 @@ fn posts_are_changes_among_others() {
     let store = Store::new(IdKind::Integer, busy());
     store.follow(Id::Integer(2), Id::Integer(1));
     let created_at = Some(Timestamp::from_millis(77));
-    let post = store.register(NewPost { created_at, ..wish(Id::Integer(1)) }).unwrap().post;
+    let post = store.register(NewPost { created_at, ..new_post(Id::Integer(1)) }).unwrap().post;
     store.delete(post.id).unwrap();
     let Post { id, author, created_at, .. } = post;
     let expected = [
@@ -310,7 +310,7 @@ fn many_posts_survive_restarts_flushes_and_imports() {
 #[test]
 fn a_torn_end_of_the_log_takes_only_what_was_not_acknowledged() {
     let store = Store::new(IdKind::Integer, Settings::default());
-    let kept = store.register(wish(Id::Integer(1))).unwrap().post;
+    let kept = store.register(new_post(Id::Integer(1))).unwrap().post;
     let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     copy(store.folder.path(), before.path());
     let torn = NewPost { payload: Some(Arc::from("x".repeat(4_096))), ..by_key(Id::Integer(1), "torn") };
@@ -345,7 +345,7 @@ fn a_torn_end_of_the_log_takes_only_what_was_not_acknowledged() {
 #[test]
 fn lost_posts_are_noticed() {
     let store = Store::new(IdKind::Integer, busy());
-    store.register(wish(Id::Integer(1))).unwrap();
+    store.register(new_post(Id::Integer(1))).unwrap();
     store.open.compact().unwrap();
     let folder = tempfile::tempdir().unwrap();
     copy(store.folder.path(), folder.path());
@@ -365,10 +365,10 @@ fn the_first_post_makes_the_format_newer() {
     assert!(format(&store).contains("format 1\n"));
     let before = tempfile::tempdir().unwrap();
     copy(store.folder.path(), before.path());
-    let future = NewPost { created_at: Some(Timestamp::MAX), ..wish(Id::Integer(1)) };
+    let future = NewPost { created_at: Some(Timestamp::MAX), ..new_post(Id::Integer(1)) };
     store.register(future).unwrap_err();
     assert!(format(&store).contains("format 1\n"));
-    let post = store.register(wish(Id::Integer(1))).unwrap().post;
+    let post = store.register(new_post(Id::Integer(1))).unwrap().post;
     assert!(format(&store).contains("format 2\n"));
     assert_eq!(store.killed().walk(Id::Integer(1)), std::slice::from_ref(&post));
 
@@ -377,7 +377,7 @@ fn the_first_post_makes_the_format_newer() {
     let clock: Arc<dyn Clock> = store.clock.clone();
     let open = Embedded::open_with_clock(before.path(), busy(), clock).unwrap();
     assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9, Frontier::EMPTY)).unwrap(), []);
-    assert!(block_on(open.register(wish(Id::Integer(1)))).unwrap().is_new);
+    assert!(block_on(open.register(new_post(Id::Integer(1)))).unwrap().is_new);
     drop(open);
     let open = Embedded::open(before.path(), busy()).unwrap();
     assert_eq!(block_on(open.posts_by(Id::Integer(1), None, 9, Frontier::EMPTY)).unwrap().len(), 1);
@@ -428,7 +428,7 @@ fn a_backup_carries_posts_deletions_and_keys() {
         let conflict =
             block_on(open.register(NewPost { payload: Some(Arc::from("1")), ..by_key(id(1), "key 0") }));
         assert!(matches!(conflict, Err(Error::PostConflict { .. })));
-        let next = block_on(open.register(wish(id(1)))).unwrap().post.id;
+        let next = block_on(open.register(new_post(id(1)))).unwrap().post.id;
         assert!(pulled.iter().all(|post| post.id < next));
         assert_eq!(open.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
         drop(open);

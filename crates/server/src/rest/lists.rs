@@ -24,7 +24,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         )
 }
 
-/// The users whom a user follows, newest first.
+/// The followees of a user, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/following", tag = "graph",
     params(("id" = api::Id, Path, description = "The user"), PageParameters),
     responses((status = 200, description = "A page of the list", body = api::Users, headers(

@@ -1,4 +1,4 @@
-//! Overlaps: the common followees of users, and the followers of a user whom a viewer follows.
+//! Overlaps: the common followees of users, and the followers of a user among a viewer's followees.
 
 use axum::http::Uri;
 use kinfolk_api::{self as api, CountedPage};
@@ -25,7 +25,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         .add(known_followers.by(ActorRule::Viewer).refusing(refuses), routes!(known_followers_of))
 }
 
-/// The users whom two users both follow, by id.
+/// The common followees of two users, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/common/{other}", tag = "graph",
     params(
         ("id" = api::Id, Path, description = "A follower"),
@@ -38,7 +38,7 @@ async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fre
     Ok(page.respond_counted(&uri, &[], found))
 }
 
-/// The users whom all of some users follow, by id.
+/// The common followees of several users, by id.
 #[utoipa::path(get, path = "/v1/common", tag = "graph",
     params(
         ("id" = Vec<api::Id>, Query, description = "The followers", min_items = 1, max_items = 10),
@@ -54,7 +54,7 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
     Ok(page.respond_counted(&uri, &of, found))
 }
 
-/// The followers of a user whom the viewer follows, by id.
+/// The followers of a user among the viewer's followees, by id.
 #[utoipa::path(get, path = "/v1/users/{id}/known-followers", tag = "graph",
     params(
         ("id" = api::Id, Path, description = "The user"),

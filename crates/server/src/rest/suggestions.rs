@@ -37,7 +37,7 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         )
 }
 
-/// Suggestions to a user: candidates followed by many of its followees, whom it neither follows nor has dismissed.
+/// Suggestions to a user: candidates followed by many of its followees, except those that it follows or has dismissed.
 ///
 /// What was computed for everyone is served while it is fresh; `computed_at` says so. Otherwise the 500 most recent
 /// followees, and the 500 most recent ones of each of them, are looked at.
