@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
-use kinfolk_core::changes::Change;
 use kinfolk_core::{Position, Sequence, Shard, Timestamp};
 use tokio_postgres::Row;
 
-use super::Entry;
+use super::{Entry, LoggedChange};
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::{Failure, Query, limit_value};
@@ -64,13 +63,17 @@ impl LogReader<'_> {
 
     /// Up to `limit` changes after some positions, one of each shard. Those of a shard are in order; the shards that are named
     /// first come first.
-    pub(crate) async fn changes(&self, after: &[Position], limit: usize) -> Result<Vec<Change>, Failure> {
+    pub(crate) async fn changes(
+        &self,
+        after: &[Position],
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, Failure> {
         let mut by_host: BTreeMap<usize, Vec<Position>> = BTreeMap::new();
         for &position in after {
             by_host.entry(self.topology.host_of(position.shard)).or_default().push(position);
         }
         let pages = by_host.into_iter().map(|(host, after)| self.changes_on(host, after, limit));
-        let mut changes: Vec<Change> = try_join_all(pages).await?.into_iter().flatten().collect();
+        let mut changes: Vec<LoggedChange> = try_join_all(pages).await?.into_iter().flatten().collect();
         changes.truncate(limit);
         Ok(changes)
     }
@@ -80,7 +83,7 @@ impl LogReader<'_> {
         host: usize,
         after: Vec<Position>,
         limit: usize,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Vec<LoggedChange>, Failure> {
         let shards: Vec<i16> = after.iter().map(|position| position.shard.0 as i16).collect();
         let sequences: Vec<i64> = after.iter().map(|position| position.sequence.0 as i64).collect();
         let (limit, epoch) = (limit_value(limit), self.topology.epoch.0 as i64);
@@ -91,7 +94,7 @@ impl LogReader<'_> {
         rows.iter().map(|row| self.change(row)).collect()
     }
 
-    fn change(&self, row: &Row) -> Result<Change, Failure> {
+    fn change(&self, row: &Row) -> Result<LoggedChange, Failure> {
         let position = Sequence(row.get::<_, i64>(1) as u64).on(Shard(row.get::<_, i16>(0) as u16));
         let at = Timestamp::from_millis(row.get::<_, i64>(2) as u64);
         let entry = Entry { at, kind: row.get(3), body: row.get(4) };

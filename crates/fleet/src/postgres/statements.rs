@@ -52,6 +52,9 @@ statements! {
     Apply = "project/apply.sql",
     AdvanceMarks = "project/advance_marks.sql",
     EdgesOfShard = "project/edges_of_shard.sql",
+    StagedPage = "bulk/staged_page.sql",
+    NextChunk = "bulk/next_chunk.sql",
+    AdvanceImport = "bulk/advance_import.sql",
 }
 
 impl Query {

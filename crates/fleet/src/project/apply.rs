@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::{Epoch, Frontier, Sequence, Shard};
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use super::SourceBatch;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
+use crate::log::LoggedChange;
 use crate::postgres::{Failure, Host, IdValue, Pooled, Query, unavailable};
 use crate::write::{BEGIN, COMMIT, NetEdge, net_edges};
 
@@ -122,7 +123,7 @@ async fn apply_with(
 /// What follows on the marks.
 #[derive(Default)]
 struct Step {
-    changes: Vec<Change>,
+    changes: Vec<LoggedChange>,
     /// The new marks.
     sources: Vec<i16>,
     sequences: Vec<i64>,
@@ -131,11 +132,11 @@ struct Step {
 
 impl Step {
     /// Takes the changes that follow on a mark, one after another: earlier ones are applied already.
-    fn add(&mut self, mark: &Mark, mut changes: Vec<Change>) {
-        changes.sort_by_key(|change| change.position.sequence);
+    fn add(&mut self, mark: &Mark, mut changes: Vec<LoggedChange>) {
+        changes.sort_by_key(|logged| logged.change.position.sequence);
         let mut reached = mark.sequence;
-        for change in changes {
-            let sequence = change.position.sequence;
+        for logged in changes {
+            let sequence = logged.change.position.sequence;
             if sequence <= reached {
                 continue;
             }
@@ -144,7 +145,7 @@ impl Step {
                 break;
             }
             reached = sequence;
-            self.changes.push(change);
+            self.changes.push(logged);
         }
         if reached > mark.sequence {
             self.sources.push(mark.source.0 as i16);
@@ -190,7 +191,7 @@ impl Rows {
     }
 
     /// What changes leave of the edges whose followees are on a host.
-    fn new(topology: &Topology, host: usize, changes: &[Change]) -> Self {
+    fn new(topology: &Topology, host: usize, changes: &[LoggedChange]) -> Self {
         let is_here = |edge: &NetEdge| topology.host_of(topology.shard_of(edge.edge.followee)) == host;
         let edges = net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
         Self::of_edges(topology, edges)
@@ -218,9 +219,9 @@ impl Rows {
 }
 
 /// What a change says about its edge, if it is about one.
-fn net_edge(change: &Change) -> Option<NetEdge> {
+fn net_edge(LoggedChange { change, imported_since }: &LoggedChange) -> Option<NetEdge> {
     let (kind, edge, since) = match change.body {
-        ChangeBody::Followed { kind, edge } => (kind, edge, Some(change.at)),
+        ChangeBody::Followed { kind, edge } => (kind, edge, Some(imported_since.unwrap_or(change.at))),
         ChangeBody::Unfollowed { kind, edge, .. } => (kind, edge, None),
         ChangeBody::Imported { .. }
         | ChangeBody::Posted { .. }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Result, Sequence, Shard, Timestamp};
+use kinfolk_core::{EdgeKind, Epoch, Error, Result, Sequence, Shard, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -16,7 +16,7 @@ use super::apply::Rows;
 use crate::Fleet;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Host, IdValue, Query};
+use crate::postgres::{Failure, Host, IdValue, Query, id_min};
 use crate::write::{LOCK_CLASS, NetEdge};
 
 /// Edges that are copied at once.
@@ -137,11 +137,4 @@ fn edge(row: &Row) -> Result<NetEdge> {
         since: Some(Timestamp::from_millis(row.get::<_, i64>(3) as u64)),
         sequence: Sequence(row.get::<_, i64>(4) as u64),
     })
-}
-
-fn id_min(kind: IdKind) -> Id {
-    match kind {
-        IdKind::Integer => Id::Integer(0),
-        IdKind::Uuid => Id::Uuid(0),
-    }
 }

@@ -111,6 +111,7 @@ impl Databases {
              UPDATE shards SET epoch = {epoch};
              DELETE FROM followers; DELETE FROM follower_counts;
              DELETE FROM following; DELETE FROM users; DELETE FROM log;
+             TRUNCATE import, import_progress, staged_edges;
              COMMIT;"
         );
         self.execute(1, &script);

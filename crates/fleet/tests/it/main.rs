@@ -5,6 +5,7 @@ mod catalog;
 mod conformance;
 mod deployments;
 mod explain;
+mod imports;
 mod late;
 mod lost_commits;
 mod processes;
