@@ -27,7 +27,7 @@ mod status;
 mod suggestions;
 mod write;
 
-pub use bulk::Import;
+pub use bulk::{Edges, Import};
 pub use catalog::{Catalog, NewDeployment};
 pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};

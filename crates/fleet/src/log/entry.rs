@@ -5,6 +5,7 @@
 //! | 1 | an edge was made | kind (1), follower, followee |
 //! | 2 | an edge was removed | kind (1), follower, followee, since (8) |
 //! | 3 | an edge was made that is older than its entry | kind (1), follower, followee, since (8) |
+//! | 4 | a change was lost, and verification has filled its place | |
 //!
 //! Ids are 8 or 16 bytes, as the deployment's id kind has them; numbers are big-endian. The `since` of an edge of type 1 is the
 //! entry's `at`. Imports write type 3; consumers of the log see it as any other new edge.
@@ -16,6 +17,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 const FOLLOWED: i16 = 1;
 const UNFOLLOWED: i16 = 2;
 const IMPORTED: i16 = 3;
+const LOST: i16 = 4;
 
 /// A planned event.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,11 @@ impl Entry {
         Self { at: event.at, kind, body }
     }
 
+    /// The entry in the place of a change that was lost. Its time is that of the entry before it.
+    pub(crate) fn lost() -> Self {
+        Self { at: Timestamp::MIN, kind: LOST, body: Vec::new() }
+    }
+
     /// What the entry says.
     pub(crate) fn decode(&self, position: Position, id_kind: IdKind) -> Result<LoggedChange> {
         let (body, imported_since) = self
@@ -80,6 +87,10 @@ impl Entry {
     }
 
     fn read_body(&self, id_kind: IdKind) -> Option<(ChangeBody, Option<Timestamp>)> {
+        if self.kind == LOST {
+            // Whatever it was: consumers are told to read the graph afresh, as after an import.
+            return Some((ChangeBody::Imported { kind: EdgeKind::Follow, edges: 0 }, None));
+        }
         let (&kind, mut rest) = self.body.split_first()?;
         let kind = EdgeKind::from_number(kind)?;
         let edge = Edge { follower: read_id(&mut rest, id_kind)?, followee: read_id(&mut rest, id_kind)? };

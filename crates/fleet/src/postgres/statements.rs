@@ -55,6 +55,20 @@ statements! {
     StagedPage = "bulk/staged_page.sql",
     NextChunk = "bulk/next_chunk.sql",
     AdvanceImport = "bulk/advance_import.sql",
+    EdgesPage = "read/edges_page.sql",
+    FollowersOfShard = "bulk/followers_of_shard.sql",
+    FollowingRows = "bulk/following_rows.sql",
+    FollowersRows = "bulk/followers_rows.sql",
+    CountFollowing = "bulk/count_following.sql",
+    CountFollowers = "bulk/count_followers.sql",
+    UsersOfShard = "bulk/users_of_shard.sql",
+    FollowerCountsOfShard = "bulk/follower_counts_of_shard.sql",
+    LockFollowerCount = "bulk/lock_follower_count.sql",
+    CorrectFollowerCount = "bulk/correct_follower_count.sql",
+    CorrectFollowingCount = "bulk/correct_following_count.sql",
+    LockMark = "bulk/lock_mark.sql",
+    LogGaps = "bulk/log_gaps.sql",
+    FillLog = "bulk/fill_log.sql",
 }
 
 impl Query {

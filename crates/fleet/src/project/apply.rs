@@ -105,7 +105,7 @@ async fn apply_with(
             step.add(mark, batch.changes);
         }
     }
-    let rows = Rows::new(topology, host, &step.changes);
+    let rows = ProjectedRows::new(topology, host, &step.changes);
     let of_rows = rows.parameters();
     let of_marks: [&(dyn ToSql + Sync); 2] = [&step.sources, &step.sequences];
     let (written, advanced, committed) = tokio::join!(
@@ -166,14 +166,15 @@ struct Edges {
     sequences: Vec<i64>,
 }
 
-pub(super) struct Rows {
+/// Changes of the follower side of one host.
+pub(crate) struct ProjectedRows {
     gone: Edges,
     there: Edges,
 }
 
-impl Rows {
+impl ProjectedRows {
     /// The parameters of `Query::Apply`.
-    pub(super) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
+    pub(crate) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
         let Self { gone, there } = self;
         [
             &gone.shards,
@@ -198,7 +199,7 @@ impl Rows {
     }
 
     /// The rows of edges whose followees are on one host.
-    pub(super) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
+    pub(crate) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
         // In the order of the key.
         edges.sort_by_key(|edge| {
             (topology.shard_of(edge.edge.followee), edge.kind, edge.edge.followee, edge.edge.follower)

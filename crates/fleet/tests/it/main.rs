@@ -13,3 +13,4 @@ mod projection;
 mod proxy;
 mod restores;
 mod retention;
+mod verify;
