@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kinfolk_core::graph::{Edge, EdgeAction, EdgePlanner, FollowerCommand, PlannedEdges, WriteRequest};
-use kinfolk_core::{EdgeKind, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Position, Result, Timestamp};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -98,8 +98,8 @@ impl ShardImport {
         let silent =
             || Failure::Transient(unavailable(&self.writer.name(), "the host did not answer in time"));
         match applied.unwrap_or_else(|_| Err(silent())) {
-            Ok(()) => {
-                self.writer.shared.announce_progress();
+            Ok(newest) => {
+                self.writer.committed(topology.epoch, newest);
                 Ok(chunk.edges.len())
             }
             Err(failure) => {
@@ -114,7 +114,7 @@ impl ShardImport {
         connection: &Pooled,
         topology: &Topology,
         chunk: &Chunk,
-    ) -> std::result::Result<(), Failure> {
+    ) -> std::result::Result<Position, Failure> {
         let name = self.writer.name();
         let failed = |error: tokio_postgres::Error| Failure::of_statement(&name, &error);
         let statements = &self.writer.shared.statements;
@@ -146,7 +146,8 @@ impl ShardImport {
             &sequence,
         ];
         connection.client().execute(&advance, &parameters).await.map_err(failed)?;
-        self.writer.send(connection, &locked, &rows, batch).await.map_err(|sent| match sent {
+        let sent = self.writer.send(connection, &locked, &rows, batch).await;
+        sent.map(|()| rows.last.on(self.writer.shard)).map_err(|sent| match sent {
             Sent::Nothing(failure) => failure,
             Sent::Unanswered => Failure::Transient(unavailable(&name, "a connection was lost")),
         })

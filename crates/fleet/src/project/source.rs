@@ -57,7 +57,7 @@ impl ChangeSource for LogSource {
         let topology = self.shared.topology();
         let log = LogReader { shared: &self.shared, topology: &topology };
         let after: Vec<Position> = after.iter().collect();
-        let mut changes = log.changes(&after, limit).await.map_err(Failure::into_error)?;
+        let mut changes = log.durable_changes(&after, limit).await.map_err(Failure::into_error)?;
         changes.sort_by_key(shard);
         let of_one = changes.chunk_by(|one, other| shard(one) == shard(other));
         let batch = |changes: &[LoggedChange]| SourceBatch {

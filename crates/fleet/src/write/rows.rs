@@ -33,7 +33,7 @@ pub(crate) struct Rows {
     pub(super) counted: Counted,
     pub(super) log: LogRows,
     /// The newest change of the shard once they are committed.
-    pub(super) last: Sequence,
+    pub(crate) last: Sequence,
 }
 
 /// Rows of `following`.

@@ -63,7 +63,7 @@ struct Begun {
 
 /// What became of one attempt.
 enum Attempt {
-    Committed(Plan),
+    Committed(Plan, Epoch),
     /// Nothing has happened.
     Failed(Failure),
     /// Nobody knows yet.
@@ -82,10 +82,10 @@ impl ShardWriter {
         let mut pause = Duration::from_millis(2);
         loop {
             let failure = match self.attempt(requests).await {
-                Attempt::Committed(plan) => return self.acknowledge(plan),
+                Attempt::Committed(plan, epoch) => return self.acknowledge(plan, epoch),
                 Attempt::Failed(failure) => failure,
                 Attempt::Lost(unsettled) => match self.settle(&unsettled).await {
-                    Some(true) => return self.acknowledge(unsettled.plan),
+                    Some(true) => return self.acknowledge(unsettled.plan, unsettled.epoch),
                     // The lock was taken after it, so that it can't commit any more.
                     Some(false) => Failure::Transient(unavailable(&self.name(), "a connection was lost")),
                     None => return refuse(&|| Error::TimedOut),
@@ -111,11 +111,17 @@ impl ShardWriter {
         format!("shard {}", self.shard.0)
     }
 
-    fn acknowledge(&self, plan: Plan) -> Vec<Result<Receipt>> {
+    fn acknowledge(&self, plan: Plan, epoch: Epoch) -> Vec<Result<Receipt>> {
         if !plan.events.is_empty() {
-            self.shared.announce_progress();
+            self.committed(epoch, plan.last());
         }
         plan.results
+    }
+
+    /// Notes that a change was committed.
+    pub(crate) fn committed(&self, epoch: Epoch, newest: Position) {
+        self.shared.acknowledged.note(epoch, newest);
+        self.shared.announce_progress();
     }
 
     async fn attempt(&self, requests: &[&WriteRequest]) -> Attempt {
@@ -138,7 +144,7 @@ impl ShardWriter {
         };
         if begun.plan.events.is_empty() {
             return match connection.end("ROLLBACK").await {
-                Ok(()) => Attempt::Committed(begun.plan),
+                Ok(()) => Attempt::Committed(begun.plan, topology.epoch),
                 Err(error) => {
                     connection.discard();
                     Attempt::Failed(Failure::of_statement(&host.name, &error))
@@ -206,6 +212,8 @@ impl ShardWriter {
         }
         let before = subjects.before(&edges, &users);
         let (newest, floor) = self.newest(&head, topology).map_err(Failure::Final)?;
+        let host = &topology.hosts[assignment.host];
+        self.shared.acknowledged.require(host, topology.epoch, newest.on(self.shard))?;
         let floor = self.shared.clock.now().max(floor);
         Ok(Locked { prepared, before, newest: newest.on(self.shard), floor })
     }
@@ -236,7 +244,7 @@ impl ShardWriter {
         let rows = Rows::new(&locked.before, plan.newest.sequence, &plan.events);
         let written = timeout(timeouts.statement + GRACE, self.send(&connection, locked, &rows, batch)).await;
         match written {
-            Ok(Ok(())) => Attempt::Committed(begun.plan),
+            Ok(Ok(())) => Attempt::Committed(begun.plan, epoch),
             Ok(Err(Sent::Nothing(failure))) => {
                 connection.discard();
                 Attempt::Failed(failure)

@@ -72,6 +72,29 @@ impl Databases {
         }
     }
 
+    /// The name of a database.
+    pub fn name(&self, database: usize) -> &str {
+        &self.names[database]
+    }
+
+    /// Runs SQL beside one of the databases, on its server.
+    pub fn beside(&self, database: usize, sql: &str) {
+        self.runtime.block_on(async {
+            let client = connect(self.servers[database].parse().unwrap()).await;
+            client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        });
+    }
+
+    /// Ends all connections to some databases of a server, and returns when they are gone.
+    pub fn disconnect(&self, database: usize, names: &[&str]) {
+        let end =
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = ANY ($1)";
+        self.runtime.block_on(async {
+            let client = connect(self.servers[database].parse().unwrap()).await;
+            while client.query_one(end, &[&names]).await.unwrap().get::<_, i64>(0) > 0 {}
+        });
+    }
+
     /// Runs SQL in one of the databases: 0 is the catalog.
     pub fn execute(&self, database: usize, sql: &str) {
         self.runtime.block_on(async {

@@ -8,6 +8,7 @@ mod explain;
 mod imports;
 mod late;
 mod lost_commits;
+mod old_primary;
 mod processes;
 mod projection;
 mod proxy;
