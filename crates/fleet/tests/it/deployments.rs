@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU16;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -147,6 +148,24 @@ impl Drop for Databases {
     fn drop(&mut self) {
         self.of_servers("DROP DATABASE", "WITH (FORCE)");
     }
+}
+
+/// A command that runs one test of this binary as a process of its own, on the same deployment.
+pub fn process(settings: &Settings, test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env("CATALOG", &settings.catalog)
+        .env("HOST_a", &settings.hosts["a"])
+        .env("HOST_b", &settings.hosts["b"]);
+    command
+}
+
+/// The settings that [`process`] has passed on.
+pub fn settings_of_process() -> Settings {
+    let setting = |name: &str| std::env::var(name).unwrap();
+    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
+    Settings::new(setting("CATALOG"), hosts.into())
 }
 
 async fn connect(config: Config) -> Client {

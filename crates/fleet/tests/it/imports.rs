@@ -4,17 +4,17 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use kinfolk_conformance::{SimulatedClock, block_on, edge, user};
 use kinfolk_core::bulk::{ImportOptions, ImportReport};
 use kinfolk_core::changes::{ChangeBody, ChangeLog};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeList, EdgeStore, Side};
-use kinfolk_core::{EdgeKind, Error, Frontier, IdKind, SystemClock, Timestamp};
-use kinfolk_fleet::{Fleet, NewDeployment, Settings};
+use kinfolk_core::{EdgeKind, Error, Frontier, IdKind, Timestamp};
+use kinfolk_fleet::{Fleet, NewDeployment};
 
-use crate::deployments::{Databases, Projecting, Stores, servers};
+use crate::deployments::{Databases, Projecting, Stores, process, servers, settings_of_process};
 use crate::projection::write;
 
 const KIND: EdgeKind = EdgeKind::Follow;
@@ -189,10 +189,7 @@ fn a_process_that_imports() {
     if std::env::var_os(CHILD).is_none() {
         return;
     }
-    let setting = |name: &str| std::env::var(name).unwrap();
-    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
-    let settings = Settings::new(setting("CATALOG"), hosts.into());
-    let store = Arc::new(Fleet::open_with_clock(settings, Arc::new(SystemClock)).unwrap());
+    let store = Arc::new(Fleet::open(settings_of_process()).unwrap());
     let report = import(&store, "killed", many(IdKind::Integer, CHILD_EDGES));
     assert_eq!((report.added, report.duplicates), (CHILD_EDGES, 0));
 }
@@ -207,12 +204,8 @@ fn an_import_that_is_killed_is_completed_by_the_next_run() {
     let store = Arc::new(Fleet::open(settings.clone()).unwrap());
     let mut kills = 0;
     for run in 1.. {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "imports::a_process_that_imports"])
+        let mut process = process(&settings, "imports::a_process_that_imports")
             .env(CHILD, "1")
-            .env("CATALOG", &settings.catalog)
-            .env("HOST_a", &settings.hosts["a"])
-            .env("HOST_b", &settings.hosts["b"])
             .stdout(Stdio::null())
             .spawn()
             .unwrap();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU16;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Position, Shard, SystemClock}
 use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings, Timeouts};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::deployments::{Databases, servers};
+use crate::deployments::{Databases, process, servers, settings_of_process};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const IDS: IdKind = IdKind::Integer;
@@ -66,9 +66,7 @@ fn open(settings: Settings) -> Fleet {
 #[test]
 fn a_process_of_its_own() {
     let Ok(seed) = std::env::var(CHILD) else { return };
-    let setting = |name: &str| std::env::var(name).unwrap();
-    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
-    let store = open(Settings::new(setting("CATALOG"), hosts.into()));
+    let store = open(settings_of_process());
     let mut random = Random(seed.parse().unwrap());
     let mut out = std::io::stdout();
     loop {
@@ -94,12 +92,8 @@ struct Writer {
 
 impl Writer {
     fn start(settings: &Settings, seed: u64) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "processes::a_process_of_its_own", "--nocapture"])
+        let mut process = process(settings, "processes::a_process_of_its_own")
             .env(CHILD, seed.to_string())
-            .env("CATALOG", &settings.catalog)
-            .env("HOST_a", &settings.hosts["a"])
-            .env("HOST_b", &settings.hosts["b"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
