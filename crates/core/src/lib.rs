@@ -19,6 +19,7 @@ pub mod histogram;
 mod id;
 mod idempotency;
 mod kind;
+mod names;
 mod position;
 mod shard;
 mod sign;
