@@ -15,9 +15,11 @@ use kinfolk_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use super::batch::Batch;
 use super::lifecycle::StoreThreads;
+use super::request::{Outcome, PlannedBy};
 use super::store::Store;
-use super::writer::{Command, Queued, Reply, Request, Writer};
+use super::writer::{Command, Queued, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
 use crate::disk::backup_file;
@@ -145,18 +147,23 @@ impl Embedded {
         Ok(self.store.edges.rows.scan(Tree::Pairs, kind))
     }
 
-    /// Hands a request to the writer and waits until it is durable and visible, or refused.
-    pub(crate) async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
+    /// Hands a request to the writer and waits until it is durable and visible, or refused. A request has a weight in commands.
+    pub(crate) async fn request<R: Outcome>(
+        &self,
+        weight: usize,
+        plan: impl FnOnce(&mut Batch<'_>) -> R + Send + 'static,
+    ) -> Result<R> {
+        let (reply, result) = oneshot::channel();
         let gone = || self.store.health.gone();
-        let (request, at, times) = (request(reply), Instant::now(), WriteTimes::if_traced());
-        let queued = Queued { request, at, times: times.clone() };
+        let request = Box::new(PlannedBy::new(plan, reply));
+        let (at, times) = (Instant::now(), WriteTimes::if_traced());
+        let queued = Queued { request, weight, at, times: times.clone() };
         self.commands.send(Command::Request(queued)).await.map_err(|_| gone())?;
-        let answered = answer.await.map_err(|_| gone())?;
+        let result = result.await.map_err(|_| gone())?;
         if let Some(times) = times {
             times.report(at);
         }
-        answered
+        result
     }
 
     /// As [`Embedded::run_on_writer`], waiting for the outcome.
