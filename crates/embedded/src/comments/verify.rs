@@ -11,7 +11,7 @@ use lsm_tree::{SeqNo, UserKey, UserValue};
 use super::{Comments, Record, StoredVersion, damaged, layout};
 use crate::log::{Event, EventBody, LoggedCommentEvent};
 use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
-use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects};
+use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -155,10 +155,10 @@ pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects
     let mut tallying = Tallying::default();
     for (number, row) in (1..).zip(comments.tree.all_rows()) {
         suspects.step("comparing comments", number);
-        let found = &mut |fault| suspects.add(Difference::new(comments, fault));
+        let found = &mut |fault| suspects.add(difference(comments, fault));
         comments.examine(&row?, now, &mut tallying, found)?;
     }
-    comments.finish_tally(&mut tallying, &mut |fault| suspects.add(Difference::new(comments, fault)))
+    comments.finish_tally(&mut tallying, &mut |fault| suspects.add(difference(comments, fault)))
 }
 
 /// The key that an event must have left.
@@ -167,7 +167,7 @@ pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference>
     let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
     let logged = Some(KeyUse { id: place.id, at: event.at });
     let key = LoggedKey { author: place.author, hash: *hash, logged };
-    Some(Difference::new(comments, CommentFault::Key(key)))
+    Some(difference(comments, CommentFault::Key(key)))
 }
 
 /// Goes through all rows of comments.
@@ -192,7 +192,7 @@ impl Reconcile for CommentReconcile {
         let is_broken = findings.note_part(&mut part);
         let mut suspected = Vec::new();
         let mut found = |fault| {
-            suspected.push(Difference::new(comments, fault));
+            suspected.push(difference(comments, fault));
             Ok(())
         };
         for row in &part.rows {

@@ -26,7 +26,7 @@ impl EdgesSnapshot {
         Self {
             ids: edges.rows.ids(),
             kinds: EdgeKind::ALL.map(rows).into(),
-            count: EdgeKind::ALL.iter().map(|&kind| edges.index.edge_count(kind)).sum(),
+            count: EdgeKind::ALL.iter().map(|&kind| edges.index.of(kind).edge_count()).sum(),
         }
     }
 }

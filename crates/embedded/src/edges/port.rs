@@ -109,6 +109,6 @@ impl EdgeStore for Embedded {
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.reach(at_least).await?;
-        Ok(of.iter().map(|&id| self.store.edges.index.counts(kind, id)).collect())
+        Ok(of.iter().map(|&id| self.store.edges.index.of(kind).counts(id)).collect())
     }
 }

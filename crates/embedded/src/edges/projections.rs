@@ -85,14 +85,14 @@ fn rebuild(rows: &Rows) -> Result<Index> {
             let (edge, _) = row?;
             if follower != Some(edge.follower) {
                 if let Some(follower) = follower.replace(edge.follower) {
-                    index.extend(kind, follower, &followees);
+                    index.of(kind).extend(follower, &followees);
                 }
                 followees.clear();
             }
             followees.push(edge.followee);
         }
         if let Some(follower) = follower {
-            index.extend(kind, follower, &followees);
+            index.of(kind).extend(follower, &followees);
         }
     }
     Ok(index)
@@ -124,11 +124,11 @@ impl Projection for EdgeIndex {
         for event in events.iter().filter(|event| event.position > self.applied) {
             let follower = match event.body {
                 EventBody::Followed(edge) => {
-                    index.insert(event.kind, edge);
+                    index.of(event.kind).insert(edge);
                     edge.follower
                 }
                 EventBody::Unfollowed(edge, _) => {
-                    index.remove(event.kind, edge);
+                    index.of(event.kind).remove(edge);
                     edge.follower
                 }
                 EventBody::Imported { .. } => {

@@ -56,7 +56,7 @@ pub struct Batch<'a> {
 
 impl EdgeView for Store {
     fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
-        self.edges.index.examine(kind, edge)
+        self.edges.index.of(kind).examine(edge)
     }
 
     fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {

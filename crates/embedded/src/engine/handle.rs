@@ -84,7 +84,7 @@ impl Embedded {
     /// Whether an edge exists. Never waits for a disk.
     #[inline]
     pub fn follows(&self, kind: EdgeKind, edge: Edge) -> bool {
-        self.edges.index.contains(kind, edge)
+        self.edges.index.of(kind).contains(edge)
     }
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
@@ -190,7 +190,7 @@ impl Embedded {
 
     /// How many edges of a kind there are.
     pub fn edge_count(&self, kind: EdgeKind) -> u64 {
-        self.store.edges.index.edge_count(kind)
+        self.store.edges.index.of(kind).edge_count()
     }
 
     /// The state of the store, for those who watch it.
@@ -204,8 +204,8 @@ impl Embedded {
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
-            users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.user_count(kind)).sum(),
-            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
+            users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).user_count()).sum(),
+            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).edge_count()).sum(),
             index_bytes: store.edges.index.memory(),
             cache_bytes_max: store.settings.cache_bytes,
             recent_rows: store.edges.rows.unsealed(),

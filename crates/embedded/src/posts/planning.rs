@@ -36,7 +36,7 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn followers(&self, author: Id) -> u64 {
-        self.store.edges.index.counts(EdgeKind::Follow, author).followers
+        self.store.edges.index.of(EdgeKind::Follow).counts(author).followers
     }
 
     fn pending_len(&self) -> usize {

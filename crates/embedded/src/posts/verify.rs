@@ -11,7 +11,7 @@ use lsm_tree::{UserKey, UserValue};
 use super::{Posts, Record, damaged, layout};
 use crate::log::{Event, EventBody};
 use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
-use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects};
+use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// A place in an author's list.
 type Place = (Id, PostKey);
@@ -58,7 +58,7 @@ pub fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) 
     for (number, row) in (1..).zip(posts.tree.all_rows()) {
         suspects.step("comparing posts", number);
         if let Some(fault) = posts.examine(&row?, now)? {
-            suspects.add(Difference::new(posts, fault))?;
+            suspects.add(difference(posts, fault))?;
         }
     }
     Ok(())
@@ -69,7 +69,7 @@ pub fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
     let EventBody::Posted(posted) = &event.body else { return None };
     let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
     let logged = Some(KeyUse { id, at: event.at });
-    Some(Difference::new(posts, PostFault::Key(LoggedKey { author, hash, logged })))
+    Some(difference(posts, PostFault::Key(LoggedKey { author, hash, logged })))
 }
 
 /// Goes through all rows of posts.
@@ -91,7 +91,7 @@ impl Reconcile for PostReconcile {
         findings.note_part(&mut part);
         for row in &part.rows {
             let fault = findings.readable(self.posts.examine(row, findings.now)).flatten();
-            findings.suspected.extend(fault.map(|fault| Difference::new(&self.posts, fault)));
+            findings.suspected.extend(fault.map(|fault| difference(&self.posts, fault)));
         }
         let is_complete = part.next.is_none();
         self.from = part.next.unwrap_or_else(first_key);

@@ -8,7 +8,7 @@ mod suspects;
 
 use kinfolk_core::{Result, Sequence, Timestamp};
 
-pub use difference::{Counting, Difference, Fault};
+pub use difference::{Counting, Difference, Fault, difference};
 pub use reconcile::{Findings, Reconcile, Unreadable};
 pub use recount::Recount;
 pub use suspects::{Suspects, TOGETHER};
