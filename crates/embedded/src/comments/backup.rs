@@ -32,9 +32,9 @@ impl BackupPart for CommentsSnapshot {
         progress: &dyn Fn(Progress),
     ) -> Result<()> {
         for row in self.records {
-            let (parent, id, record) = row?;
-            push_parent(&mut out.block, parent);
-            out.block.extend_from_slice(&id.0.to_be_bytes());
+            let record = row?;
+            push_parent(&mut out.block, record.comment.parent);
+            out.block.extend_from_slice(&record.comment.id.0.to_be_bytes());
             push_bytes(&mut out.block, &record.encode());
             totals.comments += 1;
             if out.close_if_full(COMMENTS)? {
@@ -117,10 +117,11 @@ type Clamped<'a> = &'a dyn Fn(Timestamp) -> Timestamp;
 type Put = fn(&Comments, &mut Reader<'_>, Clamped<'_>) -> Option<Result<()>>;
 
 fn put_comment(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
-    let place = (block.parent()?, block.comment_id()?);
-    let record = Record::decode(block.ids, block.length_and_bytes()?)?;
-    let (created_at, edited_at) = (clamped(record.created_at), record.edited_at.map(clamped));
-    Some(comments.put_new(place, &Record { created_at, edited_at, ..record }))
+    let (parent, id) = (block.parent()?, block.comment_id()?);
+    let Record { mut comment, position } = Record::decode(parent, id, block.length_and_bytes()?)?;
+    comment.created_at = clamped(comment.created_at);
+    comment.edited_at = comment.edited_at.map(clamped);
+    Some(comments.put_new(&Record { comment, position }))
 }
 
 fn put_version(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {

@@ -33,7 +33,7 @@ impl CommentView for VisibleThreads<'_> {
     }
 
     fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
-        Ok(self.comments().record(id)?.map(|(parent, record)| record.into_comment((parent, id), 0)))
+        Ok(self.comments().record(id)?.map(|record| record.comment))
     }
 
     fn first_body(&self, id: CommentId) -> Result<Option<Arc<str>>> {

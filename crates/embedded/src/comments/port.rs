@@ -22,10 +22,7 @@ impl Embedded {
             Ok(comments.records(comments.tree.now()))
         })?;
         let store = Arc::clone(&self.store);
-        Ok(records.map(move |row| {
-            let (parent, id, record) = row?;
-            store.comments.comment_of(parent, id, record)
-        }))
+        Ok(records.map(move |record| store.comments.comment_of(record?)))
     }
 }
 

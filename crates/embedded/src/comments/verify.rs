@@ -4,11 +4,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kinfolk_core::comments::{CommentId, CommentStatus, Parent};
+use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
-use super::{Comments, Record, StoredVersion, damaged, layout};
+use super::{Comments, Record, StoredVersion, damaged, layout, read_record};
 use crate::log::{Event, EventBody, LoggedCommentEvent};
 use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
 use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects, difference};
@@ -228,11 +228,11 @@ impl Comments {
         let Some(&tag) = key.first() else { return Ok(()) };
         match tag {
             layout::RECORD => {
-                let (parent, id, record) = self.read_record(row)?;
-                for place in places(parent, id, &record) {
+                let Record { comment, .. } = read_record(ids, row)?;
+                for place in places(&comment) {
                     self.look_at(place, found)?;
                 }
-                let mut before = tallying.add(Tally::Thread(parent), u64::from(record.is_active()));
+                let mut before = tallying.add(Tally::Thread(comment.parent), u64::from(comment.is_active()));
                 self.finish_tally(&mut before, found)
             }
             layout::PLACE | layout::REPLY | layout::BY_AUTHOR | layout::VERSION => {
@@ -293,7 +293,7 @@ impl Comments {
             return Ok(false);
         };
         let record = self.record_in(parent, id)?;
-        Ok(record.is_some_and(|record| places(parent, id, &record).contains(&place)))
+        Ok(record.is_some_and(|record| places(&record.comment).contains(&place)))
     }
 
     /// What a row says of a count.
@@ -387,18 +387,20 @@ impl Comments {
                 (layout::place_key(id), is.then(|| layout::parent_value(parent)))
             }
             Place::Reply(parent, reply_to, id) => {
-                let is = self.record_in(parent, id)?.is_some_and(|record| record.reply_to == reply_to);
+                let is =
+                    self.record_in(parent, id)?.is_some_and(|record| record.comment.reply_to == reply_to);
                 (layout::reply_key(parent, reply_to, id), is.then(Vec::new))
             }
             Place::By(author, id, parent) => {
                 let record = self.record_in(parent, id)?;
-                let is = record.is_some_and(|record| record.author == author && record.is_active());
+                let is = record
+                    .is_some_and(|Record { comment, .. }| comment.author == author && comment.is_active());
                 (layout::author_key(author, id), is.then(|| layout::parent_value(parent)))
             }
             Place::Version(id, version) => {
                 let key = layout::version_key(id, version);
-                let is = self.record(id)?.is_some_and(|(_, record)| {
-                    record.status != CommentStatus::Purged && version < record.version
+                let is = self.record(id)?.is_some_and(|Record { comment, .. }| {
+                    comment.status != CommentStatus::Purged && version < comment.version
                 });
                 let value = self.tree.get(&key)?.filter(|_| is).map(|value| value.to_vec());
                 (key, value)
@@ -435,7 +437,7 @@ impl Comments {
 
     fn is_written(&self, id: CommentId, author: Id, at: Timestamp) -> Result<bool> {
         let record = self.record(id)?;
-        Ok(record.is_some_and(|(_, record)| record.author == author && record.created_at == at))
+        Ok(record.is_some_and(|Record { comment, .. }| comment.author == author && comment.created_at == at))
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
@@ -453,8 +455,9 @@ impl Comments {
 type Change = (Vec<u8>, Option<Vec<u8>>);
 
 /// Where a comment must be found, or must not.
-fn places(parent: Parent, id: CommentId, record: &Record) -> [Place; 3] {
-    [Place::Of(id, parent), Place::Reply(parent, record.reply_to, id), Place::By(record.author, id, parent)]
+fn places(comment: &Comment) -> [Place; 3] {
+    let &Comment { id, parent, author, reply_to, .. } = comment;
+    [Place::Of(id, parent), Place::Reply(parent, reply_to, id), Place::By(author, id, parent)]
 }
 
 #[cfg(test)]
