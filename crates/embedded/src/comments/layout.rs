@@ -1,10 +1,11 @@
 //! The bytes of comments: keys and values of the rows. Which rows there are is documented with the tree.
 
 use kinfolk_core::comments::{Comment, CommentId, CommentStatus, CommentThreadState, CommentVersion, Parent};
-use kinfolk_core::{Id, IdKind, KeyHash, Sequence, Timestamp};
+use kinfolk_core::{Id, IdKind, Sequence, Timestamp};
 
+use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
-use crate::log::{Reader, push_moderator, push_parent, status_from, status_number};
+use crate::log::{push_moderator, push_parent, status_from, status_number};
 use crate::lsm::{decode_since, since_value};
 
 pub const RECORD: u8 = 1;
@@ -69,7 +70,7 @@ impl Record {
 
     /// Reads a row's value.
     pub fn decode(parent: Parent, id: CommentId, value: &[u8]) -> Option<Self> {
-        let mut reader = Reader { ids: parent.id.kind(), bytes: value };
+        let mut reader = ByteReader { ids: parent.id.kind(), bytes: value };
         let [flags, depth] = reader.take()?;
         let (author, created_at) = (reader.id()?, decode_since(&reader.take::<6>()?)?);
         let version = u32::from_be_bytes(reader.take()?);
@@ -109,7 +110,7 @@ impl Record {
 
 /// The status and version of a record, without reading all of it.
 pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
-    let mut reader = Reader { ids, bytes: value };
+    let mut reader = ByteReader { ids, bytes: value };
     let [flags, _] = reader.take()?;
     reader.id()?;
     reader.take::<6>()?;
@@ -134,9 +135,9 @@ impl StoredVersion {
 
     /// Reads a row.
     pub fn decode(key: &[u8], value: &[u8]) -> Option<(CommentId, Self)> {
-        let mut key = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+        let mut key = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
         let (id, version) = (key.comment_id()?, u32::from_be_bytes(key.take()?));
-        let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+        let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
         let position = Sequence(u64::from_be_bytes(reader.take()?));
         let at = decode_since(&reader.take::<6>()?)?;
         let body = std::str::from_utf8(reader.bytes).ok()?.into();
@@ -169,7 +170,7 @@ pub fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
 
 /// What a row of a thread says of where it is.
 pub fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     Some((reader.parent()?, reader.comment_id()?))
 }
 
@@ -184,7 +185,7 @@ pub fn parent_value(parent: Parent) -> Vec<u8> {
 }
 
 pub fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
-    Reader { ids, bytes: value }.parent()
+    ByteReader { ids, bytes: value }.parent()
 }
 
 /// All direct replies to a comment, or all comments at the top, begin with this.
@@ -202,7 +203,7 @@ pub fn reply_key(parent: Parent, reply_to: Option<CommentId>, id: CommentId) -> 
 }
 
 pub fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<CommentId>, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (parent, reply_to, id) = (reader.parent()?, reader.comment_id()?, reader.comment_id()?);
     Some((parent, (reply_to != CommentId(0)).then_some(reply_to), id))
 }
@@ -218,7 +219,7 @@ pub fn author_key(author: Id, id: CommentId) -> Vec<u8> {
 }
 
 pub fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (author, id) = (reader.id()?, reader.comment_id()?);
     Some((author, CommentId(!id.0)))
 }
@@ -233,29 +234,6 @@ pub fn version_key(id: CommentId, version: u32) -> Vec<u8> {
     key
 }
 
-pub fn idempotency_key(author: Id, hash: &KeyHash) -> Vec<u8> {
-    key(KEY, |key| {
-        id_encoding::push_id(key, author);
-        key.extend_from_slice(hash);
-    })
-}
-
-pub fn read_idempotency_key(ids: IdKind, key: &[u8]) -> Option<(Id, KeyHash)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
-    Some((reader.id()?, reader.take()?))
-}
-
-pub fn key_value(id: CommentId, at: Timestamp) -> Vec<u8> {
-    let mut value = id.0.to_be_bytes().to_vec();
-    value.extend_from_slice(&since_value(at));
-    value
-}
-
-pub fn read_key_value(value: &[u8]) -> Option<(CommentId, Timestamp)> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
-    Some((reader.comment_id()?, decode_since(reader.bytes)?))
-}
-
 pub fn state_key(parent: Parent) -> Vec<u8> {
     key(STATE, |key| push_parent(key, parent))
 }
@@ -267,7 +245,7 @@ pub fn state_value(state: CommentThreadState) -> Vec<u8> {
 }
 
 pub fn read_state(value: &[u8]) -> Option<CommentThreadState> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+    let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
     let count = u64::from_be_bytes(reader.take()?);
     let [locked] = reader.take()?;
     Some(CommentThreadState { count, locked: locked != 0 })
@@ -279,7 +257,7 @@ pub fn reply_count_key(id: CommentId) -> Vec<u8> {
 
 /// The comment that a key with nothing but a comment's id behind its tag is about.
 pub fn read_tagged(key: &[u8]) -> Option<CommentId> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
     reader.comment_id().filter(|_| reader.bytes.is_empty())
 }
 

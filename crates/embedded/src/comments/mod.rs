@@ -57,18 +57,10 @@ pub struct Comments {
     keys: IdempotencyKeys,
 }
 
-/// All comments as of one moment.
-pub struct CommentsSnapshot {
-    pub records: Box<dyn Iterator<Item = Result<Record>> + Send>,
-    pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
-    pub keys: Box<dyn Iterator<Item = Result<KeyRow<CommentId>>> + Send>,
-    pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
-}
-
 impl Comments {
     /// Opens the comments in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
-        let keys = IdempotencyKeys::new(layout::KEY, key_keep);
+        let keys = IdempotencyKeys::new(layout::KEY, ids, IdKind::Uuid, key_keep);
         let tree = LsmTree::open("comments", folder, shared, &keys)?;
         Ok(Self { ids, tree, erasing: Mutex::new(()), keys })
     }
@@ -194,9 +186,7 @@ impl Comments {
 
     /// The comment that an author's key stands for, unless the key has expired.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
-        let Some(value) = self.tree.get(layout::idempotency_key(author, hash))? else { return Ok(None) };
-        let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-        Ok((!self.keys.is_expired(at, now)).then_some(id))
+        Ok(self.keys.find(&self.tree, author, hash, now)?.map(comment_id))
     }
 
     /// The newest id that the store made, if it ever made one.
@@ -243,8 +233,8 @@ impl Comments {
                 };
                 self.put_new(&Record { comment, position: event.position })?;
                 if let Some(hash) = key {
-                    let used = KeyUse { id: place.id, at: event.at };
-                    self.put_key(KeyRow { author: place.author, hash: *hash, used });
+                    let used = KeyUse { id: Id::Uuid(place.id.0), at: event.at };
+                    self.keys.put(&self.tree, KeyRow { author: place.author, hash: *hash, used });
                 }
                 self.keys.note(event.at);
                 Ok(())
@@ -334,11 +324,6 @@ impl Comments {
         self.tree.insert(version_key(id, stored.version.version), stored.encode());
     }
 
-    /// Puts an idempotency key in.
-    pub fn put_key(&self, KeyRow { author, hash, used }: KeyRow<CommentId>) {
-        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(used.id, used.at));
-    }
-
     /// Changes what is known of a thread as a whole.
     pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut CommentThreadState)) -> Result<()> {
         let mut state = self.state(parent)?;
@@ -353,37 +338,28 @@ impl Comments {
         self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| read_record(ids, &row?))
     }
 
-    /// All comments as of now. Called by the writer, between batches.
-    pub fn snapshot(&self) -> CommentsSnapshot {
-        let (ids, now) = (self.ids, self.tree.now());
-        let all = |tag: u8| self.tree.rows(&[tag], (None, None), now);
-        let versions = all(layout::VERSION).map(|row| {
+    /// All texts before the newest ones, as of a moment.
+    fn all_versions(
+        &self,
+        moment: SeqNo,
+    ) -> impl Iterator<Item = Result<(CommentId, StoredVersion)>> + Send + use<> {
+        self.tree.rows(&[layout::VERSION], (None, None), moment).map(|row| {
             let (key, value) = row?;
             StoredVersion::decode(&key, &value).ok_or_else(damaged)
-        });
-        let keys = all(layout::KEY).map(move |row| {
-            let (key, value) = row?;
-            let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
-            let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-            Ok(KeyRow { author, hash, used: KeyUse { id, at } })
-        });
-        let locked = all(layout::STATE).filter_map(move |row| {
+        })
+    }
+
+    /// All locked threads, as of a moment.
+    fn locked(&self, moment: SeqNo) -> impl Iterator<Item = Result<Parent>> + Send + use<> {
+        let ids = self.ids;
+        self.tree.rows(&[layout::STATE], (None, None), moment).filter_map(move |row| {
             let read = |(key, value): Row| {
-                let parent =
-                    layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
-                Ok((parent, layout::read_state(&value).ok_or_else(damaged)?))
+                let parent = layout::read_parent(ids, key.get(1..).unwrap_or_default());
+                parent.zip(layout::read_state(&value)).ok_or_else(damaged)
             };
-            match row.and_then(read) {
-                Ok((parent, state)) => state.locked.then_some(Ok(parent)),
-                Err(error) => Some(Err(error)),
-            }
-        });
-        CommentsSnapshot {
-            records: Box::new(self.records(now)),
-            versions: Box::new(versions),
-            keys: Box::new(keys),
-            locked: Box::new(locked),
-        }
+            let locked = |(parent, state): (Parent, CommentThreadState)| state.locked.then_some(parent);
+            row.and_then(read).map(locked).transpose()
+        })
     }
 }
 
@@ -412,8 +388,8 @@ impl Projection for Arc<Comments> {
         verify::logged_key(self, event)
     }
 
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
-        Ok(Some(Box::new(Comments::snapshot(self))))
+    fn back_up(&self) -> Result<Option<BackupPart>> {
+        Ok(Some(backup::back_up(self)))
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
@@ -423,6 +399,14 @@ impl Projection for Arc<Comments> {
     fn may_be_compacted(&self) -> bool {
         // Erasing purged bodies compacts all of them; others would have to wait for it.
         !self.erasing.is_locked()
+    }
+}
+
+/// An id as that of a comment, which is a UUID.
+fn comment_id(id: Id) -> CommentId {
+    match id {
+        Id::Uuid(id) => CommentId(id),
+        Id::Integer(id) => CommentId(id.into()),
     }
 }
 

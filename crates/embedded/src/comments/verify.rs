@@ -8,9 +8,9 @@ use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
-use super::{Comments, Record, StoredVersion, damaged, layout, read_record};
+use super::{Comments, Record, StoredVersion, comment_id, damaged, layout, read_record};
 use crate::log::{Event, EventBody, LoggedCommentEvent};
-use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
+use crate::lsm::{KeyUse, LoggedKey, first_key};
 use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// A row that follows from records.
@@ -96,7 +96,7 @@ pub enum CommentFault {
     /// A row is not what the records say.
     Row(Place),
     /// An idempotency key names something else than the log and the records.
-    Key(LoggedKey<CommentId>),
+    Key(LoggedKey),
     /// Comments or replies are counted as more or fewer than there are.
     Count(Tally),
 }
@@ -165,7 +165,7 @@ pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects
 pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference> {
     let EventBody::Comment(body) = &event.body else { return None };
     let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
-    let logged = Some(KeyUse { id: place.id, at: event.at });
+    let logged = Some(KeyUse { id: Id::Uuid(place.id.0), at: event.at });
     let key = LoggedKey { author: place.author, hash: *hash, logged };
     Some(difference(comments, CommentFault::Key(key)))
 }
@@ -247,8 +247,7 @@ impl Comments {
                 if self.is_met_by_record(place)? { Ok(()) } else { self.look_at(place, found) }
             }
             layout::KEY => {
-                let (author, hash) = layout::read_idempotency_key(ids, key).ok_or_else(damaged)?;
-                let key = LoggedKey { author, hash, logged: None };
+                let key = self.keys.read_key(&self.tree, key)?;
                 match self.key_difference(&key, now)? {
                     Some(_) => found(CommentFault::Key(key)),
                     None => Ok(()),
@@ -419,20 +418,9 @@ impl Comments {
     }
 
     /// What a key should stand for, if that is not what it does.
-    fn key_difference(
-        &self,
-        key: &LoggedKey<CommentId>,
-        now: Timestamp,
-    ) -> Result<Option<Option<KeyUse<CommentId>>>> {
-        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
-        let stored = match row.map(|value| layout::read_key_value(&value)) {
-            None => StoredKey::Missing,
-            Some(Some((id, at))) if self.is_written(id, key.author, at)? => {
-                StoredKey::Sound(KeyUse { id, at })
-            }
-            Some(_) => StoredKey::Wrong,
-        };
-        Ok(self.keys.expected(stored, key.logged, now))
+    fn key_difference(&self, key: &LoggedKey, now: Timestamp) -> Result<Option<Option<KeyUse>>> {
+        let is_sound = |KeyUse { id, at }| self.is_written(comment_id(id), key.author, at);
+        self.keys.difference(&self.tree, key, now, is_sound)
     }
 
     fn is_written(&self, id: CommentId, author: Id, at: Timestamp) -> Result<bool> {
@@ -441,12 +429,8 @@ impl Comments {
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
-        match self.key_difference(key, now)? {
-            None => {}
-            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
-            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
-        }
+    fn mend_key(&self, key: &LoggedKey, now: Timestamp) -> Result<()> {
+        self.keys.mend(&self.tree, key, self.key_difference(key, now)?);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
 use crate::log::{Event, EventBody};
-use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
+use crate::lsm::{KeyUse, LoggedKey, first_key};
 use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// A place in an author's list.
@@ -22,7 +22,7 @@ pub enum PostFault {
     /// The list of an author's posts is not what the post's record says.
     Listed { author: Id, at: PostKey },
     /// An idempotency key names something else than the log and the records.
-    Key(LoggedKey<Id>),
+    Key(LoggedKey),
 }
 
 impl fmt::Display for PostFault {
@@ -118,8 +118,7 @@ impl Posts {
                 Ok(is_stray.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::KEY) => {
-                let (author, hash) = layout::read_idempotency_key(self.ids, key).ok_or_else(damaged)?;
-                let key = LoggedKey { author, hash, logged: None };
+                let key = self.keys.read_key(&self.tree, key)?;
                 let differs = self.key_difference(&key, now)?.is_some();
                 Ok(differs.then_some(PostFault::Key(key)))
             }
@@ -152,16 +151,9 @@ impl Posts {
     }
 
     /// What a key should stand for, if that is not what it does.
-    fn key_difference(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<Option<Option<KeyUse<Id>>>> {
-        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
-        let stored = match row.map(|value| layout::read_key_value(self.ids, &value)) {
-            None => StoredKey::Missing,
-            Some(Some((id, at))) if at <= now && self.author_of(id)? == Some(key.author) => {
-                StoredKey::Sound(KeyUse { id, at })
-            }
-            Some(_) => StoredKey::Wrong,
-        };
-        Ok(self.keys.expected(stored, key.logged, now))
+    fn key_difference(&self, key: &LoggedKey, now: Timestamp) -> Result<Option<Option<KeyUse>>> {
+        let is_sound = |used: KeyUse| Ok(used.at <= now && self.author_of(used.id)? == Some(key.author));
+        self.keys.difference(&self.tree, key, now, is_sound)
     }
 
     /// Who has registered a post, whether or not it is there.
@@ -173,12 +165,8 @@ impl Posts {
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
-        match self.key_difference(key, now)? {
-            None => {}
-            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
-            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
-        }
+    fn mend_key(&self, key: &LoggedKey, now: Timestamp) -> Result<()> {
+        self.keys.mend(&self.tree, key, self.key_difference(key, now)?);
         Ok(())
     }
 

@@ -84,7 +84,7 @@ pub trait Projection: Send + Sync {
     }
 
     /// What it puts into a backup, as of now; nothing if a restore builds it from others. Called by the writer, between two batches.
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+    fn back_up(&self) -> Result<Option<BackupPart>> {
         Ok(None)
     }
 
