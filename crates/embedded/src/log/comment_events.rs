@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent};
-use kinfolk_core::{Id, IdKind, KeyHash};
+use kinfolk_core::{Id, KeyHash};
 
 use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
@@ -163,28 +163,27 @@ impl LoggedCommentEvent {
     }
 
     /// Reads an event of a type from these bytes; returns what is behind it.
-    pub fn decode(tag: u8, ids: IdKind, bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let mut reader = ByteReader { ids, bytes };
-        let event = match tag {
+    pub fn decode(tag: u8, reader: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match tag {
             6 => {
                 let [flags, depth] = reader.take()?;
                 (flags & !(REPLY | WITH_KEY | ERASED) == 0).then_some(())?;
-                let place = read_place(&mut reader)?;
+                let place = read_place(reader)?;
                 let reply_to = if flags & REPLY != 0 { Some(reader.comment_id()?) } else { None };
                 let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
-                Self::Written { place, depth, reply_to, key, text: read_text(&mut reader, flags)? }
+                Self::Written { place, depth, reply_to, key, text: read_text(reader, flags)? }
             }
             7 => {
                 let [flags] = reader.take()?;
                 (flags & !ERASED == 0).then_some(())?;
-                let (place, version) = (read_place(&mut reader)?, u32::from_le_bytes(reader.take()?));
-                Self::Edited { place, version, text: read_text(&mut reader, flags)? }
+                let (place, version) = (read_place(reader)?, u32::from_le_bytes(reader.take()?));
+                Self::Edited { place, version, text: read_text(reader, flags)? }
             }
             8 => {
                 let [flags] = reader.take()?;
                 let status = status_from(flags & !WITH_MODERATOR);
                 let status = status.filter(|&status| status != CommentStatus::Active)?;
-                let (place, reason) = (read_place(&mut reader)?, reader.string()?);
+                let (place, reason) = (read_place(reader)?, reader.string()?);
                 let by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
                 Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
             }
@@ -194,8 +193,7 @@ impl LoggedCommentEvent {
                 Self::Locked { parent: reader.parent()?, locked: locked == 1 }
             }
             _ => return None,
-        };
-        Some((event, reader.bytes))
+        })
     }
 }
 
@@ -268,7 +266,15 @@ fn read_text(reader: &mut ByteReader<'_>, flags: u8) -> Option<LoggedText> {
 mod tests {
     use kinfolk_core::comments::ParentKind;
 
+    use kinfolk_core::IdKind;
+
     use super::*;
+
+    /// The event, and the bytes after it.
+    fn decode(tag: u8, ids: IdKind, bytes: &[u8]) -> Option<(LoggedCommentEvent, &[u8])> {
+        let mut reader = ByteReader { ids, bytes };
+        LoggedCommentEvent::decode(tag, &mut reader).map(|event| (event, reader.bytes))
+    }
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<LoggedCommentEvent> {
         let parent = Parent { kind: ParentKind::Item, id: of(2) };
@@ -312,14 +318,10 @@ mod tests {
             for event in events {
                 let mut bytes = encoded(&event);
                 for cut in 0..bytes.len() {
-                    assert_eq!(
-                        LoggedCommentEvent::decode(event.tag(), ids, &bytes[..cut]),
-                        None,
-                        "{event:?}"
-                    );
+                    assert_eq!(decode(event.tag(), ids, &bytes[..cut]), None, "{event:?}");
                 }
                 bytes.push(77);
-                assert_eq!(LoggedCommentEvent::decode(event.tag(), ids, &bytes), Some((event, &[77][..])));
+                assert_eq!(decode(event.tag(), ids, &bytes), Some((event, &[77][..])));
             }
         }
     }
