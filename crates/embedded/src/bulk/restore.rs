@@ -38,7 +38,8 @@ const FILES: [&str; 6] =
 pub fn restore(
     path: &Path,
     folder: &Path,
-    (settings, latest): (&Settings, Timestamp),
+    settings: &Settings,
+    latest: Timestamp,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
     let mut reader = Reader::open(path)?;

@@ -284,7 +284,7 @@ impl Embedded {
         settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::restore(file, folder, (settings, Timestamp::MAX), progress)
+        bulk::restore(file, folder, settings, Timestamp::MAX, progress)
     }
 
     /// As [`Embedded::restore`], with no time later than `latest`: those that are become it. For a store whose clock was ahead,
@@ -292,10 +292,11 @@ impl Embedded {
     pub fn restore_clamped(
         file: &Path,
         folder: &Path,
-        (settings, latest): (&Settings, Timestamp),
+        settings: &Settings,
+        latest: Timestamp,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::restore(file, folder, (settings, latest), progress)
+        bulk::restore(file, folder, settings, latest, progress)
     }
 
     /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how

@@ -179,7 +179,7 @@ impl Store {
             imported: false,
             lost: false,
         };
-        let recovered = log::recover((lock, &health), identity, settings.log_sizes(), from, &mut |frame| {
+        let recovered = log::recover(&folder, identity, settings.log_sizes(), from, &mut |frame| {
             replay.apply(&frame.events)
         })?;
         if replay.lost {

@@ -13,9 +13,6 @@ use crate::log::{Event, EventBody};
 use crate::lsm::{KeyUse, LoggedKey, first_key};
 use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, difference};
 
-/// A place in an author's list.
-type Place = (Id, PostKey);
-
 /// Something that differs from the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostFault {
@@ -39,7 +36,7 @@ impl fmt::Display for PostFault {
 impl Fault<Posts> for PostFault {
     fn recheck(&self, posts: &Posts, now: Timestamp) -> Result<Option<Self>> {
         let differs = match self {
-            &Self::Listed { author, at } => posts.difference((author, at))?.is_some(),
+            &Self::Listed { author, at } => posts.difference(author, at)?.is_some(),
             Self::Key(key) => posts.key_difference(key, now)?.is_some(),
         };
         Ok(differs.then_some(*self))
@@ -47,7 +44,7 @@ impl Fault<Posts> for PostFault {
 
     fn repair(&self, posts: &Posts, now: Timestamp) -> Result<()> {
         match self {
-            &Self::Listed { author, at } => posts.mend((author, at)),
+            &Self::Listed { author, at } => posts.mend(author, at),
             Self::Key(key) => posts.mend_key(key, now),
         }
     }
@@ -108,13 +105,13 @@ impl Posts {
                 let record = Record::decode(id, value).ok_or_else(damaged)?;
                 let Record::Present(post, _) = record else { return Ok(None) };
                 let (author, at) = (post.author, post.key());
-                let differs = self.difference((author, at))?.is_some();
+                let differs = self.difference(author, at)?.is_some();
                 Ok(differs.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::BY_AUTHOR) => {
                 let (author, at, _) = layout::read_author_row(self.ids, key, value).ok_or_else(damaged)?;
                 // What the list lacks is found by its record.
-                let is_stray = self.difference((author, at))? == Some(None);
+                let is_stray = self.difference(author, at)? == Some(None);
                 Ok(is_stray.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::KEY) => {
@@ -127,7 +124,7 @@ impl Posts {
     }
 
     /// What should be at a place of a list, if that is not what is there.
-    fn difference(&self, (author, at): Place) -> Result<Option<Option<Delivery>>> {
+    fn difference(&self, author: Id, at: PostKey) -> Result<Option<Option<Delivery>>> {
         let expected = match self.record(at.id)? {
             Some(Record::Present(post, delivery)) if (post.author, post.key()) == (author, at) => {
                 Some(delivery)
@@ -171,8 +168,8 @@ impl Posts {
     }
 
     /// Brings a place of a list back to what the record says. Runs on the writer's thread.
-    fn mend(&self, (author, at): Place) -> Result<()> {
-        match self.difference((author, at))? {
+    fn mend(&self, author: Id, at: PostKey) -> Result<()> {
+        match self.difference(author, at)? {
             None => {}
             Some(Some(delivery)) => {
                 self.put_in_list(author, at, delivery);
