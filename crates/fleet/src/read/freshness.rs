@@ -118,12 +118,19 @@ impl Reader {
         read: impl Fn(Self) -> F,
     ) -> Result<T> {
         let deadline = Instant::now() + shared.settings.timeouts.visible;
+        let epoch = shared.topology().epoch;
         let attempt = || {
             let topology = shared.topology();
             read(Self { shared: Arc::clone(&shared), topology, at_least: at_least.clone(), deadline })
         };
         match attempt().await {
-            Err(Failure::Moved) => shared.reload_topology().await.map_err(Failure::into_error)?,
+            Err(Failure::Moved) => {
+                shared.reload_topology().await.map_err(Failure::into_error)?;
+                // What was seen in another epoch may be lost; its positions may be those of other changes now.
+                if shared.topology().epoch != epoch && !at_least.is_empty() {
+                    return Err(Error::TokenFromOtherEpoch);
+                }
+            }
             // Reads change nothing: a connection that broke is worth another attempt.
             Err(Failure::Transient(Error::Unavailable { .. })) => {}
             other => return other.map_err(Failure::into_error),

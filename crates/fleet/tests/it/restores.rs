@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
 use kinfolk_conformance::{SEED, block_on, graph_restores};
 use kinfolk_core::changes::{Change, ChangeBody, ChangeLog};
-use kinfolk_core::graph::Edge;
-use kinfolk_core::{Deployment, EdgeKind, Frontier, Id, Sequence, Shard, Timestamp};
-use kinfolk_fleet::Fleet;
+use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
+use kinfolk_core::{Deployment, EdgeKind, Error, Frontier, Id, IdKind, Sequence, Shard, Timestamp};
+use kinfolk_fleet::{Fleet, NewDeployment};
 
 use crate::deployments::{Databases, Projecting, Stores, servers};
 
@@ -77,5 +78,28 @@ fn everything_agrees_with_what_a_restore_has_left() {
             });
         };
         graph_restores(&|ids, clock| stores.make(ids, clock), &restore, 12, SEED);
+    }
+}
+
+#[test]
+fn what_was_seen_in_another_epoch_is_refused_by_processes_that_have_not_heard_of_the_new_one() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let shards = NonZeroU16::new(4).unwrap();
+    Fleet::init(&databases.settings(), NewDeployment { id_kind: IdKind::Integer, shards }).unwrap();
+    let [one, two, three] = std::array::from_fn(|_| Fleet::open(databases.settings()).unwrap());
+    let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
+    let command = FollowerCommand { action: EdgeAction::Follow, followee: edge.followee };
+    let request =
+        WriteRequest { kind, follower: edge.follower, commands: vec![command], following_limit: 10 };
+    let written = block_on(one.write(vec![request])).remove(0).unwrap();
+    let seen = Frontier::from(written.position);
+    block_on(three.begin_epoch()).unwrap();
+    let refused = |error: Option<Error>| matches!(error, Some(Error::TokenFromOtherEpoch));
+    assert!(refused(block_on(one.contains(kind, &[edge], &seen)).err()));
+    assert!(refused(block_on(two.changes(&seen, 10)).err()));
+    for store in [&one, &two] {
+        assert_eq!(store.epoch(), three.epoch());
+        assert_eq!(block_on(store.contains(kind, &[edge], Frontier::EMPTY)).unwrap(), [true]);
     }
 }
