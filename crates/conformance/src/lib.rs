@@ -34,6 +34,7 @@
 //! - The reconciler, which compares more than the first followers.
 //! - The size of inboxes, and how latencies are averaged.
 
+#![warn(clippy::too_many_lines, unreachable_pub)]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test says no, and this crate is only for tests")]
 
 pub mod cases;

@@ -3,6 +3,8 @@
 //! This crate opens no socket and no file, knows neither SQL nor JSON, and never reads the system clock by itself: time
 //! comes in through [`Clock`], randomness through key bytes, storage through the ports of [`Store`].
 
+#![warn(clippy::too_many_lines, unreachable_pub)]
+
 mod absent;
 pub mod bulk;
 pub mod changes;

@@ -18,6 +18,8 @@
 //! `planning.rs`, which plans its writes in a batch; so does `comments/erase.rs`, which has the writer rewrite the log. And the handle
 //! offers what `background` and `bulk` do.
 
+#![warn(clippy::too_many_lines, unreachable_pub)]
+
 mod background;
 mod bulk;
 mod changes;

@@ -94,7 +94,7 @@ pub struct Stats {
 
 /// What is counted while a store is open.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub(crate) struct Counters {
     batches: AtomicU64,
     requests: AtomicU64,
     events: AtomicU64,
@@ -107,40 +107,40 @@ pub struct Counters {
 
 impl Counters {
     /// A batch was made visible.
-    pub fn batch(&self, requests: usize, events: usize) {
+    pub(crate) fn batch(&self, requests: usize, events: usize) {
         self.batches.fetch_add(1, Ordering::Relaxed);
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         self.events.fetch_add(events as u64, Ordering::Relaxed);
     }
 
     /// The writer waited for a sync.
-    pub fn synced(&self, waited: Duration) {
+    pub(crate) fn synced(&self, waited: Duration) {
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.sync_nanos.fetch_add(waited.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Rows were compared with the truth.
-    pub fn reconciled(&self, rows: usize) {
+    pub(crate) fn reconciled(&self, rows: usize) {
         self.reconciled_rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
     /// Differences were repaired.
-    pub fn repaired(&self, differences: usize) {
+    pub(crate) fn repaired(&self, differences: usize) {
         self.repaired.fetch_add(differences as u64, Ordering::Relaxed);
     }
 
     /// How many differences were ever repaired.
-    pub fn repairs(&self) -> u64 {
+    pub(crate) fn repairs(&self) -> u64 {
         self.repaired.load(Ordering::Relaxed)
     }
 
     /// Rows could not be read to be compared.
-    pub fn unreadable(&self, times: u64) {
+    pub(crate) fn unreadable(&self, times: u64) {
         self.unreadable.fetch_add(times, Ordering::Relaxed);
     }
 
     /// The counters' part of the statistics.
-    pub fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Stats {
             batches: of(&self.batches),

@@ -32,21 +32,21 @@ impl<S> Shared<S> {
     }
 
     /// The positions of all acknowledged writes.
-    pub fn seen(&self) -> Frontier {
+    pub(crate) fn seen(&self) -> Frontier {
         locked(&self.seen).clone()
     }
 
     /// A write was acknowledged.
-    pub fn saw(&self, position: Position) {
+    pub(crate) fn saw(&self, position: Position) {
         locked(&self.seen).advance(position);
     }
 
     /// Reads that show all acknowledged writes.
-    pub fn reader(&self) -> Seen<'_, S> {
+    pub(crate) fn reader(&self) -> Seen<'_, S> {
         Seen::new(&self.store, self.seen())
     }
 
-    pub fn id(&self, number: u64) -> Id {
+    pub(crate) fn id(&self, number: u64) -> Id {
         user(self.id_kind, number)
     }
 }
@@ -61,7 +61,7 @@ pub(super) struct Rounds {
 
 impl Rounds {
     /// Runs a history on fresh stores. It gets its own seed, and what makes the store settle once all clients are done.
-    pub fn run<S: Deployment>(
+    pub(crate) fn run<S: Deployment>(
         self,
         make: StoreFactory<'_, S>,
         history: impl Fn(Shared<S>, u64, &dyn Fn(&S)) -> Verdict,
@@ -70,7 +70,7 @@ impl Rounds {
     }
 
     /// The same behind connections that get lost.
-    pub fn run_with_timeouts<S: Deployment>(
+    pub(crate) fn run_with_timeouts<S: Deployment>(
         self,
         make: StoreFactory<'_, S>,
         fault: Option<TimeoutFault>,

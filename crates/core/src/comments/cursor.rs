@@ -6,7 +6,7 @@ use crate::{Error, Id, Keyring, Result};
 
 /// The list that a cursor belongs to.
 #[derive(Clone, Copy, Debug)]
-pub enum CommentList {
+pub(crate) enum CommentList {
     /// A comment thread, in an order.
     Thread(Parent, CommentOrder),
     /// The branches of a comment thread.
@@ -46,13 +46,13 @@ impl CommentList {
     }
 
     /// The cursor for a client that continues after a key: numbers of 16 bytes each, big-endian, sealed.
-    pub fn encode<const LEN: usize>(self, key: [u128; LEN], keys: &Keyring) -> String {
+    pub(crate) fn encode<const LEN: usize>(self, key: [u128; LEN], keys: &Keyring) -> String {
         let message: Vec<u8> = key.iter().flat_map(|number| number.to_be_bytes()).collect();
         keys.seal(&self.context(), &message)
     }
 
     /// The key in a client's cursor for this list.
-    pub fn decode<const LEN: usize>(self, text: &str, keys: &Keyring) -> Result<[u128; LEN]> {
+    pub(crate) fn decode<const LEN: usize>(self, text: &str, keys: &Keyring) -> Result<[u128; LEN]> {
         let message = keys.open(&self.context(), text).ok_or(Error::InvalidCursor)?;
         let (numbers, rest) = message.as_chunks::<16>();
         let numbers: Vec<u128> = numbers.iter().map(|&bytes| u128::from_be_bytes(bytes)).collect();

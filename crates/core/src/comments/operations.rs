@@ -316,17 +316,17 @@ pub(super) struct PageBuilder<T> {
 }
 
 impl<T> PageBuilder<T> {
-    pub fn new(limit: usize, bytes_left: usize) -> Self {
+    pub(crate) fn new(limit: usize, bytes_left: usize) -> Self {
         Self { items: Vec::new(), has_more: false, limit, bytes_left, ended: false }
     }
 
     /// How many items to read next; `None` if the page is full or the list has ended.
-    pub fn wanted(&self) -> Option<usize> {
+    pub(crate) fn wanted(&self) -> Option<usize> {
         // One more than requested shows whether there is a next page.
         (!self.ended).then(|| (self.limit + 1 - self.items.len()).min(CHUNK))
     }
 
-    pub fn add(&mut self, wanted: usize, chunk: Vec<T>, bytes: impl Fn(&T) -> usize) {
+    pub(crate) fn add(&mut self, wanted: usize, chunk: Vec<T>, bytes: impl Fn(&T) -> usize) {
         self.ended = chunk.len() < wanted;
         for item in chunk {
             let bytes = bytes(&item);

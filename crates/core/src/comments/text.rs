@@ -18,7 +18,7 @@ pub(super) struct TextRule {
 
 impl TextRule {
     /// The normalized text, or why it is refused.
-    pub fn accept(self, text: Arc<str>) -> Result<Arc<str>> {
+    pub(crate) fn accept(self, text: Arc<str>) -> Result<Arc<str>> {
         let text = normalize_line_endings(text);
         let refuse = |reason: String| Err(Error::InvalidBody { what: self.what, reason });
         if let Some(control) = text.chars().find(|&letter| is_refused(letter)) {

@@ -24,7 +24,7 @@ const RUNS_CALM: u8 = 4;
 const RUNS_BUSY: u8 = 16;
 
 /// Works until it is stopped.
-pub fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
+pub(crate) fn run(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     let mut pace = Pace { position: store.position(), at: Instant::now(), busy: false };
     let mut reconciler = Reconciler::new(Arc::clone(store), store.settings.reconcile_rows);
@@ -58,7 +58,7 @@ fn compact(store: &Store, busy: bool) -> Result<()> {
 }
 
 /// Whether there are enough runs to be worth compacting, at least in a calm store.
-pub fn is_waiting(store: &Store) -> bool {
+pub(crate) fn is_waiting(store: &Store) -> bool {
     store.compactable_rows().any(|rows| rows.backlog().runs >= usize::from(RUNS_CALM))
 }
 

@@ -28,7 +28,7 @@ impl Drop for Released<'_> {
 }
 
 /// Works until it is stopped.
-pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
+pub(crate) fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     // Nobody else lets those go who wait for a position, also if this thread dies.
     let _released = Released(store);
@@ -66,7 +66,7 @@ pub fn run(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Co
 }
 
 /// Reports that background work on row files failed, unless it is not tried again, which was reported then.
-pub fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
+pub(crate) fn note_failure(store: &Store, error: &Error, tried_again: &'static str) {
     if store.shared.storing.failure().is_none() {
         tracing::error!(%error, "{tried_again}");
     }
@@ -146,7 +146,7 @@ fn snapshot_if_due(store: &Store) -> Result<()> {
 }
 
 /// What a clean end leaves behind: little to replay at the next start.
-pub fn settle(store: &Store) -> Result<()> {
+pub(crate) fn settle(store: &Store) -> Result<()> {
     const REPLAY_EVENTS: u64 = 1_000;
     let position = store.position();
     if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {

@@ -1,5 +1,5 @@
 //! Work in the background: flushing and snapshots, compaction, reconciliation.
 
-pub mod compaction;
-pub mod maintenance;
+pub(crate) mod compaction;
+pub(crate) mod maintenance;
 mod reconcile;

@@ -10,7 +10,7 @@ use crate::disk::format::Identity;
 use crate::engine::store::Store;
 
 /// Everything as of one moment.
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// Its content is the backup's version, so that an older Kinfolk reads what it knows.
     header: Header,
     parts: Vec<BackupPart>,
@@ -18,7 +18,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The store as it is now. Called by the writer, between two batches.
-    pub fn take(store: &Store) -> Result<Self> {
+    pub(crate) fn take(store: &Store) -> Result<Self> {
         store.settle_rows()?;
         let content = store.content();
         let (ids, position, floor) = (store.identity.ids, store.position(), store.newest_time());
@@ -29,7 +29,7 @@ impl Snapshot {
 
 /// Writes a backup into a stream, as it is read from the snapshot: neither needs the backup's size in memory or on disk. The
 /// snapshot is released at the end, also where the stream fails.
-pub fn write(
+pub(crate) fn write(
     identity: Identity,
     Snapshot { header, parts }: Snapshot,
     out: &mut dyn Write,

@@ -3,8 +3,8 @@
 mod backup;
 mod import;
 mod restore;
-pub mod verify;
+pub(crate) mod verify;
 
-pub use backup::{Snapshot, write as write_backup};
+pub(crate) use backup::{Snapshot, write as write_backup};
 pub use import::Import;
-pub use restore::restore;
+pub(crate) use restore::restore;

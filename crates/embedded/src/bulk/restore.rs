@@ -35,7 +35,7 @@ const FILES: [&str; 6] =
 
 /// Makes a store from a backup in a folder that is missing, empty, or left by a restore that was stopped. Times after `latest`
 /// become that one.
-pub fn restore(
+pub(crate) fn restore(
     path: &Path,
     folder: &Path,
     settings: &Settings,

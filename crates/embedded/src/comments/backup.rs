@@ -24,7 +24,7 @@ const KEYS: u32 = 261;
 const LOCKED: u32 = 262;
 
 /// All comments as of now. Called by the writer, between two batches.
-pub fn back_up(comments: &Comments) -> BackupPart {
+pub(crate) fn back_up(comments: &Comments) -> BackupPart {
     let moment = comments.tree.now();
     let (records, versions) = (comments.records(moment), comments.all_versions(moment));
     let (keys, locked) = (comments.keys.rows(&comments.tree, moment), comments.locked(moment));
@@ -62,7 +62,11 @@ fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// Reads comments from a backup and makes them durable.
-pub fn restore(comments: &Comments, backup: &mut Reader<'_>, options: RestoreOptions<'_>) -> Result<()> {
+pub(crate) fn restore(
+    comments: &Comments,
+    backup: &mut Reader<'_>,
+    options: RestoreOptions<'_>,
+) -> Result<()> {
     let mut restore = TreeRestore { backup, tree: &comments.tree, ids: comments.ids, options };
     let restored = restore.rows(COMMENTS, Some("restoring comments"), |block, clamped| {
         let (parent, id) = (block.parent()?, block.comment_id()?);

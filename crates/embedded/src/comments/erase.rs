@@ -45,7 +45,7 @@ struct Unerased {
 
 impl Comments {
     /// How many comments were purged whose texts are still in files.
-    pub fn unerased_count(&self) -> u64 {
+    pub(crate) fn unerased_count(&self) -> u64 {
         // A file whose index can't be read fails for ever.
         self.unerased().take_while(Result::is_ok).count() as u64
     }
@@ -70,7 +70,7 @@ impl Embedded {
 
 /// Erases purged texts when the oldest of them has waited long enough, until it is stopped. On a thread of its own:
 /// it asks the writer, which may be waiting for other background work.
-pub fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
+pub(crate) fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
     let tick = store.settings.erase_after.clamp(TICK_MIN, TICK_MAX);
     let (mut ahead_since, mut pause) = (None, tick);

@@ -8,15 +8,15 @@ use crate::disk::id_encoding;
 use crate::log::{push_moderator, push_parent, status_from, status_number};
 use crate::lsm::{decode_since, since_value};
 
-pub const RECORD: u8 = 1;
-pub const PLACE: u8 = 2;
-pub const REPLY: u8 = 3;
-pub const BY_AUTHOR: u8 = 4;
-pub const VERSION: u8 = 5;
-pub const KEY: u8 = 6;
-pub const STATE: u8 = 7;
-pub const REPLY_COUNT: u8 = 8;
-pub const UNERASED: u8 = 9;
+pub(crate) const RECORD: u8 = 1;
+pub(crate) const PLACE: u8 = 2;
+pub(crate) const REPLY: u8 = 3;
+pub(crate) const BY_AUTHOR: u8 = 4;
+pub(crate) const VERSION: u8 = 5;
+pub(crate) const KEY: u8 = 6;
+pub(crate) const STATE: u8 = 7;
+pub(crate) const REPLY_COUNT: u8 = 8;
+pub(crate) const UNERASED: u8 = 9;
 
 const STATUS: u8 = 3;
 const WITH_REPLY_TO: u8 = 4;
@@ -27,7 +27,7 @@ const WITH_MODERATOR: u8 = 64;
 
 /// What the row of a comment says: the comment, but for the count of its replies, which has a row of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     /// Its count of replies is 0.
     pub comment: Comment,
     /// Where its body is in the log.
@@ -36,14 +36,14 @@ pub struct Record {
 
 impl Record {
     /// The newest text, as a version.
-    pub fn newest_version(&self) -> Option<StoredVersion> {
+    pub(crate) fn newest_version(&self) -> Option<StoredVersion> {
         let Comment { version, created_at, edited_at, .. } = self.comment;
         let (at, body) = (edited_at.unwrap_or(created_at), self.comment.body.clone()?);
         Some(StoredVersion { position: self.position, version: CommentVersion { version, at, body } })
     }
 
     /// The bytes of the row's value.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let Self { comment, position } = self;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         let flags = status_number(comment.status)
@@ -69,7 +69,7 @@ impl Record {
     }
 
     /// Reads a row's value.
-    pub fn decode(parent: Parent, id: CommentId, value: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(parent: Parent, id: CommentId, value: &[u8]) -> Option<Self> {
         let mut reader = ByteReader { ids: parent.id.kind(), bytes: value };
         let [flags, depth] = reader.take()?;
         let (author, created_at) = (reader.id()?, decode_since(&reader.take::<6>()?)?);
@@ -109,7 +109,7 @@ impl Record {
 }
 
 /// The status and version of a record, without reading all of it.
-pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
+pub(crate) fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
     let mut reader = ByteReader { ids, bytes: value };
     let [flags, _] = reader.take()?;
     reader.id()?;
@@ -119,14 +119,14 @@ pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
 
 /// A text that a comment has or had, and where it is in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredVersion {
+pub(crate) struct StoredVersion {
     pub position: Sequence,
     pub version: CommentVersion,
 }
 
 impl StoredVersion {
     /// The bytes of the row's value.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut value = self.position.0.to_be_bytes().to_vec();
         value.extend_from_slice(&since_value(self.version.at));
         value.extend_from_slice(self.version.body.as_bytes());
@@ -134,7 +134,7 @@ impl StoredVersion {
     }
 
     /// Reads a row.
-    pub fn decode(key: &[u8], value: &[u8]) -> Option<(CommentId, Self)> {
+    pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<(CommentId, Self)> {
         let mut key = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
         let (id, version) = (key.comment_id()?, u32::from_be_bytes(key.take()?));
         let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
@@ -158,125 +158,125 @@ fn push_comment(key: &mut Vec<u8>, id: CommentId) {
 }
 
 /// All comments of a thread begin with this.
-pub fn thread_prefix(parent: Parent) -> Vec<u8> {
+pub(crate) fn thread_prefix(parent: Parent) -> Vec<u8> {
     key(RECORD, |key| push_parent(key, parent))
 }
 
-pub fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
+pub(crate) fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
     let mut key = thread_prefix(parent);
     push_comment(&mut key, id);
     key
 }
 
 /// What a row of a thread says of where it is.
-pub fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, CommentId)> {
+pub(crate) fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, CommentId)> {
     let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     Some((reader.parent()?, reader.comment_id()?))
 }
 
-pub fn place_key(id: CommentId) -> Vec<u8> {
+pub(crate) fn place_key(id: CommentId) -> Vec<u8> {
     key(PLACE, |key| push_comment(key, id))
 }
 
-pub fn parent_value(parent: Parent) -> Vec<u8> {
+pub(crate) fn parent_value(parent: Parent) -> Vec<u8> {
     let mut value = Vec::new();
     push_parent(&mut value, parent);
     value
 }
 
-pub fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
+pub(crate) fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
     ByteReader { ids, bytes: value }.parent()
 }
 
 /// All direct replies to a comment, or all comments at the top, begin with this.
-pub fn branch_prefix(parent: Parent, reply_to: Option<CommentId>) -> Vec<u8> {
+pub(crate) fn branch_prefix(parent: Parent, reply_to: Option<CommentId>) -> Vec<u8> {
     key(REPLY, |key| {
         push_parent(key, parent);
         push_comment(key, reply_to.unwrap_or(CommentId(0)));
     })
 }
 
-pub fn reply_key(parent: Parent, reply_to: Option<CommentId>, id: CommentId) -> Vec<u8> {
+pub(crate) fn reply_key(parent: Parent, reply_to: Option<CommentId>, id: CommentId) -> Vec<u8> {
     let mut key = branch_prefix(parent, reply_to);
     push_comment(&mut key, id);
     key
 }
 
-pub fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<CommentId>, CommentId)> {
+pub(crate) fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<CommentId>, CommentId)> {
     let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (parent, reply_to, id) = (reader.parent()?, reader.comment_id()?, reader.comment_id()?);
     Some((parent, (reply_to != CommentId(0)).then_some(reply_to), id))
 }
 
-pub fn author_prefix(author: Id) -> Vec<u8> {
+pub(crate) fn author_prefix(author: Id) -> Vec<u8> {
     key(BY_AUTHOR, |key| id_encoding::push_id(key, author))
 }
 
-pub fn author_key(author: Id, id: CommentId) -> Vec<u8> {
+pub(crate) fn author_key(author: Id, id: CommentId) -> Vec<u8> {
     let mut key = author_prefix(author);
     push_comment(&mut key, CommentId(!id.0));
     key
 }
 
-pub fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)> {
+pub(crate) fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)> {
     let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (author, id) = (reader.id()?, reader.comment_id()?);
     Some((author, CommentId(!id.0)))
 }
 
-pub fn versions_prefix(id: CommentId) -> Vec<u8> {
+pub(crate) fn versions_prefix(id: CommentId) -> Vec<u8> {
     key(VERSION, |key| push_comment(key, id))
 }
 
-pub fn version_key(id: CommentId, version: u32) -> Vec<u8> {
+pub(crate) fn version_key(id: CommentId, version: u32) -> Vec<u8> {
     let mut key = versions_prefix(id);
     key.extend_from_slice(&version.to_be_bytes());
     key
 }
 
-pub fn state_key(parent: Parent) -> Vec<u8> {
+pub(crate) fn state_key(parent: Parent) -> Vec<u8> {
     key(STATE, |key| push_parent(key, parent))
 }
 
-pub fn state_value(state: CommentThreadState) -> Vec<u8> {
+pub(crate) fn state_value(state: CommentThreadState) -> Vec<u8> {
     let mut value = state.count.to_be_bytes().to_vec();
     value.push(u8::from(state.locked));
     value
 }
 
-pub fn read_state(value: &[u8]) -> Option<CommentThreadState> {
+pub(crate) fn read_state(value: &[u8]) -> Option<CommentThreadState> {
     let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
     let count = u64::from_be_bytes(reader.take()?);
     let [locked] = reader.take()?;
     Some(CommentThreadState { count, locked: locked != 0 })
 }
 
-pub fn reply_count_key(id: CommentId) -> Vec<u8> {
+pub(crate) fn reply_count_key(id: CommentId) -> Vec<u8> {
     key(REPLY_COUNT, |key| push_comment(key, id))
 }
 
 /// The comment that a key with nothing but a comment's id behind its tag is about.
-pub fn read_tagged(key: &[u8]) -> Option<CommentId> {
+pub(crate) fn read_tagged(key: &[u8]) -> Option<CommentId> {
     let mut reader = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
     reader.comment_id().filter(|_| reader.bytes.is_empty())
 }
 
-pub fn read_count(value: &[u8]) -> Option<u64> {
+pub(crate) fn read_count(value: &[u8]) -> Option<u64> {
     value.try_into().ok().map(u64::from_be_bytes)
 }
 
-pub fn unerased_key(id: CommentId) -> Vec<u8> {
+pub(crate) fn unerased_key(id: CommentId) -> Vec<u8> {
     key(UNERASED, |key| push_comment(key, id))
 }
 
 /// When a comment was purged, and where its texts are in the log.
-pub fn unerased_value(at: Timestamp, positions: &[Sequence]) -> Vec<u8> {
+pub(crate) fn unerased_value(at: Timestamp, positions: &[Sequence]) -> Vec<u8> {
     let mut value = since_value(at).to_vec();
     value.extend(positions.iter().flat_map(|position| position.0.to_be_bytes()));
     value
 }
 
-pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
+pub(crate) fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
     let (at, positions) = value.split_first_chunk::<6>()?;
     let (positions, rest) = positions.as_chunks::<8>();
     rest.is_empty().then_some(())?;

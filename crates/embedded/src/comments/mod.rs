@@ -38,9 +38,9 @@ use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 use parking_lot::Mutex;
 
-pub use backup::restore;
-pub use erase::erase_when_due;
-pub use layout::{Record, StoredVersion, version_key};
+pub(crate) use backup::restore;
+pub(crate) use erase::erase_when_due;
+pub(crate) use layout::{Record, StoredVersion, version_key};
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
@@ -49,7 +49,7 @@ use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
 use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The comment threads of a store.
-pub struct Comments {
+pub(crate) struct Comments {
     ids: IdKind,
     pub tree: LsmTree,
     /// Held while purged bodies are erased.
@@ -59,7 +59,7 @@ pub struct Comments {
 
 impl Comments {
     /// Opens the comments in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
-    pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
         let keys = IdempotencyKeys::new(layout::KEY, ids, IdKind::Uuid, key_keep);
         let tree = LsmTree::open("comments", folder, shared, &keys)?;
         Ok(Self { ids, tree, erasing: Mutex::new(()), keys })
@@ -92,12 +92,12 @@ impl Comments {
     }
 
     /// A comment, or its tombstone.
-    pub fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
+    pub(crate) fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
         self.record(id)?.map(|record| self.comment_of(record)).transpose()
     }
 
     /// A page of a thread.
-    pub fn comment_thread(
+    pub(crate) fn comment_thread(
         &self,
         parent: Parent,
         order: CommentOrder,
@@ -120,7 +120,11 @@ impl Comments {
     }
 
     /// Direct replies, oldest first.
-    pub fn replies(&self, Branch { parent, reply_to, after }: Branch, limit: usize) -> Result<Vec<Comment>> {
+    pub(crate) fn replies(
+        &self,
+        Branch { parent, reply_to, after }: Branch,
+        limit: usize,
+    ) -> Result<Vec<Comment>> {
         let after = after.map(|id| layout::reply_key(parent, reply_to, id));
         let rows =
             self.tree.rows(&layout::branch_prefix(parent, reply_to), (after.as_deref(), None), SeqNo::MAX);
@@ -132,7 +136,12 @@ impl Comments {
     }
 
     /// An author's active comments, newest first.
-    pub fn by_author(&self, author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>> {
+    pub(crate) fn by_author(
+        &self,
+        author: Id,
+        after: Option<CommentId>,
+        limit: usize,
+    ) -> Result<Vec<Comment>> {
         let after = after.map(|id| layout::author_key(author, id));
         let rows = self.tree.rows(&layout::author_prefix(author), (after.as_deref(), None), SeqNo::MAX);
         let mut found = Vec::new();
@@ -153,7 +162,7 @@ impl Comments {
     }
 
     /// Texts that a comment has or had, oldest first, with versions above `after`.
-    pub fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
+    pub(crate) fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
         // The newest first: what is edited meanwhile is then among the older ones, and left out there.
         let Some(record) = self.record(id)? else { return Ok(Vec::new()) };
         let Some(newest) = record.newest_version() else { return Ok(Vec::new()) };
@@ -178,7 +187,7 @@ impl Comments {
     }
 
     /// What is known of a thread as a whole.
-    pub fn state(&self, parent: Parent) -> Result<CommentThreadState> {
+    pub(crate) fn state(&self, parent: Parent) -> Result<CommentThreadState> {
         let value = self.tree.get(layout::state_key(parent))?;
         value
             .map_or(Ok(CommentThreadState::default()), |value| layout::read_state(&value).ok_or_else(damaged))
@@ -190,13 +199,13 @@ impl Comments {
     }
 
     /// The newest id that the store made, if it ever made one.
-    pub fn newest_generated_id(&self) -> Result<Option<Id>> {
+    pub(crate) fn newest_generated_id(&self) -> Result<Option<Id>> {
         let newest = self.tree.rows(&[layout::PLACE], (None, None), SeqNo::MAX).next_back().transpose()?;
         newest.map(|(key, _)| Ok(Id::Uuid(layout::read_tagged(&key).ok_or_else(damaged)?.0))).transpose()
     }
 
     /// Whether a version of a comment is what an active comment says.
-    pub fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
+    pub(crate) fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
         let value = self.tree.get(layout::record_key(place.parent, place.id))?;
         let found =
             value.map(|value| layout::read_version(self.ids, &value).ok_or_else(damaged)).transpose()?;
@@ -303,7 +312,7 @@ impl Comments {
     }
 
     /// Puts a comment in that is not there, with all that follows from it.
-    pub fn put_new(&self, record: &Record) -> Result<()> {
+    pub(crate) fn put_new(&self, record: &Record) -> Result<()> {
         let Comment { parent, id, author, reply_to, .. } = record.comment;
         self.put_record(record);
         self.tree.insert(layout::place_key(id), layout::parent_value(parent));
@@ -320,12 +329,16 @@ impl Comments {
     }
 
     /// Puts a text in that a comment had.
-    pub fn put_version(&self, id: CommentId, stored: &StoredVersion) {
+    pub(crate) fn put_version(&self, id: CommentId, stored: &StoredVersion) {
         self.tree.insert(version_key(id, stored.version.version), stored.encode());
     }
 
     /// Changes what is known of a thread as a whole.
-    pub fn change_state(&self, parent: Parent, change: impl FnOnce(&mut CommentThreadState)) -> Result<()> {
+    pub(crate) fn change_state(
+        &self,
+        parent: Parent,
+        change: impl FnOnce(&mut CommentThreadState),
+    ) -> Result<()> {
         let mut state = self.state(parent)?;
         change(&mut state);
         self.tree.insert(layout::state_key(parent), layout::state_value(state));
@@ -333,7 +346,7 @@ impl Comments {
     }
 
     /// All comments as of a moment, thread by thread.
-    pub fn records(&self, moment: SeqNo) -> impl Iterator<Item = Result<Record>> + Send + use<> {
+    pub(crate) fn records(&self, moment: SeqNo) -> impl Iterator<Item = Result<Record>> + Send + use<> {
         let ids = self.ids;
         self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| read_record(ids, &row?))
     }

@@ -14,7 +14,7 @@ use crate::log::{CommentPlace, EventBody, LoggedCommentEvent, LoggedText};
 use crate::posts::VisiblePosts;
 
 /// What is visible of comments and posts, and what is planned about posts.
-pub struct VisibleThreads<'a> {
+pub(crate) struct VisibleThreads<'a> {
     posts: VisiblePosts<'a>,
     earlier: Option<&'a PlannedPosts>,
     planned: &'a PlannedPosts,
@@ -55,19 +55,19 @@ impl CommentView for VisibleThreads<'_> {
 
 impl Batch<'_> {
     /// Plans to write a comment.
-    pub fn comment(&mut self, request: NewComment) -> Result<CommentWritten> {
+    pub(crate) fn comment(&mut self, request: NewComment) -> Result<CommentWritten> {
         let planned = self.comment_planner().write(request)?;
         Ok(self.push_comment(planned))
     }
 
     /// Plans to edit a comment.
-    pub fn edit_comment(&mut self, edit: CommentEdit) -> Result<CommentWritten> {
+    pub(crate) fn edit_comment(&mut self, edit: CommentEdit) -> Result<CommentWritten> {
         let planned = self.comment_planner().edit(edit)?;
         Ok(self.push_comment(planned))
     }
 
     /// Plans to take a comment back.
-    pub fn withdraw_comment(
+    pub(crate) fn withdraw_comment(
         &mut self,
         id: CommentId,
         withdrawal: Withdrawal,
@@ -78,7 +78,7 @@ impl Batch<'_> {
     }
 
     /// Plans to lock a thread, or to unlock it.
-    pub fn lock_comment_thread(&mut self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
+    pub(crate) fn lock_comment_thread(&mut self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
         let planned = self.comment_planner().lock(parent, locked)?;
         Ok(self.push_comment(planned))
     }

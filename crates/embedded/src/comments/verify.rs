@@ -15,7 +15,7 @@ use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspec
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub(crate) enum Place {
     /// Where a comment is.
     Of(CommentId, Parent),
     /// A reply among those to a comment.
@@ -53,7 +53,7 @@ impl fmt::Display for Place {
 
 /// What rows count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tally {
+pub(crate) enum Tally {
     /// The active comments of a thread.
     Thread(Parent),
     /// The direct replies to a comment.
@@ -75,7 +75,7 @@ impl fmt::Display for Tally {
 
 /// What is being counted while rows are gone through, and how many there were so far.
 #[derive(Default)]
-pub struct Tallying(Option<(Tally, u64)>);
+pub(crate) struct Tallying(Option<(Tally, u64)>);
 
 impl Tallying {
     /// Adds to a tally; returns what came of the one before it when another begins.
@@ -92,7 +92,7 @@ impl Tallying {
 
 /// Something that differs from the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommentFault {
+pub(crate) enum CommentFault {
     /// A row is not what the records say.
     Row(Place),
     /// An idempotency key names something else than the log and the records.
@@ -151,7 +151,7 @@ impl Fault<Comments> for CommentFault {
 }
 
 /// Compares all rows.
-pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+pub(crate) fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
     let mut tallying = Tallying::default();
     for (number, row) in (1..).zip(comments.tree.all_rows()) {
         suspects.step("comparing comments", number);
@@ -162,7 +162,7 @@ pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects
 }
 
 /// The key that an event must have left.
-pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference> {
+pub(crate) fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference> {
     let EventBody::Comment(body) = &event.body else { return None };
     let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
     let logged = Some(KeyUse { id: Id::Uuid(place.id.0), at: event.at });
@@ -171,7 +171,7 @@ pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference>
 }
 
 /// Goes through all rows of comments.
-pub struct CommentReconcile {
+pub(crate) struct CommentReconcile {
     comments: Arc<Comments>,
     from: Vec<u8>,
     /// What is being counted.
@@ -180,7 +180,7 @@ pub struct CommentReconcile {
 
 impl CommentReconcile {
     /// Begins with the first row.
-    pub fn new(comments: &Arc<Comments>) -> Self {
+    pub(crate) fn new(comments: &Arc<Comments>) -> Self {
         Self { comments: Arc::clone(comments), from: first_key(), tallying: Tallying::default() }
     }
 }

@@ -28,13 +28,13 @@ const HEADER_LEN: usize = 44;
 /// Kind, length and checksum of a block.
 const BLOCK_HEAD_LEN: usize = 12;
 /// A block is closed when it has reached this.
-pub const BLOCK_BYTES: usize = 64 << 10;
+pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 /// No block is longer: the last record of one may be a post with the longest payload.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + (2 << 20);
 
 /// How much a backup holds; what its end says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub(crate) struct Totals {
     pub edges: u64,
     pub posts: u64,
     pub keys: u64,
@@ -45,7 +45,7 @@ pub struct Totals {
 
 impl Totals {
     /// What is said of a backup with so much in it.
-    pub fn report(self, position: Sequence, bytes: u64) -> BackupReport {
+    pub(crate) fn report(self, position: Sequence, bytes: u64) -> BackupReport {
         let Self { edges, posts, comments, .. } = self;
         BackupReport { edges, posts, comments, position: position.on(Shard::ONLY), bytes }
     }
@@ -62,10 +62,11 @@ impl Totals {
 }
 
 /// What a projection puts into a backup, as of one moment.
-pub type BackupPart = Box<dyn FnOnce(&mut Blocks<'_>, &mut Totals, &dyn Fn(Progress)) -> Result<()> + Send>;
+pub(crate) type BackupPart =
+    Box<dyn FnOnce(&mut Blocks<'_>, &mut Totals, &dyn Fn(Progress)) -> Result<()> + Send>;
 
 /// Writes blocks.
-pub struct Blocks<'a> {
+pub(crate) struct Blocks<'a> {
     /// Not buffered: what is written is large, or the stream collects it.
     out: &'a mut dyn Write,
     /// How many bytes were written.
@@ -76,7 +77,7 @@ pub struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// Begins a backup.
-    pub fn begin(out: &'a mut dyn Write, head: &Header, identity: Identity) -> Result<Self> {
+    pub(crate) fn begin(out: &'a mut dyn Write, head: &Header, identity: Identity) -> Result<Self> {
         let mut blocks = Self { out, written: 0, block: Vec::new() };
         blocks.write(&header(head, identity))?;
         Ok(blocks)
@@ -103,7 +104,7 @@ impl<'a> Blocks<'a> {
 
     /// Writes rows into blocks of a kind: `encode` appends a row to a block, and `report` gets the number of rows whenever a block is
     /// full. Returns how many there were.
-    pub fn write_rows<T>(
+    pub(crate) fn write_rows<T>(
         &mut self,
         kind: u32,
         rows: impl Iterator<Item = Result<T>>,
@@ -126,7 +127,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Writes the end block, without which a backup is not complete; returns how many bytes there were in all.
-    pub fn finish(mut self, totals: Totals, content: Content) -> Result<u64> {
+    pub(crate) fn finish(mut self, totals: Totals, content: Content) -> Result<u64> {
         self.block = totals.encode(content);
         self.close(0)?;
         self.out.flush().map_err(|error| not_written(&error))?;
@@ -164,7 +165,7 @@ fn block_checksum(kind: u32, bytes: &[u8]) -> u32 {
 
 /// What the header of a backup says.
 #[derive(Clone, Copy)]
-pub struct Header {
+pub(crate) struct Header {
     pub content: Content,
     pub ids: IdKind,
     pub position: Sequence,
@@ -172,7 +173,7 @@ pub struct Header {
 }
 
 /// A backup being read.
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     input: BufReader<File>,
     path: &'a Path,
     pub bytes: u64,
@@ -186,7 +187,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Opens a file.
-    pub fn open(path: &'a Path) -> Result<Self> {
+    pub(crate) fn open(path: &'a Path) -> Result<Self> {
         let file = File::open(path).during("opening", path)?;
         let bytes = file.metadata().during("reading", path)?.len();
         let input = BufReader::with_capacity(1 << 20, file);
@@ -195,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The error for a backup that can't be decoded.
-    pub fn damaged(&self) -> Error {
+    pub(crate) fn damaged(&self) -> Error {
         Error::Corrupt {
             detail: format!(
                 "the backup {} is damaged or cut short; nothing was restored",
@@ -205,12 +206,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A time of the backup, as it is restored.
-    pub fn clamped(&self, time: Timestamp) -> Timestamp {
+    pub(crate) fn clamped(&self, time: Timestamp) -> Timestamp {
         time.min(self.latest)
     }
 
     /// The header, which comes first.
-    pub fn header(&mut self) -> Result<Header> {
+    pub(crate) fn header(&mut self) -> Result<Header> {
         let mut bytes = [0; HEADER_LEN];
         let read = self.input.read_exact(&mut bytes);
         if read.is_err() || &bytes[..8] != MAGIC {
@@ -235,7 +236,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next block of a kind, or `None` where another kind or the end comes.
-    pub fn block(&mut self, kind: u32) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn block(&mut self, kind: u32) -> Result<Option<Vec<u8>>> {
         if self.ended {
             return Ok(None);
         }
@@ -268,7 +269,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Requires that the end comes now and that nothing was left out.
-    pub fn end(&mut self, content: Content) -> Result<()> {
+    pub(crate) fn end(&mut self, content: Content) -> Result<()> {
         let (kind, bytes) = match self.held.take() {
             Some(held) => held,
             None => self.read_block()?,
@@ -283,7 +284,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Reads a backup to its end without restoring it: every checksum must be right.
-pub fn inspect(path: &Path) -> Result<BackupReport> {
+pub(crate) fn inspect(path: &Path) -> Result<BackupReport> {
     let mut reader = Reader::open(path)?;
     let position = reader.header()?.position;
     let end = loop {

@@ -14,7 +14,7 @@ const FILE_NAME: &str = "checkpoint";
 
 /// What a checkpoint says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Checkpoint {
+pub(crate) struct Checkpoint {
     /// Rows are stored at least up to here.
     pub rows: Sequence,
     /// The earliest `since` that may be given out.
@@ -23,7 +23,7 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     /// Reads the checkpoint of a store.
-    pub fn read(folder: &Path) -> Self {
+    pub(crate) fn read(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join(FILE_NAME)).unwrap_or_default();
         let parse = || {
             let mut lines = files::open_text(&text)?.lines();
@@ -35,7 +35,7 @@ impl Checkpoint {
     }
 
     /// Replaces the checkpoint of a store.
-    pub fn write(self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(self, folder: &Path) -> Result<()> {
         let lines = format!("rows {}\nfloor {}\n", self.rows, self.floor.millis());
         files::replace_file(&folder.join(FILE_NAME), files::seal_text(&lines).as_bytes())
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use kinfolk_core::{Error, Result};
 
 /// Says what was being done when an I/O error happened. A full disk keeps its own error.
-pub fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
+pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
     let detail = format!("{doing} {}: {error}", path.display());
     if error.kind() == io::ErrorKind::StorageFull {
         Error::StorageFull { detail }
@@ -17,7 +17,7 @@ pub fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
 }
 
 /// Adds what was being done, and to which path, to an I/O result.
-pub trait IoContext<T> {
+pub(crate) trait IoContext<T> {
     /// Turns the error into ours.
     fn during(self, doing: &str, path: &Path) -> Result<T>;
 }
@@ -29,12 +29,12 @@ impl<T> IoContext<T> for io::Result<T> {
 }
 
 /// Makes the entries of a folder durable: new, renamed and removed files.
-pub fn sync_folder(folder: &Path) -> Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder).and_then(|handle| handle.sync_all()).during("syncing folder", folder)
 }
 
 /// Creates a folder if it is missing, durably.
-pub fn create_folder(folder: &Path) -> Result<()> {
+pub(crate) fn create_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).during("creating folder", folder)?;
     folder.parent().map_or(Ok(()), |parent| {
         sync_folder(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
@@ -42,14 +42,14 @@ pub fn create_folder(folder: &Path) -> Result<()> {
 }
 
 /// Replaces a file as a whole: after a crash it has either its old content or the new one.
-pub fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace_file(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let file = File::create(&temporary).during("creating", &temporary)?;
     finish_replacing(path, &temporary, file, content)
 }
 
 /// As [`replace_file`], for secrets: at no moment can anybody but the owner read them.
-pub fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
+pub(crate) fn replace_private_file(path: &Path, content: &[u8]) -> Result<()> {
     let temporary = path.with_extension("tmp");
     let file = create_private(&temporary).during("creating", &temporary)?;
     finish_replacing(path, &temporary, file, content)
@@ -66,7 +66,7 @@ fn finish_replacing(path: &Path, temporary: &Path, mut file: File, content: &[u8
 }
 
 /// Goes on without something that a store can do without where the disk has no room for it; `instead` says what happens then.
-pub fn unless_full(done: Result<()>, instead: &'static str) -> Result<()> {
+pub(crate) fn unless_full(done: Result<()>, instead: &'static str) -> Result<()> {
     match done {
         Err(error @ Error::StorageFull { .. }) => {
             tracing::warn!(%error, "{instead}");
@@ -99,7 +99,7 @@ fn create_private(path: &Path) -> io::Result<File> {
 const OWNER_ONLY: u32 = 0o600;
 
 /// Removes a file that may be missing.
-pub fn remove_file(path: &Path) -> Result<()> {
+pub(crate) fn remove_file(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("removing", path, &error)),
         _ => Ok(()),
@@ -108,7 +108,7 @@ pub fn remove_file(path: &Path) -> Result<()> {
 
 /// Reads a file that a store can do without: where it is missing or can't be used there is nothing, and `instead` says what
 /// happens then. What a process has left that was stopped while it wrote the file is removed.
-pub fn read_dispensable<T>(
+pub(crate) fn read_dispensable<T>(
     path: &Path,
     instead: &'static str,
     read: impl FnOnce(File) -> io::Result<T>,
@@ -128,12 +128,12 @@ pub fn read_dispensable<T>(
 }
 
 /// Lines of text with a checksum in the last one, for small files that people may want to read.
-pub fn seal_text(lines: &str) -> String {
+pub(crate) fn seal_text(lines: &str) -> String {
     format!("{lines}checksum {:08x}\n", crc32c::crc32c(lines.as_bytes()))
 }
 
 /// The lines before the checksum, if it is right.
-pub fn open_text(text: &str) -> Option<&str> {
+pub(crate) fn open_text(text: &str) -> Option<&str> {
     let at = text.strip_suffix('\n')?.rfind('\n')? + 1;
     let (lines, checksum) = text.split_at_checked(at)?;
     let expected = format!("checksum {:08x}\n", crc32c::crc32c(lines.as_bytes()));

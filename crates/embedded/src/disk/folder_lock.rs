@@ -13,11 +13,11 @@ use kinfolk_core::{Error, Result};
 use crate::disk::files::{self, IoContext};
 
 /// The file that is locked beside the folder.
-pub const LOCK_FILE: &str = "LOCK";
+pub(crate) const LOCK_FILE: &str = "LOCK";
 
 /// Holds a folder for this process; released when dropped, also by a crash.
 #[derive(Debug)]
-pub struct FolderLock {
+pub(crate) struct FolderLock {
     path: PathBuf,
     folder: File,
     _file: File,
@@ -25,7 +25,7 @@ pub struct FolderLock {
 
 impl FolderLock {
     /// Takes the folder, or says who is in the way.
-    pub fn take(path: &Path) -> Result<Self> {
+    pub(crate) fn take(path: &Path) -> Result<Self> {
         let folder = File::open(path).during("opening", path)?;
         match folder.try_lock() {
             Ok(()) => {}
@@ -50,13 +50,13 @@ impl FolderLock {
     }
 
     /// The folder that is held.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether the path still leads to the folder that is held; if not, why nothing may be written there any more:
     /// another process may own what is there now.
-    pub fn check(&self) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
         let moved = || {
             let path = self.path.display();
             format!("the folder {path} was moved or replaced while it was open; put it back, then restart")

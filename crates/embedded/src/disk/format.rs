@@ -35,7 +35,7 @@ const KEYS_MAX: usize = 4;
 
 /// What may be in a store, beside what is named before it. Its number is the format's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Content {
+pub(crate) enum Content {
     Edges = 1,
     Posts = 2,
     Comments = 3,
@@ -45,10 +45,10 @@ pub enum Content {
 
 impl Content {
     /// The one that has everything.
-    pub const NEWEST: Self = Self::Moderators;
+    pub(crate) const NEWEST: Self = Self::Moderators;
 
     /// The content of that number.
-    pub fn from_number(number: u32) -> Option<Self> {
+    pub(crate) fn from_number(number: u32) -> Option<Self> {
         let all = [Self::Edges, Self::Posts, Self::Comments, Self::Moderators];
         all.into_iter().find(|&content| content as u32 == number)
     }
@@ -56,7 +56,7 @@ impl Content {
 
 /// The identity of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// Which ids it uses.
     pub ids: IdKind,
     /// The life of its change log.
@@ -68,12 +68,12 @@ pub struct Identity {
 }
 
 /// Whether a folder holds a store of any format.
-pub fn exists(folder: &Path) -> bool {
+pub(crate) fn exists(folder: &Path) -> bool {
     folder.join(FORMAT_FILE).exists()
 }
 
 /// Refuses a folder that already holds something, then makes it.
-pub fn require_vacant(folder: &Path) -> Result<()> {
+pub(crate) fn require_vacant(folder: &Path) -> Result<()> {
     Marker::refuse(folder)?;
     // What a process leaves that was stopped while it made a store.
     let left_behind = |name: &OsStr| name == LOCK_FILE || name == "FORMAT.tmp";
@@ -98,7 +98,7 @@ pub fn require_vacant(folder: &Path) -> Result<()> {
 }
 
 /// Writes the identity. Done last when a store is made: a folder without it is not a store.
-pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
+pub(crate) fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
     let format = identity.content as u32;
     let lines = format!(
         "kinfolk store\nformat {format}\nids {}\nepoch {}\nbase {}\n",
@@ -110,7 +110,7 @@ pub fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
 }
 
 /// Reads the identity of the store in a folder.
-pub fn read_identity(folder: &Path) -> Result<Identity> {
+pub(crate) fn read_identity(folder: &Path) -> Result<Identity> {
     Marker::refuse(folder)?;
     let path = folder.join(FORMAT_FILE);
     let text = match fs::read(&path) {
@@ -152,7 +152,7 @@ pub fn read_identity(folder: &Path) -> Result<Identity> {
 }
 
 /// Fresh random bytes from the operating system.
-pub fn random<const LEN: usize>() -> Result<[u8; LEN]> {
+pub(crate) fn random<const LEN: usize>() -> Result<[u8; LEN]> {
     let mut bytes = [0; LEN];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::Storage { detail: format!("no randomness from the system: {error}") })?;
@@ -160,7 +160,7 @@ pub fn random<const LEN: usize>() -> Result<[u8; LEN]> {
 }
 
 /// Reads the signing keys, making a first one if there is none.
-pub fn read_keys(folder: &Path) -> Result<Keyring> {
+pub(crate) fn read_keys(folder: &Path) -> Result<Keyring> {
     let path = folder.join(KEYS_FILE);
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -186,7 +186,7 @@ pub fn read_keys(folder: &Path) -> Result<Keyring> {
 }
 
 /// Puts a new signing key in front of those that are there.
-pub fn rotate_keys(folder: &Path, current: &Keyring) -> Result<Keyring> {
+pub(crate) fn rotate_keys(folder: &Path, current: &Keyring) -> Result<Keyring> {
     let previous: Vec<_> = current.keys().take(KEYS_MAX - 1).cloned().collect();
     let keys = Keyring::new(SigningKey::new(random()?), previous);
     write_keys(folder, &keys)?;

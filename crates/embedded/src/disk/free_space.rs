@@ -14,7 +14,7 @@ const STEP_BYTES: u64 = 1 << 20;
 
 /// Whether there may be room for some work.
 #[derive(Debug, Default)]
-pub struct FreeSpace {
+pub(crate) struct FreeSpace {
     lacking: Option<Lacking>,
 }
 
@@ -27,7 +27,7 @@ struct Lacking {
 
 impl FreeSpace {
     /// Does the work, unless the disk was too full for it and has hardly more space now.
-    pub fn work(&mut self, folder: &Path, work: impl FnOnce() -> Result<()>) -> Option<Result<()>> {
+    pub(crate) fn work(&mut self, folder: &Path, work: impl FnOnce() -> Result<()>) -> Option<Result<()>> {
         self.work_with(available_bytes(folder), Instant::now(), work)
     }
 

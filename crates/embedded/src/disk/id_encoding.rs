@@ -6,7 +6,7 @@ use std::hash::Hash;
 use kinfolk_core::{Id, IdKind};
 
 /// An id without its kind. A store has one kind, so the code below it is written once for both.
-pub trait IdEncoding: Copy + Debug + Eq + Ord + Hash + Default + Send + Sync + 'static {
+pub(crate) trait IdEncoding: Copy + Debug + Eq + Ord + Hash + Default + Send + Sync + 'static {
     /// The kind of ids that this type holds.
     const KIND: IdKind;
     /// How many bytes one takes on disk.
@@ -72,7 +72,7 @@ id_encoding!(u64, Integer);
 id_encoding!(u128, Uuid);
 
 /// How many bytes an id of a kind takes on disk.
-pub fn id_len(kind: IdKind) -> usize {
+pub(crate) fn id_len(kind: IdKind) -> usize {
     match kind {
         IdKind::Integer => u64::LEN,
         IdKind::Uuid => u128::LEN,
@@ -80,7 +80,7 @@ pub fn id_len(kind: IdKind) -> usize {
 }
 
 /// Appends an id, big-endian.
-pub fn push_id(bytes: &mut Vec<u8>, id: Id) {
+pub(crate) fn push_id(bytes: &mut Vec<u8>, id: Id) {
     match id {
         Id::Integer(value) => value.push_to(bytes),
         Id::Uuid(value) => value.push_to(bytes),
@@ -88,7 +88,7 @@ pub fn push_id(bytes: &mut Vec<u8>, id: Id) {
 }
 
 /// Reads an id of a kind from exactly its bytes.
-pub fn read_id(kind: IdKind, bytes: &[u8]) -> Option<Id> {
+pub(crate) fn read_id(kind: IdKind, bytes: &[u8]) -> Option<Id> {
     match kind {
         IdKind::Integer => u64::from_bytes(bytes).map(IdEncoding::to_id),
         IdKind::Uuid => u128::from_bytes(bytes).map(IdEncoding::to_id),

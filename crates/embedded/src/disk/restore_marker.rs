@@ -17,7 +17,7 @@ const LINE: &[u8] = b"kinfolk restore\n";
 
 /// What there is in the marker's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Marker {
+pub(crate) enum Marker {
     /// Nothing.
     Absent,
     /// A part of a marker: nothing was restored yet.
@@ -30,7 +30,7 @@ pub enum Marker {
 
 impl Marker {
     /// Looks at a folder, which may be missing.
-    pub fn of(folder: &Path) -> Result<Self> {
+    pub(crate) fn of(folder: &Path) -> Result<Self> {
         let path = folder.join(FILE_NAME);
         match fs::symlink_metadata(&path) {
             Ok(metadata) if metadata.is_file() => {}
@@ -54,7 +54,7 @@ impl Marker {
     }
 
     /// Refuses a folder in which a restore was stopped, or is running.
-    pub fn refuse(folder: &Path) -> Result<()> {
+    pub(crate) fn refuse(folder: &Path) -> Result<()> {
         match Self::of(folder)? {
             Self::Absent | Self::Foreign => Ok(()),
             Self::Torn | Self::Whole => Err(Error::InvalidStore {
@@ -67,7 +67,7 @@ impl Marker {
     }
 
     /// Sets the marker, durably, in a folder that has none.
-    pub fn set(folder: &Path) -> Result<()> {
+    pub(crate) fn set(folder: &Path) -> Result<()> {
         let path = folder.join(FILE_NAME);
         let mut file = File::create_new(&path).during("creating", &path)?;
         file.write_all(LINE).during("writing", &path)?;
@@ -76,7 +76,7 @@ impl Marker {
     }
 
     /// Removes the marker, durably. What was made before is durable already.
-    pub fn remove(folder: &Path) -> Result<()> {
+    pub(crate) fn remove(folder: &Path) -> Result<()> {
         files::remove_file(&folder.join(FILE_NAME))?;
         files::sync_folder(folder)
     }

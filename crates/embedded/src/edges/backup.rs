@@ -10,7 +10,7 @@ use crate::disk::backup_file::{BackupPart, Blocks, Reader};
 use crate::disk::id_encoding::IdEncoding;
 
 /// All edges as they are in files and sealed memtables. Called by the writer, between two batches.
-pub fn back_up(edges: &Edges) -> BackupPart {
+pub(crate) fn back_up(edges: &Edges) -> BackupPart {
     let _paused = edges.rows.pause();
     let kinds = EdgeKind::ALL.map(|kind| (kind, edges.rows.scan(Tree::Pairs, kind)));
     let count = EdgeKind::ALL.iter().map(|&kind| edges.index.of(kind).edge_count()).sum();
@@ -50,7 +50,7 @@ fn write_kind<K: IdEncoding>(
 }
 
 /// The edges of one kind in a backup, in order.
-pub struct KindEdges<'a, 'b, K> {
+pub(crate) struct KindEdges<'a, 'b, K> {
     reader: &'a mut Reader<'b>,
     kind: EdgeKind,
     block: Block,
@@ -59,7 +59,7 @@ pub struct KindEdges<'a, 'b, K> {
 
 impl<'a, 'b, K: IdEncoding> KindEdges<'a, 'b, K> {
     /// Before the first of them.
-    pub fn new(reader: &'a mut Reader<'b>, kind: EdgeKind) -> Self {
+    pub(crate) fn new(reader: &'a mut Reader<'b>, kind: EdgeKind) -> Self {
         Self { reader, kind, block: Block::default(), before: PairRecord::default() }
     }
 }

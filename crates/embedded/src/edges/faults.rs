@@ -10,7 +10,7 @@ use crate::projection::{Counting, Fault};
 
 /// Something that differs from the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EdgeFault {
+pub(crate) enum EdgeFault {
     /// A list lacks a row, or has one that it should not have.
     Row { tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp, missing: bool },
     /// The index has other followees for a user.

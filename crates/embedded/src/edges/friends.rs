@@ -25,7 +25,7 @@ const TOGETHER: usize = 256;
 
 /// A page that is being looked for.
 #[derive(Debug)]
-pub struct Search {
+pub(crate) struct Search {
     kind: EdgeKind,
     of: Id,
     limit: usize,
@@ -49,7 +49,12 @@ struct Cost {
 
 impl Search {
     /// Nothing looked at yet.
-    pub fn new(edges: &Edges, (kind, of): (EdgeKind, Id), after: Option<ListKey>, limit: usize) -> Self {
+    pub(crate) fn new(
+        edges: &Edges,
+        (kind, of): (EdgeKind, Id),
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Self {
         let counts = edges.index.of(kind).counts(of);
         let is_done = counts.followers == 0 || counts.following == 0 || limit == 0;
         let (found, friends, cost) = (Vec::new(), None, Cost::default());
@@ -57,7 +62,7 @@ impl Search {
     }
 
     /// Does what the caller's thread may do; returns whether that was all.
-    pub fn run_shortly(&mut self, edges: &Edges) -> Result<bool> {
+    pub(crate) fn run_shortly(&mut self, edges: &Edges) -> Result<bool> {
         const STAYS: &dyn Fn() -> bool = &|| false;
         if self.counts.following <= LOOKED_UP_SHORT && self.counts.followers > WALKED_SHORT {
             let friends = self.friends(edges).len();
@@ -73,7 +78,7 @@ impl Search {
     }
 
     /// Does all the rest.
-    pub fn run(&mut self, edges: &Edges, is_given_up: &dyn Fn() -> bool) -> Result<()> {
+    pub(crate) fn run(&mut self, edges: &Edges, is_given_up: &dyn Fn() -> bool) -> Result<()> {
         if self.is_done {
             return Ok(());
         }
@@ -85,7 +90,7 @@ impl Search {
     }
 
     /// The page.
-    pub fn into_page(self) -> Vec<ListEntry> {
+    pub(crate) fn into_page(self) -> Vec<ListEntry> {
         self.found
     }
 

@@ -20,11 +20,11 @@ use crate::settings::Settings;
 const MANIFEST: &str = "import";
 
 /// In a run: the edge came without `since`. Later than any time.
-pub const NO_SINCE: u64 = 1 << 48;
+pub(crate) const NO_SINCE: u64 = 1 << 48;
 
 /// What is written down about an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manifest {
+pub(crate) struct Manifest {
     pub fingerprint: String,
     pub kind: EdgeKind,
     pub limit: Option<u32>,
@@ -35,7 +35,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// Writes it down.
-    pub fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let limit = self.limit.map_or("none".into(), |limit| limit.to_string());
         let lines = format!(
             "fingerprint {}\nkind {}\nlimit {limit}\ntaken {}\nself {}\nruns {}\n",
@@ -49,7 +49,7 @@ impl Manifest {
     }
 
     /// Nothing, too, where a run is missing: a clean-up was interrupted, and the import is applied or was given up.
-    pub fn read(folder: &Path) -> Option<Self> {
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
         let lines = files::open_text(&text)?;
         let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -70,37 +70,37 @@ impl Manifest {
     }
 }
 
-pub fn run_paths(folder: &Path, count: usize) -> Vec<PathBuf> {
+pub(crate) fn run_paths(folder: &Path, count: usize) -> Vec<PathBuf> {
     (0..count).map(|number| folder.join(format!("run-{number:05}"))).collect()
 }
 
-pub fn imports_folder(store: &Path) -> PathBuf {
+pub(crate) fn imports_folder(store: &Path) -> PathBuf {
     store.join("imports")
 }
 
-pub fn import_folder(store: &Path, number: u64) -> PathBuf {
+pub(crate) fn import_folder(store: &Path, number: u64) -> PathBuf {
     imports_folder(store).join(format!("{number:016x}"))
 }
 
 /// How many bytes the files of stopped imports have; what can't be read counts as nothing.
-pub fn stopped_bytes(store: &Path) -> u64 {
+pub(crate) fn stopped_bytes(store: &Path) -> u64 {
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries(&imports_folder(store)).flat_map(|import| entries(&import.path()));
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-pub fn folder_number(folder: &Path) -> u64 {
+pub(crate) fn folder_number(folder: &Path) -> u64 {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     u64::from_str_radix(name, 16).unwrap_or(0)
 }
 
 /// Whether the run files of an import are still there.
-pub fn is_kept(store: &Path, number: u64) -> bool {
+pub(crate) fn is_kept(store: &Path, number: u64) -> bool {
     Manifest::read(&import_folder(store, number)).is_some()
 }
 
 /// What still needs an import.
-pub struct ImportTarget<'a> {
+pub(crate) struct ImportTarget<'a> {
     pub edges: &'a Edges,
     /// Which trees, in the order of [`super::Tree::ALL`].
     pub trees: [bool; 3],
@@ -109,7 +109,7 @@ pub struct ImportTarget<'a> {
 }
 
 /// Applies an import that the log has, at a start.
-pub fn apply_committed(
+pub(crate) fn apply_committed(
     store: &Path,
     target: &ImportTarget<'_>,
     event: &Event,
@@ -124,7 +124,7 @@ pub fn apply_committed(
 }
 
 /// Loads the edges of an import that the log has.
-pub fn apply(
+pub(crate) fn apply(
     store: &Path,
     &ImportTarget { edges, trees, index }: &ImportTarget<'_>,
     event: &Event,
@@ -161,7 +161,12 @@ pub fn apply(
 }
 
 /// How many edges an import adds to those that there are.
-pub fn count(edges: &Edges, folder: &Path, manifest: &Manifest, progress: &dyn Fn(Progress)) -> Result<u64> {
+pub(crate) fn count(
+    edges: &Edges,
+    folder: &Path,
+    manifest: &Manifest,
+    progress: &dyn Fn(Progress),
+) -> Result<u64> {
     let (runs, limit) = (run_paths(folder, manifest.runs), manifest.limit);
     let graph = (&edges.index, manifest.kind);
     // Times decide which edges are kept, not how many.

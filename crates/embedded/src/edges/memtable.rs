@@ -15,7 +15,7 @@ use kinfolk_core::Sequence;
 use parking_lot::RwLock;
 
 /// A row's key, padded with zeros; all keys of a tree have the same length.
-pub type Key = [u8; 40];
+pub(crate) type Key = [u8; 40];
 
 /// A key as numbers, which order like its bytes and are compared faster: half of an insertion is comparing.
 type Words = [u64; 5];
@@ -29,7 +29,7 @@ fn to_key(words: &Words) -> Key {
 }
 
 /// A row's value, or `None` where the row is removed.
-pub type Value = Option<[u8; 6]>;
+pub(crate) type Value = Option<[u8; 6]>;
 
 /// Smaller maps are faster, and a reader waits only for a writer of the same shard.
 const SHARDS: usize = 64;
@@ -38,14 +38,14 @@ const TREES: usize = 3;
 const PAGE: usize = 64;
 
 /// Pads a key.
-pub fn key(bytes: &[u8]) -> Key {
+pub(crate) fn key(bytes: &[u8]) -> Key {
     let mut key = [0; 40];
     key[..bytes.len()].copy_from_slice(bytes);
     key
 }
 
 /// Rows of all trees since some moment.
-pub struct Memtable {
+pub(crate) struct Memtable {
     shards: [Vec<RwLock<BTreeMap<Words, Value>>>; TREES],
     rows: AtomicU64,
     last: AtomicU64,
@@ -62,12 +62,12 @@ impl Memtable {
     }
 
     /// The newest position in the layer.
-    pub fn last(&self) -> Sequence {
+    pub(crate) fn last(&self) -> Sequence {
         Sequence(self.last.load(Ordering::Acquire))
     }
 
     /// All rows of a tree, in key order.
-    pub fn rows(&self, tree: usize) -> Vec<(Key, Value)> {
+    pub(crate) fn rows(&self, tree: usize) -> Vec<(Key, Value)> {
         let shards = self.shards[tree].iter();
         let mut rows: Vec<(Words, Value)> = shards
             .flat_map(|shard| shard.read().iter().map(|(&key, &value)| (key, value)).collect::<Vec<_>>())
@@ -89,7 +89,7 @@ fn shard_of(owner: &[u8]) -> usize {
 }
 
 /// The layers: one that takes rows, and sealed ones from the oldest to the newest.
-pub struct Memtables {
+pub(crate) struct Memtables {
     layers: RwLock<Layers>,
 }
 
@@ -100,34 +100,34 @@ struct Layers {
 
 impl Memtables {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { layers: RwLock::new(Layers { active: Memtable::new(), sealed: Vec::new() }) }
     }
 
     /// The layer that takes rows. Only the writer adds to it.
-    pub fn active(&self) -> Arc<Memtable> {
+    pub(crate) fn active(&self) -> Arc<Memtable> {
         Arc::clone(&self.layers.read().active)
     }
 
     /// Sets or removes a row.
-    pub fn put(layer: &Memtable, tree: usize, owner: &[u8], key: Key, value: Value) {
+    pub(crate) fn put(layer: &Memtable, tree: usize, owner: &[u8], key: Key, value: Value) {
         layer.shards[tree][shard_of(owner)].write().insert(to_words(&key), value);
         layer.rows.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Everything up to a position is in the layer.
-    pub fn reached(layer: &Memtable, position: Sequence) {
+    pub(crate) fn reached(layer: &Memtable, position: Sequence) {
         layer.last.store(position.0, Ordering::Release);
     }
 
     /// How many rows were put into the active layer.
-    pub fn unsealed(&self) -> u64 {
+    pub(crate) fn unsealed(&self) -> u64 {
         self.layers.read().active.rows.load(Ordering::Relaxed)
     }
 
     /// Closes the active layer, if there is anything in it, and starts another one. Events without rows count: the trees
     /// must learn that they have them.
-    pub fn seal(&self) {
+    pub(crate) fn seal(&self) {
         let mut layers = self.layers.write();
         if layers.active.rows.load(Ordering::Relaxed) > 0 || layers.active.last() > Sequence::START {
             let full = std::mem::replace(&mut layers.active, Memtable::new());
@@ -136,22 +136,22 @@ impl Memtables {
     }
 
     /// How many sealed layers wait.
-    pub fn sealed(&self) -> usize {
+    pub(crate) fn sealed(&self) -> usize {
         self.layers.read().sealed.len()
     }
 
     /// The sealed layer to write first.
-    pub fn oldest_sealed(&self) -> Option<Arc<Memtable>> {
+    pub(crate) fn oldest_sealed(&self) -> Option<Arc<Memtable>> {
         self.layers.read().sealed.first().cloned()
     }
 
     /// Drops a layer whose rows are in the trees now.
-    pub fn drop_sealed(&self, layer: &Arc<Memtable>) {
+    pub(crate) fn drop_sealed(&self, layer: &Arc<Memtable>) {
         self.layers.write().sealed.retain(|kept| !Arc::ptr_eq(kept, layer));
     }
 
     /// The rows in all sealed layers whose keys begin with a byte, in key order, the newest layer's where several have one.
-    pub fn sealed_rows(&self, tree: usize, first_byte: u8) -> Vec<(Key, Value)> {
+    pub(crate) fn sealed_rows(&self, tree: usize, first_byte: u8) -> Vec<(Key, Value)> {
         let sealed = self.layers.read().sealed.clone();
         let mut rows = BTreeMap::new();
         for layer in sealed {
@@ -168,12 +168,12 @@ impl Memtables {
     }
 
     /// What the layers say of a row; `None` if they say nothing.
-    pub fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
+    pub(crate) fn get(&self, tree: usize, owner: &[u8], key: &Key) -> Option<Value> {
         self.newest_first().iter().find_map(|layer| layer.get(tree, owner, key))
     }
 
     /// The rows of one owner after a key and before another, in order, newest layer first where several have one.
-    pub fn range(&self, tree: usize, owner: &[u8], after: Bound<Key>, end: Key) -> MemtableRange {
+    pub(crate) fn range(&self, tree: usize, owner: &[u8], after: Bound<Key>, end: Key) -> MemtableRange {
         let shard = shard_of(owner);
         let cursor =
             |layer| Cursor { layer, tree, shard, from: after, end, page: VecDeque::new(), ended: false };
@@ -182,20 +182,20 @@ impl Memtables {
 }
 
 /// Rows of several layers, merged.
-pub struct MemtableRange {
+pub(crate) struct MemtableRange {
     cursors: Vec<Cursor>,
 }
 
 impl MemtableRange {
     /// The next row, without taking it.
-    pub fn peek(&mut self) -> Option<(Key, Value)> {
+    pub(crate) fn peek(&mut self) -> Option<(Key, Value)> {
         let heads = self.cursors.iter_mut().filter_map(Cursor::peek);
         // The first of equal keys is the newest layer's, and `min_by` keeps the first.
         heads.min_by(|a, b| a.0.cmp(&b.0))
     }
 
     /// Takes all rows that are there now, so that later ones are not met.
-    pub fn freeze(&mut self) {
+    pub(crate) fn freeze(&mut self) {
         let mut rows = VecDeque::new();
         while let Some((key, value)) = self.peek() {
             self.pass(&key);
@@ -207,7 +207,7 @@ impl MemtableRange {
     }
 
     /// Passes over a row in all layers.
-    pub fn pass(&mut self, key: &Key) {
+    pub(crate) fn pass(&mut self, key: &Key) {
         for cursor in &mut self.cursors {
             if cursor.peek().is_some_and(|(head, _)| head == *key) {
                 cursor.page.pop_front();

@@ -4,11 +4,11 @@
 //! knows more than a list.
 
 mod backup;
-pub mod faults;
+pub(crate) mod faults;
 mod friends;
-pub mod imports;
-pub mod index;
-pub mod load;
+pub(crate) mod imports;
+pub(crate) mod index;
+pub(crate) mod load;
 mod memtable;
 mod overlap;
 mod port;
@@ -23,15 +23,15 @@ use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::suggestions::{Suggestion, WalkBounds};
 use kinfolk_core::{EdgeKind, Error, Id, Result, Timestamp};
 
-pub use backup::KindEdges;
-pub use projections::{EdgeIndex, LoadedIndex};
-pub use recent_followees::RecentFollowees;
-pub use rows::{Load, Row, Rows, Tree};
+pub(crate) use backup::KindEdges;
+pub(crate) use projections::{EdgeIndex, LoadedIndex};
+pub(crate) use recent_followees::RecentFollowees;
+pub(crate) use rows::{Load, Row, Rows, Tree};
 
 use self::index::{Index, Scratch, Walk};
 
 /// The edges of a store.
-pub struct Edges {
+pub(crate) struct Edges {
     pub rows: Rows,
     pub index: Index,
     /// The recent followees of users who follow many.
@@ -40,12 +40,12 @@ pub struct Edges {
 
 impl Edges {
     /// Rows, and the index of them.
-    pub fn new(rows: Rows, index: Index) -> Self {
+    pub(crate) fn new(rows: Rows, index: Index) -> Self {
         Self { rows, index, recent_followees: RecentFollowees::new() }
     }
 
     /// Since when an edge exists that the index knows of.
-    pub fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
+    pub(crate) fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
         self.rows.since(kind, edge)?.ok_or_else(|| Error::Corrupt {
             detail: format!(
                 "the index knows the edge {} to {} but the rows don't; run verify",
@@ -55,7 +55,7 @@ impl Edges {
     }
 
     /// Candidates for suggestions to a user, by a walk of two steps.
-    pub fn candidates(
+    pub(crate) fn candidates(
         &self,
         of: Id,
         bounds: WalkBounds,

@@ -14,7 +14,7 @@ const LOOKED_UP_MAX: u64 = 1_000;
 
 /// A question, prepared: which set is gone through, and what the others are.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     kind: EdgeKind,
     walked: UserSet,
     walked_len: u64,
@@ -24,7 +24,7 @@ pub struct Plan {
 
 impl Plan {
     /// How to compare sets; `None` where the answer is known to be empty.
-    pub fn new(edges: &Edges, kind: EdgeKind, sets: &[UserSet]) -> Option<Self> {
+    pub(crate) fn new(edges: &Edges, kind: EdgeKind, sets: &[UserSet]) -> Option<Self> {
         let mut sized: Vec<(UserSet, u64)> = Vec::with_capacity(sets.len());
         for &set in sets {
             if !sized.iter().any(|&(known, _)| known == set) {
@@ -45,14 +45,14 @@ impl Plan {
     }
 
     /// Whether the answer takes so little that the caller's thread may find it.
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         let looks_up =
             self.walked.side == Side::Followers || self.others.iter().any(|set| set.side == Side::Followers);
         self.walked_len + self.others_len <= COMPARED_MAX && (!looks_up || self.walked_len <= LOOKED_UP_MAX)
     }
 
     /// The answer: how many there are, and up to `limit` by id after a place.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         edges: &Edges,
         (after, limit): (Option<Id>, usize),

@@ -50,7 +50,7 @@ impl Projection for Arc<Edges> {
 }
 
 /// An index as a start finds it.
-pub struct LoadedIndex {
+pub(crate) struct LoadedIndex {
     pub index: Index,
     /// Up to where it has the log.
     pub applied: Sequence,
@@ -60,7 +60,12 @@ pub struct LoadedIndex {
 
 impl LoadedIndex {
     /// Loads the snapshot; where there is none, or it is not to be used, builds the index from the pairs.
-    pub fn open(folder: &Path, identity: Identity, rows: &Rows, is_snapshot_usable: bool) -> Result<Self> {
+    pub(crate) fn open(
+        folder: &Path,
+        identity: Identity,
+        rows: &Rows,
+        is_snapshot_usable: bool,
+    ) -> Result<Self> {
         let loaded =
             if is_snapshot_usable { index::load(folder, identity.ids, identity.epoch)? } else { None };
         Ok(match loaded {
@@ -98,7 +103,7 @@ fn rebuild(rows: &Rows) -> Result<Index> {
 }
 
 /// The index, and what is cached by its numbers.
-pub struct EdgeIndex {
+pub(crate) struct EdgeIndex {
     pub edges: Arc<Edges>,
     pub folder: StoreFolder,
     pub epoch: Epoch,

@@ -18,7 +18,7 @@ const NUMBERS_MAX: usize = 8 << 20;
 
 /// The cache.
 #[derive(Debug)]
-pub struct RecentFollowees {
+pub(crate) struct RecentFollowees {
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
 }
@@ -41,7 +41,7 @@ struct List {
 
 impl RecentFollowees {
     /// Nothing kept yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         Self { shards, hasher: RandomState::default() }
     }
@@ -51,7 +51,12 @@ impl RecentFollowees {
     }
 
     /// The numbers of the `most` newest followees of a user, ascending, read by `load` unless they are kept.
-    pub fn get(&self, of: Id, most: usize, load: impl FnOnce() -> Result<Vec<u32>>) -> Result<Arc<[u32]>> {
+    pub(crate) fn get(
+        &self,
+        of: Id,
+        most: usize,
+        load: impl FnOnce() -> Result<Vec<u32>>,
+    ) -> Result<Arc<[u32]>> {
         let shard = self.shard(of);
         let changes = {
             let shard = shard.lock();
@@ -69,14 +74,14 @@ impl RecentFollowees {
     }
 
     /// A user's followees have changed. Called when the rows have it, before it is visible.
-    pub fn changed(&self, of: Id) {
+    pub(crate) fn changed(&self, of: Id) {
         let mut shard = self.shard(of).lock();
         shard.changes += 1;
         shard.forget(of);
     }
 
     /// Anybody may have changed.
-    pub fn all_changed(&self) {
+    pub(crate) fn all_changed(&self) {
         for shard in &self.shards {
             let mut shard = shard.lock();
             *shard = Shard { changes: shard.changes + 1, ..Shard::default() };

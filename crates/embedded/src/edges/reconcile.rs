@@ -22,7 +22,7 @@ enum Place {
 }
 
 /// Goes through all edges.
-pub struct EdgeReconcile {
+pub(crate) struct EdgeReconcile {
     edges: Arc<Edges>,
     place: Place,
     /// The list whose rows are being counted.
@@ -38,7 +38,7 @@ struct CountedList {
 
 impl EdgeReconcile {
     /// Begins with the first pair.
-    pub fn new(edges: &Arc<Edges>) -> Self {
+    pub(crate) fn new(edges: &Arc<Edges>) -> Self {
         Self { edges: Arc::clone(edges), place: Self::start(), counting: None }
     }
 

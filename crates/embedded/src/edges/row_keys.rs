@@ -9,13 +9,13 @@ use crate::disk::id_encoding;
 use crate::lsm::{TIME_MASK, complement, decode_since, read_list_key};
 
 /// How long the keys of a tree are.
-pub fn key_len(tree: Tree, ids: IdKind) -> usize {
+pub(crate) fn key_len(tree: Tree, ids: IdKind) -> usize {
     let time_len = if tree == Tree::Pairs { 0 } else { 6 };
     1 + 2 * id_encoding::id_len(ids) + time_len
 }
 
 /// The key of a row and its length.
-pub fn row_key(tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) -> (memtable::Key, usize) {
+pub(crate) fn row_key(tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) -> (memtable::Key, usize) {
     let mut key = [0; 40];
     key[0] = kind.number();
     let (owner, other) = match tree {
@@ -41,7 +41,7 @@ pub fn row_key(tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp) -> (mem
     (key, at)
 }
 
-pub fn decode_row(tree: Tree, ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Edge, Timestamp)> {
+pub(crate) fn decode_row(tree: Tree, ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Edge, Timestamp)> {
     let (owner, rest) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
     let owner = id_encoding::read_id(ids, owner)?;
     match tree {

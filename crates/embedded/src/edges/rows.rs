@@ -31,7 +31,7 @@ use crate::lsm::{
 use crate::settings::Settings;
 
 /// The trees, and the rows that are not in them yet.
-pub struct Rows {
+pub(crate) struct Rows {
     ids: IdKind,
     pairs: AnyTree,
     following: AnyTree,
@@ -47,7 +47,7 @@ pub struct Rows {
 
 /// A row that some tree has or should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     pub kind: EdgeKind,
     pub edge: Edge,
     pub since: Timestamp,
@@ -55,7 +55,7 @@ pub struct Row {
 
 /// One of the trees, by the question that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tree {
+pub(crate) enum Tree {
     /// Is there an edge, since when.
     Pairs,
     /// The followees of a user.
@@ -66,7 +66,7 @@ pub enum Tree {
 
 impl Tree {
     /// All trees.
-    pub const ALL: [Self; 3] = [Self::Pairs, Self::Following, Self::Followers];
+    pub(crate) const ALL: [Self; 3] = [Self::Pairs, Self::Following, Self::Followers];
 
     fn name(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Tree {
 
 impl Rows {
     /// Opens the trees below a folder, making them where they are missing.
-    pub fn open(folder: &Path, ids: IdKind, shared: Shared) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, ids: IdKind, shared: Shared) -> Result<Self> {
         let sequence = SequenceNumberCounter::default();
         let visible = SequenceNumberCounter::default();
         let open = |tree: Tree| {
@@ -114,12 +114,12 @@ impl Rows {
     }
 
     /// The kind of ids in the rows.
-    pub fn ids(&self) -> IdKind {
+    pub(crate) fn ids(&self) -> IdKind {
         self.ids
     }
 
     /// One of the trees.
-    pub fn tree(&self, tree: Tree) -> &AnyTree {
+    pub(crate) fn tree(&self, tree: Tree) -> &AnyTree {
         match tree {
             Tree::Pairs => &self.pairs,
             Tree::Following => &self.following,
@@ -129,7 +129,7 @@ impl Rows {
 
     /// Applies events, in each tree only those after the position that it has applied: an older event must never
     /// come above the rows of a newer one, not even for a moment, since the next crash may be in that moment.
-    pub fn apply(&self, events: &[Event]) {
+    pub(crate) fn apply(&self, events: &[Event]) {
         let layer = self.recent.active();
         for event in events {
             let (row, present) = match event.body {
@@ -163,12 +163,12 @@ impl Rows {
     }
 
     /// Puts one row in or takes it out, to repair a projection.
-    pub fn repair(&self, tree: Tree, row: Row, present: bool) {
+    pub(crate) fn repair(&self, tree: Tree, row: Row, present: bool) {
         self.put_one(&self.recent.active(), tree, row, present);
     }
 
     /// Whether a tree has the row of an edge.
-    pub fn has(&self, tree: Tree, Row { kind, edge, since }: Row) -> Result<bool> {
+    pub(crate) fn has(&self, tree: Tree, Row { kind, edge, since }: Row) -> Result<bool> {
         let (key, len) = row_key(tree, kind, edge, since);
         if let Some(value) = self.recent.get(tree as usize, self.owner(&key), &key) {
             return Ok(value.is_some());
@@ -177,7 +177,7 @@ impl Rows {
     }
 
     /// Since when an edge exists, if it does.
-    pub fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Option<Timestamp>> {
+    pub(crate) fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Option<Timestamp>> {
         let (key, len) = row_key(Tree::Pairs, kind, edge, Timestamp::MIN);
         if let Some(value) = self.recent.get(Tree::Pairs as usize, self.owner(&key), &key) {
             return Ok(value.and_then(|value| decode_since(&value)));
@@ -187,12 +187,17 @@ impl Rows {
     }
 
     /// A page of a user's list.
-    pub fn list(&self, list: EdgeList, after: Option<ListKey>, limit: usize) -> Result<Vec<ListEntry>> {
+    pub(crate) fn list(
+        &self,
+        list: EdgeList,
+        after: Option<ListKey>,
+        limit: usize,
+    ) -> Result<Vec<ListEntry>> {
         self.list_rows(list, after).take(limit).collect()
     }
 
     /// A user's list from a place on, row by row.
-    pub fn list_rows(
+    pub(crate) fn list_rows(
         &self,
         EdgeList { kind, side, of }: EdgeList,
         after: Option<ListKey>,
@@ -215,7 +220,7 @@ impl Rows {
     }
 
     /// A user's list as of now, whatever is written later. Called by the writer, between batches.
-    pub fn frozen_list(
+    pub(crate) fn frozen_list(
         &self,
         EdgeList { kind, side, of }: EdgeList,
     ) -> impl Iterator<Item = Result<()>> + Send + use<> {
@@ -227,7 +232,7 @@ impl Rows {
     }
 
     /// A user's followees by the pairs, by id.
-    pub fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
+    pub(crate) fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
         let ids = self.ids;
         let mut prefix = Vec::with_capacity(40);
         prefix.push(kind.number());
@@ -256,13 +261,13 @@ impl Rows {
     }
 
     /// Keeps trees and sealed layers as they are while it is held.
-    pub fn pause(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn pause(&self) -> MutexGuard<'_, ()> {
         self.flushing.lock()
     }
 
     /// All rows of a kind in a tree, as edges with `since`, without those that are not sealed: seal or flush first. The
     /// caller holds the pause, until it has the iterators of all trees that it wants as of the same position.
-    pub fn scan(
+    pub(crate) fn scan(
         &self,
         tree: Tree,
         kind: EdgeKind,
@@ -283,12 +288,12 @@ impl Rows {
     }
 
     /// Up to `limit` rows of a tree from a key on, without recent ones, past what can't be read.
-    pub fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
+    pub(crate) fn part(&self, tree: Tree, from: &[u8], limit: usize) -> Part {
         read_part(self.tree(tree), from, limit)
     }
 
     /// What a row of a tree says.
-    pub fn decode(&self, tree: Tree, (key, value): &(UserKey, UserValue)) -> Result<Row> {
+    pub(crate) fn decode(&self, tree: Tree, (key, value): &(UserKey, UserValue)) -> Result<Row> {
         let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
         let row = decode_row(tree, self.ids, key, value);
         let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree.name()))?;
@@ -296,7 +301,7 @@ impl Rows {
     }
 
     /// How many rows are recent and not sealed.
-    pub fn unsealed(&self) -> u64 {
+    pub(crate) fn unsealed(&self) -> u64 {
         self.recent.unsealed()
     }
 
@@ -322,14 +327,14 @@ impl Rows {
     }
 
     /// Starts to load many rows of one kind into a tree, in key order, with the position that they bring it to.
-    pub fn load(&self, tree: Tree, kind: EdgeKind, position: Sequence) -> Result<Load<'_>> {
+    pub(crate) fn load(&self, tree: Tree, kind: EdgeKind, position: Sequence) -> Result<Load<'_>> {
         let mut load = self.load_part(tree, kind)?;
         load.ingestion.write(POSITION_KEY, position.0.to_be_bytes()).map_err(tree_error)?;
         Ok(load)
     }
 
     /// As [`Rows::load`], for a part of the rows that brings the tree to no position by itself.
-    pub fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
+    pub(crate) fn load_part(&self, tree: Tree, kind: EdgeKind) -> Result<Load<'_>> {
         let ingestion = self.tree(tree).ingestion().map_err(tree_error)?;
         Ok(Load { ingestion, tree, kind })
     }
@@ -380,7 +385,7 @@ impl RowStorage for Rows {
 }
 
 /// Rows on their way into a tree; visible and durable when finished.
-pub struct Load<'a> {
+pub(crate) struct Load<'a> {
     ingestion: lsm_tree::AnyIngestion<'a>,
     tree: Tree,
     kind: EdgeKind,
@@ -388,7 +393,7 @@ pub struct Load<'a> {
 
 impl Load<'_> {
     /// The next row.
-    pub fn push(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
+    pub(crate) fn push(&mut self, edge: Edge, since: Timestamp) -> Result<()> {
         let (key, len) = row_key(self.tree, self.kind, edge, since);
         let value = since_value(since);
         let value: &[u8] = if self.tree == Tree::Pairs { &value } else { &[] };
@@ -396,7 +401,7 @@ impl Load<'_> {
     }
 
     /// Makes the rows durable and visible.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         self.ingestion.finish().map_err(tree_error)
     }
 }

@@ -72,7 +72,7 @@ impl Bits {
 }
 
 /// Compares all edges of a kind.
-pub fn compare(edges: &Arc<Edges>, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
+pub(crate) fn compare(edges: &Arc<Edges>, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
     let users = edges.index.of(kind).user_count() as usize;
     Pass { edges, kind, suspects, follow: Bits::new(users), followed: Bits::new(users) }.run()
 }

@@ -14,7 +14,7 @@ const COMMANDS_MAX: usize = 100_000;
 
 /// Where the store after a batch differs from what is visible.
 #[derive(Default)]
-pub struct Pending {
+pub(crate) struct Pending {
     edges: PlannedEdges,
     pub posts: PlannedPosts,
     pub comments: PlannedComments,
@@ -22,7 +22,7 @@ pub struct Pending {
 
 impl Pending {
     /// Forgets everything and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.edges.clear();
         self.posts.clear();
         self.comments.clear();
@@ -30,13 +30,13 @@ impl Pending {
 }
 
 /// What a batch changes.
-pub struct Decided {
+pub(crate) struct Decided {
     pub events: Vec<Event>,
     pub pending: Pending,
 }
 
 /// Decides what requests change, one after another, before anything is written.
-pub struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     pub store: &'a Store,
     /// What the batch before this one changes, where it is not visible yet.
     pub earlier: Option<&'a Decided>,
@@ -66,7 +66,7 @@ impl EdgeView for Store {
 
 impl Batch<'_> {
     /// Decides requests about edges, each by itself.
-    pub fn decide_all(&mut self, requests: &[WriteRequest]) -> Vec<Result<Receipt>> {
+    pub(crate) fn decide_all(&mut self, requests: &[WriteRequest]) -> Vec<Result<Receipt>> {
         let given = requests.iter().map(|request| request.commands.len()).sum();
         if given > COMMANDS_MAX {
             return vec![
@@ -78,7 +78,7 @@ impl Batch<'_> {
     }
 
     /// Decides a request about edges.
-    pub fn decide(&mut self, request: &WriteRequest) -> Result<Receipt> {
+    pub(crate) fn decide(&mut self, request: &WriteRequest) -> Result<Receipt> {
         let mut planner = EdgePlanner {
             view: self.store,
             earlier: self.earlier.map(|earlier| &earlier.pending.edges),
@@ -101,7 +101,7 @@ impl Batch<'_> {
     }
 
     /// The position after everything that was decided so far.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         Sequence(self.next().0 - 1).on(Shard::ONLY)
     }
 
@@ -111,7 +111,7 @@ impl Batch<'_> {
     }
 
     /// Adds an event that is about no edge, if there is one.
-    pub fn extend(&mut self, body: Option<EventBody>) {
+    pub(crate) fn extend(&mut self, body: Option<EventBody>) {
         let (position, at, kind) = (self.next(), self.floor, EdgeKind::Follow);
         self.events.extend(body.map(|body| Event { position, at, kind, body }));
     }

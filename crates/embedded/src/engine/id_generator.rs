@@ -15,14 +15,14 @@ const UUID_MARKS: u128 = 7 << 76 | 2 << 62;
 
 /// Makes ids.
 #[derive(Clone, Copy, Debug)]
-pub struct TimeOrderedIds {
+pub(crate) struct TimeOrderedIds {
     kind: IdKind,
     newest: Option<Id>,
 }
 
 /// Makes all ids that the store makes.
 #[derive(Clone, Copy, Debug)]
-pub struct IdGenerators {
+pub(crate) struct IdGenerators {
     /// Of posts, of the deployment's kind.
     pub posts: TimeOrderedIds,
     /// Of comments: UUIDs.
@@ -31,19 +31,19 @@ pub struct IdGenerators {
 
 impl IdGenerators {
     /// Goes on after the newest ids that were made.
-    pub fn new(kind: IdKind, post: Option<Id>, comment: Option<Id>) -> Self {
+    pub(crate) fn new(kind: IdKind, post: Option<Id>, comment: Option<Id>) -> Self {
         Self { posts: TimeOrderedIds::new(kind, post), comments: TimeOrderedIds::new(IdKind::Uuid, comment) }
     }
 }
 
 impl TimeOrderedIds {
     /// Goes on after the newest id that was made.
-    pub fn new(kind: IdKind, newest: Option<Id>) -> Self {
+    pub(crate) fn new(kind: IdKind, newest: Option<Id>) -> Self {
         Self { kind, newest }
     }
 
     /// The next id at a time that `is_free`.
-    pub fn next(&mut self, now: Timestamp, is_free: impl Fn(Id) -> Result<bool>) -> Result<Id> {
+    pub(crate) fn next(&mut self, now: Timestamp, is_free: impl Fn(Id) -> Result<bool>) -> Result<Id> {
         let mut id = self.first(now)?;
         if let Some(newest) = self.newest.filter(|&newest| newest >= id) {
             id = following(newest)?;

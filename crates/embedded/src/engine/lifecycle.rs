@@ -24,7 +24,7 @@ use crate::{comments, feeds};
 const QUEUE_LEN: usize = 8_192;
 
 /// The threads of an open store, ended and waited for with its last handle.
-pub struct StoreThreads {
+pub(crate) struct StoreThreads {
     store: Arc<Store>,
     running: Mutex<Option<Running>>,
 }

@@ -41,7 +41,7 @@ enum IndexSnapshot {
 }
 
 /// An open store and the writing end of its log.
-pub struct Opened {
+pub(crate) struct Opened {
     pub store: Arc<Store>,
     pub log: LogWriter,
     pub floor: Timestamp,
@@ -144,7 +144,7 @@ impl Stored {
 impl Store {
     /// Opens the store in a folder: opens all projections and replays the log's tail into them. A full disk is no obstacle: what has
     /// no room on it stays in memory, and is written when there is room again.
-    pub fn open(settings: Settings, lock: FolderLock) -> Result<Opened> {
+    pub(crate) fn open(settings: Settings, lock: FolderLock) -> Result<Opened> {
         let lock = Arc::new(lock);
         if let Some(opened) = Self::try_open(settings.clone(), &lock, IndexSnapshot::Load)? {
             return Ok(opened);

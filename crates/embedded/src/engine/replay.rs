@@ -18,7 +18,7 @@ const KEPT_IN_MEMORY: &str =
     "the disk is full: rows are kept in memory, and writes are refused until there is room";
 
 /// Brings all projections, each from where it is, to the end of the log.
-pub struct Replay<'a> {
+pub(crate) struct Replay<'a> {
     pub folder: &'a Path,
     pub projections: &'a Projections,
     pub edges: &'a Edges,
@@ -35,7 +35,7 @@ pub struct Replay<'a> {
 
 impl Replay<'_> {
     /// Applies the events of a frame to all that lack them.
-    pub fn apply(&mut self, events: &[Event]) -> Result<()> {
+    pub(crate) fn apply(&mut self, events: &[Event]) -> Result<()> {
         // An import is an event of its own frame: see `bulk::import`.
         if let [Event { body: EventBody::Imported { number, .. }, .. }] = events {
             return self.apply_import(&events[0], *number);

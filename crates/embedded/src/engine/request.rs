@@ -10,12 +10,12 @@ use super::batch::Batch;
 const COMMAND_BYTES: usize = 32;
 
 /// How much a request with so many bytes of payload adds to a batch, in commands.
-pub fn weight(payload_bytes: usize) -> usize {
+pub(crate) fn weight(payload_bytes: usize) -> usize {
     1 + payload_bytes / COMMAND_BYTES
 }
 
 /// A request that waits for the writer, or for its batch.
-pub trait Request: Send {
+pub(crate) trait Request: Send {
     /// Plans its part of a batch.
     fn plan(&mut self, batch: &mut Batch<'_>);
 
@@ -25,7 +25,7 @@ pub trait Request: Send {
 }
 
 /// A planned result, which its batch may still fail.
-pub trait Outcome: Send + 'static {
+pub(crate) trait Outcome: Send + 'static {
     /// The result after the batch has failed: a request that was refused before keeps its own error.
     fn failed(self, error: &Error) -> Self;
 }
@@ -43,14 +43,14 @@ impl<T: Send + 'static> Outcome for Vec<Result<T>> {
 }
 
 /// A request, by the function that plans it.
-pub struct PlannedBy<P, R> {
+pub(crate) struct PlannedBy<P, R> {
     plan: Option<P>,
     planned: Option<R>,
     reply: oneshot::Sender<Result<R>>,
 }
 
 impl<P: FnOnce(&mut Batch<'_>) -> R, R> PlannedBy<P, R> {
-    pub fn new(plan: P, reply: oneshot::Sender<Result<R>>) -> Self {
+    pub(crate) fn new(plan: P, reply: oneshot::Sender<Result<R>>) -> Self {
         Self { plan: Some(plan), planned: None, reply }
     }
 }

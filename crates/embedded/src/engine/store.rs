@@ -28,7 +28,7 @@ use crate::stats::Counters;
 use crate::suggestions::ComputedSuggestions;
 
 /// An open store.
-pub struct Store {
+pub(crate) struct Store {
     pub folder: StoreFolder,
     pub identity: Identity,
     pub settings: Settings,
@@ -88,7 +88,7 @@ pub struct Store {
 
 impl Store {
     /// Makes durable events visible.
-    pub fn publish(&self, events: &[Event]) -> Result<()> {
+    pub(crate) fn publish(&self, events: &[Event]) -> Result<()> {
         // A batch that follows one that was applied in part was decided on top of it.
         self.require_whole()?;
         let Some(last) = events.last() else { return Ok(()) };
@@ -100,17 +100,17 @@ impl Store {
     }
 
     /// What may be in it.
-    pub fn content(&self) -> Content {
+    pub(crate) fn content(&self) -> Content {
         Content::from_number(self.content.load(Ordering::Acquire)).unwrap_or(Content::NEWEST)
     }
 
     /// Whether there may be such content.
-    pub fn has(&self, content: Content) -> bool {
+    pub(crate) fn has(&self, content: Content) -> bool {
         self.content.load(Ordering::Acquire) >= content as u32
     }
 
     /// Makes the store ready for its first post, comment or moderator. Called by the writer.
-    pub fn begin(&self, content: Content) -> Result<()> {
+    pub(crate) fn begin(&self, content: Content) -> Result<()> {
         self.folder.require()?;
         // Before the format announces content, the rows of its projections say up to where the log has none of it.
         let later = self.projections.all().filter(|projection| projection.content() > Content::Edges);
@@ -126,40 +126,40 @@ impl Store {
     }
 
     /// The rows of all projections, as far as there may be any.
-    pub fn rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
         self.projections.rows(self.content())
     }
 
     /// Those that may be compacted in the background now.
-    pub fn compactable_rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
+    pub(crate) fn compactable_rows(&self) -> impl Iterator<Item = &dyn RowStorage> {
         let used = self.projections.used(self.content());
         used.filter(|projection| projection.may_be_compacted()).filter_map(Projection::rows)
     }
 
     /// Whether rows are handed over for flushing.
-    pub fn has_sealed(&self) -> bool {
+    pub(crate) fn has_sealed(&self) -> bool {
         self.rows().any(|rows| rows.backlog().sealed > 0)
     }
 
     /// The newest position that every read sees.
-    pub fn position(&self) -> Sequence {
+    pub(crate) fn position(&self) -> Sequence {
         self.visibility.position()
     }
 
     /// No event that is visible is later than this.
-    pub fn newest_time(&self) -> Timestamp {
+    pub(crate) fn newest_time(&self) -> Timestamp {
         Timestamp::from_millis(self.floor.load(Ordering::Acquire))
     }
 
     /// Hands rows in memory over for flushing when there are many. Called by the writer, between batches.
-    pub fn seal_if_large(&self) {
+    pub(crate) fn seal_if_large(&self) {
         if self.rows().any(|rows| rows.is_large(&self.settings)) {
             self.seal();
         }
     }
 
     /// Hands all rows in memory over for flushing, unless they have a part of a batch. Called by the writer, between batches.
-    pub fn seal(&self) {
+    pub(crate) fn seal(&self) {
         if self.require_whole().is_err() {
             return;
         }
@@ -171,7 +171,7 @@ impl Store {
 
     /// Brings all rows to where a scan meets them: to disk or, where that is full, into sealed layers. Called by the writer,
     /// between batches.
-    pub fn settle_rows(&self) -> Result<()> {
+    pub(crate) fn settle_rows(&self) -> Result<()> {
         match self.flush_now() {
             Err(Error::StorageFull { .. }) => {
                 self.seal();
@@ -182,7 +182,7 @@ impl Store {
     }
 
     /// Brings all rows into files. Called by the writer, between batches.
-    pub fn flush_now(&self) -> Result<()> {
+    pub(crate) fn flush_now(&self) -> Result<()> {
         self.require_whole()?;
         self.folder.require()?;
         let position = self.position();
@@ -192,7 +192,7 @@ impl Store {
     }
 
     /// Brings all rows into files, with the position that everything is applied up to. Called by the writer, between batches.
-    pub fn flush_rows(&self, position: Sequence) -> Result<()> {
+    pub(crate) fn flush_rows(&self, position: Sequence) -> Result<()> {
         self.rows().try_for_each(|rows| {
             rows.seal(position);
             rows.flush()
@@ -200,7 +200,7 @@ impl Store {
     }
 
     /// Records that rows are stored up to a position.
-    pub fn record_flushed(&self, position: Sequence) -> Result<()> {
+    pub(crate) fn record_flushed(&self, position: Sequence) -> Result<()> {
         // The writer and maintenance may both have flushed: one at a time, and never back.
         let _alone = self.checkpointing.lock();
         let position = position.max(Sequence(self.flushed.load(Ordering::Acquire)));
@@ -210,7 +210,7 @@ impl Store {
     }
 
     /// Takes snapshots of the projections in memory. The caller holds the gate.
-    pub fn snapshot(&self) -> Result<()> {
+    pub(crate) fn snapshot(&self) -> Result<()> {
         self.repaired.store(false, Ordering::Release);
         // The position is read first: what projections get meanwhile is replayed again, harmlessly.
         let position = self.position();
@@ -219,7 +219,7 @@ impl Store {
 
     /// Refuses to store rows that have a part of a batch: their position would say that all of it is in. The log has the whole
     /// batch, and the next start applies it.
-    pub fn require_whole(&self) -> Result<()> {
+    pub(crate) fn require_whole(&self) -> Result<()> {
         match self.health.refusal().filter(|_| self.half_applied.load(Ordering::Acquire)) {
             Some(reason) => Err(Error::ReadOnly { reason: reason.to_owned() }),
             None => Ok(()),
@@ -227,12 +227,12 @@ impl Store {
     }
 
     /// A start needs the log only after this position.
-    pub fn recoverable(&self) -> Sequence {
+    pub(crate) fn recoverable(&self) -> Sequence {
         Sequence(self.flushed.load(Ordering::Acquire)).min(self.projections.snapshotted())
     }
 
     /// What is kept of the log.
-    pub fn retention(&self, now: Timestamp) -> Retention {
+    pub(crate) fn retention(&self, now: Timestamp) -> Retention {
         let Settings { log_keep, log_keep_at_start, log_keep_bytes, .. } = self.settings;
         let age_counts = self.opened.elapsed() >= log_keep.min(log_keep_at_start);
         let keep_millis = u64::try_from(log_keep.as_millis()).unwrap_or(u64::MAX);
@@ -245,17 +245,17 @@ impl Store {
     }
 
     /// How long until the clock reaches the newest time that was given out.
-    pub fn clock_behind(&self, now: Timestamp) -> Duration {
+    pub(crate) fn clock_behind(&self, now: Timestamp) -> Duration {
         Duration::from_millis(self.floor.load(Ordering::Acquire).saturating_sub(now.millis()))
     }
 
     /// Whether rows wait to be written to disk.
-    pub fn is_flush_waiting(&self) -> bool {
+    pub(crate) fn is_flush_waiting(&self) -> bool {
         self.sealed.load(Ordering::Acquire) > self.flushed.load(Ordering::Acquire)
     }
 
     /// Why rows can't be written to disk, if that is so.
-    pub fn maintenance_failure(&self) -> Option<Error> {
+    pub(crate) fn maintenance_failure(&self) -> Option<Error> {
         self.flush_failure.lock().clone().or_else(|| self.compaction_failure.lock().clone())
     }
 }

@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The newest visible position.
 #[derive(Debug)]
-pub struct Visibility {
+pub(crate) struct Visibility {
     newest: AtomicU64,
     is_released: AtomicBool,
     waiters: Mutex<Vec<Waiter>>,
@@ -27,23 +27,23 @@ struct Waiter {
 
 impl Visibility {
     /// Everything up to `newest` is visible.
-    pub fn new(newest: Sequence) -> Self {
+    pub(crate) fn new(newest: Sequence) -> Self {
         Self { newest: newest.0.into(), is_released: AtomicBool::new(false), waiters: Mutex::default() }
     }
 
     /// The newest visible position.
-    pub fn position(&self) -> Sequence {
+    pub(crate) fn position(&self) -> Sequence {
         Sequence(self.newest.load(Ordering::Acquire))
     }
 
     /// Everything up to `position` is visible from now on.
-    pub fn publish(&self, position: Sequence) {
+    pub(crate) fn publish(&self, position: Sequence) {
         self.newest.store(position.0, Ordering::SeqCst);
         self.answer(position);
     }
 
     /// Resolves when a position is visible; fails when it is not within a second.
-    pub fn wait_for(&self, position: Sequence) -> oneshot::Receiver<()> {
+    pub(crate) fn wait_for(&self, position: Sequence) -> oneshot::Receiver<()> {
         let (reached, waiting) = oneshot::channel();
         let expiry = Instant::now() + PATIENCE;
         self.waiters.lock().push(Waiter { position, expiry, reached });
@@ -62,19 +62,19 @@ impl Visibility {
     }
 
     /// When the next waiter's patience ends.
-    pub fn next_expiry(&self) -> Option<Duration> {
+    pub(crate) fn next_expiry(&self) -> Option<Duration> {
         let waiters = self.waiters.lock();
         waiters.iter().map(|waiter| waiter.expiry.saturating_duration_since(Instant::now())).min()
     }
 
     /// Lets all go: nobody keeps the time any more, and later ones do not wait.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.is_released.store(true, Ordering::SeqCst);
         self.waiters.lock().clear();
     }
 
     /// Lets those go whose patience has ended.
-    pub fn expire(&self) {
+    pub(crate) fn expire(&self) {
         let now = Instant::now();
         self.waiters.lock().retain(|waiter| waiter.expiry > now);
     }

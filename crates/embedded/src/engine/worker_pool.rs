@@ -28,7 +28,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 type Job = Box<dyn FnOnce(&mut Scratch) + Send>;
 
 /// The threads, and what they are to do.
-pub struct WorkerPool {
+pub(crate) struct WorkerPool {
     /// As many as there are threads: so many jobs are under way.
     turns: Arc<Semaphore>,
     threads: usize,
@@ -55,7 +55,7 @@ struct Counters {
 
 /// The state of the pool at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct WorkerPoolStats {
+pub(crate) struct WorkerPoolStats {
     pub running: u64,
     pub waiting: u64,
     pub done: u64,
@@ -64,7 +64,7 @@ pub struct WorkerPoolStats {
 
 impl WorkerPool {
     /// WorkerPool without their threads.
-    pub fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Arc::new(Self {
             turns: Arc::new(Semaphore::new(threads)),
@@ -77,7 +77,7 @@ impl WorkerPool {
     }
 
     /// Starts the threads.
-    pub fn start(self: &Arc<Self>, health: &Arc<Health>) -> Result<Vec<JoinHandle<()>>> {
+    pub(crate) fn start(self: &Arc<Self>, health: &Arc<Health>) -> Result<Vec<JoinHandle<()>>> {
         let start = |_| {
             let pool = Arc::clone(self);
             health.spawn("kinfolk-worker", move || pool.work())
@@ -86,7 +86,7 @@ impl WorkerPool {
     }
 
     /// Ends the threads once they have done what they are at.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.turns.close();
         let mut jobs = self.jobs.lock();
         jobs.stopping = true;
@@ -95,7 +95,7 @@ impl WorkerPool {
     }
 
     /// The state now.
-    pub fn stats(&self) -> WorkerPoolStats {
+    pub(crate) fn stats(&self) -> WorkerPoolStats {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         WorkerPoolStats {
             running: (self.threads - self.turns.available_permits().min(self.threads)) as u64,
@@ -106,7 +106,7 @@ impl WorkerPool {
     }
 
     /// Runs a job about a user on a thread of the pool. The job can ask whether its caller has gone.
-    pub async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         about: Id,
         work: impl FnOnce(&mut Scratch, &dyn Fn() -> bool) -> Result<T> + Send + 'static,

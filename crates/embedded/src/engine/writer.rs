@@ -28,7 +28,7 @@ const SEALED_MAX: usize = 3;
 const RUNS_MAX: usize = 40;
 
 /// What the writer is asked to do.
-pub enum Command {
+pub(crate) enum Command {
     /// Plan a request and reply once it is durable and visible.
     Request(Queued),
     /// Run something between two batches, alone.
@@ -36,7 +36,7 @@ pub enum Command {
 }
 
 /// A request that waits for the writer.
-pub struct Queued {
+pub(crate) struct Queued {
     pub request: Box<dyn Request>,
     /// How much it adds to a batch, in commands.
     pub weight: usize,
@@ -47,7 +47,7 @@ pub struct Queued {
 }
 
 /// The writer's state.
-pub struct Writer {
+pub(crate) struct Writer {
     pub(crate) store: Arc<Store>,
     pub(crate) log: LogWriter,
     clock: Arc<dyn Clock>,
@@ -71,12 +71,12 @@ struct Logged {
 
 impl Writer {
     /// A writer at the end of the log.
-    pub fn new(Opened { store, log, floor, ids }: Opened, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(Opened { store, log, floor, ids }: Opened, clock: Arc<dyn Clock>) -> Self {
         Self { store, log, clock, floor, ids, logged: None, spare: Pending::default() }
     }
 
     /// Works until nobody can send any more.
-    pub fn run(mut self, mut queue: mpsc::Receiver<Command>) -> Self {
+    pub(crate) fn run(mut self, mut queue: mpsc::Receiver<Command>) -> Self {
         let mut waiting = Vec::new();
         while self.receive(&mut queue, &mut waiting) {
             let (mut writes, mut commands) = (Vec::new(), 0);
@@ -122,7 +122,7 @@ impl Writer {
     }
 
     /// The time for a new event: the clock's, but never earlier than an older event's.
-    pub fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.floor.max(self.clock.now())
     }
 
@@ -258,13 +258,13 @@ impl Writer {
     }
 
     /// Refuses every later write until the store is opened again.
-    pub fn refuse_from_now_on(&mut self, reason: &str) -> Error {
+    pub(crate) fn refuse_from_now_on(&mut self, reason: &str) -> Error {
         self.store.health.refuse_writes(reason);
         Error::ReadOnly { reason: reason.to_owned() }
     }
 
     /// Makes events durable. Making them visible is the caller's next step. For work between two batches.
-    pub fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
+    pub(crate) fn log_durably(&mut self, events: &[Event], floor: Timestamp) -> Result<()> {
         self.write(events, floor)?;
         let took = self.log.finish_sync()?;
         self.store.layers.observe(Layer::LogSync, took);
@@ -299,7 +299,7 @@ impl Writer {
 
 impl Writer {
     /// Periodic work on the log: the mark, and retention.
-    pub fn tend_log(&mut self) -> Result<()> {
+    pub(crate) fn tend_log(&mut self) -> Result<()> {
         self.log.sync_mark()?;
         self.log.trim(&self.store.retention(self.clock.now()))
     }

@@ -19,7 +19,7 @@ const SAVE_EVERY: Duration = Duration::from_secs(15 * 60);
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Works until it is stopped.
-pub fn run(feeds: &Feeds, clock: &Arc<dyn Clock>) {
+pub(crate) fn run(feeds: &Feeds, clock: &Arc<dyn Clock>) {
     signal::lower_priority();
     let (mut tidied, mut saved) = (Instant::now(), Instant::now());
     let mut delivered_then = feeds.deliveries.delivered();

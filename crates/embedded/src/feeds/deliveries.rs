@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// What to do with inboxes for one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Job {
+pub(crate) enum Job {
     /// Put a post into the inboxes of those who follow its author, from a place in the list of followers on.
     Push { author: Id, key: PostKey, after: Option<ListKey> },
     /// Take a deleted post out of them.
@@ -28,7 +28,7 @@ pub enum Job {
 
 /// A job of an event.
 #[derive(Clone, Copy, Debug)]
-pub struct Delivery {
+pub(crate) struct Delivery {
     pub position: Sequence,
     /// When the event was accepted.
     pub at: Timestamp,
@@ -40,7 +40,7 @@ const UNDONE_MAX: usize = 1_000_000;
 
 /// What is still to be delivered.
 #[derive(Default)]
-pub struct Deliveries {
+pub(crate) struct Deliveries {
     state: Mutex<State>,
     changed: Condvar,
     /// How many jobs are not done: most of the time none, and nobody has to wait for the lock to know it.
@@ -76,7 +76,7 @@ impl Job {
 
 /// What a reader must know beside what is in an inbox.
 #[derive(Debug, Default)]
-pub struct Undelivered {
+pub(crate) struct Undelivered {
     /// Posts by the reader's followees.
     pub posts: Vec<PostKey>,
     /// Authors that the reader has followed, whose posts are not brought in yet.
@@ -85,7 +85,7 @@ pub struct Undelivered {
 
 impl Deliveries {
     /// Adds the jobs of events, which reach up to a position.
-    pub fn add(&self, jobs: &[Delivery], newest: Sequence) {
+    pub(crate) fn add(&self, jobs: &[Delivery], newest: Sequence) {
         if !jobs.is_empty() {
             let mut state = self.state.lock();
             jobs.iter().for_each(|&delivery| state.add(delivery));
@@ -96,19 +96,19 @@ impl Deliveries {
     }
 
     /// Whether so much is not done that it is better to forget it.
-    pub fn are_too_many(&self) -> bool {
+    pub(crate) fn are_too_many(&self) -> bool {
         self.undone.load(Ordering::Relaxed) > UNDONE_MAX
     }
 
     /// Forgets all jobs. Inboxes must be gone before.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let mut state = self.state.lock();
         *state = State { stopping: state.stopping, ..State::default() };
         self.undone.store(0, Ordering::SeqCst);
     }
 
     /// The job whose turn it is. Waits for one, but not longer than given; `None` then, or where it is time to end.
-    pub fn next(&self, longest: Duration) -> Option<Delivery> {
+    pub(crate) fn next(&self, longest: Duration) -> Option<Delivery> {
         let mut state = self.state.lock();
         if state.turns.is_empty() && !state.stopping {
             self.changed.wait_for(&mut state, longest);
@@ -117,43 +117,43 @@ impl Deliveries {
     }
 
     /// Lets a job wait for another turn, before the later jobs on the same behalf.
-    pub fn put_back(&self, delivery: Delivery) {
+    pub(crate) fn put_back(&self, delivery: Delivery) {
         self.state.lock().put_back(delivery);
     }
 
     /// A job is done.
-    pub fn finish(&self, delivery: &Delivery) {
+    pub(crate) fn finish(&self, delivery: &Delivery) {
         let mut state = self.state.lock();
         state.remove(delivery);
         self.undone.store(state.undone.len(), Ordering::SeqCst);
     }
 
     /// Ends the waiting for jobs.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.state.lock().stopping = true;
         self.changed.notify_all();
     }
 
     /// Whether it is time to end.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
 
     /// Everything up to here is delivered.
-    pub fn delivered(&self) -> Sequence {
+    pub(crate) fn delivered(&self) -> Sequence {
         let state = self.state.lock();
         let newest = self.newest.load(Ordering::SeqCst);
         state.undone.keys().next().map_or(Sequence(newest), |first| Sequence(first.0 - 1))
     }
 
     /// How many events are not delivered, and when the oldest of them was accepted.
-    pub fn lag(&self) -> (u64, Option<Timestamp>) {
+    pub(crate) fn lag(&self) -> (u64, Option<Timestamp>) {
         let state = self.state.lock();
         (state.undone.len() as u64, state.undone.values().next().copied())
     }
 
     /// What is not delivered to a reader yet, who follows these, by id.
-    pub fn undelivered(&self, reader: Id, followees: &[Id]) -> Undelivered {
+    pub(crate) fn undelivered(&self, reader: Id, followees: &[Id]) -> Undelivered {
         if self.undone.load(Ordering::SeqCst) == 0 {
             return Undelivered::default();
         }
@@ -174,7 +174,7 @@ impl Deliveries {
     }
 
     /// Waits, unless it is time to end.
-    pub fn pause(&self, longest: Duration) {
+    pub(crate) fn pause(&self, longest: Duration) {
         let mut state = self.state.lock();
         if !state.stopping {
             self.changed.wait_for(&mut state, longest);

@@ -11,15 +11,15 @@ use crate::disk::id_encoding;
 const TIME_LEN: usize = 6;
 
 /// A packed key.
-pub type Key = Vec<u8>;
+pub(crate) type Key = Vec<u8>;
 
 /// How long a packed key is.
-pub fn key_len(ids: IdKind) -> usize {
+pub(crate) fn key_len(ids: IdKind) -> usize {
     TIME_LEN + id_encoding::id_len(ids)
 }
 
 /// Packs a key.
-pub fn pack(key: PostKey) -> Key {
+pub(crate) fn pack(key: PostKey) -> Key {
     let mut bytes = Vec::with_capacity(22);
     bytes.extend_from_slice(&key.since.millis().to_be_bytes()[2..]);
     id_encoding::push_id(&mut bytes, key.id);
@@ -27,7 +27,7 @@ pub fn pack(key: PostKey) -> Key {
 }
 
 /// What a packed key says; `None` if it is none.
-pub fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
+pub(crate) fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
     let (time, id) = bytes.split_at_checked(TIME_LEN)?;
     let millis = time.iter().fold(0, |millis, &byte| millis << 8 | u64::from(byte));
     Some(PostKey { since: Timestamp::from_millis(millis), id: id_encoding::read_id(ids, id)? })
@@ -38,7 +38,7 @@ pub fn unpack(ids: IdKind, bytes: &[u8]) -> Option<PostKey> {
 /// Invariant: of all followees, every live post that is delivered by push, and that is at least as new as
 /// `complete_from`, is in it, or is still to be delivered. Other keys may be in it too; readers look at posts anyway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inbox {
+pub(crate) struct Inbox {
     /// Packed keys, one after another, ascending.
     keys: Vec<u8>,
     /// It is complete from this key on; without it, from the beginning of time.
@@ -51,7 +51,7 @@ pub struct Inbox {
 
 /// What an inbox can hold.
 #[derive(Clone, Copy, Debug)]
-pub struct Capacity {
+pub(crate) struct Capacity {
     /// How long a key is.
     pub key_len: usize,
     /// How many keys are kept.
@@ -60,42 +60,42 @@ pub struct Capacity {
 
 impl Inbox {
     /// An inbox that takes what is pushed from now on, and waits for what was posted before.
-    pub fn filling(seen_at: u64, ticket: u64) -> Self {
+    pub(crate) fn filling(seen_at: u64, ticket: u64) -> Self {
         Self { keys: Vec::new(), complete_from: None, filling: Some(ticket), seen_at }
     }
 
     /// An inbox as it was stored.
-    pub fn stored(keys: Vec<u8>, complete_from: Option<Key>, seen_at: u64) -> Self {
+    pub(crate) fn stored(keys: Vec<u8>, complete_from: Option<Key>, seen_at: u64) -> Self {
         Self { keys, complete_from, filling: None, seen_at }
     }
 
     /// Whether it still waits for what was posted before.
-    pub fn is_filling(&self) -> bool {
+    pub(crate) fn is_filling(&self) -> bool {
         self.filling.is_some()
     }
 
     /// Starts a new fill: an earlier one may have missed something.
-    pub fn hand_over(&mut self, ticket: u64) {
+    pub(crate) fn hand_over(&mut self, ticket: u64) {
         self.filling = Some(ticket);
     }
 
     /// The keys, ascending.
-    pub fn keys(&self) -> &[u8] {
+    pub(crate) fn keys(&self) -> &[u8] {
         &self.keys
     }
 
     /// From where on it is complete.
-    pub fn complete_from(&self) -> Option<&[u8]> {
+    pub(crate) fn complete_from(&self) -> Option<&[u8]> {
         self.complete_from.as_deref()
     }
 
     /// Whether a key is in it.
-    pub fn has(&self, key: &[u8], key_len: usize) -> bool {
+    pub(crate) fn has(&self, key: &[u8], key_len: usize) -> bool {
         self.find(key, key_len).is_ok()
     }
 
     /// Whether its keys ascend, each once, from where it is complete on, and are not too many.
-    pub fn is_in_order(&self, Capacity { key_len, entries }: Capacity) -> bool {
+    pub(crate) fn is_in_order(&self, Capacity { key_len, entries }: Capacity) -> bool {
         let (keys, rest) = (self.keys.chunks_exact(key_len), self.keys.len() % key_len);
         let reached =
             self.complete_from.as_deref().is_none_or(|from| self.keys.is_empty() || &self.keys[..] >= from);
@@ -103,12 +103,12 @@ impl Inbox {
     }
 
     /// How many bytes it takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.keys.capacity()
     }
 
     /// Puts a key in, unless it is there or older than the inbox reaches; returns whether it did.
-    pub fn insert(&mut self, key: &[u8], capacity: Capacity) -> bool {
+    pub(crate) fn insert(&mut self, key: &[u8], capacity: Capacity) -> bool {
         if self.complete_from.as_deref().is_some_and(|from| key < from) {
             return false;
         }
@@ -125,14 +125,14 @@ impl Inbox {
     }
 
     /// Takes a key out; returns whether it was there.
-    pub fn remove(&mut self, key: &[u8], key_len: usize) -> bool {
+    pub(crate) fn remove(&mut self, key: &[u8], key_len: usize) -> bool {
         let Ok(at) = self.find(key, key_len) else { return false };
         self.keys.drain(at..at + key_len);
         true
     }
 
     /// Adds what an author has posted. Where it is not all, `from` is the key from which it is.
-    pub fn bring_in(&mut self, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
+    pub(crate) fn bring_in(&mut self, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
         if let Some(from) = from {
             self.forget_before(from, capacity.key_len);
         }
@@ -142,7 +142,7 @@ impl Inbox {
     }
 
     /// Ends the filling with the newest posts of all followees, if it is the ticket's turn.
-    pub fn fill(&mut self, ticket: u64, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
+    pub(crate) fn fill(&mut self, ticket: u64, newest: &[Key], from: Option<&[u8]>, capacity: Capacity) {
         if self.filling == Some(ticket) {
             self.filling = None;
             self.bring_in(newest, from, capacity);
@@ -159,7 +159,7 @@ impl Inbox {
     }
 
     /// Drops the oldest keys that are too many.
-    pub fn trim(&mut self, capacity: Capacity) {
+    pub(crate) fn trim(&mut self, capacity: Capacity) {
         let Capacity { key_len, entries } = capacity;
         // What is pushed while it is filled is bounded too: what is dropped then is older than all that is kept.
         if self.keys.len() > entries * key_len {

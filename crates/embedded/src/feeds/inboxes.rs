@@ -15,7 +15,7 @@ const SHARDS: usize = 256;
 const OVERHEAD_BYTES: usize = 96;
 
 /// The inboxes.
-pub struct Inboxes {
+pub(crate) struct Inboxes {
     shards: Box<[Mutex<Shard>]>,
     hasher: RandomState,
     capacity: Capacity,
@@ -29,7 +29,7 @@ type Shard = HashMap<Id, Inbox, RandomState>;
 
 impl Inboxes {
     /// None yet.
-    pub fn new(capacity: Capacity) -> Self {
+    pub(crate) fn new(capacity: Capacity) -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::default()).collect();
         let hasher = RandomState::default();
         let (count, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -38,7 +38,7 @@ impl Inboxes {
     }
 
     /// What each can hold.
-    pub fn capacity(&self) -> Capacity {
+    pub(crate) fn capacity(&self) -> Capacity {
         self.capacity
     }
 
@@ -48,24 +48,24 @@ impl Inboxes {
     }
 
     /// How many there are, what they take, and how many keys were ever put in.
-    pub fn stats(&self) -> (usize, usize, u64) {
+    pub(crate) fn stats(&self) -> (usize, usize, u64) {
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         (of(&self.count), of(&self.bytes), self.entries.load(Ordering::Relaxed))
     }
 
     /// Whether there are none at all.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count.load(Ordering::SeqCst) == 0
     }
 
     /// Whether a user has one.
-    pub fn has(&self, of: Id) -> bool {
+    pub(crate) fn has(&self, of: Id) -> bool {
         !self.is_empty() && self.shard(of).contains_key(&of)
     }
 
     /// Makes an inbox for a user who has none, which takes what is pushed from now on. Returns a ticket to fill it with; of several who
     /// do it at once the last one counts, who has looked last.
-    pub fn begin(&self, of: Id, now: u64) -> u64 {
+    pub(crate) fn begin(&self, of: Id, now: u64) -> u64 {
         let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let mut shard = self.shard(of);
         match shard.get_mut(&of) {
@@ -77,7 +77,7 @@ impl Inboxes {
     }
 
     /// Puts an inbox in that was stored.
-    pub fn restore(&self, of: Id, mut inbox: Inbox) {
+    pub(crate) fn restore(&self, of: Id, mut inbox: Inbox) {
         inbox.trim(self.capacity);
         let mut shard = self.shard(of);
         self.add(&mut shard, of, inbox);
@@ -104,14 +104,14 @@ impl Inboxes {
     }
 
     /// Puts a key into a user's inbox, if there is one.
-    pub fn push(&self, of: Id, key: &[u8]) {
+    pub(crate) fn push(&self, of: Id, key: &[u8]) {
         if self.change(of, |inbox, capacity| inbox.insert(key, capacity)) == Some(true) {
             self.entries.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Takes keys out of a user's inbox. One that is left with little but could have more is dropped: the next page fills it.
-    pub fn remove(&self, of: Id, keys: &[Key]) {
+    pub(crate) fn remove(&self, of: Id, keys: &[Key]) {
         let removed = self.change(of, |inbox, capacity| {
             for key in keys {
                 inbox.remove(key, capacity.key_len);
@@ -125,7 +125,7 @@ impl Inboxes {
     }
 
     /// Drops a user's inbox, if there is one: the next page fills it again.
-    pub fn forget(&self, of: Id) {
+    pub(crate) fn forget(&self, of: Id) {
         if let Some(inbox) = self.shard(of).remove(&of) {
             self.dropped(&inbox);
         }
@@ -137,17 +137,17 @@ impl Inboxes {
     }
 
     /// Adds what an author has posted to a user's inbox. Where it is not all, `from` is the key from which it is.
-    pub fn bring_in(&self, of: Id, newest: &[Key], from: Option<&[u8]>) {
+    pub(crate) fn bring_in(&self, of: Id, newest: &[Key], from: Option<&[u8]>) {
         self.change(of, |inbox, capacity| inbox.bring_in(newest, from, capacity));
     }
 
     /// Ends the filling of an inbox, unless it was dropped, or somebody else has begun to fill it meanwhile.
-    pub fn fill(&self, of: Id, ticket: u64, newest: &[Key], from: Option<&[u8]>) {
+    pub(crate) fn fill(&self, of: Id, ticket: u64, newest: &[Key], from: Option<&[u8]>) {
         self.change(of, |inbox, capacity| inbox.fill(ticket, newest, from, capacity));
     }
 
     /// A copy of a user's inbox, which notes that the user was here; `None` where there is none that is filled.
-    pub fn read(&self, of: Id, now: u64) -> Option<Inbox> {
+    pub(crate) fn read(&self, of: Id, now: u64) -> Option<Inbox> {
         let mut shard = self.shard(of);
         let inbox = shard.get_mut(&of).filter(|inbox| !inbox.is_filling())?;
         inbox.seen_at = inbox.seen_at.max(now);
@@ -155,17 +155,17 @@ impl Inboxes {
     }
 
     /// A copy of a user's inbox, for one who is not the user.
-    pub fn look(&self, of: Id) -> Option<Inbox> {
+    pub(crate) fn look(&self, of: Id) -> Option<Inbox> {
         self.read(of, 0)
     }
 
     /// Drops all: they are filled again when their users come.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.keep(|_| false);
     }
 
     /// Drops those that are not to be kept, also those that are being filled.
-    pub fn keep(&self, mut is_kept: impl FnMut(&Inbox) -> bool) {
+    pub(crate) fn keep(&self, mut is_kept: impl FnMut(&Inbox) -> bool) {
         for shard in &self.shards {
             shard.lock().retain(|_, inbox| {
                 let kept = is_kept(inbox);
@@ -178,7 +178,7 @@ impl Inboxes {
     }
 
     /// Drops those whose users have not been seen since a time, and then the longest unseen until the rest fits.
-    pub fn tidy(&self, seen_since: u64, bytes_max: usize) {
+    pub(crate) fn tidy(&self, seen_since: u64, bytes_max: usize) {
         self.keep(|inbox| inbox.seen_at >= seen_since);
         let (_, bytes, _) = self.stats();
         if bytes <= bytes_max {
@@ -200,7 +200,7 @@ impl Inboxes {
 
     /// Shows every inbox that is filled, one shard at a time, and says when it is through with one. The locks of the shards are what
     /// the writer may wait for: nothing that takes long may be done but between two shards.
-    pub fn visit<E>(
+    pub(crate) fn visit<E>(
         &self,
         mut visitor: impl FnMut(Id, &Inbox),
         mut between: impl FnMut() -> Result<(), E>,

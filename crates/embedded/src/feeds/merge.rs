@@ -7,10 +7,10 @@ use kinfolk_core::Result;
 use kinfolk_core::feeds::{Delivery, PostKey};
 
 /// Keys in the order of lists, from new to old, with how the posts are delivered.
-pub type Source<'a> = Box<dyn Iterator<Item = Result<(PostKey, Delivery)>> + 'a>;
+pub(crate) type Source<'a> = Box<dyn Iterator<Item = Result<(PostKey, Delivery)>> + 'a>;
 
 /// A merge of sources. A key that several have comes once.
-pub struct Merge<'a> {
+pub(crate) struct Merge<'a> {
     sources: Vec<Source<'a>>,
     /// The next key of each source that has one; what comes first in lists is on top.
     heads: BinaryHeap<Reverse<(PostKey, usize)>>,
@@ -21,7 +21,7 @@ pub struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     /// Merges sources.
-    pub fn new(sources: Vec<Source<'a>>) -> Result<Self> {
+    pub(crate) fn new(sources: Vec<Source<'a>>) -> Result<Self> {
         let heads = BinaryHeap::with_capacity(sources.len());
         let deliveries = vec![Delivery::Push; sources.len()];
         let mut merge = Self { sources, heads, deliveries, last: None };
@@ -40,7 +40,7 @@ impl<'a> Merge<'a> {
     }
 
     /// The next key.
-    pub fn next(&mut self) -> Result<Option<(PostKey, Delivery)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(PostKey, Delivery)>> {
         while let Some(Reverse((key, source))) = self.heads.pop() {
             let delivery = self.deliveries[source];
             self.advance(source)?;

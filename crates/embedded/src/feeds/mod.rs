@@ -32,12 +32,12 @@ use crate::projection::{Projection, Suspects};
 use crate::runtime::folder::StoreFolder;
 use crate::settings::Settings;
 
-pub use deliver::run;
-pub use page::{Wanted, page};
+pub(crate) use deliver::run;
+pub(crate) use page::{Wanted, page};
 use snapshot::{forget_all, load, save};
 
 /// The feeds of all users.
-pub struct Feeds {
+pub(crate) struct Feeds {
     edges: Arc<Edges>,
     posts: Arc<Posts>,
     folder: StoreFolder,
@@ -51,7 +51,7 @@ pub struct Feeds {
 
 /// The state of feeds at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct FeedStats {
+pub(crate) struct FeedStats {
     pub lag_events: u64,
     pub lag: Duration,
     pub entries: u64,
@@ -61,7 +61,7 @@ pub struct FeedStats {
 
 impl Feeds {
     /// Feeds without inboxes.
-    pub fn new(
+    pub(crate) fn new(
         edges: Arc<Edges>,
         posts: Arc<Posts>,
         folder: StoreFolder,
@@ -75,7 +75,7 @@ impl Feeds {
     }
 
     /// Takes note of events whose rows are there, before they are visible.
-    pub fn take_note(&self, events: &[Event]) {
+    pub(crate) fn take_note(&self, events: &[Event]) {
         let Some(newest) = events.last().map(|event| event.position) else { return };
         // Inboxes first: a reader that finds nothing undelivered must not find an inbox that waits for it.
         if self.deliveries.are_too_many() {
@@ -125,7 +125,7 @@ impl Feeds {
     }
 
     /// The state now.
-    pub fn stats(&self, now: Timestamp) -> FeedStats {
+    pub(crate) fn stats(&self, now: Timestamp) -> FeedStats {
         let (lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
         let (inboxes, inbox_bytes, entries) = self.inboxes.stats();

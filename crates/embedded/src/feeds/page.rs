@@ -15,14 +15,14 @@ use super::newest_pushed;
 
 /// Whose feed, from where on, and how much.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     pub of: Id,
     pub after: Option<PostKey>,
     pub limit: usize,
 }
 
 /// A page of a user's feed.
-pub fn page(
+pub(crate) fn page(
     feeds: &Feeds,
     clock: &Arc<dyn Clock>,
     wanted: Wanted,

@@ -39,7 +39,7 @@ fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
 }
 
 /// Stores all inboxes, replacing what was stored before.
-pub fn save(feeds: &Feeds) -> Result<()> {
+pub(crate) fn save(feeds: &Feeds) -> Result<()> {
     feeds.folder.require()?;
     let path = feeds.folder.path().join(FILE_NAME);
     if feeds.inboxes.is_empty() {
@@ -87,23 +87,23 @@ fn encode(record: &mut Vec<u8>, of: Id, inbox: &Inbox) {
 }
 
 /// Drops all inboxes, also the stored ones.
-pub fn forget_all(feeds: &Feeds) -> Result<()> {
+pub(crate) fn forget_all(feeds: &Feeds) -> Result<()> {
     feeds.inboxes.clear();
     forget_stored(feeds)
 }
 
 /// Drops the stored inboxes, also those that are being stored at the moment.
-pub fn forget_stored(feeds: &Feeds) -> Result<()> {
+pub(crate) fn forget_stored(feeds: &Feeds) -> Result<()> {
     feeds.folder.require()?;
     *feeds.dropped.lock() += 1;
     remove_file(&feeds.folder.path().join(FILE_NAME))
 }
 
 /// What was stored: inboxes, and up to where they are complete.
-pub type Loaded = (Vec<(Id, Inbox)>, Sequence);
+pub(crate) type Loaded = (Vec<(Id, Inbox)>, Sequence);
 
 /// Loads what was stored, if it is there and whole.
-pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<Loaded>> {
+pub(crate) fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<Loaded>> {
     let instead = "inboxes are filled again when their users come";
     files::read_dispensable(&folder.join(FILE_NAME), instead, |file| read(file, ids, epoch))
 }

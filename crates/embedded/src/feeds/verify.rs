@@ -20,7 +20,7 @@ const LACKING_MAX: usize = 8;
 
 /// What is wrong with an inbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InboxFault {
+pub(crate) enum InboxFault {
     /// A post that belongs into it is not there.
     Lacks(PostKey),
     /// A key is there that is of no post that is pushed.
@@ -31,7 +31,7 @@ pub enum InboxFault {
 
 /// A user's inbox, and what seems to be wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct InboxPlace {
+pub(crate) struct InboxPlace {
     pub of: Id,
     pub fault: InboxFault,
 }
@@ -66,7 +66,7 @@ impl Fault<Feeds> for InboxPlace {
 }
 
 /// Compares all inboxes. Deliveries and writes go on meanwhile: what seems to differ is looked at again.
-pub fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result<()> {
+pub(crate) fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result<()> {
     let users = RefCell::new(Vec::new());
     let mut done = 0;
     feeds.inboxes.visit(

@@ -27,7 +27,7 @@ const WITH_MODERATOR: u8 = 4;
 
 /// What comes before a text in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommentPlace {
+pub(crate) struct CommentPlace {
     pub id: CommentId,
     pub parent: Parent,
     pub author: Id,
@@ -35,7 +35,7 @@ pub struct CommentPlace {
 
 /// A text in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoggedText {
+pub(crate) enum LoggedText {
     Kept(Arc<str>),
     /// It was erased, and had so many bytes.
     Erased(u32),
@@ -43,7 +43,7 @@ pub enum LoggedText {
 
 impl LoggedText {
     /// What it says; nothing if that was erased.
-    pub fn text(&self) -> Arc<str> {
+    pub(crate) fn text(&self) -> Arc<str> {
         match self {
             Self::Kept(text) => Arc::clone(text),
             Self::Erased(_) => Arc::from(""),
@@ -61,7 +61,7 @@ impl LoggedText {
 
 /// What an event says about a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LoggedCommentEvent {
+pub(crate) enum LoggedCommentEvent {
     /// A comment was written.
     Written {
         place: CommentPlace,
@@ -80,7 +80,7 @@ pub enum LoggedCommentEvent {
 
 impl LoggedCommentEvent {
     /// The type of the event in a frame.
-    pub fn tag(&self) -> u8 {
+    pub(crate) fn tag(&self) -> u8 {
         match self {
             Self::Written { .. } => 6,
             Self::Edited { .. } => 7,
@@ -90,7 +90,7 @@ impl LoggedCommentEvent {
     }
 
     /// The same event without its text, and as long.
-    pub fn erased(&self) -> Self {
+    pub(crate) fn erased(&self) -> Self {
         match self.clone() {
             Self::Written { place, depth, reply_to, key, text } => {
                 Self::Written { place, depth, reply_to, key, text: text.erased() }
@@ -101,12 +101,12 @@ impl LoggedCommentEvent {
     }
 
     /// Whether it says which moderator acted.
-    pub fn has_moderator(&self) -> bool {
+    pub(crate) fn has_moderator(&self) -> bool {
         matches!(self, Self::Withdrawn { by: Some(_), .. })
     }
 
     /// The comment and version whose text the event has, if it has one.
-    pub fn version(&self) -> Option<(CommentPlace, u32)> {
+    pub(crate) fn version(&self) -> Option<(CommentPlace, u32)> {
         match self {
             Self::Written { place, .. } => Some((*place, 1)),
             Self::Edited { place, version, .. } => Some((*place, *version)),
@@ -115,7 +115,7 @@ impl LoggedCommentEvent {
     }
 
     /// The change as consumers read it. They see the text only if that is said to be current.
-    pub fn into_change(self, is_current: bool) -> CommentChange {
+    pub(crate) fn into_change(self, is_current: bool) -> CommentChange {
         let body = |text: LoggedText| is_current.then(|| text.text());
         match self {
             Self::Written { place: CommentPlace { id, parent, author }, depth, reply_to, text, .. } => {
@@ -132,7 +132,7 @@ impl LoggedCommentEvent {
     }
 
     /// Appends the bytes after type, kind and time.
-    pub fn encode(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
         let erased = |text: &LoggedText| if matches!(text, LoggedText::Erased(_)) { ERASED } else { 0 };
         match self {
             Self::Written { place, depth, reply_to, key, text } => {
@@ -163,7 +163,7 @@ impl LoggedCommentEvent {
     }
 
     /// Reads an event of a type from these bytes; returns what is behind it.
-    pub fn decode(tag: u8, reader: &mut ByteReader<'_>) -> Option<Self> {
+    pub(crate) fn decode(tag: u8, reader: &mut ByteReader<'_>) -> Option<Self> {
         Some(match tag {
             6 => {
                 let [flags, depth] = reader.take()?;
@@ -198,7 +198,7 @@ impl LoggedCommentEvent {
 }
 
 /// The number of a status on disk.
-pub fn status_number(status: CommentStatus) -> u8 {
+pub(crate) fn status_number(status: CommentStatus) -> u8 {
     match status {
         CommentStatus::Active => 0,
         CommentStatus::Deleted => 1,
@@ -208,12 +208,12 @@ pub fn status_number(status: CommentStatus) -> u8 {
 }
 
 /// The status of that number.
-pub fn status_from(number: u8) -> Option<CommentStatus> {
+pub(crate) fn status_from(number: u8) -> Option<CommentStatus> {
     CommentStatus::ALL.into_iter().find(|&status| status_number(status) == number)
 }
 
 /// Appends what a thread belongs to.
-pub fn push_parent(bytes: &mut Vec<u8>, parent: Parent) {
+pub(crate) fn push_parent(bytes: &mut Vec<u8>, parent: Parent) {
     bytes.push(parent.kind.number());
     id_encoding::push_id(bytes, parent.id);
 }
@@ -230,7 +230,7 @@ fn push_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Appends who removed or purged a comment.
-pub fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
+pub(crate) fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
     match moderator {
         Moderator::User(id) => {
             bytes.push(1);

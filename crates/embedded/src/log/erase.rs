@@ -15,12 +15,17 @@ use super::segment::{self, Segment};
 use crate::disk::files::IoContext;
 
 /// Where a segment is written anew, in the folder of the store.
-pub const ERASING_FILE: &str = "erasing.tmp";
+pub(crate) const ERASING_FILE: &str = "erasing.tmp";
 
 /// Writes a closed segment anew, durably, with zeros for the texts at some positions. Every frame keeps its place and length, so that
 /// what is known of the segment stays true.
 /// Returns whether there was such a segment: retention may have removed it.
-pub fn blank(segment: &Segment, ids: IdKind, positions: &BTreeSet<Sequence>, to: &Path) -> Result<bool> {
+pub(crate) fn blank(
+    segment: &Segment,
+    ids: IdKind,
+    positions: &BTreeSet<Sequence>,
+    to: &Path,
+) -> Result<bool> {
     let mut header = vec![0; segment::HEADER_LEN as usize];
     let from = &segment.path;
     let opened = match File::open(from) {

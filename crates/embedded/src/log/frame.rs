@@ -28,10 +28,10 @@ use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
 
 /// Length and checksum.
-pub const PREFIX_LEN: usize = 8;
+pub(crate) const PREFIX_LEN: usize = 8;
 const HEADER_LEN: usize = 8 + 4 + 6;
 /// No frame is longer; a length beyond it is damage, and reading it would only waste memory.
-pub const LENGTH_MAX: usize = 256 << 20;
+pub(crate) const LENGTH_MAX: usize = 256 << 20;
 
 const PULLED: u8 = 1;
 const WITH_PAYLOAD: u8 = 2;
@@ -40,7 +40,7 @@ const MADE_ID: u8 = 8;
 
 /// An event as the log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub(crate) struct Event {
     /// Its place in the log.
     pub position: Sequence,
     /// When it was accepted.
@@ -53,7 +53,7 @@ pub struct Event {
 
 /// What an event says. Most are about edges: what is larger than those is behind a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EventBody {
+pub(crate) enum EventBody {
     /// An edge was made; its `since` is the event's `at`.
     Followed(Edge),
     /// An edge was removed that had existed since then. Replaying it needs no other knowledge.
@@ -82,7 +82,7 @@ pub enum EventBody {
 
 impl Event {
     /// The change of an edge that it says, if it says one.
-    pub fn edge_event(&self) -> Option<EdgeEvent> {
+    pub(crate) fn edge_event(&self) -> Option<EdgeEvent> {
         let (edge, removed_since) = match self.body {
             EventBody::Followed(edge) => (edge, None),
             EventBody::Unfollowed(edge, since) => (edge, Some(since)),
@@ -92,7 +92,7 @@ impl Event {
     }
 
     /// The change as consumers read it. They see the body of a comment, or the payload of a post, only if that is said to be current.
-    pub fn into_change(self, is_current: bool) -> Change {
+    pub(crate) fn into_change(self, is_current: bool) -> Change {
         let Self { position, at, kind, body } = self;
         let body = match body {
             EventBody::Followed(edge) => ChangeBody::Followed { kind, edge },
@@ -116,7 +116,7 @@ impl Event {
 
 /// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// The earliest `since` that may be given out afterwards.
     pub floor: Timestamp,
     /// The events, in order of position.
@@ -124,7 +124,7 @@ pub struct Frame {
 }
 
 /// Appends a time in 48 bits.
-pub fn push_time(bytes: &mut Vec<u8>, time: Timestamp) {
+pub(crate) fn push_time(bytes: &mut Vec<u8>, time: Timestamp) {
     bytes.extend_from_slice(&time.millis().to_le_bytes()[..6]);
 }
 
@@ -137,14 +137,14 @@ fn read_time(bytes: &[u8]) -> Option<Timestamp> {
 
 /// Builds a frame event by event.
 #[derive(Debug)]
-pub struct FrameBuilder {
+pub(crate) struct FrameBuilder {
     bytes: Vec<u8>,
     count: u32,
 }
 
 impl FrameBuilder {
     /// An empty frame whose first event will have this position.
-    pub fn new(first: Sequence) -> Self {
+    pub(crate) fn new(first: Sequence) -> Self {
         let mut bytes = Vec::with_capacity(4_096);
         bytes.resize(PREFIX_LEN, 0);
         bytes.extend_from_slice(&first.0.to_le_bytes());
@@ -153,7 +153,7 @@ impl FrameBuilder {
     }
 
     /// Appends an event.
-    pub fn push(&mut self, event: &Event) {
+    pub(crate) fn push(&mut self, event: &Event) {
         let bytes = &mut self.bytes;
         let tag = match &event.body {
             EventBody::Followed(_) => 1,
@@ -187,7 +187,7 @@ impl FrameBuilder {
     }
 
     /// The bytes to write.
-    pub fn finish(mut self, floor: Timestamp) -> Vec<u8> {
+    pub(crate) fn finish(mut self, floor: Timestamp) -> Vec<u8> {
         self.bytes[PREFIX_LEN + 8..][..4].copy_from_slice(&self.count.to_le_bytes());
         let mut time = Vec::with_capacity(6);
         push_time(&mut time, floor);
@@ -228,21 +228,21 @@ fn checksum(length: u32, rest: &[u8]) -> u32 {
 }
 
 /// Length and checksum of the frame that starts here; `None` where zeroed space or nonsense starts.
-pub fn read_prefix(prefix: [u8; PREFIX_LEN]) -> Option<(usize, u32)> {
+pub(crate) fn read_prefix(prefix: [u8; PREFIX_LEN]) -> Option<(usize, u32)> {
     let [a, b, c, d, checksum @ ..] = prefix;
     let length = u32::from_le_bytes([a, b, c, d]) as usize;
     (HEADER_LEN..=LENGTH_MAX).contains(&length).then_some((length, u32::from_le_bytes(checksum)))
 }
 
 /// The first position and the event count of a frame, from the bytes after its prefix.
-pub fn read_extent(rest: &[u8]) -> Option<(Sequence, u32)> {
+pub(crate) fn read_extent(rest: &[u8]) -> Option<(Sequence, u32)> {
     let first = u64::from_le_bytes(rest.get(..8)?.try_into().ok()?);
     let count = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
     Some((Sequence(first), count))
 }
 
 /// Decodes the bytes after the prefix; `None` if they are damaged.
-pub fn decode(ids: IdKind, expected_checksum: u32, rest: &[u8]) -> Option<Frame> {
+pub(crate) fn decode(ids: IdKind, expected_checksum: u32, rest: &[u8]) -> Option<Frame> {
     (checksum(rest.len() as u32, rest) == expected_checksum).then_some(())?;
     let (first, count) = read_extent(rest)?;
     let floor = read_time(rest.get(12..HEADER_LEN)?)?;

@@ -23,7 +23,7 @@ const FILE_NAME: &str = "mark";
 
 /// The open mark file.
 #[derive(Debug)]
-pub struct Mark {
+pub(crate) struct Mark {
     file: File,
     path: PathBuf,
     epoch: Epoch,
@@ -52,7 +52,7 @@ fn decode(slot: &[u8; SLOT_LEN]) -> Option<(u64, Sequence, Epoch)> {
 
 impl Mark {
     /// Opens the mark of a store, making it if it is missing; returns the position that it holds, if any.
-    pub fn open(folder: &Path, epoch: Epoch) -> Result<(Self, Option<Sequence>)> {
+    pub(crate) fn open(folder: &Path, epoch: Epoch) -> Result<(Self, Option<Sequence>)> {
         let path = folder.join(FILE_NAME);
         let missing = !path.exists();
         let file = File::options()
@@ -79,7 +79,7 @@ impl Mark {
     }
 
     /// Records that everything up to `position` is synced.
-    pub fn record(&mut self, position: Sequence) -> Result<()> {
+    pub(crate) fn record(&mut self, position: Sequence) -> Result<()> {
         self.sequence += 1;
         self.is_recorded = true;
         let slot = encode(self.sequence, position, self.epoch);
@@ -87,7 +87,7 @@ impl Mark {
     }
 
     /// Makes the mark itself durable.
-    pub fn sync(&mut self) -> Result<()> {
+    pub(crate) fn sync(&mut self) -> Result<()> {
         // Without it, the slot that was synced last would be opened again.
         if self.is_recorded {
             self.file.sync_data().during("syncing", &self.path)?;

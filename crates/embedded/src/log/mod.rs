@@ -14,13 +14,13 @@ mod segment;
 mod sync;
 mod writer;
 
-pub use comment_events::{
+pub(crate) use comment_events::{
     CommentPlace, LoggedCommentEvent, LoggedText, push_moderator, push_parent, status_from, status_number,
 };
-pub use erase::{ERASING_FILE, blank};
-pub use frame::{Event, EventBody, FrameBuilder};
-pub use reader::LogReader;
-pub use recovery::recover;
-pub use retention::Retention;
-pub use segment::Segment;
-pub use writer::{LogSizes, LogWriter};
+pub(crate) use erase::{ERASING_FILE, blank};
+pub(crate) use frame::{Event, EventBody, FrameBuilder};
+pub(crate) use reader::LogReader;
+pub(crate) use recovery::recover;
+pub(crate) use retention::Retention;
+pub(crate) use segment::Segment;
+pub(crate) use writer::{LogSizes, LogWriter};

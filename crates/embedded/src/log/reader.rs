@@ -12,7 +12,7 @@ use super::segment::{self, Segment, Segments};
 use crate::disk::files::{IoContext, io_error};
 
 /// What stands at a place in a segment.
-pub enum Next {
+pub(crate) enum Next {
     /// A whole frame, and where the next one starts.
     Frame(Frame, u64),
     /// Nothing was ever written here: zeros, or the end of the file.
@@ -22,7 +22,7 @@ pub enum Next {
 }
 
 /// Reads frames of one segment one after another.
-pub struct FrameReader<'a> {
+pub(crate) struct FrameReader<'a> {
     file: io::BufReader<File>,
     path: &'a Path,
     ids: IdKind,
@@ -31,7 +31,7 @@ pub struct FrameReader<'a> {
 
 impl<'a> FrameReader<'a> {
     /// Starts at a place where a frame starts.
-    pub fn open(path: &'a Path, ids: IdKind, offset: u64) -> Result<Self> {
+    pub(crate) fn open(path: &'a Path, ids: IdKind, offset: u64) -> Result<Self> {
         let file = File::open(path).during("opening", path)?;
         let mut file = io::BufReader::with_capacity(256 << 10, file);
         file.seek(SeekFrom::Start(offset)).during("reading", path)?;
@@ -39,12 +39,12 @@ impl<'a> FrameReader<'a> {
     }
 
     /// Where the next frame starts.
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
     /// The next frame.
-    pub fn next(&mut self) -> Result<Next> {
+    pub(crate) fn next(&mut self) -> Result<Next> {
         let Some((length, checksum)) = (match self.prefix()? {
             Some(prefix) if prefix == [0; frame::PREFIX_LEN] => return Ok(Next::Unused),
             Some(prefix) => frame::read_prefix(prefix),
@@ -96,37 +96,37 @@ impl FreeSpace {
 
 /// Reads changes for consumers, at any position that is kept.
 #[derive(Clone, Debug)]
-pub struct LogReader {
+pub(crate) struct LogReader {
     pub(super) ids: IdKind,
     pub(super) segments: Arc<Segments>,
 }
 
 impl LogReader {
     /// A reader of an open log.
-    pub fn new(ids: IdKind, segments: Arc<Segments>) -> Self {
+    pub(crate) fn new(ids: IdKind, segments: Arc<Segments>) -> Self {
         Self { ids, segments }
     }
 
     /// Changes up to and including this position are gone.
-    pub fn trimmed(&self) -> Sequence {
+    pub(crate) fn trimmed(&self) -> Sequence {
         let segments = self.segments.0.read();
         segments.front().map_or(Sequence::START, |oldest| Sequence(oldest.first.0 - 1))
     }
 
     /// How many bytes the log has.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.segments.0.read().iter().map(|segment| segment.bytes).sum()
     }
 
     /// The segment that holds a position, if it is kept.
-    pub fn segment_of(&self, position: Sequence) -> Option<Segment> {
+    pub(crate) fn segment_of(&self, position: Sequence) -> Option<Segment> {
         let segments = self.segments.0.read();
         let following = segments.partition_point(|segment| segment.first <= position);
         following.checked_sub(1).and_then(|at| segments.get(at)).cloned()
     }
 
     /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
-    pub fn read(&self, after: Sequence, newest: Sequence, limit: usize) -> Result<Vec<Event>> {
+    pub(crate) fn read(&self, after: Sequence, newest: Sequence, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         let (mut at, mut room) = (after, FreeSpace { events: limit, bytes: READ_BYTES_MAX });
         while room.is_left() && at < newest {
@@ -243,7 +243,7 @@ fn index_segment(path: &Path) -> io::Result<Vec<(Sequence, u64)>> {
 }
 
 /// What the head of a frame says.
-pub struct Head {
+pub(crate) struct Head {
     /// The position of its first event.
     pub first: Sequence,
     /// Where it ends.
@@ -251,7 +251,7 @@ pub struct Head {
 }
 
 /// The head of the frame that starts at a place; nothing where there is none, or an oddity.
-pub fn read_head(file: &mut io::BufReader<File>, start: u64) -> io::Result<Option<Head>> {
+pub(crate) fn read_head(file: &mut io::BufReader<File>, start: u64) -> io::Result<Option<Head>> {
     file.seek(SeekFrom::Start(start))?;
     let mut head = [0; frame::PREFIX_LEN + 12];
     if file.read_exact(&mut head).is_err() {

@@ -17,7 +17,7 @@ use crate::disk::format::Identity;
 use crate::runtime::folder::StoreFolder;
 
 /// An open log.
-pub struct Recovered {
+pub(crate) struct Recovered {
     /// Its appending side.
     pub writer: LogWriter,
     /// Its reading side.
@@ -30,7 +30,7 @@ pub struct Recovered {
 ///
 /// Refuses when acknowledged events are missing: when the log starts after `from`, has a gap, or ends before the
 /// mark. What a crash tore at the end was never acknowledged and is cut off.
-pub fn recover(
+pub(crate) fn recover(
     folder: &StoreFolder,
     identity: Identity,
     sizes: LogSizes,

@@ -13,7 +13,7 @@ use crate::disk::files::{io_error, remove_file, sync_folder};
 
 /// What is kept of the log.
 #[derive(Clone, Copy, Debug)]
-pub struct Retention {
+pub(crate) struct Retention {
     /// No more bytes than this…
     pub keep_bytes: u64,
     /// …and nothing from before this time…
@@ -56,7 +56,7 @@ impl Oldest {
 
 impl LogReader {
     /// Looks up how old the oldest segments are that an earlier process has left, up to the first that is kept.
-    pub fn date_oldest(&self, keep_after: Timestamp) {
+    pub(crate) fn date_oldest(&self, keep_after: Timestamp) {
         let first_undated = || {
             let segments = self.segments.0.read();
             // Of the one that is written to it is known, if there is anything in it.
@@ -78,7 +78,7 @@ impl LogReader {
     }
 
     /// Whether something is to be trimmed that nothing needs.
-    pub fn is_to_be_trimmed(&self, retention: &Retention, newest: Sequence) -> bool {
+    pub(crate) fn is_to_be_trimmed(&self, retention: &Retention, newest: Sequence) -> bool {
         Oldest::of(&self.segments).is_some_and(|oldest| {
             let end = oldest.following.unwrap_or(newest.next());
             oldest.is_surplus(retention) && end.0 <= retention.needed_after.0 + 1
@@ -86,7 +86,7 @@ impl LogReader {
     }
 
     /// The position up to which changes are too old to be kept though a start would need them, if there are such.
-    pub fn held_up(&self, retention: &Retention, newest: Sequence) -> Option<Sequence> {
+    pub(crate) fn held_up(&self, retention: &Retention, newest: Sequence) -> Option<Sequence> {
         let oldest = Oldest::of(&self.segments).filter(|oldest| oldest.is_too_old(retention.keep_after))?;
         let last = oldest.following.map_or(newest, |following| Sequence(following.0 - 1));
         (last > retention.needed_after).then_some(last)
@@ -95,7 +95,7 @@ impl LogReader {
 
 impl LogWriter {
     /// Removes the oldest segments that retention does not keep and that nothing needs any more.
-    pub fn trim(&mut self, retention: &Retention) -> Result<()> {
+    pub(crate) fn trim(&mut self, retention: &Retention) -> Result<()> {
         while let Some(oldest) = Oldest::of(&self.segments) {
             let end = oldest.following.unwrap_or(self.next());
             if !oldest.is_surplus(retention) || end.0 > retention.needed_after.0 + 1 {

@@ -13,13 +13,13 @@ use parking_lot::RwLock;
 
 use crate::disk::files::IoContext;
 
-pub const HEADER_LEN: u64 = 64;
+pub(crate) const HEADER_LEN: u64 = 64;
 const MAGIC: &[u8; 8] = b"KINFOLKL";
 const VERSION: u32 = 1;
 
 /// What is known of one segment.
 #[derive(Clone, Debug)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// The position of its first event.
     pub first: Sequence,
     /// Where it is.
@@ -34,10 +34,10 @@ pub struct Segment {
 
 /// The segments of an open log, oldest first, shared by its writer and its readers.
 #[derive(Debug, Default)]
-pub struct Segments(pub RwLock<VecDeque<Segment>>);
+pub(crate) struct Segments(pub RwLock<VecDeque<Segment>>);
 
 /// The header of a segment.
-pub fn encode_header(ids: IdKind, epoch: Epoch, first: Sequence) -> [u8; HEADER_LEN as usize] {
+pub(crate) fn encode_header(ids: IdKind, epoch: Epoch, first: Sequence) -> [u8; HEADER_LEN as usize] {
     let mut header = [0; HEADER_LEN as usize];
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -50,12 +50,12 @@ pub fn encode_header(ids: IdKind, epoch: Epoch, first: Sequence) -> [u8; HEADER_
 }
 
 /// The path of a segment.
-pub fn path(folder: &Path, first: Sequence) -> PathBuf {
+pub(crate) fn path(folder: &Path, first: Sequence) -> PathBuf {
     folder.join(format!("{:020}.segment", first.0))
 }
 
 /// Finds the segments in a folder, oldest first.
-pub fn list(folder: &Path) -> Result<Vec<Segment>> {
+pub(crate) fn list(folder: &Path) -> Result<Vec<Segment>> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder).during("reading folder", folder)? {
         let entry = entry.during("reading folder", folder)?;
@@ -84,7 +84,7 @@ pub fn list(folder: &Path) -> Result<Vec<Segment>> {
 }
 
 /// Adds a frame to a sparse index, if the last one noted is some way back.
-pub fn note_frame(index: &mut Vec<(Sequence, u64)>, first: Sequence, offset: u64) {
+pub(crate) fn note_frame(index: &mut Vec<(Sequence, u64)>, first: Sequence, offset: u64) {
     const DISTANCE: u64 = 64 << 10;
     if index.last().is_none_or(|&(_, last)| offset >= last + DISTANCE) {
         index.push((first, offset));

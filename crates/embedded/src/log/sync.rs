@@ -14,7 +14,7 @@ use crate::runtime::health::Health;
 
 /// The thread, and whether it is at work.
 #[derive(Debug)]
-pub struct Syncer {
+pub(crate) struct Syncer {
     files: Option<SyncSender<Arc<File>>>,
     outcomes: Receiver<io::Result<Duration>>,
     thread: Option<JoinHandle<()>>,
@@ -23,7 +23,7 @@ pub struct Syncer {
 
 impl Syncer {
     /// Starts the thread.
-    pub fn start(health: &Arc<Health>) -> Result<Self> {
+    pub(crate) fn start(health: &Arc<Health>) -> Result<Self> {
         let (files, to_sync) = sync_channel::<Arc<File>>(1);
         let (report, outcomes) = sync_channel(1);
         let thread = health.spawn("kinfolk-sync", move || {
@@ -37,7 +37,7 @@ impl Syncer {
     }
 
     /// Begins to sync a file.
-    pub fn begin(&mut self, file: &Arc<File>) {
+    pub(crate) fn begin(&mut self, file: &Arc<File>) {
         assert!(!self.busy, "a sync is under way already");
         let files = self.files.as_ref().expect("the thread lives as long as this");
         // A thread that died is noticed when the outcome is asked for.
@@ -46,7 +46,7 @@ impl Syncer {
     }
 
     /// Waits for the sync that was begun, if one was; returns how long it took.
-    pub fn finish(&mut self) -> io::Result<Duration> {
+    pub(crate) fn finish(&mut self) -> io::Result<Duration> {
         if !std::mem::take(&mut self.busy) {
             return Ok(Duration::ZERO);
         }
@@ -55,7 +55,7 @@ impl Syncer {
 }
 
 /// Syncs a file at once; returns how long it took.
-pub fn sync(file: &File) -> io::Result<Duration> {
+pub(crate) fn sync(file: &File) -> io::Result<Duration> {
     let started = Instant::now();
     file.sync_data().map(|()| started.elapsed())
 }

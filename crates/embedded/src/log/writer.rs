@@ -28,7 +28,7 @@ pub enum AppendError {
 
 /// When segments are closed, and how they grow.
 #[derive(Clone, Copy, Debug)]
-pub struct LogSizes {
+pub(crate) struct LogSizes {
     /// A segment that has reached this is closed.
     pub segment_bytes: u64,
     /// How much zeroed space is made ready at a time. Writing into existing space keeps a sync from having to
@@ -40,7 +40,7 @@ pub struct LogSizes {
 
 /// The end of the log.
 #[derive(Debug)]
-pub struct LogWriter {
+pub(crate) struct LogWriter {
     store_folder: StoreFolder,
     pub(super) folder: PathBuf,
     identity: Identity,
@@ -65,7 +65,7 @@ pub struct LogWriter {
 }
 
 /// What a new [`LogWriter`] goes on from.
-pub struct LogEnd {
+pub(crate) struct LogEnd {
     pub offset: u64,
     pub next: Sequence,
     pub started_at: Option<Timestamp>,
@@ -74,7 +74,7 @@ pub struct LogEnd {
 
 impl LogWriter {
     /// Goes on in the last segment of `segments`, or starts the first one.
-    pub fn open(
+    pub(crate) fn open(
         store_folder: &StoreFolder,
         identity: Identity,
         sizes: LogSizes,
@@ -115,17 +115,17 @@ impl LogWriter {
     }
 
     /// The position that the next event will get.
-    pub fn next(&self) -> Sequence {
+    pub(crate) fn next(&self) -> Sequence {
         self.next
     }
 
     /// Why nothing can be appended any more, if that is so.
-    pub fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&str> {
         self.store_folder.health.refusal()
     }
 
     /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync.
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         frame: &[u8],
         count: u64,
@@ -163,14 +163,14 @@ impl LogWriter {
     }
 
     /// Begins to sync what was written, on another thread; [`LogWriter::finish_sync`] must follow before the next write.
-    pub fn begin_sync(&mut self) {
+    pub(crate) fn begin_sync(&mut self) {
         if std::mem::take(&mut self.unsynced) {
             self.syncer.begin(&self.file);
         }
     }
 
     /// Returns once everything written is on stable storage, with the time that the sync took.
-    pub fn finish_sync(&mut self) -> std::result::Result<Duration, AppendError> {
+    pub(crate) fn finish_sync(&mut self) -> std::result::Result<Duration, AppendError> {
         let synced =
             if std::mem::take(&mut self.unsynced) { sync::sync(&self.file) } else { self.syncer.finish() };
         // A failed sync must never be tried again: the kernel may have dropped the data and report success.
@@ -180,7 +180,7 @@ impl LogWriter {
     }
 
     /// Makes the mark durable, so that it protects the log's end after a power cut too.
-    pub fn sync_mark(&mut self) -> Result<()> {
+    pub(crate) fn sync_mark(&mut self) -> Result<()> {
         self.mark.sync()
     }
 
@@ -233,7 +233,7 @@ impl LogWriter {
     }
 
     /// Closes the segment that holds a position, if it is the one that is written to. Between two batches.
-    pub fn close_segment_of(&mut self, position: Sequence) -> Result<()> {
+    pub(crate) fn close_segment_of(&mut self, position: Sequence) -> Result<()> {
         if let Some(reason) = self.failure() {
             return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
@@ -245,7 +245,7 @@ impl LogWriter {
     }
 
     /// Puts a file in the place of a closed segment, if that is still kept. Readers may go on in the old one.
-    pub fn replace_segment(&mut self, first: Sequence, replacement: &Path) -> Result<()> {
+    pub(crate) fn replace_segment(&mut self, first: Sequence, replacement: &Path) -> Result<()> {
         let kept = self
             .segments
             .0
@@ -308,7 +308,7 @@ fn create_segment(
 }
 
 /// Fills a range with zeros, so that its blocks are allocated and written.
-pub fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = from;
     while at < to {

@@ -10,7 +10,7 @@ use super::tree_error;
 /// Compacts the files of a tree if it has at least so many runs, until it should stop.
 ///
 /// Compacting more runs at once rewrites less; having fewer makes reads cheaper.
-pub fn compact(
+pub(crate) fn compact(
     tree: &AnyTree,
     sequence: &SequenceNumberCounter,
     runs: u8,
@@ -33,7 +33,7 @@ pub fn compact(
 }
 
 /// Compacts all files of a tree into one sorted run.
-pub fn compact_fully(tree: &AnyTree, sequence: &SequenceNumberCounter) -> Result<()> {
+pub(crate) fn compact_fully(tree: &AnyTree, sequence: &SequenceNumberCounter) -> Result<()> {
     const FILE_BYTES: u64 = 64 << 20;
     tree.major_compact(FILE_BYTES, sequence.get()).map_err(tree_error)
 }

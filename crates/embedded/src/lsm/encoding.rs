@@ -7,44 +7,44 @@ use kinfolk_core::{Id, IdKind, Timestamp};
 use crate::disk::id_encoding;
 
 /// The bits of a time.
-pub const TIME_MASK: u64 = (1 << 48) - 1;
+pub(crate) const TIME_MASK: u64 = (1 << 48) - 1;
 
-pub fn push_list_key(key: &mut Vec<u8>, at: ListKey) {
+pub(crate) fn push_list_key(key: &mut Vec<u8>, at: ListKey) {
     key.extend_from_slice(&(!at.since.millis() & TIME_MASK).to_be_bytes()[2..]);
     id_encoding::push_id(key, complement(at.id));
 }
 
-pub fn complement(id: Id) -> Id {
+pub(crate) fn complement(id: Id) -> Id {
     match id {
         Id::Integer(value) => Id::Integer(!value),
         Id::Uuid(value) => Id::Uuid(!value),
     }
 }
 
-pub fn read_list_key(ids: IdKind, bytes: &[u8]) -> Option<ListKey> {
+pub(crate) fn read_list_key(ids: IdKind, bytes: &[u8]) -> Option<ListKey> {
     let (since, id) = bytes.split_at_checked(6)?;
     let since = Timestamp::from_millis(!read_time(since)? & TIME_MASK);
     Some(ListKey { since, id: complement(id_encoding::read_id(ids, id)?) })
 }
 
-pub fn read_time(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn read_time(bytes: &[u8]) -> Option<u64> {
     let bytes: [u8; 6] = bytes.try_into().ok()?;
     let mut word = [0; 8];
     word[2..].copy_from_slice(&bytes);
     Some(u64::from_be_bytes(word))
 }
 
-pub fn since_value(since: Timestamp) -> [u8; 6] {
+pub(crate) fn since_value(since: Timestamp) -> [u8; 6] {
     let [_, _, value @ ..] = since.millis().to_be_bytes();
     value
 }
 
-pub fn decode_since(value: &[u8]) -> Option<Timestamp> {
+pub(crate) fn decode_since(value: &[u8]) -> Option<Timestamp> {
     read_time(value).map(Timestamp::from_millis)
 }
 
 /// The smallest key after all keys with this prefix. The first byte is a kind, so it never overflows.
-pub fn increment(prefix: &mut [u8]) {
+pub(crate) fn increment(prefix: &mut [u8]) {
     for byte in prefix.iter_mut().rev() {
         let (next, overflowed) = byte.overflowing_add(1);
         *byte = next;

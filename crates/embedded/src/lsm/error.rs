@@ -10,7 +10,7 @@ use rustix::io::Errno;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Turns an error of the trees into ours.
-pub fn tree_error(error: lsm_tree::Error) -> Error {
+pub(crate) fn tree_error(error: lsm_tree::Error) -> Error {
     match error {
         lsm_tree::Error::Io(io) if io.kind() == io::ErrorKind::StorageFull => {
             Error::StorageFull { detail: io.to_string() }

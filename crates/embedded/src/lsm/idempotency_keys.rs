@@ -22,7 +22,7 @@ use crate::disk::id_encoding;
 
 /// The keys of a tree: rows that begin with a tag, and whose values end with the time when the key was used, in 48 bits.
 #[derive(Clone, Debug)]
-pub struct IdempotencyKeys {
+pub(crate) struct IdempotencyKeys {
     tag: u8,
     /// The kind of the authors' ids.
     authors: IdKind,
@@ -35,31 +35,31 @@ pub struct IdempotencyKeys {
 
 impl IdempotencyKeys {
     /// Keys under a tag that are kept for `keep`, and stand for ids of a kind.
-    pub fn new(tag: u8, authors: IdKind, ids: IdKind, keep: Duration) -> Self {
+    pub(crate) fn new(tag: u8, authors: IdKind, ids: IdKind, keep: Duration) -> Self {
         Self { tag, authors, ids, keep, newest_at: Arc::default() }
     }
 
     /// Something was written at a time: keys that have expired by then may be forgotten.
-    pub fn note(&self, at: Timestamp) {
+    pub(crate) fn note(&self, at: Timestamp) {
         self.newest_at.fetch_max(at.millis(), Ordering::Relaxed);
     }
 
     /// Whether a key that was used at some time has expired.
-    pub fn is_expired(&self, at: Timestamp, now: Timestamp) -> bool {
+    pub(crate) fn is_expired(&self, at: Timestamp, now: Timestamp) -> bool {
         u128::from(now.millis().saturating_sub(at.millis())) > self.keep.as_millis()
     }
 }
 
 /// What a key stands for, and when it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyUse {
+pub(crate) struct KeyUse {
     pub id: Id,
     pub at: Timestamp,
 }
 
 /// A key of an author, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyRow {
+pub(crate) struct KeyRow {
     pub author: Id,
     pub hash: KeyHash,
     pub used: KeyUse,
@@ -67,7 +67,7 @@ pub struct KeyRow {
 
 impl KeyRow {
     /// Appends it as a record of a backup.
-    pub fn push_to(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn push_to(&self, bytes: &mut Vec<u8>) {
         id_encoding::push_id(bytes, self.author);
         bytes.extend_from_slice(&self.hash);
         id_encoding::push_id(bytes, self.used.id);
@@ -77,7 +77,7 @@ impl KeyRow {
 
 /// A key of an author, and what it stands for by the log; `None` where the log is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoggedKey {
+pub(crate) struct LoggedKey {
     pub author: Id,
     pub hash: KeyHash,
     pub logged: Option<KeyUse>,
@@ -85,7 +85,7 @@ pub struct LoggedKey {
 
 impl LoggedKey {
     /// Says what is wrong with it.
-    pub fn describe(&self, out: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
+    pub(crate) fn describe(&self, out: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         let author = self.author;
         match &self.logged {
             Some(logged) => {
@@ -123,14 +123,14 @@ impl IdempotencyKeys {
     }
 
     /// The key in a row, which the log is not asked about.
-    pub fn read_key(&self, tree: &LsmTree, key: &[u8]) -> Result<LoggedKey> {
+    pub(crate) fn read_key(&self, tree: &LsmTree, key: &[u8]) -> Result<LoggedKey> {
         let mut key = ByteReader { ids: self.authors, bytes: key.get(1..).unwrap_or_default() };
         let read = key.id().zip(key.take());
         read.map(|(author, hash)| LoggedKey { author, hash, logged: None }).ok_or_else(|| tree.damaged())
     }
 
     /// Puts a key into the tree.
-    pub fn put(&self, tree: &LsmTree, row: KeyRow) {
+    pub(crate) fn put(&self, tree: &LsmTree, row: KeyRow) {
         let mut record = vec![self.tag];
         row.push_to(&mut record);
         let value = record.split_off(1 + id_encoding::id_len(self.authors) + row.hash.len());
@@ -138,14 +138,24 @@ impl IdempotencyKeys {
     }
 
     /// What a key stands for, if it is known and has not expired.
-    pub fn find(&self, tree: &LsmTree, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
+    pub(crate) fn find(
+        &self,
+        tree: &LsmTree,
+        author: Id,
+        hash: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<Id>> {
         let Some(value) = tree.get(self.key(author, hash))? else { return Ok(None) };
         let used = self.read_value(&value).ok_or_else(|| tree.damaged())?;
         Ok((!self.is_expired(used.at, now)).then_some(used.id))
     }
 
     /// All keys as of a moment.
-    pub fn rows(&self, tree: &LsmTree, moment: SeqNo) -> impl Iterator<Item = Result<KeyRow>> + Send + use<> {
+    pub(crate) fn rows(
+        &self,
+        tree: &LsmTree,
+        moment: SeqNo,
+    ) -> impl Iterator<Item = Result<KeyRow>> + Send + use<> {
         let (keys, name) = (self.clone(), tree.name);
         tree.rows(&[self.tag], (None, None), moment).map(move |row| {
             let (key, value) = row?;
@@ -157,7 +167,7 @@ impl IdempotencyKeys {
     }
 
     /// Reads a record of a backup.
-    pub fn read_record(
+    pub(crate) fn read_record(
         &self,
         block: &mut ByteReader<'_>,
         clamped: &dyn Fn(Timestamp) -> Timestamp,
@@ -169,7 +179,7 @@ impl IdempotencyKeys {
     }
 
     /// What should be stored under a key, if that is not what is. `is_sound` says whether the author has what the key stands for.
-    pub fn difference(
+    pub(crate) fn difference(
         &self,
         tree: &LsmTree,
         key: &LoggedKey,
@@ -186,7 +196,7 @@ impl IdempotencyKeys {
     }
 
     /// Stores what [`IdempotencyKeys::difference`] says should be stored.
-    pub fn mend(&self, tree: &LsmTree, key: &LoggedKey, expected: Option<Option<KeyUse>>) {
+    pub(crate) fn mend(&self, tree: &LsmTree, key: &LoggedKey, expected: Option<Option<KeyUse>>) {
         let LoggedKey { author, hash, .. } = *key;
         match expected {
             None => {}

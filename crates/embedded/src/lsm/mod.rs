@@ -23,26 +23,26 @@ use lsm_tree::{
 
 use crate::runtime::health::Health;
 
-pub use compaction::{compact, compact_fully};
-pub use encoding::{
+pub(crate) use compaction::{compact, compact_fully};
+pub(crate) use encoding::{
     TIME_MASK, complement, decode_since, increment, push_list_key, read_list_key, since_value,
 };
-pub use error::tree_error;
-pub use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey};
-pub use part::{Part, first_key, read_part};
-pub use restore::{RestoreOptions, TreeRestore};
-pub use row_storage::{Backlog, RowStorage};
-pub use storing::Storing;
-pub use tree::LsmTree;
+pub(crate) use error::tree_error;
+pub(crate) use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey};
+pub(crate) use part::{Part, first_key, read_part};
+pub(crate) use restore::{RestoreOptions, TreeRestore};
+pub(crate) use row_storage::{Backlog, RowStorage};
+pub(crate) use storing::Storing;
+pub(crate) use tree::LsmTree;
 
 /// The key of the row that says up to where the log is applied in a tree.
-pub const POSITION_KEY: [u8; 1] = [0];
+pub(crate) const POSITION_KEY: [u8; 1] = [0];
 /// How many files stay open, over all trees.
 const OPEN_FILES_MAX: usize = 512;
 
 /// What all trees of a store share: blocks in memory, and open files.
 #[derive(Clone)]
-pub struct Shared {
+pub(crate) struct Shared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
     pub storing: Storing,
@@ -52,19 +52,19 @@ pub struct Shared {
 
 impl Shared {
     /// For a store whose log begins after a position.
-    pub fn new(cache_bytes: u64, base: Sequence, health: &Arc<Health>) -> Self {
+    pub(crate) fn new(cache_bytes: u64, base: Sequence, health: &Arc<Health>) -> Self {
         let cache = Arc::new(Cache::with_capacity_bytes(cache_bytes));
         let descriptors = Arc::new(DescriptorTable::new(OPEN_FILES_MAX));
         Self { cache, descriptors, storing: Storing::new(health), base }
     }
 
     /// Up to where the log is applied in a tree.
-    pub fn applied(&self, tree: &AnyTree, name: &str) -> Result<Sequence> {
+    pub(crate) fn applied(&self, tree: &AnyTree, name: &str) -> Result<Sequence> {
         Ok(read_position(tree, name)?.max(self.base))
     }
 
     /// A tree in a folder, before it is opened.
-    pub fn tree(
+    pub(crate) fn tree(
         &self,
         folder: &Path,
         sequence: &SequenceNumberCounter,
@@ -80,14 +80,14 @@ impl Shared {
 }
 
 /// Opens a tree, making it if it is missing.
-pub fn open_tree(config: Config) -> Result<AnyTree> {
+pub(crate) fn open_tree(config: Config) -> Result<AnyTree> {
     tables::require_intact(&config.path)?;
     config.open().map_err(tree_error)
 }
 
 /// Reads the position up to which the log is applied in a tree.
 /// A row of a tree has an unknown layout.
-pub fn damaged_row(tree: &str) -> Error {
+pub(crate) fn damaged_row(tree: &str) -> Error {
     Error::Corrupt { detail: format!("a row of {tree} has an unknown layout; restore from a backup") }
 }
 

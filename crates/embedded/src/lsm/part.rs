@@ -12,7 +12,7 @@ const FAILURES_MAX: usize = 64;
 
 /// Some rows of a tree.
 #[derive(Debug, Default)]
-pub struct Part {
+pub(crate) struct Part {
     pub rows: Vec<(UserKey, UserValue)>,
     /// From where to read on; `None` at the end.
     pub next: Option<Vec<u8>>,
@@ -21,7 +21,7 @@ pub struct Part {
 }
 
 /// Where the first row of every tree may be: behind the position.
-pub fn first_key() -> Vec<u8> {
+pub(crate) fn first_key() -> Vec<u8> {
     successor(&POSITION_KEY)
 }
 
@@ -31,7 +31,7 @@ fn successor(key: &[u8]) -> Vec<u8> {
 }
 
 /// Up to `limit` rows from a key on. A block that can't be read ends the part, which then goes on behind it.
-pub fn read_part(tree: &AnyTree, from: &[u8], limit: usize) -> Part {
+pub(crate) fn read_part(tree: &AnyTree, from: &[u8], limit: usize) -> Part {
     let mut part = Part::default();
     let range = (Bound::Included(from), Bound::Unbounded);
     for row in tree.range::<&[u8], _>(range, SeqNo::MAX, None).take(limit) {

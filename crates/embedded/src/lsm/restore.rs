@@ -9,7 +9,7 @@ use crate::disk::byte_reader::ByteReader;
 
 /// How a tree is restored.
 #[derive(Clone, Copy)]
-pub struct RestoreOptions<'a> {
+pub(crate) struct RestoreOptions<'a> {
     /// The position that the backup reflects.
     pub position: Sequence,
     /// So many bytes in memory are flushed.
@@ -18,7 +18,7 @@ pub struct RestoreOptions<'a> {
 }
 
 /// A tree that is being restored.
-pub struct TreeRestore<'a, 'b, 'c> {
+pub(crate) struct TreeRestore<'a, 'b, 'c> {
     pub backup: &'a mut Reader<'b>,
     pub tree: &'a LsmTree,
     /// The kind of ids in the backup.
@@ -29,7 +29,7 @@ pub struct TreeRestore<'a, 'b, 'c> {
 impl TreeRestore<'_, '_, '_> {
     /// Restores all rows of a kind: `put` reads one and puts it into the tree, or gives `None` where it is damaged. Times in it are
     /// clamped by the function that it gets. Returns how many rows there were.
-    pub fn rows(
+    pub(crate) fn rows(
         &mut self,
         kind: u32,
         stage: Option<&'static str>,
@@ -55,7 +55,7 @@ impl TreeRestore<'_, '_, '_> {
     }
 
     /// Makes everything that was restored durable.
-    pub fn flush(&self) -> Result<()> {
+    pub(crate) fn flush(&self) -> Result<()> {
         self.tree.seal(self.options.position);
         self.tree.flush()
     }

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 
 /// What waits for background work.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Backlog {
+pub(crate) struct Backlog {
     /// Sealed memtables that wait for flushing.
     pub sealed: usize,
     /// Runs that are not compacted, of the tree that has most.
@@ -14,7 +14,7 @@ pub struct Backlog {
 }
 
 /// The rows of a projection: new ones are in memory, are sealed between two batches, flushed to files, and compacted there.
-pub trait RowStorage: Send + Sync {
+pub(crate) trait RowStorage: Send + Sync {
     /// Up to where the files have the log.
     fn applied(&self) -> Result<Sequence>;
 

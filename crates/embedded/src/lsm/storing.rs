@@ -9,24 +9,24 @@ use crate::runtime::health::Health;
 
 /// Whether files may be changed; shared by all trees of a store.
 #[derive(Clone, Debug, Default)]
-pub struct Storing {
+pub(crate) struct Storing {
     failure: Arc<OnceLock<String>>,
     health: Arc<Health>,
 }
 
 impl Storing {
     /// For a store that refuses writes after a change that failed.
-    pub fn new(health: &Arc<Health>) -> Self {
+    pub(crate) fn new(health: &Arc<Health>) -> Self {
         Self { failure: Arc::default(), health: Arc::clone(health) }
     }
 
     /// Why no more is stored, if a change has failed.
-    pub fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&str> {
         self.failure.get().map(String::as_str)
     }
 
     /// Changes files, unless a change has failed before. A disk that is full has changed nothing, and may be tried again.
-    pub fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn change<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
         if let Some(reason) = self.failure.get() {
             return Err(Error::ReadOnly { reason: reason.clone() });
         }

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::disk::files::IoContext;
 
 /// Refuses a tree whose list of tables is not the one that was written. A folder without a tree is none of its business.
-pub fn require_intact(tree: &Path) -> Result<()> {
+pub(crate) fn require_intact(tree: &Path) -> Result<()> {
     let current = tree.join("current");
     let pointer = match fs::read(&current) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -19,7 +19,7 @@ use crate::disk::files::{self, IoContext};
 use crate::settings::Settings;
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
-pub struct LsmTree {
+pub(crate) struct LsmTree {
     pub(super) name: &'static str,
     folder: PathBuf,
     tree: AnyTree,
@@ -34,7 +34,12 @@ pub struct LsmTree {
 
 impl LsmTree {
     /// Opens the tree in a folder, making it if it is missing. Idempotency keys go when they are over.
-    pub fn open(name: &'static str, folder: &Path, shared: &Shared, keys: &IdempotencyKeys) -> Result<Self> {
+    pub(crate) fn open(
+        name: &'static str,
+        folder: &Path,
+        shared: &Shared,
+        keys: &IdempotencyKeys,
+    ) -> Result<Self> {
         let (sequence, visible) = (SequenceNumberCounter::default(), SequenceNumberCounter::default());
         let config = shared.tree(folder, &sequence, &visible);
         let tree = open_tree(config.with_compaction_filter_factory(Some(Arc::new(keys.clone()))))?;
@@ -50,36 +55,36 @@ impl LsmTree {
     }
 
     /// The value of a row.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<UserValue>> {
+    pub(crate) fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<UserValue>> {
         self.tree.get(key, SeqNo::MAX).map_err(tree_error)
     }
 
     /// Puts a row in.
-    pub fn insert(&self, key: impl Into<UserKey>, value: impl Into<UserValue>) {
+    pub(crate) fn insert(&self, key: impl Into<UserKey>, value: impl Into<UserValue>) {
         let sequence = self.sequence.next();
         self.tree.insert(key, value, sequence);
         self.visible.fetch_max(sequence + 1);
     }
 
     /// Takes a row out.
-    pub fn remove(&self, key: impl Into<UserKey>) {
+    pub(crate) fn remove(&self, key: impl Into<UserKey>) {
         let sequence = self.sequence.next();
         self.tree.remove(key, sequence);
         self.visible.fetch_max(sequence + 1);
     }
 
     /// A row of it has an unknown layout.
-    pub fn damaged(&self) -> Error {
+    pub(crate) fn damaged(&self) -> Error {
         damaged_row(self.name)
     }
 
     /// The moment between the last row and the next: between two batches, if the writer asks.
-    pub fn now(&self) -> SeqNo {
+    pub(crate) fn now(&self) -> SeqNo {
         self.sequence.get()
     }
 
     /// The rows whose keys begin with a prefix, strictly between two keys where they are given, as of a moment.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         prefix: &[u8],
         (after, before): (Option<&[u8]>, Option<&[u8]>),
@@ -94,7 +99,7 @@ impl LsmTree {
     }
 
     /// All rows but the position, as of now or later.
-    pub fn all_rows(&self) -> impl Iterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
         let rows = self.tree.range::<&[u8], _>(
             (Bound::Excluded(&POSITION_KEY[..]), Bound::Unbounded),
             SeqNo::MAX,
@@ -104,25 +109,25 @@ impl LsmTree {
     }
 
     /// Up to `limit` rows from a key on, past what can't be read.
-    pub fn part(&self, from: &[u8], limit: usize) -> Part {
+    pub(crate) fn part(&self, from: &[u8], limit: usize) -> Part {
         read_part(&self.tree, from, limit)
     }
 
     /// How many bytes of rows are in memory and not sealed.
-    pub fn unsealed(&self) -> u64 {
+    pub(crate) fn unsealed(&self) -> u64 {
         self.tree.active_memtable().size()
     }
 
     /// Lets go of files that were compacted: the tree keeps what there was before the newest change of its files. A reader of
     /// one keeps it longer. Only the writer calls it, between two batches.
-    pub fn let_go(&self, position: Sequence) -> Result<()> {
+    pub(crate) fn let_go(&self, position: Sequence) -> Result<()> {
         self.insert(POSITION_KEY, position.0.to_be_bytes());
         self.tree.rotate_memtable();
         self.flush()
     }
 
     /// The names of its files of rows.
-    pub fn files(&self) -> Result<BTreeSet<OsString>> {
+    pub(crate) fn files(&self) -> Result<BTreeSet<OsString>> {
         let folder = self.folder.join("tables");
         let entries = std::fs::read_dir(&folder).during("reading folder", &folder)?;
         entries.map(|entry| Ok(entry.during("reading folder", &folder)?.file_name())).collect()

@@ -22,7 +22,7 @@ const KEYS: u32 = 257;
 const NEWEST_GENERATED: u32 = 258;
 
 /// All posts as of now. Called by the writer, between two batches.
-pub fn back_up(posts: &Posts) -> Result<BackupPart> {
+pub(crate) fn back_up(posts: &Posts) -> Result<BackupPart> {
     let moment = posts.tree.now();
     let (records, keys) = (posts.records(moment), posts.keys.rows(&posts.tree, moment));
     let newest_generated_id = posts.newest_generated_id()?;
@@ -47,7 +47,7 @@ pub fn back_up(posts: &Posts) -> Result<BackupPart> {
 }
 
 /// Reads posts from a backup and makes them durable.
-pub fn restore(posts: &Posts, backup: &mut Reader<'_>, options: RestoreOptions<'_>) -> Result<()> {
+pub(crate) fn restore(posts: &Posts, backup: &mut Reader<'_>, options: RestoreOptions<'_>) -> Result<()> {
     let mut restore = TreeRestore { backup, tree: &posts.tree, ids: posts.ids, options };
     let restored = restore.rows(POSTS, Some("restoring posts"), |block, clamped| {
         let id = block.id()?;

@@ -8,12 +8,12 @@ use kinfolk_core::{Id, IdKind, Timestamp};
 use crate::disk::id_encoding;
 use crate::lsm::{decode_since, push_list_key, read_list_key, since_value};
 
-pub const RECORD: u8 = 1;
-pub const BY_AUTHOR: u8 = 2;
-pub const KEY: u8 = 3;
-pub const PULLED_AUTHOR: u8 = 4;
+pub(crate) const RECORD: u8 = 1;
+pub(crate) const BY_AUTHOR: u8 = 2;
+pub(crate) const KEY: u8 = 3;
+pub(crate) const PULLED_AUTHOR: u8 = 4;
 /// The key of the row with the newest id that the store made.
-pub const NEWEST_GENERATED_KEY: [u8; 1] = [5];
+pub(crate) const NEWEST_GENERATED_KEY: [u8; 1] = [5];
 
 const PULLED: u8 = 1;
 const WITH_PAYLOAD: u8 = 2;
@@ -21,7 +21,7 @@ const DELETED: u8 = 4;
 
 /// What a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Record {
+pub(crate) enum Record {
     /// There is a post.
     Present(Post, Delivery),
     /// There was one.
@@ -30,7 +30,7 @@ pub enum Record {
 
 impl Record {
     /// The bytes of the row's value.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let (flags, author, created_at, payload) = match self {
             Self::Present(post, delivery) => {
                 let payload = if post.payload.is_some() { WITH_PAYLOAD } else { 0 };
@@ -48,7 +48,7 @@ impl Record {
     }
 
     /// Reads the value of the row of `id`.
-    pub fn decode(id: Id, value: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(id: Id, value: &[u8]) -> Option<Self> {
         let (&flags, rest) = value.split_first()?;
         let (author, rest) = rest.split_at_checked(id_encoding::id_len(id.kind()))?;
         let (created_at, payload) = rest.split_at_checked(6)?;
@@ -66,7 +66,7 @@ impl Record {
     }
 
     /// What is known of the id.
-    pub fn into_state(self) -> PostState {
+    pub(crate) fn into_state(self) -> PostState {
         match self {
             Self::Present(post, delivery) => PostState::Present(post, delivery),
             Self::Deleted { author, .. } => PostState::Deleted { author },
@@ -75,7 +75,7 @@ impl Record {
 }
 
 /// Whether a record says that there is a post, without reading all of it.
-pub fn read_presence(value: &[u8]) -> Option<bool> {
+pub(crate) fn read_presence(value: &[u8]) -> Option<bool> {
     value.first().map(|flags| flags & DELETED == 0)
 }
 
@@ -95,7 +95,7 @@ fn read_delivery(flags: u8) -> Option<Delivery> {
 }
 
 /// The value of a row by author.
-pub fn author_value(delivery: Delivery) -> [u8; 1] {
+pub(crate) fn author_value(delivery: Delivery) -> [u8; 1] {
     [delivery_flag(delivery)]
 }
 
@@ -107,34 +107,34 @@ fn tagged(tag: u8, id: Id) -> Vec<u8> {
 }
 
 /// The key of a post's record.
-pub fn record_key(id: Id) -> Vec<u8> {
+pub(crate) fn record_key(id: Id) -> Vec<u8> {
     tagged(RECORD, id)
 }
 
 /// What the keys of an author's posts begin with.
-pub fn author_prefix(author: Id) -> Vec<u8> {
+pub(crate) fn author_prefix(author: Id) -> Vec<u8> {
     tagged(BY_AUTHOR, author)
 }
 
 /// The key of a post in its author's list.
-pub fn author_key(author: Id, at: PostKey) -> Vec<u8> {
+pub(crate) fn author_key(author: Id, at: PostKey) -> Vec<u8> {
     let mut key = author_prefix(author);
     push_list_key(&mut key, at);
     key
 }
 
 /// The key of an author who has had a post pulled.
-pub fn pulled_key(author: Id) -> Vec<u8> {
+pub(crate) fn pulled_key(author: Id) -> Vec<u8> {
     tagged(PULLED_AUTHOR, author)
 }
 
 /// The id after the tag, where there is nothing else.
-pub fn read_tagged(ids: IdKind, key: &[u8]) -> Option<Id> {
+pub(crate) fn read_tagged(ids: IdKind, key: &[u8]) -> Option<Id> {
     id_encoding::read_id(ids, key.get(1..)?)
 }
 
 /// The author and the place of a row by author, and how the post is delivered.
-pub fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, PostKey, Delivery)> {
+pub(crate) fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, PostKey, Delivery)> {
     let (author, at) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
     let [flags] = value else { return None };
     Some((id_encoding::read_id(ids, author)?, read_list_key(ids, at)?, read_delivery(*flags)?))

@@ -29,9 +29,9 @@ use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
-pub use backup::restore;
-pub use layout::Record;
-pub use planning::VisiblePosts;
+pub(crate) use backup::restore;
+pub(crate) use layout::Record;
+pub(crate) use planning::VisiblePosts;
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
@@ -41,7 +41,7 @@ use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
 use crate::projection::{Difference, Projection, Reconcile, Suspects};
 
 /// The posts of a store.
-pub struct Posts {
+pub(crate) struct Posts {
     ids: IdKind,
     pub tree: LsmTree,
     /// Authors who have ever had a post pulled, by id.
@@ -51,7 +51,7 @@ pub struct Posts {
 
 impl Posts {
     /// Opens the posts in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
-    pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
         let keys = IdempotencyKeys::new(layout::KEY, ids, ids, key_keep);
         let tree = LsmTree::open("posts", folder, shared, &keys)?;
         let posts = Self { ids, tree, pulled: RwLock::new(Arc::from([])), keys };
@@ -64,25 +64,25 @@ impl Posts {
     }
 
     /// What is known of an id.
-    pub fn state(&self, id: Id) -> Result<Option<PostState>> {
+    pub(crate) fn state(&self, id: Id) -> Result<Option<PostState>> {
         Ok(self.record(id)?.map(Record::into_state))
     }
 
     /// The record of an id.
-    pub fn record(&self, id: Id) -> Result<Option<Record>> {
+    pub(crate) fn record(&self, id: Id) -> Result<Option<Record>> {
         let value = self.tree.get(layout::record_key(id))?;
         value.map(|value| Record::decode(id, &value).ok_or_else(damaged)).transpose()
     }
 
     /// Whether there is such a post, without reading all of it.
-    pub fn is_present(&self, id: Id) -> Result<bool> {
+    pub(crate) fn is_present(&self, id: Id) -> Result<bool> {
         let value = self.tree.get(layout::record_key(id))?;
         value.map_or(Ok(false), |value| layout::read_presence(&value).ok_or_else(damaged))
     }
 
     /// The author's posts, newest first, strictly after a place if one is given, with how they are delivered. A post may
     /// be deleted before it is read: its state says so.
-    pub fn by_author(
+    pub(crate) fn by_author(
         &self,
         author: Id,
         after: Option<PostKey>,
@@ -97,7 +97,7 @@ impl Posts {
     }
 
     /// A page of an author's posts.
-    pub fn page(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
+    pub(crate) fn page(&self, author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
         let mut posts = Vec::new();
         for row in self.by_author(author, after) {
             if posts.len() == limit {
@@ -112,7 +112,7 @@ impl Posts {
     }
 
     /// Authors who have ever had a post pulled, by id.
-    pub fn pulled_authors(&self) -> Arc<[Id]> {
+    pub(crate) fn pulled_authors(&self) -> Arc<[Id]> {
         Arc::clone(&self.pulled.read())
     }
 
@@ -122,7 +122,7 @@ impl Posts {
     }
 
     /// The newest id that the store made, if it ever made one.
-    pub fn newest_generated_id(&self) -> Result<Option<Id>> {
+    pub(crate) fn newest_generated_id(&self) -> Result<Option<Id>> {
         let value = self.tree.get(layout::NEWEST_GENERATED_KEY)?;
         value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
     }
@@ -159,7 +159,7 @@ impl Posts {
     }
 
     /// Puts a record in, and the post into its author's list.
-    pub fn put_record(&self, id: Id, record: &Record) {
+    pub(crate) fn put_record(&self, id: Id, record: &Record) {
         self.tree.insert(layout::record_key(id), record.encode());
         if let Record::Present(post, delivery) = record {
             self.put_in_list(post.author, post.key(), *delivery);
@@ -174,7 +174,7 @@ impl Posts {
     }
 
     /// Remembers the newest id that the store made.
-    pub fn put_newest_generated_id(&self, id: Id) {
+    pub(crate) fn put_newest_generated_id(&self, id: Id) {
         let mut value = Vec::with_capacity(16);
         id_encoding::push_id(&mut value, id);
         self.tree.insert(layout::NEWEST_GENERATED_KEY, value);

@@ -11,7 +11,7 @@ use crate::engine::store::Store;
 use crate::log::{Event, EventBody};
 
 /// What is visible of posts and follower counts, and the events that are not visible yet.
-pub struct VisiblePosts<'a> {
+pub(crate) struct VisiblePosts<'a> {
     pub store: &'a Store,
     /// Of the batch before.
     earlier: &'a [Event],
@@ -21,7 +21,7 @@ pub struct VisiblePosts<'a> {
 
 impl<'a> VisiblePosts<'a> {
     /// A batch is planned on these, with its own events so far.
-    pub fn new(store: &'a Store, earlier: Option<&'a Decided>, events: &'a [Event]) -> Self {
+    pub(crate) fn new(store: &'a Store, earlier: Option<&'a Decided>, events: &'a [Event]) -> Self {
         Self { store, earlier: earlier.map_or(&[], |earlier| &earlier.events), events }
     }
 }
@@ -50,13 +50,13 @@ impl PostView for VisiblePosts<'_> {
 
 impl Batch<'_> {
     /// Plans to register a post.
-    pub fn register(&mut self, request: NewPost) -> Result<PostWritten> {
+    pub(crate) fn register(&mut self, request: NewPost) -> Result<PostWritten> {
         let planned = self.post_planner().register(request)?;
         Ok(self.push_post(planned))
     }
 
     /// Plans to delete a post.
-    pub fn delete_post(&mut self, id: Id) -> Result<WriteOutcome> {
+    pub(crate) fn delete_post(&mut self, id: Id) -> Result<WriteOutcome> {
         let planned = self.post_planner().delete(id)?;
         Ok(self.push_post(planned))
     }

@@ -15,7 +15,7 @@ use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, differ
 
 /// Something that differs from the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PostFault {
+pub(crate) enum PostFault {
     /// The list of an author's posts is not what the post's record says.
     Listed { author: Id, at: PostKey },
     /// An idempotency key names something else than the log and the records.
@@ -51,7 +51,7 @@ impl Fault<Posts> for PostFault {
 }
 
 /// Compares all rows.
-pub fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
+pub(crate) fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
     for (number, row) in (1..).zip(posts.tree.all_rows()) {
         suspects.step("comparing posts", number);
         if let Some(fault) = posts.examine(&row?, now)? {
@@ -62,7 +62,7 @@ pub fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) 
 }
 
 /// The key that an event must have left.
-pub fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
+pub(crate) fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
     let EventBody::Posted(posted) = &event.body else { return None };
     let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
     let logged = Some(KeyUse { id, at: event.at });
@@ -70,14 +70,14 @@ pub fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
 }
 
 /// Goes through all rows of posts.
-pub struct PostReconcile {
+pub(crate) struct PostReconcile {
     posts: Arc<Posts>,
     from: Vec<u8>,
 }
 
 impl PostReconcile {
     /// Begins with the first row.
-    pub fn new(posts: &Arc<Posts>) -> Self {
+    pub(crate) fn new(posts: &Arc<Posts>) -> Self {
         Self { posts: Arc::clone(posts), from: first_key() }
     }
 }

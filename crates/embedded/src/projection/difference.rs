@@ -7,13 +7,13 @@ use std::sync::Arc;
 use kinfolk_core::{Result, Timestamp};
 
 /// For each row, whether it counts.
-pub type Counting = Box<dyn Iterator<Item = Result<bool>> + Send>;
+pub(crate) type Counting = Box<dyn Iterator<Item = Result<bool>> + Send>;
 
 /// What can be wrong with a projection.
 ///
 /// Nothing is repaired where it is found, since a write in the middle of a comparison can look like a fault: between two batches of the
 /// writer it is looked at again.
-pub trait Fault<P>: fmt::Display + Clone + Send + Sync + 'static {
+pub(crate) trait Fault<P>: fmt::Display + Clone + Send + Sync + 'static {
     /// The fault as it is now, if it is there. Between two batches that is certain; elsewhere a write may come in between. `now` is not
     /// earlier than any event.
     fn recheck(&self, of: &P, now: Timestamp) -> Result<Option<Self>>;
@@ -53,15 +53,15 @@ pub trait Fault<P>: fmt::Display + Clone + Send + Sync + 'static {
 }
 
 /// A fault of some projection.
-pub type Difference = Arc<dyn AnyFault>;
+pub(crate) type Difference = Arc<dyn AnyFault>;
 
 /// The difference that a fault of a projection is.
-pub fn difference<P: Send + Sync + 'static>(of: &Arc<P>, fault: impl Fault<P>) -> Difference {
+pub(crate) fn difference<P: Send + Sync + 'static>(of: &Arc<P>, fault: impl Fault<P>) -> Difference {
     Arc::new(FaultOf { of: Arc::clone(of), fault })
 }
 
 /// A [`Fault`] together with the projection that has it, whichever that is.
-pub trait AnyFault: fmt::Display + Send + Sync {
+pub(crate) trait AnyFault: fmt::Display + Send + Sync {
     fn recheck(&self, now: Timestamp) -> Result<Option<Difference>>;
     fn repair(&self, now: Timestamp) -> Result<()>;
     fn spreads(&self) -> bool;

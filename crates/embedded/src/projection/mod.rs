@@ -8,10 +8,10 @@ mod suspects;
 
 use kinfolk_core::{Result, Sequence, Timestamp};
 
-pub use difference::{Counting, Difference, Fault, difference};
-pub use reconcile::{Findings, Reconcile, Unreadable};
-pub use recount::Recount;
-pub use suspects::{Suspects, TOGETHER};
+pub(crate) use difference::{Counting, Difference, Fault, difference};
+pub(crate) use reconcile::{Findings, Reconcile, Unreadable};
+pub(crate) use recount::Recount;
+pub(crate) use suspects::{Suspects, TOGETHER};
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
@@ -22,7 +22,7 @@ use crate::lsm::RowStorage;
 ///
 /// Only the writer applies events, in batches that are durable already; nothing is visible before all projections have a batch. No
 /// method is on the path of a check.
-pub trait Projection: Send + Sync {
+pub(crate) trait Projection: Send + Sync {
     /// The content whose events it takes. A store whose format does not announce that content has none of them yet.
     ///
     /// A projection that is new to stores that exist lacks their log, which may be trimmed. It takes a content of its own, which
@@ -99,36 +99,36 @@ pub trait Projection: Send + Sync {
 }
 
 /// All projections of a store, in the order in which a batch is applied to them.
-pub struct Projections(Vec<Box<dyn Projection>>);
+pub(crate) struct Projections(Vec<Box<dyn Projection>>);
 
 impl Projections {
     /// The list of a store.
-    pub fn new(all: Vec<Box<dyn Projection>>) -> Self {
+    pub(crate) fn new(all: Vec<Box<dyn Projection>>) -> Self {
         Self(all)
     }
 
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = &dyn Projection> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &dyn Projection> {
         self.0.iter().map(|projection| &**projection)
     }
 
     /// Those that a store with such content has events for.
-    pub fn used(&self, content: Content) -> impl Iterator<Item = &dyn Projection> {
+    pub(crate) fn used(&self, content: Content) -> impl Iterator<Item = &dyn Projection> {
         self.all().filter(move |projection| content >= projection.content())
     }
 
     /// The rows of those.
-    pub fn rows(&self, content: Content) -> impl Iterator<Item = &dyn RowStorage> {
+    pub(crate) fn rows(&self, content: Content) -> impl Iterator<Item = &dyn RowStorage> {
         self.used(content).filter_map(Projection::rows)
     }
 
     /// Those that are kept in memory.
-    pub fn in_memory(&self) -> impl Iterator<Item = &dyn Projection> {
+    pub(crate) fn in_memory(&self) -> impl Iterator<Item = &dyn Projection> {
         self.all().filter(|projection| projection.rows().is_none())
     }
 
     /// Up to where all snapshots have the log.
-    pub fn snapshotted(&self) -> Sequence {
+    pub(crate) fn snapshotted(&self) -> Sequence {
         self.all().filter_map(Projection::snapshotted).min().unwrap_or_default()
     }
 }

@@ -6,13 +6,13 @@ use super::difference::Difference;
 use crate::lsm::Part;
 
 /// Goes through all rows of a projection, round after round.
-pub trait Reconcile: Send {
+pub(crate) trait Reconcile: Send {
     /// Compares some rows; returns whether the round is complete.
     fn step(&mut self, findings: &mut Findings) -> bool;
 }
 
 /// What a step has found.
-pub struct Findings {
+pub(crate) struct Findings {
     /// How many rows to compare.
     pub rows_max: usize,
     /// Not earlier than any event.
@@ -26,19 +26,19 @@ pub struct Findings {
 }
 
 /// What could not be read in a step.
-pub struct Unreadable {
+pub(crate) struct Unreadable {
     pub times: u64,
     pub first: Error,
 }
 
 impl Findings {
     /// Nothing yet.
-    pub fn new(rows_max: usize, now: Timestamp) -> Self {
+    pub(crate) fn new(rows_max: usize, now: Timestamp) -> Self {
         Self { rows_max, now, suspected: Vec::new(), rows: 0, unreadable: None }
     }
 
     /// The value, unless it could not be read: then that is noted.
-    pub fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
+    pub(crate) fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
         match read {
             Ok(value) => Some(value),
             Err(first) => {
@@ -49,7 +49,7 @@ impl Findings {
     }
 
     /// Takes note of a part that was read; returns whether something in it could not be.
-    pub fn note_part(&mut self, part: &mut Part) -> bool {
+    pub(crate) fn note_part(&mut self, part: &mut Part) -> bool {
         self.rows += part.rows.len();
         match part.unreadable.take() {
             Some(error) => self.readable::<()>(Err(error)).is_none(),

@@ -6,7 +6,7 @@ use kinfolk_core::Result;
 use super::difference::{Counting, Difference};
 
 /// A count as it was stored at a moment, and the rows of that moment.
-pub struct Recount {
+pub(crate) struct Recount {
     of: Difference,
     stored: u64,
     found: u64,
@@ -17,7 +17,7 @@ pub struct Recount {
 
 impl Recount {
     /// Begins to count what a difference is about; `None` if that is no count. Runs on the writer's thread.
-    pub fn begin(suspected: &Difference, repairs: u64) -> Result<Option<Self>> {
+    pub(crate) fn begin(suspected: &Difference, repairs: u64) -> Result<Option<Self>> {
         if !suspected.is_count() {
             return Ok(None);
         }
@@ -26,7 +26,7 @@ impl Recount {
     }
 
     /// Counts up to so many rows more; returns how many of them there were. Fewer than asked for mean that it is done.
-    pub fn count(&mut self, rows: usize) -> Result<usize> {
+    pub(crate) fn count(&mut self, rows: usize) -> Result<usize> {
         let mut counted = 0;
         for row in self.rows.by_ref().take(rows) {
             self.found += u64::from(row?);
@@ -36,12 +36,12 @@ impl Recount {
     }
 
     /// The difference that was found, once everything is counted.
-    pub fn difference(&self) -> Option<Difference> {
+    pub(crate) fn difference(&self) -> Option<Difference> {
         (self.stored != self.found).then(|| self.of.with_counts(self.stored, self.found))
     }
 
     /// Corrects the count by as much as it was wrong: what was written since has changed it and the rows alike.
-    pub fn correct(&self) -> Result<()> {
+    pub(crate) fn correct(&self) -> Result<()> {
         self.of.correct_count(self.found.wrapping_sub(self.stored).cast_signed())
     }
 }

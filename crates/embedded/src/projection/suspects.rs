@@ -7,13 +7,13 @@ use kinfolk_core::bulk::{Progress, VerifyReport};
 use super::difference::Difference;
 
 /// How many differences are looked at together. The writer does nothing else meanwhile.
-pub const TOGETHER: usize = 256;
+pub(crate) const TOGETHER: usize = 256;
 /// How many counts wait until the rows that they count are repaired.
 const COUNTS_MAX: usize = 16_384;
 /// How many differences a report spells out.
 const EXAMPLES_MAX: usize = 20;
 /// Takes what seems to differ, and has it looked at again.
-pub struct Suspects<'a> {
+pub(crate) struct Suspects<'a> {
     /// Looks again, and returns what really differs.
     settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
     progress: &'a dyn Fn(Progress),
@@ -25,7 +25,7 @@ pub struct Suspects<'a> {
 
 impl<'a> Suspects<'a> {
     /// Nothing yet.
-    pub fn new(
+    pub(crate) fn new(
         settle: &'a dyn Fn(Vec<Difference>) -> Result<Vec<Difference>>,
         progress: &'a dyn Fn(Progress),
     ) -> Self {
@@ -33,7 +33,7 @@ impl<'a> Suspects<'a> {
     }
 
     /// Something seems to differ.
-    pub fn add(&mut self, suspected: Difference) -> Result<()> {
+    pub(crate) fn add(&mut self, suspected: Difference) -> Result<()> {
         if suspected.is_count() {
             self.counts.push(suspected);
         } else {
@@ -71,14 +71,14 @@ impl<'a> Suspects<'a> {
     }
 
     /// Says from time to time how far a stage has come.
-    pub fn step(&self, stage: &'static str, done: u64) {
+    pub(crate) fn step(&self, stage: &'static str, done: u64) {
         if done.is_multiple_of(1 << 16) {
             (self.progress)(Progress { stage, done, total: None });
         }
     }
 
     /// The report, once everything is looked at.
-    pub fn finish(mut self) -> Result<VerifyReport> {
+    pub(crate) fn finish(mut self) -> Result<VerifyReport> {
         self.settle_all()?;
         Ok(self.report)
     }

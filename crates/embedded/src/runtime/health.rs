@@ -10,29 +10,29 @@ use kinfolk_core::{Error, Result};
 
 /// The first failures; nothing mends them but another start.
 #[derive(Debug, Default)]
-pub struct Health {
+pub(crate) struct Health {
     refusal: OnceLock<String>,
     death: OnceLock<String>,
 }
 
 impl Health {
     /// Refuses writes from now on. The first reason stays.
-    pub fn refuse_writes(&self, reason: &str) {
+    pub(crate) fn refuse_writes(&self, reason: &str) {
         let _ = self.refusal.set(reason.to_owned());
     }
 
     /// Why writes are refused, if they are.
-    pub fn refusal(&self) -> Option<&str> {
+    pub(crate) fn refusal(&self) -> Option<&str> {
         self.refusal.get().map(String::as_str)
     }
 
     /// Which thread has died, and why, if one has.
-    pub fn death(&self) -> Option<&str> {
+    pub(crate) fn death(&self) -> Option<&str> {
         self.death.get().map(String::as_str)
     }
 
     /// What a request gets that the writer can't answer any more.
-    pub fn gone(&self) -> Error {
+    pub(crate) fn gone(&self) -> Error {
         self.refusal().map_or(Error::Closed, |reason| Error::ReadOnly { reason: reason.to_owned() })
     }
 
@@ -44,7 +44,7 @@ impl Health {
     }
 
     /// Starts a thread of the store. If it panics, the store has failed.
-    pub fn spawn<T: Send + 'static>(
+    pub(crate) fn spawn<T: Send + 'static>(
         self: &Arc<Self>,
         name: &'static str,
         work: impl FnOnce() -> T + Send + 'static,

@@ -47,16 +47,16 @@ impl Layer {
 
 /// The times of all layers since the store was opened.
 #[derive(Debug, Default)]
-pub struct Layers([Histogram; Layer::ALL.len()]);
+pub(crate) struct Layers([Histogram; Layer::ALL.len()]);
 
 impl Layers {
     /// Counts a time.
-    pub fn observe(&self, layer: Layer, took: Duration) {
+    pub(crate) fn observe(&self, layer: Layer, took: Duration) {
         self.0[layer as usize].observe(1, took);
     }
 
     /// Reads rows.
-    pub fn rows<T>(&self, read: impl FnOnce() -> T) -> T {
+    pub(crate) fn rows<T>(&self, read: impl FnOnce() -> T) -> T {
         let started = Instant::now();
         let found = read();
         let took = started.elapsed();
@@ -66,7 +66,7 @@ impl Layers {
     }
 
     /// Looks so many edges up in the index: measured if they are many, and counted with their mean.
-    pub fn index<T>(&self, count: usize, look_up: impl FnOnce() -> T) -> T {
+    pub(crate) fn index<T>(&self, count: usize, look_up: impl FnOnce() -> T) -> T {
         if count < BULK_MIN {
             return look_up();
         }
@@ -81,7 +81,7 @@ impl Layers {
     }
 
     /// What was counted so far.
-    pub fn snapshot(&self, layer: Layer) -> HistogramSnapshot {
+    pub(crate) fn snapshot(&self, layer: Layer) -> HistogramSnapshot {
         let mut snapshot = HistogramSnapshot::default();
         self.0[layer as usize].add_to(&mut snapshot);
         snapshot
@@ -103,14 +103,14 @@ fn report(layer: Layer, took: Duration, ended_ago: Duration) {
 /// When the writer did what with a request that is traced: filled in by the writer, reported by the task that waits for it, so that the writer
 /// has no more to do than to note the time.
 #[derive(Debug, Default)]
-pub struct WriteTimes {
+pub(crate) struct WriteTimes {
     taken: OnceLock<Instant>,
     synced: OnceLock<SyncTime>,
 }
 
 /// A sync of the log.
 #[derive(Clone, Copy, Debug)]
-pub struct SyncTime {
+pub(crate) struct SyncTime {
     /// When it was over.
     pub at: Instant,
     /// How long it took.
@@ -119,7 +119,7 @@ pub struct SyncTime {
 
 impl WriteTimes {
     /// Times to fill in, if the request that is being answered may be traced.
-    pub fn if_traced() -> Option<Arc<Self>> {
+    pub(crate) fn if_traced() -> Option<Arc<Self>> {
         // Asking whether the event is enabled would leave a mark with filters per layer, and the next span would be lost.
         let may_be_traced =
             LevelFilter::current() >= LevelFilter::TRACE && !tracing::Span::current().is_none();
@@ -127,17 +127,17 @@ impl WriteTimes {
     }
 
     /// The writer has taken the request.
-    pub fn taken(&self, at: Instant) {
+    pub(crate) fn taken(&self, at: Instant) {
         let _ = self.taken.set(at);
     }
 
     /// The request is on stable storage.
-    pub fn synced(&self, sync: SyncTime) {
+    pub(crate) fn synced(&self, sync: SyncTime) {
         let _ = self.synced.set(sync);
     }
 
     /// Reports what was noted, for a request that was queued at some time.
-    pub fn report(&self, queued_at: Instant) {
+    pub(crate) fn report(&self, queued_at: Instant) {
         let now = Instant::now();
         if let Some(&taken) = self.taken.get() {
             report(Layer::WriterQueue, taken - queued_at, now - taken);

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 /// The pulse of one kind of work.
 #[derive(Debug)]
-pub struct Pulse {
+pub(crate) struct Pulse {
     succeeded: Mutex<Instant>,
     failures: AtomicU64,
 }
@@ -21,7 +21,7 @@ impl Default for Pulse {
 
 impl Pulse {
     /// Everything that there was to do was done, or failed.
-    pub fn beat(&self, is_done: bool) {
+    pub(crate) fn beat(&self, is_done: bool) {
         if is_done {
             *self.succeeded.lock() = Instant::now();
         } else {
@@ -30,12 +30,12 @@ impl Pulse {
     }
 
     /// How long ago it last succeeded, if there is something to do.
-    pub fn stalled(&self, is_waiting: bool) -> Duration {
+    pub(crate) fn stalled(&self, is_waiting: bool) -> Duration {
         if is_waiting { self.succeeded.lock().elapsed() } else { Duration::ZERO }
     }
 
     /// How often it failed.
-    pub fn failures(&self) -> u64 {
+    pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 }

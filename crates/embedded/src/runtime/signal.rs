@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// Wakes a thread that works in the background, or ends it.
 #[derive(Debug, Default)]
-pub struct Signal {
+pub(crate) struct Signal {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -19,24 +19,24 @@ struct State {
 
 impl Signal {
     /// There is something to do.
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.state.lock().awake = true;
         self.changed.notify_one();
     }
 
     /// There will be nothing more to do.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.state.lock().stopping = true;
         self.changed.notify_one();
     }
 
     /// Whether it is time to end.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.state.lock().stopping
     }
 
     /// Waits for a wake-up, but not longer than given; false when it is time to end.
-    pub fn wait(&self, longest: Duration) -> bool {
+    pub(crate) fn wait(&self, longest: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.awake && !state.stopping {
             self.changed.wait_for(&mut state, longest);
@@ -47,7 +47,7 @@ impl Signal {
 }
 
 /// Gives the calling thread less of the processor than others, where they want it too: answers come first.
-pub fn lower_priority() {
+pub(crate) fn lower_priority() {
     const NICENESS: i32 = 10;
     // Without the right to it, it works at the usual priority.
     let _ = rustix::process::nice(NICENESS);

@@ -34,7 +34,7 @@ const THREADS_MAX: usize = 256;
 type Record = (Id, Option<Vec<u8>>);
 
 /// Computes suggestions for all users and stores them, or goes on where a run was stopped.
-pub fn compute(
+pub(crate) fn compute(
     suggestions: &ComputedSuggestions,
     clock: &dyn Clock,
     request: SuggestionRunRequest,

@@ -15,7 +15,10 @@ use crate::lsm::tree_error;
 const RUNS_MAX: usize = 16;
 
 /// Replaces what is stored for these users, durably.
-pub fn store_computed(suggestions: &ComputedSuggestions, computed: &[(Id, StoredSuggestions)]) -> Result<()> {
+pub(crate) fn store_computed(
+    suggestions: &ComputedSuggestions,
+    computed: &[(Id, StoredSuggestions)],
+) -> Result<()> {
     let mut rows = BTreeMap::new();
     for (of, found) in computed {
         found.items.iter().try_for_each(|item| require_valid(suggestions.ids, *of, item))?;

@@ -20,9 +20,9 @@ use lsm_tree::config::CompressionPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Cache, CompressionType, Config, SeqNo, SequenceNumberCounter};
 use parking_lot::{Mutex, RwLock};
 
-pub use everyone::compute;
-pub use import::store_computed;
-pub use run::Run;
+pub(crate) use everyone::compute;
+pub(crate) use import::store_computed;
+pub(crate) use run::Run;
 
 use crate::disk::files::{self, IoContext};
 use crate::disk::id_encoding;
@@ -34,7 +34,7 @@ const FOLDER: &str = "suggestions";
 const CACHE_BYTES: u64 = 8 << 20;
 
 /// What is stored, and the state of the run that stores more.
-pub struct ComputedSuggestions {
+pub(crate) struct ComputedSuggestions {
     edges: Arc<Edges>,
     store_folder: StoreFolder,
     folder: PathBuf,
@@ -52,7 +52,7 @@ pub struct ComputedSuggestions {
 
 impl ComputedSuggestions {
     /// What is stored in a store's folder.
-    pub fn open(store_folder: &StoreFolder, edges: &Arc<Edges>) -> Result<Self> {
+    pub(crate) fn open(store_folder: &StoreFolder, edges: &Arc<Edges>) -> Result<Self> {
         let folder = store_folder.path().join(FOLDER);
         let suggested = Self {
             edges: Arc::clone(edges),
@@ -103,7 +103,7 @@ impl ComputedSuggestions {
     }
 
     /// What is stored for a user.
-    pub fn get(&self, of: Id) -> Option<StoredSuggestions> {
+    pub(crate) fn get(&self, of: Id) -> Option<StoredSuggestions> {
         let tree = self.tree.read().clone()?;
         let mut key = Vec::with_capacity(16);
         id_encoding::push_id(&mut key, of);
@@ -115,7 +115,7 @@ impl ComputedSuggestions {
     }
 
     /// The newest run, finished or not.
-    pub fn newest(&self) -> Option<Run> {
+    pub(crate) fn newest(&self) -> Option<Run> {
         self.newest.lock().clone()
     }
 

@@ -21,7 +21,7 @@ use crate::disk::id_encoding;
 const VERSION: u8 = 1;
 
 /// The bytes of what is stored for a user.
-pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
+pub(crate) fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
     let mut places: HashMap<Id, u64, RandomState> =
         HashMap::with_capacity_and_hasher(64, RandomState::default());
     let mut between = Vec::with_capacity(64);
@@ -48,7 +48,7 @@ pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
 }
 
 /// What the bytes say; `None` if this is not a record.
-pub fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
+pub(crate) fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
     let mut input = ByteReader { ids, bytes };
     (input.take()? == [VERSION]).then_some(())?;
     let time = input.take::<6>()?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));

@@ -16,7 +16,7 @@ const RESUMABLE_MILLIS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     /// When it began.
     pub started_at: Timestamp,
     /// When it ended, if it has looked at all users.
@@ -32,18 +32,18 @@ pub struct Run {
 
 impl Run {
     /// A run that has done nothing yet.
-    pub fn new(bounds: WalkBounds, started_at: Timestamp) -> Self {
+    pub(crate) fn new(bounds: WalkBounds, started_at: Timestamp) -> Self {
         Self { started_at, finished_at: None, bounds, done: None, users: 0, suggested: 0 }
     }
 
     /// Whether a run with these bounds that begins now should go on with this one.
-    pub fn is_resumable(&self, bounds: WalkBounds, now: Timestamp) -> bool {
+    pub(crate) fn is_resumable(&self, bounds: WalkBounds, now: Timestamp) -> bool {
         let age = now.millis().saturating_sub(self.started_at.millis());
         self.finished_at.is_none() && self.bounds == bounds && age <= RESUMABLE_MILLIS
     }
 
     /// Reads the newest run.
-    pub fn read(folder: &Path) -> Option<Self> {
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
         let lines = files::open_text(&text)?;
         let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -64,7 +64,7 @@ impl Run {
     }
 
     /// Replaces the newest run.
-    pub fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let mut lines = format!(
             "started {}\nresults {}\nranking {}\nusers {}\nsuggested {}\n",
             self.started_at.millis(),

@@ -54,7 +54,7 @@ struct Suspect {
 }
 
 /// Goes through all projections, again and again.
-pub struct Reconciler {
+pub(crate) struct Reconciler {
     store: Arc<Store>,
     rows_per_step: usize,
     projections: Vec<Box<dyn Reconcile>>,
@@ -69,7 +69,7 @@ pub struct Reconciler {
 
 impl Reconciler {
     /// Begins with the first row of the first projection.
-    pub fn new(store: Arc<Store>, rows_per_step: usize) -> Self {
+    pub(crate) fn new(store: Arc<Store>, rows_per_step: usize) -> Self {
         Self {
             projections: store.projections.all().filter_map(Projection::reconcile).collect(),
             store,
@@ -84,7 +84,7 @@ impl Reconciler {
 
     /// Compares some rows, and has repaired what has differed for long enough. Never waits for the writer, which may be waiting
     /// for this thread to merge files.
-    pub fn step(&mut self, now: Instant, commands: &mpsc::WeakSender<Command>) {
+    pub(crate) fn step(&mut self, now: Instant, commands: &mpsc::WeakSender<Command>) {
         if self.rows_per_step == 0 {
             return;
         }

@@ -12,7 +12,7 @@ use crate::projection::Suspects;
 const EVENTS_TOGETHER: usize = 4_096;
 
 /// Compares the keys of all posts and comments that the log has and that have not expired.
-pub fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
+pub(crate) fn compare(store: &Store, suspects: &mut Suspects<'_>) -> Result<()> {
     let (newest, now) = (store.position(), store.newest_time());
     let longest = store.settings.post_key_keep.max(store.settings.comment_key_keep);
     let mut after = first_remembered(store, newest, now, longest)?;

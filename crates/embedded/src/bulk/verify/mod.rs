@@ -75,7 +75,7 @@ impl Embedded {
 }
 
 /// What was looked at again.
-pub struct Settled {
+pub(crate) struct Settled {
     /// What really differs.
     pub real: Vec<Difference>,
     /// Counts of which only counting can tell.
@@ -84,7 +84,7 @@ pub struct Settled {
 
 /// Looks again at what seemed to differ, and repairs it if asked to. Runs on the writer's thread, where nothing changes
 /// meanwhile: a write in the middle of a pass can look like a difference.
-pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Settled> {
+pub(crate) fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<Settled> {
     let mut real = Vec::new();
     for difference in suspected {
         let now = store.newest_time();
@@ -109,7 +109,7 @@ pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<S
 /// Corrects counts that were found wrong, all of them counted to the end; returns how many. What else was repaired since may
 /// have changed rows without their counts: then nothing is corrected, and the next pass counts again. Runs on the writer's
 /// thread.
-pub fn correct(store: &Store, recounts: &[Recount]) -> Result<usize> {
+pub(crate) fn correct(store: &Store, recounts: &[Recount]) -> Result<usize> {
     let wrong: Vec<&Recount> = recounts.iter().filter(|recount| recount.difference().is_some()).collect();
     let is_current = |recount: &&Recount| recount.repairs == store.counters.repairs();
     if wrong.is_empty() || !wrong.iter().all(is_current) {

@@ -29,7 +29,7 @@ pub(super) const SHARDS: usize = 256;
 struct Shard<K>(RwLock<Table<K>>);
 
 /// The edges of one kind.
-pub struct KindGraph<K> {
+pub(crate) struct KindGraph<K> {
     shards: Box<[Shard<K>]>,
     /// The id behind each number. Only the writer adds to it.
     pub(super) ids: RwLock<Vec<K>>,
@@ -39,7 +39,7 @@ pub struct KindGraph<K> {
 
 impl<K: IdEncoding> KindGraph<K> {
     /// No users, no edges.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Shard(RwLock::new(Table::new()))).collect();
         let hasher = RandomState::default();
         Self { shards, ids: RwLock::default(), edges: AtomicU64::new(0), hasher }

@@ -14,36 +14,36 @@ use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 
 use graph::KindGraph;
-pub use overlap::retain_common;
-pub use snapshot::{is_saved, load, save};
-pub use walk::{Scratch, Walk};
+pub(crate) use overlap::retain_common;
+pub(crate) use snapshot::{is_saved, load, save};
+pub(crate) use walk::{Scratch, Walk};
 
 /// The edges of all kinds.
-pub struct Index {
+pub(crate) struct Index {
     ids: IdKind,
     kinds: Vec<Box<dyn KindIndex>>,
 }
 
 /// Users in the order of their ids, as compact as the ids are.
-pub struct UsersById {
+pub(crate) struct UsersById {
     len: usize,
     get: Box<dyn Fn(usize) -> Id + Send + Sync>,
 }
 
 impl UsersById {
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The user at a place below [`UsersById::len`].
-    pub fn get(&self, place: usize) -> Id {
+    pub(crate) fn get(&self, place: usize) -> Id {
         (self.get)(place)
     }
 }
 
 /// The edges of one kind, with the type of id hidden.
-pub trait KindIndex: Send + Sync {
+pub(crate) trait KindIndex: Send + Sync {
     /// Whether an edge exists.
     fn contains(&self, edge: Edge) -> bool;
     /// For each edge of one follower, whether it exists.
@@ -95,7 +95,7 @@ pub trait KindIndex: Send + Sync {
 
 impl Index {
     /// An empty index.
-    pub fn new(ids: IdKind) -> Self {
+    pub(crate) fn new(ids: IdKind) -> Self {
         let empty = |_| -> Box<dyn KindIndex> {
             match ids {
                 IdKind::Integer => Box::new(KindGraph::<u64>::new()),
@@ -107,12 +107,12 @@ impl Index {
 
     /// The edges of one kind.
     #[inline]
-    pub fn of(&self, kind: EdgeKind) -> &dyn KindIndex {
+    pub(crate) fn of(&self, kind: EdgeKind) -> &dyn KindIndex {
         &*self.kinds[usize::from(kind.number()) - 1]
     }
 
     /// For each edge, whether it exists. Edges of one follower that stand together are looked up together.
-    pub fn contains_all(&self, kind: EdgeKind, edges: &[Edge]) -> Vec<bool> {
+    pub(crate) fn contains_all(&self, kind: EdgeKind, edges: &[Edge]) -> Vec<bool> {
         let mut found = Vec::with_capacity(edges.len());
         for run in edges.chunk_by(|one, next| one.follower == next.follower) {
             self.of(kind).contains_run(run, &mut found);
@@ -121,7 +121,7 @@ impl Index {
     }
 
     /// How many bytes all of it takes in memory, without what the allocator adds.
-    pub fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         self.kinds.iter().map(|kind| kind.memory()).sum()
     }
 }

@@ -11,7 +11,7 @@ use crate::disk::id_encoding::IdEncoding;
 const LEAP_RATIO: usize = 16;
 
 /// Keeps those of `numbers` that are in `others`. Both ascend.
-pub fn retain_common(numbers: &mut Vec<u32>, others: &[u32]) {
+pub(crate) fn retain_common(numbers: &mut Vec<u32>, others: &[u32]) {
     let kept = if others.len() / LEAP_RATIO > numbers.len() {
         leap(numbers, others)
     } else if numbers.len() / LEAP_RATIO > others.len() {

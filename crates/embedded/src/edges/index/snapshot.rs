@@ -31,7 +31,7 @@ const FILE_NAME: &str = "index.snapshot";
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Writes and checksums.
-pub struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     out: &'a mut dyn Write,
     checksum: u32,
     written: u64,
@@ -40,26 +40,26 @@ pub struct Sink<'a> {
 
 impl Sink<'_> {
     /// Bytes as they are.
-    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.checksum = crc32c::crc32c_append(self.checksum, bytes);
         self.written += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
     /// One number.
-    pub fn number(&mut self, number: u32) -> io::Result<()> {
+    pub(crate) fn number(&mut self, number: u32) -> io::Result<()> {
         self.bytes(&number.to_le_bytes())
     }
 
     /// The ids of a kind.
-    pub fn ids(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn ids(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.ids_start = self.written;
         self.bytes(bytes)
     }
 }
 
 /// Reads and checksums the lists of a kind. Its ids stand behind them in the file but are needed first.
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     lists: &'a mut BufReader<File>,
     ids: Vec<u8>,
     checksum: u32,
@@ -68,7 +68,7 @@ pub struct Source<'a> {
 
 impl Source<'_> {
     /// One number.
-    pub fn number(&mut self) -> io::Result<u32> {
+    pub(crate) fn number(&mut self) -> io::Result<u32> {
         let mut bytes = [0; 4];
         self.lists.read_exact(&mut bytes)?;
         self.checksum = crc32c::crc32c_append(self.checksum, &bytes);
@@ -76,7 +76,7 @@ impl Source<'_> {
     }
 
     /// A list of numbers, which its length precedes.
-    pub fn numbers(&mut self) -> io::Result<Vec<u32>> {
+    pub(crate) fn numbers(&mut self) -> io::Result<Vec<u32>> {
         let wanted = self.number()? as usize * 4;
         self.scratch.clear();
         let read = self.lists.by_ref().take(wanted as u64).read_to_end(&mut self.scratch)?;
@@ -89,7 +89,7 @@ impl Source<'_> {
     }
 
     /// The ids of the kind, big-endian, by number.
-    pub fn ids(&self) -> &[u8] {
+    pub(crate) fn ids(&self) -> &[u8] {
         &self.ids
     }
 }
@@ -105,7 +105,7 @@ fn header(version: u32, ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 3
 }
 
 /// Writes a snapshot that holds everything up to `position`, replacing the one before.
-pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> Result<()> {
+pub(crate) fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> Result<()> {
     let path = folder.join(FILE_NAME);
     let temporary = path.with_extension("tmp");
     let write = || -> io::Result<()> {
@@ -135,12 +135,12 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> R
 }
 
 /// Whether there is a snapshot.
-pub fn is_saved(folder: &Path) -> bool {
+pub(crate) fn is_saved(folder: &Path) -> bool {
     folder.join(FILE_NAME).exists()
 }
 
 /// Loads the snapshot, with its position; `None` if there is no usable one.
-pub fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Sequence)>> {
+pub(crate) fn load(folder: &Path, ids: IdKind, epoch: Epoch) -> Result<Option<(Index, Sequence)>> {
     let instead = "the index is rebuilt from the rows";
     files::read_dispensable(&folder.join(FILE_NAME), instead, |file| read(file, ids, epoch))
 }

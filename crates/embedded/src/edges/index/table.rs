@@ -6,7 +6,7 @@ use crate::disk::id_encoding::IdEncoding;
 
 /// What is known of a user.
 #[derive(Clone, Debug)]
-pub struct User<K> {
+pub(crate) struct User<K> {
     /// The user's id.
     pub id: K,
     /// The dense number that stands for the user in lists.
@@ -19,7 +19,7 @@ pub struct User<K> {
 
 /// The table.
 #[derive(Debug)]
-pub struct Table<K> {
+pub(crate) struct Table<K> {
     slots: Vec<Option<User<K>>>,
     len: usize,
 }
@@ -31,27 +31,27 @@ fn slots_for(users: usize) -> usize {
 
 impl<K: IdEncoding> Table<K> {
     /// An empty table.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { slots: Vec::new(), len: 0 }
     }
 
     /// All users, in no order.
-    pub fn users_mut(&mut self) -> impl Iterator<Item = &mut User<K>> {
+    pub(crate) fn users_mut(&mut self) -> impl Iterator<Item = &mut User<K>> {
         self.slots.iter_mut().flatten()
     }
 
     /// The slots, taken or not. They move only when there are more of them.
-    pub fn slots(&self) -> &[Option<User<K>>] {
+    pub(crate) fn slots(&self) -> &[Option<User<K>>] {
         &self.slots
     }
 
     /// How many bytes the slots take.
-    pub fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Option<User<K>>>()
     }
 
     /// Makes room for so many users in all.
-    pub fn reserve(&mut self, users: usize, hash: impl Fn(K) -> u32) {
+    pub(crate) fn reserve(&mut self, users: usize, hash: impl Fn(K) -> u32) {
         if slots_for(users) > self.slots.len() {
             self.rebuild(slots_for(users), hash);
         }
@@ -59,18 +59,18 @@ impl<K: IdEncoding> Table<K> {
 
     /// The user with an id.
     #[inline]
-    pub fn find(&self, id: K, hash: u32) -> Option<&User<K>> {
+    pub(crate) fn find(&self, id: K, hash: u32) -> Option<&User<K>> {
         self.slots.get(self.probe(id, hash)?)?.as_ref()
     }
 
     /// The user with an id.
-    pub fn find_mut(&mut self, id: K, hash: u32) -> Option<&mut User<K>> {
+    pub(crate) fn find_mut(&mut self, id: K, hash: u32) -> Option<&mut User<K>> {
         let at = self.probe(id, hash)?;
         self.slots.get_mut(at)?.as_mut()
     }
 
     /// Adds a user that is not there yet.
-    pub fn insert(&mut self, user: User<K>, hash: impl Fn(K) -> u32) -> &mut User<K> {
+    pub(crate) fn insert(&mut self, user: User<K>, hash: impl Fn(K) -> u32) -> &mut User<K> {
         if slots_for(self.len + 1) > self.slots.len() {
             self.rebuild(slots_for((self.len + 1) * 3 / 2 + 4), &hash);
         }

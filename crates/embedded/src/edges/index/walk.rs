@@ -21,7 +21,7 @@ const COPIED_MAX: usize = 8 << 20;
 const SLACK: usize = 4;
 
 /// What a walk is given.
-pub struct Walk<'a> {
+pub(crate) struct Walk<'a> {
     /// How far it goes, and what it keeps.
     pub bounds: WalkBounds,
     /// Dismissed candidates, which are not suggested; neither are the user and its followees.
@@ -91,7 +91,7 @@ impl<K: IdEncoding> Candidate<K> {
 
 /// What a walk works in; kept for the next one.
 #[derive(Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     /// The counts of one block. All zero between two blocks.
     tallies: Box<[Tally; BLOCK]>,
     /// Which of them are not zero; one more than there can be, since it is written to before it is known.

@@ -22,8 +22,8 @@ use crate::disk::files;
 use crate::disk::id_encoding::IdEncoding;
 use crate::edges::index::Index;
 
-pub use run::{Block, ListRecord, PairRecord, Record};
-pub use sorter::{Merge, Sorter};
+pub(crate) use run::{Block, ListRecord, PairRecord, Record};
+pub(crate) use sorter::{Merge, Sorter};
 
 /// Edges are handed on in chunks of about this many: small enough that the allocator reuses their memory.
 const CHUNK_EDGES: usize = 2 << 10;
@@ -33,7 +33,7 @@ const CHUNKS_WAITING: usize = 64;
 const REPORT_EDGES: u64 = 64 << 10;
 
 /// Where a load goes.
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     pub rows: &'a Rows,
     pub index: &'a Index,
     /// A folder for sorting.
@@ -51,7 +51,7 @@ pub struct Target<'a> {
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     pub added: u64,
     pub duplicates: u64,
     pub over_limit: u64,
@@ -84,7 +84,7 @@ fn edge<K: IdEncoding>(follower: K, followee: K) -> Edge {
 
 /// Loads edges that come sorted by follower and followee. The earliest of several of one pair counts, or one that
 /// the graph has already; past the limit a follower's earliest are kept.
-pub fn load<K: IdEncoding>(
+pub(crate) fn load<K: IdEncoding>(
     target: &Target<'_>,
     sorted: impl Iterator<Item = Result<PairRecord<K>>>,
     limit: Option<u32>,
@@ -138,7 +138,7 @@ fn join<T>(handle: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
 }
 
 /// How many edges [`load`] would add, without loading any.
-pub fn count<K: IdEncoding>(
+pub(crate) fn count<K: IdEncoding>(
     graph: (&Index, EdgeKind),
     sorted: impl Iterator<Item = Result<PairRecord<K>>>,
     limit: Option<u32>,

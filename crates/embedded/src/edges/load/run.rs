@@ -17,7 +17,7 @@ use crate::disk::id_encoding::IdEncoding;
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// What a run can hold: something that sorts and is small as a difference from the one before it.
-pub trait Record: Copy + Ord + Default + Send + 'static {
+pub(crate) trait Record: Copy + Ord + Default + Send + 'static {
     /// Appends this record, given the one before it.
     fn encode(self, before: Self, out: &mut Vec<u8>);
 
@@ -30,7 +30,7 @@ pub trait Record: Copy + Ord + Default + Send + 'static {
 /// Encoded as the difference of the follower; the followee, or its difference where the follower is the same; the
 /// zigzag difference of `since`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct PairRecord<K> {
+pub(crate) struct PairRecord<K> {
     pub follower: K,
     pub followee: K,
     /// Milliseconds.
@@ -61,7 +61,7 @@ impl<K: IdEncoding> Record for PairRecord<K> {
 /// Encoded as the difference of the followee; the zigzag difference of `since`; the follower, or by how much it is
 /// lower where followee and `since` are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct ListRecord<K> {
+pub(crate) struct ListRecord<K> {
     pub followee: K,
     /// Milliseconds.
     pub since: u64,
@@ -118,7 +118,7 @@ impl<K: IdEncoding> Record for ListRecord<K> {
 }
 
 /// Writes a sorted run.
-pub struct RunWriter<R> {
+pub(crate) struct RunWriter<R> {
     out: BufWriter<File>,
     path: PathBuf,
     block: Vec<u8>,
@@ -127,7 +127,7 @@ pub struct RunWriter<R> {
 
 impl<R: Record> RunWriter<R> {
     /// Starts a new file.
-    pub fn create(path: &Path) -> Result<Self> {
+    pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = File::create(path).during("creating", path)?;
         let out = BufWriter::with_capacity(1 << 20, file);
         Ok(Self {
@@ -140,7 +140,7 @@ impl<R: Record> RunWriter<R> {
 
     /// The next record, not smaller than the one before.
     #[inline]
-    pub fn push(&mut self, record: R) -> Result<()> {
+    pub(crate) fn push(&mut self, record: R) -> Result<()> {
         record.encode(self.before, &mut self.block);
         self.before = record;
         if self.block.len() >= BLOCK_BYTES { self.end_block() } else { Ok(()) }
@@ -156,7 +156,7 @@ impl<R: Record> RunWriter<R> {
     }
 
     /// Ends the run and makes it durable.
-    pub fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
@@ -167,19 +167,19 @@ impl<R: Record> RunWriter<R> {
 
 /// The bytes of one block, and how far they are read.
 #[derive(Default)]
-pub struct Block {
+pub(crate) struct Block {
     bytes: Vec<u8>,
     at: usize,
 }
 
 impl Block {
     /// A block to read from its start.
-    pub fn new(bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, at: 0 }
     }
 
     /// Whether all of it is read.
-    pub fn is_read(&self) -> bool {
+    pub(crate) fn is_read(&self) -> bool {
         self.at == self.bytes.len()
     }
 
@@ -222,7 +222,7 @@ impl Block {
 }
 
 /// Reads a sorted run.
-pub struct RunReader<R> {
+pub(crate) struct RunReader<R> {
     input: BufReader<File>,
     path: PathBuf,
     block: Block,
@@ -231,14 +231,14 @@ pub struct RunReader<R> {
 
 impl<R: Record> RunReader<R> {
     /// Starts at the beginning.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let input = BufReader::with_capacity(128 << 10, File::open(path).during("opening", path)?);
         Ok(Self { input, path: path.to_path_buf(), block: Block::default(), before: R::default() })
     }
 
     /// The next record, or `None` at the end.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<R>> {
+    pub(crate) fn next(&mut self) -> Result<Option<R>> {
         if self.block.is_read() && !self.next_block()? {
             return Ok(None);
         }

@@ -12,7 +12,7 @@ use kinfolk_core::{Error, Result};
 use super::run::{Record, RunReader, RunWriter};
 
 /// Sorts any number of records with bounded memory.
-pub struct Sorter<R> {
+pub(crate) struct Sorter<R> {
     folder: PathBuf,
     capacity: usize,
     buffer: Vec<R>,
@@ -23,25 +23,25 @@ pub struct Sorter<R> {
 
 impl<R: Record> Sorter<R> {
     /// A sorter that keeps its runs in a folder and uses about so much memory, half of it for the spill in flight.
-    pub fn new(folder: &Path, memory_bytes: usize) -> Self {
+    pub(crate) fn new(folder: &Path, memory_bytes: usize) -> Self {
         let capacity = (memory_bytes / 2 / size_of::<R>()).max(1_024);
         Self { folder: folder.to_path_buf(), capacity, buffer: Vec::new(), runs: Vec::new(), spill: None }
     }
 
     /// Goes on with runs that were spilled before.
-    pub fn with_runs(mut self, runs: Vec<PathBuf>) -> Self {
+    pub(crate) fn with_runs(mut self, runs: Vec<PathBuf>) -> Self {
         self.runs = runs;
         self
     }
 
     /// Whether the next push spills, which makes what was pushed before durable.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.buffer.len() == self.capacity
     }
 
     /// Takes a record.
     #[inline]
-    pub fn push(&mut self, record: R) -> Result<()> {
+    pub(crate) fn push(&mut self, record: R) -> Result<()> {
         if self.is_full() {
             self.spill()?;
         }
@@ -54,7 +54,7 @@ impl<R: Record> Sorter<R> {
     }
 
     /// Spills what is in memory in the background; waits for the spill before.
-    pub fn spill(&mut self) -> Result<()> {
+    pub(crate) fn spill(&mut self) -> Result<()> {
         let returned = self.wait()?;
         let mut records = std::mem::replace(&mut self.buffer, returned);
         if records.is_empty() {
@@ -76,7 +76,7 @@ impl<R: Record> Sorter<R> {
     }
 
     /// Waits until all spilled runs are durable.
-    pub fn wait(&mut self) -> Result<Vec<R>> {
+    pub(crate) fn wait(&mut self) -> Result<Vec<R>> {
         match self.spill.take() {
             None => Ok(Vec::new()),
             Some(spill) => {
@@ -86,12 +86,12 @@ impl<R: Record> Sorter<R> {
     }
 
     /// The runs so far; durable once [`Sorter::wait`] returned.
-    pub fn runs(&self) -> &[PathBuf] {
+    pub(crate) fn runs(&self) -> &[PathBuf] {
         &self.runs
     }
 
     /// All records in order. What is in memory stays there, so that this can't be done again after a crash.
-    pub fn finish(mut self) -> Result<Merge<R>> {
+    pub(crate) fn finish(mut self) -> Result<Merge<R>> {
         self.wait()?;
         let mut merge = Merge::open(&self.runs)?;
         let mut records = std::mem::take(&mut self.buffer);
@@ -151,7 +151,7 @@ impl<R> Drop for Sorter<R> {
 }
 
 /// Merges sorted runs.
-pub struct Merge<R> {
+pub(crate) struct Merge<R> {
     heap: BinaryHeap<Head<R>>,
 }
 
@@ -200,7 +200,7 @@ impl<R: Ord> Eq for Head<R> {}
 
 impl<R: Record> Merge<R> {
     /// Starts to merge runs.
-    pub fn open(runs: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn open(runs: &[PathBuf]) -> Result<Self> {
         let mut merge = Self { heap: BinaryHeap::with_capacity(runs.len()) };
         for path in runs {
             merge.push(Rest::File(RunReader::open(path)?))?;
