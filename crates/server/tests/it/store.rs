@@ -127,7 +127,7 @@ impl Watch {
         self.0.answered_now.store(divisor, Ordering::SeqCst);
     }
 
-    /// The next check or write that has to wait fails so.
+    /// The next check or write of an edge that has to wait, or the next comment, fails so.
     pub fn refuse_next(&self, error: Error) {
         self.0.refusals.lock().unwrap().push(error);
     }
@@ -409,6 +409,7 @@ impl InboxStore for WatchedStore {
 
 impl CommentStore for WatchedStore {
     async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
+        self.watch.next_refusal()?;
         self.model.comment(new).await
     }
 
