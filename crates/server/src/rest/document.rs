@@ -49,6 +49,16 @@ const OF_TOKENS: &[ErrorCode] = &[ErrorCode::InvalidToken];
 const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
 const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 
+/// The headers of every page, and of every response to a write.
+const PAGE_HEADERS: &[(&str, &str)] = &[("Link", "The next page, as rel=\"next\"")];
+const WRITE_HEADERS: &[(&str, &str)] = &[
+    (
+        "Kinfolk-Token",
+        "A read with this token sees the write, and everything that the token of the request covers",
+    ),
+    ("Kinfolk-Changed", "Whether the write changed anything: true or false"),
+];
+
 /// The document without any route.
 pub fn head() -> OpenApi {
     let info = InfoBuilder::new()
@@ -80,15 +90,23 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         let has_ids = parameters.iter().any(|parameter| {
             matches!(parameter, RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }))
         });
+        let is_paged = parameters
+            .iter()
+            .any(|parameter| matches!(parameter, RefOr::T(Parameter { name, .. }) if name == "cursor"));
         if endpoint.acts() {
             parameters.push(actor().into());
         }
         if let Some(token) = token(endpoint.token) {
             parameters.push(token.into());
         }
-        let admission = endpoint.admission;
+        if is_paged {
+            add_headers(operation, PAGE_HEADERS);
+        }
+        if endpoint.changes {
+            add_headers(operation, WRITE_HEADERS);
+        }
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", endpoint.audience()).build());
-        if let Some(scope) = admission.scope() {
+        if let Some(scope) = endpoint.admission.scope() {
             operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
             operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
         }
@@ -108,6 +126,16 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
         operation.responses.responses.extend(refusals(&codes));
+    }
+}
+
+/// Adds headers to the responses that a route documents itself.
+fn add_headers(operation: &mut Operation, headers: &[(&str, &str)]) {
+    for response in operation.responses.responses.values_mut() {
+        let RefOr::T(response) = response else { continue };
+        response.headers.extend(headers.iter().map(|&(name, description)| {
+            (name.to_owned(), HeaderBuilder::new().description(Some(description)).build().into())
+        }));
     }
 }
 

@@ -19,6 +19,7 @@ use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::endpoint::Cost;
 use super::problem::{Failure, RestResult};
+use super::query::Query;
 use super::request_id::RequestId;
 use super::{Shared, Store};
 use crate::access::{Actor, Caller, Permit, Viewer};
@@ -59,6 +60,9 @@ pub struct Call<S: Store> {
     /// The user that it is made for.
     pub(super) user: User,
     pub(super) cost: Cost,
+    /// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers
+    /// it.
+    pub seen: Frontier,
     /// What the request is called.
     pub request_id: RequestId,
 }
@@ -71,6 +75,7 @@ impl<S: Store> Clone for Call<S> {
             permit: self.permit,
             user: self.user.clone(),
             cost: self.cost,
+            seen: self.seen.clone(),
             request_id: self.request_id.clone(),
         }
     }
@@ -92,9 +97,9 @@ impl<S: Store> Call<S> {
         self.service.suggestions(self.permit)
     }
 
-    /// Users that a viewer may know.
-    pub async fn suggest(&self, viewer: Viewer, limit: usize, fresh: &Fresh) -> Result<SuggestionPage> {
-        self.service.suggest(self.permit, viewer, limit, &fresh.0).await
+    /// Users that the viewer may know.
+    pub async fn suggest(&self, limit: usize) -> Result<SuggestionPage> {
+        self.service.suggest(self.permit, self.viewer()?, limit, &self.seen).await
     }
 
     /// Posts and feeds, unless the profile lacks them.
@@ -105,6 +110,30 @@ impl<S: Store> Call<S> {
     /// Comments, unless the profile lacks them.
     pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
         self.service.comments(self.permit)
+    }
+
+    /// Who acts.
+    pub fn actor(&self) -> Result<Id> {
+        let User::Actor(actor) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(actor.id())
+    }
+
+    /// Whose view it is.
+    pub fn viewer(&self) -> Result<Viewer> {
+        let User::Viewer(viewer) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(viewer)
+    }
+
+    /// Who reads comments.
+    pub fn comment_viewer(&self) -> Result<CommentViewer> {
+        let User::CommentViewer(viewer) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(viewer)
+    }
+
+    /// Who moderates, as far as it is known.
+    pub fn moderator(&self) -> Result<Option<Moderator>> {
+        let User::Moderator(moderator) = &self.user else { return Err(undeclared(&self.user)) };
+        Ok(moderator.clone())
     }
 
     /// The author of a post, whose body names one or not. Charges the author for it.
@@ -121,9 +150,9 @@ impl<S: Store> Call<S> {
     }
 
     /// For a read that is charged by rows.
-    pub fn reading<'a>(&'a self, fresh: &'a Fresh) -> Reading<'a> {
+    pub fn reading(&self) -> Reading<'_> {
         assert_eq!(self.cost, Cost::Rows, "an endpoint that reads many rows declares Cost::Rows");
-        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &fresh.0 }
+        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &self.seen }
     }
 
     /// The kind of ids that this deployment uses.
@@ -132,8 +161,8 @@ impl<S: Store> Call<S> {
     }
 
     /// The token of a write: what the request carried, and what the write did.
-    pub fn token_after(&self, Fresh(seen): &Fresh, written: Position) -> String {
-        self.service.token_after(seen, written)
+    pub fn token_after(&self, written: Position) -> String {
+        self.service.token_after(&self.seen, written)
     }
 }
 
@@ -198,54 +227,9 @@ async fn path_ids<T, const N: usize, S: Store>(
     ids.try_into().map_err(missing)
 }
 
-/// Who acts.
-pub struct Acting(pub Actor);
-
-/// Whose view it is.
-pub struct Viewing(pub Viewer);
-
-/// Who reads comments.
-pub struct CommentViewing(pub CommentViewer);
-
-/// Who moderates, as far as it is known.
-pub struct Moderating(pub Option<Moderator>);
-
-/// A user that the guard has resolved, as the endpoint declares.
-macro_rules! from_user {
-    ($extractor:ident, $user:ident) => {
-        impl<S: Store> FromRequestParts<Shared<S>> for $extractor {
-            type Rejection = Failure;
-
-            async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
-                match &call::<S>(parts)?.user {
-                    User::$user(user) => Ok(Self(user.clone())),
-                    other => Err(Failure(undeclared(other))),
-                }
-            }
-        }
-    };
-}
-
-from_user!(Acting, Actor);
-from_user!(Viewing, Viewer);
-from_user!(CommentViewing, CommentViewer);
-from_user!(Moderating, Moderator);
-
 /// A handler that asks for another user than its endpoint declares is a mistake in this program.
 fn undeclared(user: &User) -> Error {
     Error::Storage { detail: format!("the endpoint declares another user than its handler takes: {user:?}") }
-}
-
-/// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers it.
-pub struct Fresh(pub Frontier);
-
-impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
-        let seen = header(&parts.headers, &TOKEN)?.map(|token| call::<S>(parts)?.service.frontier(token));
-        Ok(Self(seen.transpose()?.unwrap_or_default()))
-    }
 }
 
 /// What the client calls its request, so that it can be repeated.
@@ -296,6 +280,18 @@ impl<S: Store> FromRequest<Shared<S>> for NoBody {
             return Ok(Self);
         }
         Err(Failure(Error::InvalidRequest { detail: "this call takes no body".to_owned() }))
+    }
+}
+
+/// Neither parameters nor a body.
+pub struct NoInput;
+
+impl<S: Store> FromRequest<Shared<S>> for NoInput {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
+        Query::of(request.uri()).end()?;
+        NoBody::from_request(request, shared).await.map(|NoBody| Self)
     }
 }
 

@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use kinfolk_api as api;
+use kinfolk_core::graph::OverlapPage;
 use kinfolk_core::{Error, Id, IdKind, PageRequest, Result};
 use serde::Serialize;
 use utoipa::IntoParams;
@@ -19,20 +20,18 @@ use super::{Shared, Store};
 
 const LIMIT_DEFAULT: usize = 50;
 
-/// The parameters that are not taken yet.
+/// The path of a request, and the parameters that are not taken yet.
 pub struct Query {
+    path: String,
     left: Vec<(String, String)>,
 }
 
 impl Query {
     /// The parameters of an address.
     pub fn of(uri: &Uri) -> Self {
-        Self::parse(uri.query().unwrap_or_default())
-    }
-
-    fn parse(text: &str) -> Self {
-        let pairs = form_urlencoded::parse(text.as_bytes());
-        Self { left: pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect() }
+        let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+        let left = pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect();
+        Self { path: uri.path().to_owned(), left }
     }
 
     /// Takes all values of a parameter, in their order.
@@ -148,15 +147,15 @@ pub struct PageParameters {
 
 /// Which page of a list.
 pub struct Page {
-    /// How many entries.
-    pub limit: usize,
+    path: String,
+    limit: usize,
     cursor: Option<String>,
 }
 
 impl Page {
     /// Takes the page out of a query.
     pub fn take(query: &mut Query) -> Result<Self> {
-        Ok(Self { limit: query.limit()?, cursor: query.one("cursor")? })
+        Ok(Self { path: query.path.clone(), limit: query.limit()?, cursor: query.one("cursor")? })
     }
 
     /// The request of the graph for it.
@@ -164,48 +163,33 @@ impl Page {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
 
-    /// The response with a page, and the link to the next one: the same address with `parameters` and the cursor.
+    /// The response with a page, and the link to the next one: the same path with `parameters` and the cursor.
     pub fn respond<T: Serialize>(
         &self,
-        uri: &Uri,
         parameters: &[(&str, String)],
         page: impl Into<api::Page<T>>,
     ) -> Response {
         let page = page.into();
-        let link = self.link(uri, parameters, page.next.as_deref());
-        with_link(link, Json(page))
+        (self.link(parameters, page.next.as_deref()), Json(page)).into_response()
     }
 
     /// As [`Page::respond`], for a page of a list that is counted.
-    pub fn respond_counted(
-        &self,
-        uri: &Uri,
-        parameters: &[(&str, String)],
-        page: impl Into<api::CountedPage>,
-    ) -> Response {
-        let page = page.into();
-        let link = self.link(uri, parameters, page.next.as_deref());
-        with_link(link, Json(page))
+    pub fn respond_counted(&self, parameters: &[(&str, String)], page: OverlapPage) -> Response {
+        let page = api::CountedPage::from(page);
+        (self.link(parameters, page.next.as_deref()), Json(page)).into_response()
     }
 
     /// The header with the link to the next page, if there is one.
     fn link(
         &self,
-        uri: &Uri,
         parameters: &[(&str, String)],
         next: Option<&str>,
-    ) -> Option<(HeaderName, HeaderValue)> {
+    ) -> Option<[(HeaderName, HeaderValue); 1]> {
+        let Self { path, limit, .. } = self;
         let parameters: String = parameters.iter().map(|(name, value)| format!("{name}={value}&")).collect();
-        let link =
-            format!("<{}?{parameters}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
-        HeaderValue::try_from(link).ok().map(|link| (LINK, link))
+        let link = format!("<{path}?{parameters}limit={limit}&cursor={}>; rel=\"next\"", next?);
+        HeaderValue::try_from(link).ok().map(|link| [(LINK, link)])
     }
-}
-
-fn with_link(link: Option<(HeaderName, HeaderValue)>, body: impl IntoResponse) -> Response {
-    let mut response = body.into_response();
-    response.headers_mut().extend(link);
-    response
 }
 
 impl<S: Store> FromRequestParts<Shared<S>> for Page {
@@ -223,20 +207,24 @@ impl<S: Store> FromRequestParts<Shared<S>> for Page {
 mod tests {
     use super::*;
 
+    fn query(text: &str) -> Query {
+        Query::of(&format!("/?{text}").parse().unwrap())
+    }
+
     fn detail<T>(result: Result<T>) -> String {
         result.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn names_are_known_and_values_single() {
-        let mut query = Query::parse("limit=7&id=1&id=%32&flag=true&limit=8&x%20y=1");
-        assert!(detail(query.one("limit")).contains("limit"));
-        assert_eq!(query.ids(IdKind::Integer).unwrap(), [Id::Integer(1), Id::Integer(2)]);
-        assert!(query.flag("flag").unwrap());
-        assert!(!query.flag("flag").unwrap());
-        assert!(detail(query.end()).contains("x y"));
-        assert!(Query::parse("").end().is_ok());
-        assert!(Query::parse("").ids(IdKind::Integer).is_err());
+        let mut parameters = query("limit=7&id=1&id=%32&flag=true&limit=8&x%20y=1");
+        assert!(detail(parameters.one("limit")).contains("limit"));
+        assert_eq!(parameters.ids(IdKind::Integer).unwrap(), [Id::Integer(1), Id::Integer(2)]);
+        assert!(parameters.flag("flag").unwrap());
+        assert!(!parameters.flag("flag").unwrap());
+        assert!(detail(parameters.end()).contains("x y"));
+        assert!(query("").end().is_ok());
+        assert!(query("").ids(IdKind::Integer).is_err());
     }
 
     #[test]
@@ -244,10 +232,10 @@ mod tests {
         for (text, expected) in
             [("", Some(50)), ("limit=1", Some(1)), ("limit=99999999999999999999", Some(usize::MAX))]
         {
-            assert_eq!(Query::parse(text).limit().ok(), expected, "{text}");
+            assert_eq!(query(text).limit().ok(), expected, "{text}");
         }
         for text in ["limit=", "limit=-1", "limit=1.5", "limit=%C3%A9", "limit=+1"] {
-            assert!(Query::parse(text).limit().is_err(), "{text}");
+            assert!(query(text).limit().is_err(), "{text}");
         }
     }
 }

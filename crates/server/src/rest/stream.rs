@@ -193,8 +193,6 @@ mod tests {
     use super::*;
     use crate::access::{Access, Scope};
     use crate::administration::NoAdministration;
-    use crate::limits::Limits;
-    use crate::metrics::Metrics;
     use crate::service::{Door, Service, ServiceSettings};
 
     /// A stream of an empty log that follows `tail`.
@@ -202,10 +200,9 @@ mod tests {
         let store = ModelStore::new(IdKind::Integer, Arc::new(SimulatedClock::default()));
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let context = Context::new(Arc::new(store), keys, Context::<ModelStore>::PAGE_LIMIT_MAX);
-        let (settings, access, limits) = (ServiceSettings::default(), Access::open(), Limits::default());
+        let (settings, access) = (ServiceSettings::default(), Access::open());
         let caller = access.anonymous().unwrap();
-        let service =
-            Service::new(context, settings, access, limits, Metrics::default(), Arc::new(NoAdministration));
+        let service = Service::new(context, settings, access, Arc::new(NoAdministration));
         // A stream that waits says so at once.
         let settings = RestSettings { keep_alive_interval: Duration::ZERO, ..RestSettings::default() };
         let shared = Rest::new(Door::closed(), settings, CancellationToken::new(), OpenApi::default());
@@ -215,6 +212,7 @@ mod tests {
             caller,
             user: User::Unnamed,
             cost: Cost::Request,
+            seen: Frontier::default(),
             request_id: shared.request_ids.of(&HeaderMap::new()),
         };
         Reader { shared, call, tail, after: Frontier::default(), page: Vec::new(), stage: Stage::Opening }

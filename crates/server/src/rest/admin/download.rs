@@ -49,7 +49,7 @@ impl<S: Store> Download<S> {
             let result = work(call.administration(), &mut file);
             let flushed = result
                 .and_then(|()| file.flush().map_err(|error| Error::Storage { detail: error.to_string() }));
-            count(&call, operation, started, &flushed);
+            count(&call, operation, started, flushed.as_ref().err());
             match flushed {
                 Ok(()) => sender.end(),
                 Err(error) => {

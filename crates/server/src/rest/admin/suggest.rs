@@ -10,7 +10,7 @@ use super::super::extract::{Call, NoBody};
 use super::super::problem::RestResult;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
-use super::{job_slot, progress};
+use super::progress;
 use crate::metrics::Operation;
 
 /// The maximum of suggestions in one response.
@@ -38,19 +38,16 @@ pub async fn suggest<S: Store>(
 ) -> RestResult {
     let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
-    let slot = job_slot(&shared)?;
-    let asked = call.clone();
-    let lines = progress::Lines { call, operation: Operation::Suggest, slot };
-    Ok(lines.respond(move |reporter, last| {
+    progress::respond(&shared, call, Operation::Suggest, move |call, reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()
         };
-        let suggestions = asked.suggestions();
+        let suggestions = call.suggestions();
         let computed =
             suggestions.and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
         last(computed.map(SuggestOutcome::from));
-    }))
+    })
 }
 
 /// The request that a query makes up with the server's settings.
