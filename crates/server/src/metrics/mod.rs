@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
-pub use names::{Operation, Protocol, Source};
+pub(crate) use names::Source;
+pub use names::{Operation, Protocol};
 pub use store_stats::STORE_STATS;
 use stripes::Striped;
 

@@ -38,38 +38,43 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// How many bytes of memory it holds on to.
-    pub fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.edges.capacity() * size_of::<Edge>() + self.entries.capacity() * size_of::<Entry>()
     }
 
     /// One more check that the store can't answer at once.
-    pub fn ask(&mut self, operation: Operation, permit: Permit, edge: Edge) {
+    pub(crate) fn ask(&mut self, operation: Operation, permit: Permit, edge: Edge) {
         self.edges.push(edge);
         self.permit = Some(permit);
         self.entries.push(Entry { operation, state: State::Asked });
     }
 
     /// A check that the store has answered, behind others that it could not.
-    pub fn add_known(&mut self, operation: Operation, exists: bool) {
+    pub(crate) fn add_known(&mut self, operation: Operation, exists: bool) {
         self.entries.push(Entry { operation, state: State::Known(exists) });
     }
 
     /// A command that is refused, behind checks that are not answered yet.
-    pub fn refuse(&mut self, operation: Operation, error: Error) {
+    pub(crate) fn refuse(&mut self, operation: Operation, error: Error) {
         self.entries.push(Entry { operation, state: State::Refused(error) });
     }
 
     /// Asks for all edges in one call and answers every entry.
-    pub async fn answer<S: Store>(&mut self, service: &Service<S>, at_least: &Frontier, out: &mut Output) {
+    pub(crate) async fn answer<S: Store>(
+        &mut self,
+        service: &Service<S>,
+        at_least: &Frontier,
+        out: &mut Output,
+    ) {
         let found = match self.permit.take() {
             None => Ok(Vec::new()),
             Some(permit) => service.graph(permit).check(EdgeKind::Follow, &self.edges, at_least).await,

@@ -54,9 +54,9 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
-    pub const ONE: Self = Self { first: 1, last: 1, step: 1 };
-    pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    pub(crate) const NONE: Self = Self { first: 0, last: 0, step: 0 };
+    pub(crate) const ONE: Self = Self { first: 1, last: 1, step: 1 };
+    pub(crate) const ALL: Self = Self { first: 1, last: -1, step: 1 };
 }
 
 /// What a command takes from budgets.

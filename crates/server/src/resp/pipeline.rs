@@ -38,7 +38,12 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(writes: &'a mut Writes, checks: &'a mut Checks, out: &'a mut Output, guard: Guard) -> Self {
+    pub(crate) fn new(
+        writes: &'a mut Writes,
+        checks: &'a mut Checks,
+        out: &'a mut Output,
+        guard: Guard,
+    ) -> Self {
         Self { writes, checks, out, guard, is_transaction: false, is_gone: false }
     }
 }

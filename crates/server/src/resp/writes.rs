@@ -35,7 +35,7 @@ pub(super) enum Change {
 
 impl Change {
     /// How many edges or posts it writes.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
             Self::Edges { changes, .. } => changes.commands.len(),
             Self::Post(_) => 1,
@@ -119,22 +119,22 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.edges >= EDGES_MAX || self.entries.len() >= EDGES_MAX
     }
 
     /// How many bytes of memory it holds on to.
-    pub fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
 
     /// One more write, or why it is refused. With `is_whole`, it is one request with the write before it if both have the
     /// same follower.
-    pub fn push(&mut self, operation: Operation, change: Result<PermittedChange>, is_whole: bool) {
+    pub(crate) fn push(&mut self, operation: Operation, change: Result<PermittedChange>, is_whole: bool) {
         let plan = match change {
             Ok(PermittedChange { permit, change: Change::Edges { reply, changes } }) => {
                 let commands = self.add(changes, is_whole);
@@ -170,7 +170,7 @@ impl Writes {
     }
 
     /// Commits everything and answers each, in order. The session has seen what was written then.
-    pub async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
+    pub(crate) async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
         let entries = std::mem::take(&mut self.entries);
         let mut requests = std::mem::take(&mut self.requests).into_iter();
         (self.edges, self.is_open) = (0, false);

@@ -16,7 +16,7 @@ use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let check_refuses =
         &[ErrorCode::InvalidId, ErrorCode::TooMany, ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType];
     let many_refuse = &[ErrorCode::TooMany];

@@ -29,7 +29,7 @@ use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
 /// The most bytes that a connection reads ahead, and from which on it takes no more of a response until the client reads.
-pub const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
+pub(crate) const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -39,7 +39,7 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 const DISCARD_BYTES: usize = 8 * 1024;
 
 /// Accepts connections until the server stops, then waits for those that are busy.
-pub async fn accept<S: Store>(
+pub(crate) async fn accept<S: Store>(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     shared: Shared<S>,

@@ -14,7 +14,7 @@ use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let many_refuse = &[ErrorCode::InvalidId, ErrorCode::TooMany];
     routes
         .add(Endpoint::read(Operation::Counts), routes!(counts))

@@ -60,7 +60,7 @@ const WRITE_HEADERS: &[(&str, &str)] = &[
 ];
 
 /// The document without any route.
-pub fn head() -> OpenApi {
+pub(crate) fn head() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Kinfolk")
         .description(Some("A social graph service: edges, feeds and comments"))
@@ -84,7 +84,7 @@ fn problem_schema() -> RefOr<Schema> {
 }
 
 /// Adds to the routes of a path what follows from their endpoint.
-pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
+pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
     for operation in operations(item) {
         let parameters = operation.parameters.get_or_insert_default();
         let has_ids = parameters.iter().any(|parameter| {
@@ -201,19 +201,19 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
 }
 
 /// The document as it is served. It waits for the store, which knows the kind of ids and what the profile has.
-pub struct Document {
+pub(crate) struct Document {
     api: OpenApi,
     text: OnceLock<Bytes>,
 }
 
 impl Document {
     /// With the routes of `api`.
-    pub fn new(api: OpenApi) -> Self {
+    pub(crate) fn new(api: OpenApi) -> Self {
         Self { api, text: OnceLock::new() }
     }
 
     /// The document, serialised once and shared by all responses.
-    pub fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
+    pub(crate) fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
         let make = || {
             let kind = service.id_kind();
             let mut api = self.api.clone();

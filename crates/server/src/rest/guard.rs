@@ -36,7 +36,7 @@ const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-rema
 const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// The guard of a route.
-pub async fn guard<S: Store>(
+pub(crate) async fn guard<S: Store>(
     State((shared, endpoint)): State<(Shared<S>, Endpoint)>,
     request: Request,
     next: Next,

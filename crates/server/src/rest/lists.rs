@@ -12,7 +12,7 @@ use super::query::{Page, PageParameters};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];
     routes
         .add(Endpoint::read(Operation::Following).refusing(refuses), routes!(following))

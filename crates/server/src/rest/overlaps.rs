@@ -12,7 +12,7 @@ use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses =
         &[ErrorCode::InvalidId, ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor, ErrorCode::TooMany];
     let common_followees = Endpoint::read(Operation::Common).costing(Cost::Rows).abandonable();

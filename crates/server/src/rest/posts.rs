@@ -21,7 +21,7 @@ use super::writes::{self, DONE};
 use crate::metrics::Operation;
 use crate::service::Capability;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let register_refuses = &[
         ErrorCode::InvalidId,
         ErrorCode::PostConflict,

@@ -21,26 +21,26 @@ use super::{Shared, Store};
 const LIMIT_DEFAULT: usize = 50;
 
 /// The path of a request, and the parameters that are not taken yet.
-pub struct Query {
+pub(crate) struct Query {
     path: String,
     left: Vec<(String, String)>,
 }
 
 impl Query {
     /// The parameters of an address.
-    pub fn of(uri: &Uri) -> Self {
+    pub(crate) fn of(uri: &Uri) -> Self {
         let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let left = pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect();
         Self { path: uri.path().to_owned(), left }
     }
 
     /// Takes all values of a parameter, in their order.
-    pub fn many(&mut self, name: &str) -> Vec<String> {
+    pub(crate) fn many(&mut self, name: &str) -> Vec<String> {
         self.left.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
     }
 
     /// Takes a parameter that may occur once.
-    pub fn one(&mut self, name: &str) -> Result<Option<String>> {
+    pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>> {
         let mut values = self.many(name);
         if values.len() > 1 {
             return Err(invalid(format!("the parameter {name} is given more than once")));
@@ -49,7 +49,7 @@ impl Query {
     }
 
     /// Takes a parameter that is `true` or `false`; `false` if it is missing.
-    pub fn flag(&mut self, name: &str) -> Result<bool> {
+    pub(crate) fn flag(&mut self, name: &str) -> Result<bool> {
         match self.one(name)?.as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
@@ -58,12 +58,12 @@ impl Query {
     }
 
     /// Takes the number of entries of a page.
-    pub fn limit(&mut self) -> Result<usize> {
+    pub(crate) fn limit(&mut self) -> Result<usize> {
         Ok(self.number("limit")?.unwrap_or(LIMIT_DEFAULT))
     }
 
     /// Takes a parameter that is a whole number.
-    pub fn number(&mut self, name: &str) -> Result<Option<usize>> {
+    pub(crate) fn number(&mut self, name: &str) -> Result<Option<usize>> {
         let Some(text) = self.one(name)? else { return Ok(None) };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(invalid(format!("the parameter {name} must be a positive integer")));
@@ -73,7 +73,7 @@ impl Query {
     }
 
     /// As [`Query::number`], for a number that has a range.
-    pub fn number_in(&mut self, name: &str, range: RangeInclusive<usize>) -> Result<Option<usize>> {
+    pub(crate) fn number_in(&mut self, name: &str, range: RangeInclusive<usize>) -> Result<Option<usize>> {
         let (min, max) = (*range.start(), *range.end());
         match self.number(name)? {
             Some(number) if !range.contains(&number) => {
@@ -84,12 +84,12 @@ impl Query {
     }
 
     /// Takes a parameter that is an id and may occur once.
-    pub fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
+    pub(crate) fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
         self.one(name)?.map(|text| kind.parse(&text)).transpose()
     }
 
     /// Takes the ids of the parameter `id`, which must occur at least once.
-    pub fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
+    pub(crate) fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
         let ids: Vec<Id> = self.many("id").iter().map(|text| kind.parse(text)).collect::<Result<_>>()?;
         if ids.is_empty() {
             Err(invalid("the parameter id must be given at least once".to_owned()))
@@ -99,7 +99,7 @@ impl Query {
     }
 
     /// Refuses parameters that were not taken.
-    pub fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         match self.left.first() {
             None => Ok(()),
             Some((name, _)) => Err(invalid(format!("the parameter {name:?} is not known here"))),
@@ -108,7 +108,7 @@ impl Query {
 }
 
 /// A request whose parameters are not as expected.
-pub fn invalid(detail: String) -> Error {
+pub(crate) fn invalid(detail: String) -> Error {
     Error::InvalidRequest { detail }
 }
 
@@ -121,7 +121,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Query {
 }
 
 /// No parameters at all.
-pub struct NoQuery;
+pub(crate) struct NoQuery;
 
 impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
     type Rejection = Failure;
@@ -136,7 +136,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Page reads")]
-pub struct PageParameters {
+pub(crate) struct PageParameters {
     /// How many entries.
     #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
     limit: u32,
@@ -146,7 +146,7 @@ pub struct PageParameters {
 }
 
 /// Which page of a list.
-pub struct Page {
+pub(crate) struct Page {
     path: String,
     limit: usize,
     cursor: Option<String>,
@@ -154,17 +154,17 @@ pub struct Page {
 
 impl Page {
     /// Takes the page out of a query.
-    pub fn take(query: &mut Query) -> Result<Self> {
+    pub(crate) fn take(query: &mut Query) -> Result<Self> {
         Ok(Self { path: query.path.clone(), limit: query.limit()?, cursor: query.one("cursor")? })
     }
 
     /// The request of the graph for it.
-    pub fn request(&self) -> PageRequest<'_> {
+    pub(crate) fn request(&self) -> PageRequest<'_> {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
 
     /// The response with a page, and the link to the next one: the same path with `parameters` and the cursor.
-    pub fn respond<T: Serialize>(
+    pub(crate) fn respond<T: Serialize>(
         &self,
         parameters: &[(&str, String)],
         page: impl Into<api::Page<T>>,
@@ -174,7 +174,7 @@ impl Page {
     }
 
     /// As [`Page::respond`], for a page of a list that is counted.
-    pub fn respond_counted(&self, parameters: &[(&str, String)], page: OverlapPage) -> Response {
+    pub(crate) fn respond_counted(&self, parameters: &[(&str, String)], page: OverlapPage) -> Response {
         let page = api::CountedPage::from(page);
         (self.link(parameters, page.next.as_deref()), Json(page)).into_response()
     }

@@ -41,7 +41,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const OPENING: &[u8] = b"retry: 1000\n\n";
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let endpoint = Endpoint::services(Operation::ChangesStream).long().abandonable();
     routes.add(endpoint.refusing(POSITION_REFUSALS), routes!(changes_stream))
 }
@@ -224,7 +224,8 @@ mod tests {
             seen: Frontier::default(),
             request_id: shared.request_ids.of(&HeaderMap::new()),
         };
-        let (epoch, after, page, stage) = (call.service.epoch(), Frontier::default(), Vec::new(), Stage::Opening);
+        let (epoch, after, page, stage) =
+            (call.service.epoch(), Frontier::default(), Vec::new(), Stage::Opening);
         Reader { shared, call, tail, epoch, after, page, stage }
     }
 

@@ -20,7 +20,7 @@ const SUGGESTIONS: Capability = Capability::Suggestions;
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::Overloaded];
     routes
         .add(

@@ -15,7 +15,7 @@ const REST_MAX: Duration = Duration::from_secs(1);
 
 /// What streams learn about the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
+pub(crate) enum Growth {
     /// It may have grown.
     Grown,
     /// It is not watched any more.
@@ -24,7 +24,7 @@ pub enum Growth {
 
 /// Notifies streams when the log has grown. It watches from the first stream on.
 #[derive(Debug)]
-pub struct Tail {
+pub(crate) struct Tail {
     growth: watch::Sender<Growth>,
     has_watcher: AtomicBool,
 }
@@ -54,7 +54,7 @@ impl Tail {
 }
 
 /// Follows the end of the log.
-pub fn follow<S: Store>(shared: &Shared<S>) -> watch::Receiver<Growth> {
+pub(crate) fn follow<S: Store>(shared: &Shared<S>) -> watch::Receiver<Growth> {
     shared.tail.follow(|| drop(tokio::spawn(watch(Arc::clone(shared)))))
 }
 

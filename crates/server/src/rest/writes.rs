@@ -16,9 +16,9 @@ use super::routes::Routes;
 use crate::metrics::Operation;
 
 /// How a write without a body is documented.
-pub const DONE: &str = "Done, whether or not this call changed anything";
+pub(crate) const DONE: &str = "Done, whether or not this call changed anything";
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let follow_refuses = &[ErrorCode::SelfFollow, ErrorCode::FollowingLimit];
     routes
         .add(Endpoint::write(Operation::Follow).refusing(follow_refuses), routes!(follow))
@@ -60,18 +60,25 @@ async fn remove_follower<S: Store>(call: Call<S>, Ids([_, follower]): Ids<2>, _:
 }
 
 /// The response to a write of edges.
-pub fn done<S: Store>(call: &Call<S>, written: &Receipt) -> Response {
+pub(crate) fn done<S: Store>(call: &Call<S>, written: &Receipt) -> Response {
     let changed = written.changed.contains(&true);
     outcome(call, WriteOutcome { position: written.position, changed })
 }
 
 /// The response to a write without a body.
-pub fn outcome<S: Store>(call: &Call<S>, WriteOutcome { position, changed }: WriteOutcome) -> Response {
+pub(crate) fn outcome<S: Store>(
+    call: &Call<S>,
+    WriteOutcome { position, changed }: WriteOutcome,
+) -> Response {
     (StatusCode::NO_CONTENT, headers(call, position, changed)).into_response()
 }
 
 /// The headers of every write.
-pub fn headers<S: Store>(call: &Call<S>, written: Position, changed: bool) -> [(HeaderName, HeaderValue); 2] {
+pub(crate) fn headers<S: Store>(
+    call: &Call<S>,
+    written: Position,
+    changed: bool,
+) -> [(HeaderName, HeaderValue); 2] {
     let token = HeaderValue::from_str(&call.token_after(written)).expect("a token is plain text");
     [(TOKEN, token), (CHANGED, HeaderValue::from_static(if changed { "true" } else { "false" }))]
 }

@@ -15,7 +15,11 @@ use crate::metrics::Operation;
 /// The response is lines of JSON: progress, and finally a result or an error.
 #[utoipa::path(post, path = "/v1/admin/compact", tag = "admin",
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
-pub async fn compact<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoInput) -> RestResult {
+pub(crate) async fn compact<S: Store>(
+    State(shared): State<Shared<S>>,
+    call: Call<S>,
+    _: NoInput,
+) -> RestResult {
     progress::respond(&shared, call, Operation::Compact, |call, reporter, last| {
         reporter.report(Progress { stage: "merging", done: 0, total: None });
         last(call.administration().compact().map(|erased| CompactOutcome { erased }));

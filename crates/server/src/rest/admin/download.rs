@@ -18,7 +18,7 @@ use crate::administration::Administration;
 use crate::metrics::Operation;
 
 /// A file to send.
-pub struct Download<S: Store> {
+pub(crate) struct Download<S: Store> {
     /// Who asked.
     pub call: Call<S>,
     /// What it is counted as.
@@ -36,7 +36,7 @@ pub struct Download<S: Store> {
 impl<S: Store> Download<S> {
     /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
     /// breaks the transfer off. When the client leaves, writing fails and the work ends.
-    pub async fn respond(
+    pub(crate) async fn respond(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
     ) -> RestResult {

@@ -38,7 +38,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// How long the rest of a refused import is read: a client that sends without reading would miss the reason otherwise.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
     let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes

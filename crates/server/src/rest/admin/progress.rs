@@ -30,7 +30,7 @@ fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
 
 /// Runs a job on a thread of its own, if not too many run. The job gets a reporter of its progress and a function that takes
 /// its result.
-pub fn respond<S: Store, T: Serialize + 'static>(
+pub(crate) fn respond<S: Store, T: Serialize + 'static>(
     shared: &Rest<S>,
     call: Call<S>,
     operation: Operation,
@@ -60,7 +60,7 @@ pub fn respond<S: Store, T: Serialize + 'static>(
 }
 
 /// Reports progress, at most every [`INTERVAL`], and never waits for a client that does not read.
-pub struct Reporter {
+pub(crate) struct Reporter {
     sender: Sender,
     reported: Mutex<Option<(&'static str, Instant)>>,
 }
@@ -71,12 +71,12 @@ impl Reporter {
     }
 
     /// Whether the client is gone: work that can be stopped need not go on.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.sender.is_alone()
     }
 
     /// Reports how far the job has come.
-    pub fn report(&self, progress: Progress) {
+    pub(crate) fn report(&self, progress: Progress) {
         let stage = progress.stage;
         let mut reported = self.reported.lock();
         if reported.is_some_and(|(last, at)| last == stage && at.elapsed() < INTERVAL) {

@@ -30,7 +30,7 @@ const THREADS_MAX: usize = 256;
         ("threads" = inline(Option<u32>), Query, description = "How many threads compute", minimum = 1, maximum = 256),
         ("afresh" = inline(Option<bool>), Query, description = "Start over, even if an unfinished run could be resumed")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
-pub async fn suggest<S: Store>(
+pub(crate) async fn suggest<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     mut query: Query,

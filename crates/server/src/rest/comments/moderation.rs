@@ -21,7 +21,7 @@ use super::body;
             "The moderator to record; without it, the service itself. An end user is itself")),
     request_body = api::CommentRemoval,
     responses((status = 204, description = DONE)))]
-pub async fn remove_comment<S: Store>(
+pub(crate) async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     _: NoQuery,
@@ -43,7 +43,7 @@ pub async fn remove_comment<S: Store>(
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
             "The moderator to record; without it, the service itself. An end user is itself")),
     responses((status = 204, description = DONE)))]
-pub async fn purge_comment<S: Store>(
+pub(crate) async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     _: NoInput,
@@ -56,7 +56,7 @@ pub async fn purge_comment<S: Store>(
 #[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = api::Id, Path, description = "The post")),
     responses((status = 204, description = DONE)))]
-pub async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+pub(crate) async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
     let locked = call.comments()?.lock_comment_thread(Parent::post(id), true).await?;
     Ok(writes::outcome(&call, locked))
 }
@@ -65,7 +65,7 @@ pub async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInpu
 #[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = api::Id, Path, description = "The post")),
     responses((status = 204, description = DONE)))]
-pub async fn unlock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+pub(crate) async fn unlock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
     let unlocked = call.comments()?.lock_comment_thread(Parent::post(id), false).await?;
     Ok(writes::outcome(&call, unlocked))
 }

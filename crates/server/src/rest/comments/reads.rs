@@ -17,7 +17,7 @@ use super::version::entity_tag;
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what View reads")]
-pub struct ThreadParameters {
+pub(crate) struct ThreadParameters {
     /// The order; not with a tree, which is always oldest first.
     #[param(pattern = "^(oldest|newest)$", default = "oldest", required = false)]
     order: String,
@@ -89,7 +89,7 @@ impl View {
         ThreadParameters,
         PageParameters),
     responses((status = 200, description = "A page of the comments, or a part of the tree", body = inline(CommentsView))))]
-pub async fn thread<S: Store>(call: Call<S>, Ids([id]): Ids<1>, mut query: Query) -> RestResult {
+pub(crate) async fn thread<S: Store>(call: Call<S>, Ids([id]): Ids<1>, mut query: Query) -> RestResult {
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
@@ -114,7 +114,7 @@ pub async fn thread<S: Store>(call: Call<S>, Ids([id]): Ids<1>, mut query: Query
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
     responses((status = 200, description = "A page of the comments", body = api::Comments)))]
-pub async fn comments_by<S: Store>(call: Call<S>, Ids([author]): Ids<1>, page: Page) -> RestResult {
+pub(crate) async fn comments_by<S: Store>(call: Call<S>, Ids([author]): Ids<1>, page: Page) -> RestResult {
     let viewer = call.comment_viewer()?;
     let found = call.comments()?.comments_by(author, page.request(), viewer, &call.seen).await?;
     Ok(page.respond::<Comment>(&[], found))
@@ -129,7 +129,11 @@ pub async fn comments_by<S: Store>(call: Call<S>, Ids([author]): Ids<1>, page: P
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself")),
     responses((status = 200, description = "The comment", body = Comment, headers(
         ("ETag" = String, description = "Its version, in quotes")))))]
-pub async fn comment<S: Store>(call: Call<S>, NamedComment(id): NamedComment, _: NoQuery) -> RestResult {
+pub(crate) async fn comment<S: Store>(
+    call: Call<S>,
+    NamedComment(id): NamedComment,
+    _: NoQuery,
+) -> RestResult {
     let found = call.comments()?.read_comment(id, call.comment_viewer()?, &call.seen).await?;
     Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
@@ -141,7 +145,7 @@ pub async fn comment<S: Store>(call: Call<S>, NamedComment(id): NamedComment, _:
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
     responses((status = 200, description = "A page of the versions", body = api::CommentHistory)))]
-pub async fn comment_history<S: Store>(
+pub(crate) async fn comment_history<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     page: Page,

@@ -38,7 +38,7 @@ use super::version::{Seen, entity_tag};
         (status = 200, description = "The comment, as it was stored before: this call repeats an earlier one", body = Comment, headers(
             ("Location" = String, description = "Where the comment is"),
             ("ETag" = String, description = "Its version, in quotes")))))]
-pub async fn write_comment<S: Store>(
+pub(crate) async fn write_comment<S: Store>(
     call: Call<S>,
     Ids([post]): Ids<1>,
     IdempotencyKey(key): IdempotencyKey,
@@ -79,7 +79,7 @@ pub async fn write_comment<S: Store>(
     request_body = api::CommentEdit,
     responses((status = 200, description = "The comment, as it is now", body = Comment, headers(
         ("ETag" = String, description = "Its version, in quotes")))))]
-pub async fn edit_comment<S: Store>(
+pub(crate) async fn edit_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     Seen(version): Seen,
@@ -98,7 +98,7 @@ pub async fn edit_comment<S: Store>(
 #[utoipa::path(delete, path = "/v1/comments/{comment}", tag = "comments",
     params(("comment" = api::CommentId, Path, description = "The comment; the actor must be its author")),
     responses((status = 204, description = DONE)))]
-pub async fn delete_comment<S: Store>(
+pub(crate) async fn delete_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
     _: NoInput,
