@@ -91,6 +91,11 @@ impl Request {
         Call { request: self, read: Response::json }
     }
 
+    /// Reads the response in another way.
+    pub(crate) fn reading<T>(self, read: fn(&Response) -> Result<T>) -> Call<T> {
+        Call { request: self, read }
+    }
+
     /// Reads the outcome of a write.
     pub(crate) fn returning_outcome(self) -> Call<WriteOutcome> {
         Call { request: self, read: Response::outcome }
@@ -99,13 +104,6 @@ impl Request {
     /// Reads the outcome of a write, and the item that was written.
     pub(crate) fn returning_written<T: DeserializeOwned>(self) -> Call<Written<T>> {
         Call { request: self, read: |response| Ok(Written::new(response.outcome()?, response.json()?)) }
-    }
-}
-
-impl<T> Call<T> {
-    /// Changes how the response is read.
-    pub(crate) fn reading<U>(self, read: fn(&Response) -> Result<U>) -> Call<U> {
-        Call { request: self.request, read }
     }
 }
 

@@ -67,7 +67,7 @@ impl Caller {
             (_, Some(named)) => Ok(Viewer(named)),
             (_, None) => Err(Error::InvalidRequest {
                 detail:
-                    "the answer depends on who views: name the viewer in the parameter viewer or the header \
+                    "the response depends on who views: name the viewer in the parameter viewer or the header \
                          Kinfolk-Actor, or use a user's token"
                         .to_owned(),
             }),

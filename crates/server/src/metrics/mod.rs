@@ -93,7 +93,7 @@ impl Metrics {
         self.closed[protocol as usize].0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Suggestions were answered.
+    /// Counts a response with suggestions.
     pub fn suggestions_served(&self, source: Source) {
         self.suggestions_served[source as usize].fetch_add(1, Ordering::Relaxed);
     }

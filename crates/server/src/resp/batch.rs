@@ -2,7 +2,7 @@
 
 use super::frame::{self, FrameLimits, Malformed, Parsed, Span};
 
-/// Some commands, in order, by the places of their arguments.
+/// Some commands, in order, by the positions of their arguments.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     spans: Vec<Span>,

@@ -93,7 +93,7 @@ pub(super) enum ActorIn {
 /// A handler. It gets what its guard has checked.
 #[derive(Debug)]
 pub(super) enum Run<S: Store> {
-    /// With three arguments a check of one edge, which is answered without a future where the store can. With more, a read.
+    /// With three arguments a check of one edge, which is served without a future where the store can. With more, a read.
     Check(ParseEdge<S>, Option<Read<S>>),
     Read(Read<S>),
     /// A read for a viewer.

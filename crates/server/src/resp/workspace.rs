@@ -74,7 +74,7 @@ impl Workspace {
         let waiting = self.writes.capacity_bytes() + self.checks.capacity_bytes();
         let commands = self.input.capacity() + self.batch.capacity_bytes() + waiting;
         let bytes = commands + self.output.bytes.capacity();
-        // Writes that were never committed, or checks never answered, belong to a connection that has failed.
+        // Writes that were never committed, or checks without a reply, belong to a connection that has failed.
         if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() || !self.checks.is_empty() {
             return;
         }

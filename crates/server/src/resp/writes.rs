@@ -4,7 +4,7 @@
 //! Follows and unfollows go to the store in one call, so that a pipeline costs one commit. Each command is a request of its
 //! own, which is applied or refused by itself; within a transaction, the commands of one follower that come one after another
 //! are one request, which is whole. Posts are requests of their own, which are sent in their order before the first is
-//! answered, so that the store can make one commit of them. Follows and posts wait for each other.
+//! replied to, so that the store can make one commit of them. Follows and posts wait for each other.
 
 use std::ops::Range;
 
@@ -169,7 +169,7 @@ impl Writes {
         }
     }
 
-    /// Commits everything and answers each, in order. The session has seen what was written then.
+    /// Commits everything and replies to each, in order. The session has seen what was written then.
     pub(crate) async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
         let entries = std::mem::take(&mut self.entries);
         let mut requests = std::mem::take(&mut self.requests).into_iter();
@@ -199,7 +199,7 @@ fn joint_len(entries: &[Entry], sort: Option<Sort>) -> usize {
     entries.iter().take(max).position(is_other).unwrap_or(max.min(entries.len()))
 }
 
-/// Registers posts and answers each.
+/// Registers posts and replies to each.
 async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &mut Output) {
     let service = &*session.shared.service;
     let register = async |plan: &Plan| match plan {
@@ -233,7 +233,7 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     }
 }
 
-/// Commits the requests of some entries and answers each. The token that they answer is one for all: it covers all of them.
+/// Commits the requests of some entries and replies to each. They share one token, which covers all of them.
 async fn apply<S: Store>(
     entries: &[Entry],
     requests: &mut std::vec::IntoIter<FollowerChanges>,

@@ -46,15 +46,15 @@ pub(crate) async fn accept<S: Store>(
     router: Router,
 ) {
     let tls = tls.map(TlsAcceptor::from);
-    let places = Arc::new(Semaphore::new(shared.settings.connections_max));
+    let permits = Arc::new(Semaphore::new(shared.settings.connections_max));
     let mut connections = JoinSet::new();
     let stop = shared.stop.clone();
     loop {
         let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await.expect("the places are never closed");
-            (listener.accept().await, place)
+            let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
+            (listener.accept().await, permit)
         };
-        let (accepted, place) = tokio::select! {
+        let (accepted, permit) = tokio::select! {
             biased;
             () = stop.cancelled() => break,
             // Keeps the set from growing: a finished connection is forgotten.
@@ -66,7 +66,7 @@ pub(crate) async fn accept<S: Store>(
                 let connection = connection(socket, peer, tls.clone(), Arc::clone(&shared), router.clone());
                 connections.spawn(async move {
                     connection.await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {

@@ -22,7 +22,7 @@ pub(crate) struct HyperSocket<T> {
     socket: T,
     exchange: Exchange,
     input_ended: bool,
-    /// Runs while a request may still be answered though its client sends no more.
+    /// Runs while a request may still get its response though its client sends no more.
     leaving: Option<Pin<Box<Sleep>>>,
 }
 

@@ -108,7 +108,7 @@ impl TokenKeys {
         })
     }
 
-    /// Takes the place of former keys: those that are no longer there are revoked, the others go on.
+    /// Replaces former keys: those that are no longer there are revoked, the others go on.
     pub(crate) fn succeed(&mut self, former: &Self) {
         for old in &former.0 {
             match self.0.iter_mut().find(|key| key.fingerprint == old.fingerprint) {
