@@ -11,7 +11,7 @@ use kinfolk_conformance::{ModelStore, SimulatedClock};
 use kinfolk_core::{Context, IdKind, Keyring, SigningKey};
 use kinfolk_server::resp::frame::FrameLimits;
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{Access, Metrics, NoAdministration, Service, ServiceSettings};
+use kinfolk_server::{Access, NoAdministration, Service, ServiceSettings};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::commands;
@@ -110,10 +110,9 @@ impl Server {
     fn start() -> Self {
         let model = ModelStore::new(IdKind::Integer, Arc::new(SimulatedClock::default()));
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
-        let access = Access::open();
         let context = Context::new(Arc::new(model), keys, Context::<ModelStore>::PAGE_LIMIT_MAX);
-        let (settings, limits, metrics) = (ServiceSettings::default(), access.limits(), Metrics::default());
-        let service = Service::new(context, settings, access, limits, metrics, Arc::new(NoAdministration));
+        let (settings, access) = (ServiceSettings::default(), Access::open());
+        let service = Service::new(context, settings, access, Arc::new(NoAdministration));
         let service = Arc::new(service);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

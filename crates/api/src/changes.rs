@@ -11,7 +11,7 @@ use kinfolk_core::{Position, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::comments::{ParentFields, optional_moderator};
-use crate::scalar::{optional_shared_text, position};
+use crate::scalar::position;
 use crate::{CommentId, Id, Payload, Time};
 
 /// A page of the change log.
@@ -101,7 +101,7 @@ pub struct Change {
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub version: Option<u32>,
     /// The body of the comment; missing once it is edited again, deleted, removed or purged.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_shared_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub body: Option<Arc<str>>,
     /// The moderator who removed or purged the comment: `user:` and an id, or `key:` and the name of a service's key. Missing if

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use kinfolk_core::comments::{self, CommentStatus, Moderator, Parent, ParentKind};
 use serde::{Deserialize, Serialize};
 
-use crate::scalar::{optional_shared_text, shared_text};
 use crate::{CommentId, Id, Page, Time};
 
 /// A comment to write.
@@ -64,7 +63,7 @@ pub struct Comment {
     /// Its author.
     pub author: Id,
     /// What it says. Of comments that are not active only moderators see it, and of purged ones nobody.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_shared_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub body: Option<Arc<str>>,
     /// 1, and one more for each edit.
@@ -89,7 +88,7 @@ pub struct Comment {
     /// How many direct replies it has, tombstones included.
     pub reply_count: u64,
     /// Why a moderator removed it, for moderators.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_shared_text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = false))]
     pub reason: Option<Arc<str>>,
     /// The moderator who removed or purged it, for moderators: `user:` and an id, or `key:` and the name of a service's key.
@@ -147,7 +146,7 @@ pub(crate) struct ParentFields {
 }
 
 impl ParentFields {
-    pub fn parent(self) -> Option<Parent> {
+    pub(crate) fn parent(self) -> Option<Parent> {
         let Self { post, item, conversation } = self;
         let fields =
             [(ParentKind::Post, post), (ParentKind::Item, item), (ParentKind::Conversation, conversation)];
@@ -208,7 +207,6 @@ pub struct CommentVersion {
     /// Since when.
     pub at: Time,
     /// The body.
-    #[serde(with = "shared_text")]
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub body: Arc<str>,
 }
@@ -236,11 +234,11 @@ mod status {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(status: &CommentStatus, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(status: &CommentStatus, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(status.name())
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommentStatus, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CommentStatus, D::Error> {
         let name = Cow::<str>::deserialize(from)?;
         let unknown = || D::Error::custom(format!("unknown status of a comment: {name}"));
         CommentStatus::from_name(&name).ok_or_else(unknown)
@@ -256,14 +254,14 @@ pub(crate) mod optional_moderator {
 
     use crate::Id;
 
-    pub fn serialize<S: Serializer>(by: &Option<Moderator>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(by: &Option<Moderator>, serializer: S) -> Result<S::Ok, S::Error> {
         match by {
             Some(by) => serializer.collect_str(by),
             None => serializer.serialize_none(),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Moderator>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Moderator>, D::Error> {
         Ok(Option::<Cow<str>>::deserialize(from)?.as_deref().and_then(parse))
     }
 

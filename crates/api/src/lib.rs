@@ -8,6 +8,8 @@
 //! - A missing value is a missing field, never `null`.
 //! - Responses may gain fields: readers ignore those that they do not know.
 
+#![warn(unreachable_pub, clippy::too_many_lines)]
+
 mod admin;
 mod changes;
 mod comments;

@@ -134,46 +134,13 @@ pub(crate) mod position {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub fn serialize<S: Serializer>(position: &Position, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(position: &Position, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(position)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Position, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Position, D::Error> {
         let text = Cow::<str>::deserialize(from)?;
         text.parse().map_err(|_| D::Error::custom(format!("expected a position such as 0-17, not {text:?}")))
-    }
-}
-
-/// Text that is shared and not copied when it is serialised.
-pub(crate) mod shared_text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(text)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(from).map(Arc::from)
-    }
-}
-
-/// As [`shared_text`], for a text that may be missing.
-pub(crate) mod optional_shared_text {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
-        match text {
-            Some(text) => serializer.serialize_str(text),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<str>>, D::Error> {
-        Ok(Option::<String>::deserialize(from)?.map(Arc::from))
     }
 }
 

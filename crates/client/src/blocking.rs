@@ -12,7 +12,6 @@
 //! # }
 //! ```
 
-use std::collections::VecDeque;
 use std::io::{self, Read};
 
 use kinfolk_api::{
@@ -23,7 +22,6 @@ use kinfolk_api::{
 use crate::Error;
 use crate::call::{Call, Request};
 use crate::jobs::{self, Import, SuggestRun};
-use crate::listing::{PageOfItems, PageRequest};
 use crate::session::Session;
 use crate::transport::Upload;
 use crate::{ClientBuilder, Result};
@@ -161,70 +159,7 @@ impl Read for Download {
 }
 
 /// A list to be read: one page of it, or all entries by iterating.
-#[derive(Clone)]
-#[must_use = "a list is read with `page` or by iterating"]
-pub struct List<P> {
-    client: Client,
-    request: PageRequest,
-    page: std::marker::PhantomData<fn() -> P>,
-}
+pub type List<P> = crate::List<P, Client>;
 
-impl<P: PageOfItems> List<P> {
-    pub(crate) fn new(client: Client, request: Request) -> Self {
-        Self { client, request: PageRequest::new(request), page: std::marker::PhantomData }
-    }
-
-    /// How many entries a page has: 1 to 1,000, 50 by default.
-    pub fn limit(self, limit: usize) -> Self {
-        Self { request: self.request.limit(limit), ..self }
-    }
-
-    /// Continues after an earlier page, by its `next`.
-    pub fn cursor(self, cursor: impl Into<String>) -> Self {
-        Self { request: self.request.cursor(Some(cursor.into())), ..self }
-    }
-
-    /// One page.
-    ///
-    /// # Errors
-    /// As any operation.
-    pub fn page(&self) -> Result<P> {
-        self.client.send(self.request.call())
-    }
-}
-
-impl<P: PageOfItems> IntoIterator for List<P> {
-    type Item = Result<P::Item>;
-    type IntoIter = Items<P>;
-
-    fn into_iter(self) -> Items<P> {
-        Items { rest: Some(self), ready: VecDeque::new() }
-    }
-}
-
-/// All entries of a list. The next page is requested when the entries of the last one are taken. After an error it ends.
-pub struct Items<P: PageOfItems> {
-    rest: Option<List<P>>,
-    ready: VecDeque<P::Item>,
-}
-
-impl<P: PageOfItems> Iterator for Items<P> {
-    type Item = Result<P::Item>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some(item) = self.ready.pop_front() {
-                return Some(Ok(item));
-            }
-            let list = self.rest.take()?;
-            match list.page().map(P::into_parts) {
-                Ok((page, next)) => {
-                    self.ready = page.into();
-                    let request = list.request.clone().cursor(next.clone());
-                    self.rest = next.map(|_| List { request, ..list });
-                }
-                Err(error) => return Some(Err(error)),
-            }
-        }
-    }
-}
+/// All entries of a list.
+pub type Items<P> = crate::listing::Items<P, Client>;

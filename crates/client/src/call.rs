@@ -37,12 +37,12 @@ pub(crate) struct Response {
 }
 
 impl Request {
-    pub fn get(path: impl Into<String>) -> Self {
+    pub(crate) fn get(path: impl Into<String>) -> Self {
         Self::new(Method::GET, path.into(), false)
     }
 
     /// A write that is idempotent.
-    pub fn write(method: Method, path: impl Into<String>) -> Self {
+    pub(crate) fn write(method: Method, path: impl Into<String>) -> Self {
         Self::new(method, path.into(), true)
     }
 
@@ -50,28 +50,28 @@ impl Request {
         Self { method, path, headers: Vec::new(), json: None, repeat: Repeat::Idempotent, is_write }
     }
 
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    pub fn idempotency_key(self, key: impl Into<String>) -> Self {
+    pub(crate) fn idempotency_key(self, key: impl Into<String>) -> Self {
         self.header(header::IDEMPOTENCY_KEY, key)
     }
 
-    pub fn json(mut self, body: &impl Serialize) -> Self {
+    pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
         // Only a map with keys that are not strings fails, and no request has one.
         self.json = Some(serde_json::to_vec(body).unwrap_or_default());
         self
     }
 
-    pub fn repeat(mut self, repeat: Repeat) -> Self {
+    pub(crate) fn repeat(mut self, repeat: Repeat) -> Self {
         self.repeat = repeat;
         self
     }
 
     /// Adds a parameter to the query.
-    pub fn query(mut self, name: &str, value: impl std::fmt::Display) -> Self {
+    pub(crate) fn query(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         let separator = if self.path.contains('?') { '&' } else { '?' };
         // Writing to a string does not fail.
         let _ = write!(self.path, "{separator}{name}={}", escaped(&value.to_string()));
@@ -79,7 +79,7 @@ impl Request {
     }
 
     /// Adds a parameter that may be missing.
-    pub fn query_optional(self, name: &str, value: Option<impl std::fmt::Display>) -> Self {
+    pub(crate) fn query_optional(self, name: &str, value: Option<impl std::fmt::Display>) -> Self {
         match value {
             Some(value) => self.query(name, value),
             None => self,
@@ -87,30 +87,28 @@ impl Request {
     }
 
     /// Reads the response as JSON.
-    pub fn returning<T: DeserializeOwned>(self) -> Call<T> {
+    pub(crate) fn returning<T: DeserializeOwned>(self) -> Call<T> {
         Call { request: self, read: Response::json }
     }
 
+    /// Reads the response in another way.
+    pub(crate) fn reading<T>(self, read: fn(&Response) -> Result<T>) -> Call<T> {
+        Call { request: self, read }
+    }
+
     /// Reads the outcome of a write.
-    pub fn returning_outcome(self) -> Call<WriteOutcome> {
+    pub(crate) fn returning_outcome(self) -> Call<WriteOutcome> {
         Call { request: self, read: Response::outcome }
     }
 
     /// Reads the outcome of a write, and the item that was written.
-    pub fn returning_written<T: DeserializeOwned>(self) -> Call<Written<T>> {
+    pub(crate) fn returning_written<T: DeserializeOwned>(self) -> Call<Written<T>> {
         Call { request: self, read: |response| Ok(Written::new(response.outcome()?, response.json()?)) }
     }
 }
 
-impl<T> Call<T> {
-    /// Changes how the response is read.
-    pub fn reading<U>(self, read: fn(&Response) -> Result<U>) -> Call<U> {
-        Call { request: self.request, read }
-    }
-}
-
 impl Response {
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_slice(&self.body).map_err(|error| Error::UnexpectedResponse(error.to_string()))
     }
 

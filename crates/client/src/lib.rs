@@ -35,6 +35,8 @@
 //! that is safe: follows, unfollows, deletions and moderation are idempotent; posts are with an id or an idempotency key; comments
 //! always have a key. `Retry-After` is honoured.
 
+#![warn(unreachable_pub, clippy::too_many_lines)]
+
 pub mod blocking;
 mod builder;
 mod call;

@@ -88,7 +88,6 @@ operations! { @each
         let request = Request { method: Method::POST, ..Request::get("/v1/check") };
         request
             .json(&CheckRequest { pairs: pairs.collect() })
-            .returning::<()>()
             .reading(|response| response.json::<CheckResults>().map(|checked| checked.results))
     }
 
@@ -99,7 +98,6 @@ operations! { @each
     ) -> Vec<Relationship> {
         let request = Request::get(format!("/v1/users/{}/relationships", user.into()));
         with_ids(request, others)
-            .returning::<()>()
             .reading(|response| response.json::<Relationships>().map(|found| found.items))
     }
 
@@ -111,7 +109,6 @@ operations! { @each
     /// The counts of up to 100 users, in the order of the request.
     fn counts_of(users: impl IntoIterator<Item = impl Into<Id>>) -> Vec<Counts> {
         with_ids(Request::get("/v1/counts"), users)
-            .returning::<()>()
             .reading(|response| response.json::<CountsList>().map(|found| found.items))
     }
 

@@ -33,45 +33,45 @@ struct State {
 }
 
 impl Session {
-    pub fn new(shared: Arc<Shared>, actor: Option<Id>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, actor: Option<Id>) -> Self {
         Self { shared, actor, state: Arc::default() }
     }
 
     /// The same connections with a token of its own.
-    pub fn separate(&self) -> Self {
+    pub(crate) fn separate(&self) -> Self {
         Self::new(Arc::clone(&self.shared), self.actor)
     }
 
     /// The same connections for an actor, which sees what was seen so far. From then on each has a token of its own.
-    pub fn acting_as(&self, actor: Id) -> Self {
+    pub(crate) fn acting_as(&self, actor: Id) -> Self {
         let session = Self::new(Arc::clone(&self.shared), Some(actor));
         session.set_token(self.token());
         session
     }
 
-    pub fn actor(&self) -> Option<Id> {
+    pub(crate) fn actor(&self) -> Option<Id> {
         self.actor
     }
 
-    pub fn token(&self) -> Option<String> {
+    pub(crate) fn token(&self) -> Option<String> {
         self.state.token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn set_token(&self, token: Option<String>) {
+    pub(crate) fn set_token(&self, token: Option<String>) {
         *self.state.token.lock().unwrap_or_else(PoisonError::into_inner) = token;
     }
 
     /// The turn of a write.
-    pub fn write_turn(&self) -> Arc<tokio::sync::Mutex<()>> {
+    pub(crate) fn write_turn(&self) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.state.write)
     }
 
-    pub fn carried(&self) -> Carried {
+    pub(crate) fn carried(&self) -> Carried {
         Carried { actor: self.actor.map(|actor| actor.to_string()), token: self.token() }
     }
 
     /// Sends a request once. The token of a write is carried from then on.
-    pub fn attempt<T>(&self, request: &Request, read: fn(&Response) -> Result<T>) -> Result<T> {
+    pub(crate) fn attempt<T>(&self, request: &Request, read: fn(&Response) -> Result<T>) -> Result<T> {
         let response = self.shared.transport.send(request, &self.carried())?;
         if request.is_write && response.token.is_some() {
             self.set_token(response.token.clone());

@@ -42,7 +42,7 @@ pub(crate) struct Upload<'a> {
 }
 
 impl Transport {
-    pub fn new(settings: &ClientBuilder) -> Self {
+    pub(crate) fn new(settings: &ClientBuilder) -> Self {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -62,7 +62,7 @@ impl Transport {
     }
 
     /// Sends a small request and reads the whole response.
-    pub fn send(&self, request: &Request, carried: &Carried) -> Result<Response> {
+    pub(crate) fn send(&self, request: &Request, carried: &Carried) -> Result<Response> {
         let mut head = self.head(request, carried);
         let response = match &request.json {
             Some(json) => {
@@ -79,13 +79,18 @@ impl Transport {
     }
 
     /// Opens a response of any length. It may take as long as it takes, unless `timeout` bounds it.
-    pub fn open(&self, request: &Request, carried: &Carried, timeout: Option<Duration>) -> Result<Body> {
+    pub(crate) fn open(
+        &self,
+        request: &Request,
+        carried: &Carried,
+        timeout: Option<Duration>,
+    ) -> Result<Body> {
         let response = self.run(self.head(request, carried), (), timeout)?;
         Ok(self.require_success(response)?.into_body())
     }
 
     /// Sends a file of any length, and opens the response.
-    pub fn upload(&self, request: &Request, carried: &Carried, upload: Upload<'_>) -> Result<Body> {
+    pub(crate) fn upload(&self, request: &Request, carried: &Carried, upload: Upload<'_>) -> Result<Body> {
         let Upload { file, length } = upload;
         let mut head = self.head(request, carried).header(CONTENT_TYPE, "application/octet-stream");
         if let Some(length) = length {
@@ -96,7 +101,7 @@ impl Transport {
     }
 
     /// An error of the connection.
-    pub fn connection_failed(&self, reason: &dyn std::fmt::Display) -> Error {
+    pub(crate) fn connection_failed(&self, reason: &dyn std::fmt::Display) -> Error {
         Error::Connection { url: self.url.clone(), reason: reason.to_string() }
     }
 

@@ -37,7 +37,7 @@ pub trait Administration: Send + Sync + 'static {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ImportDone>;
 
-    /// Writes all edges, or all comments, as of now. Answers how many.
+    /// Writes all edges, or all comments, as of now. Returns how many.
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
 
     /// Compares everything derived with the edges themselves, and repairs it if asked to.

@@ -3,6 +3,8 @@
 //! It knows `kinfolk-core` and no adapter: what it serves is a [`Service`] over any store, and what operators ask of
 //! that store comes in as an [`Administration`]. Rules of the graph are not here.
 
+#![warn(unreachable_pub, clippy::too_many_lines)]
+
 mod access;
 mod administration;
 mod internal_error;

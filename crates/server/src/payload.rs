@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// How deep lists and objects may be within each other. Parsers give up somewhere above 100, and a payload is itself
-/// within the lists and objects of an answer, which must not become unreadable for what one author has put into it.
+/// within the lists and objects of a response, which must not become unreadable for what one author has put into it.
 const DEPTH_MAX: usize = 64;
 
 /// A payload as it is stored. `null` means the same as none.

@@ -90,8 +90,6 @@ impl<S: Store> Service<S> {
         context: Context<S>,
         settings: ServiceSettings,
         access: Access,
-        limits: Limits,
-        metrics: Metrics,
         administration: Arc<dyn Administration>,
     ) -> Self {
         let suggestions = context.shared_store().suggestions().map(|store| context.with(store));
@@ -103,9 +101,9 @@ impl<S: Store> Service<S> {
             changes: Changes { context: context.clone() },
             checks_max: settings.graph.check_pairs_max,
             graph: Graph::new(context, settings.graph),
+            limits: access.limits(),
             access,
-            limits,
-            metrics,
+            metrics: Metrics::default(),
             administration,
         }
     }

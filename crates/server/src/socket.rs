@@ -15,7 +15,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 /// Responses leave at once, and a peer that has vanished is noticed. A socket that refuses these options is served, too.
 pub(crate) fn prepare(socket: &TcpStream) {
-    // Answers are written whole, so there is nothing to wait for.
+    // Responses are written whole, so there is nothing to wait for.
     let _ = socket.set_nodelay(true);
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE_AFTER).with_interval(KEEPALIVE_EVERY);
     let _ = SockRef::from(socket).set_tcp_keepalive(&keepalive);

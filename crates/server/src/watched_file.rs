@@ -34,28 +34,28 @@ struct Look {
 
 impl WatchedFile {
     /// A file that has not been looked at yet.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), seen: Mutex::new(None) }
     }
 
     /// Where the file is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// What is in the file now.
-    pub fn read(&self) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
         self.look().content
     }
 
     /// What is in the file, or why it can't be read, if that is not what the last look has found.
-    pub fn read_if_changed(&self) -> Option<Result<Vec<u8>>> {
+    pub(crate) fn read_if_changed(&self) -> Option<Result<Vec<u8>>> {
         let look = self.look();
         look.is_new.then_some(look.content)
     }
 
     /// Hands the content on if it has changed. Says whether it has.
-    pub fn apply_if_changed(&self, apply: impl FnOnce(&[u8]) -> Result<()>) -> Result<bool> {
+    pub(crate) fn apply_if_changed(&self, apply: impl FnOnce(&[u8]) -> Result<()>) -> Result<bool> {
         match self.read_if_changed() {
             Some(content) => apply(&content?).map(|()| true),
             None => Ok(false),
@@ -76,7 +76,7 @@ impl WatchedFile {
     }
 
     /// An error about this file.
-    pub fn invalid(&self, problem: impl std::fmt::Display) -> Error {
+    pub(crate) fn invalid(&self, problem: impl std::fmt::Display) -> Error {
         Error::InvalidInput { detail: format!("{}: {problem}", self.path.display()) }
     }
 }

@@ -8,7 +8,7 @@ use kinfolk_core::{EdgeKind, Error, IdKind, Result};
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, Stat};
 
-pub struct StoreAdministration(pub Embedded);
+pub(crate) struct StoreAdministration(pub Embedded);
 
 fn failed(error: impl std::fmt::Display) -> Error {
     Error::Storage { detail: error.to_string() }

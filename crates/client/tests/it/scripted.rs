@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use kinfolk_client::{Retry, blocking};
 
-pub struct Scripted {
+pub(crate) struct Scripted {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
 /// A request as it was received.
 #[derive(Clone, Debug)]
-pub struct Request(String);
+pub(crate) struct Request(String);
 
 impl Request {
-    pub fn line(&self) -> &str {
+    pub(crate) fn line(&self) -> &str {
         self.0.lines().next().unwrap()
     }
 
-    pub fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         let value = |line: &str| {
             let (given, value) = line.split_once(": ")?;
             given.eq_ignore_ascii_case(name).then(|| value.to_owned())
@@ -31,20 +31,20 @@ impl Request {
 }
 
 /// A response; an empty text closes the connection without one.
-pub fn response(status: &str, headers: &[(&str, &str)], body: &str) -> String {
+pub(crate) fn response(status: &str, headers: &[(&str, &str)], body: &str) -> String {
     let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
 
 /// A problem document.
-pub fn problem(status: &str, headers: &[(&str, &str)], code: &str) -> String {
+pub(crate) fn problem(status: &str, headers: &[(&str, &str)], code: &str) -> String {
     let headers = [headers, &[("content-type", "application/problem+json")]].concat();
     response(status, &headers, &format!(r#"{{"code":"{code}","detail":"as the test wants"}}"#))
 }
 
 impl Scripted {
-    pub fn start(responses: Vec<String>) -> Self {
+    pub(crate) fn start(responses: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -60,16 +60,16 @@ impl Scripted {
         Self { address, requests }
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// A client that acts as user 1 and waits only for moments.
-    pub fn client(&self) -> blocking::Client {
+    pub(crate) fn client(&self) -> blocking::Client {
         let retry = Retry { wait_first: Duration::from_millis(1), ..Retry::default() };
         blocking::Client::builder(self.url()).actor(1).retry(retry).build_blocking().unwrap()
     }

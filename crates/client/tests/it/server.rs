@@ -7,14 +7,14 @@ use kinfolk_client::{Client, blocking};
 use kinfolk_core::{Context, IdKind};
 use kinfolk_embedded::{Embedded, Settings};
 use kinfolk_server::rest::{self, RestSettings};
-use kinfolk_server::{Access, Door, Metrics, Protocol, Service, ServiceSettings, Tls};
+use kinfolk_server::{Access, Door, Protocol, Service, ServiceSettings, Tls};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::administration::StoreAdministration;
 
-pub struct Server {
+pub(crate) struct Server {
     pub address: SocketAddr,
     scheme: &'static str,
     stop: CancellationToken,
@@ -23,11 +23,11 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::listening(None)
     }
 
-    pub fn listening(tls: Option<&Tls>) -> Self {
+    pub(crate) fn listening(tls: Option<&Tls>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store =
             Embedded::create(&folder.path().join("data"), IdKind::Integer, Settings::default()).unwrap();
@@ -42,23 +42,22 @@ impl Server {
         let administration = Arc::new(StoreAdministration(store.clone()));
         let keys = store.keyring();
         let context = Context::new(Arc::new(store), keys, Context::<Embedded>::PAGE_LIMIT_MAX);
-        let access = Access::open();
-        let (settings, limits, metrics) = (ServiceSettings::default(), access.limits(), Metrics::default());
-        door.open(Arc::new(Service::new(context, settings, access, limits, metrics, administration)));
+        let (settings, access) = (ServiceSettings::default(), Access::open());
+        door.open(Arc::new(Service::new(context, settings, access, administration)));
         let scheme = if tls.is_some() { "https" } else { "http" };
         Self { address, scheme, stop, runtime, _folder: folder }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}://localhost:{}", self.scheme, self.address.port())
     }
 
-    pub fn blocking(&self) -> blocking::Client {
+    pub(crate) fn blocking(&self) -> blocking::Client {
         blocking::Client::new(self.url()).unwrap()
     }
 
     /// Runs a test of the async client.
-    pub fn run<F: Future<Output = ()>>(&self, test: impl FnOnce(Client) -> F) {
+    pub(crate) fn run<F: Future<Output = ()>>(&self, test: impl FnOnce(Client) -> F) {
         self.runtime.block_on(test(Client::new(self.url()).unwrap()));
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error};
-use kinfolk_server::{Access, Door, Metrics, Service, Tls};
+use kinfolk_server::{Access, Door, Service, Tls};
 use tokio::time::MissedTickBehavior;
 
 pub(crate) use listeners::Listeners;
@@ -207,9 +207,8 @@ async fn load<P: Profile>(profile: P) -> Result<P::Store> {
 fn service<P: Profile>(profile: &P, access: Access, store: &P::Store) -> Arc<Service<P::Store>> {
     let page_limit_max = CoreContext::<P::Store>::PAGE_LIMIT_MAX;
     let context = CoreContext::new(Arc::new(store.clone()), store.keyring(), page_limit_max);
-    let (limits, administration) = (access.limits(), profile.administration(store));
-    let settings = profile.service_settings();
-    Arc::new(Service::new(context, settings, access, limits, Metrics::default(), administration))
+    let administration = profile.administration(store);
+    Arc::new(Service::new(context, profile.service_settings(), access, administration))
 }
 
 /// Watches files, signals, the store, the protocols and the schedule of suggestions until a signal stops the server or a part

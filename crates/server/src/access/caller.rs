@@ -103,28 +103,28 @@ impl Standing {
     const NEVER: u64 = u64::MAX;
     const REVOKED: u64 = 0;
 
-    pub fn new(clock: Arc<dyn Clock>, scopes: Scopes, not_after: Option<Timestamp>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, scopes: Scopes, not_after: Option<Timestamp>) -> Self {
         let standing = Self { clock, ends_at: Self::NEVER.into(), scopes: 0.into() };
         standing.update(scopes, not_after);
         standing
     }
 
     /// What holds from now on.
-    pub fn update(&self, scopes: Scopes, not_after: Option<Timestamp>) {
+    pub(crate) fn update(&self, scopes: Scopes, not_after: Option<Timestamp>) {
         self.scopes.store(scopes.bits(), Ordering::Relaxed);
         self.ends_at.store(not_after.map_or(Self::NEVER, Timestamp::millis), Ordering::Relaxed);
     }
 
     /// Nobody with this key gets in any more, also not over connections that are open.
-    pub fn revoke(&self) {
+    pub(crate) fn revoke(&self) {
         self.ends_at.store(Self::REVOKED, Ordering::Relaxed);
     }
 
-    pub fn is_revoked(&self) -> bool {
+    pub(crate) fn is_revoked(&self) -> bool {
         self.ends_at.load(Ordering::Relaxed) == Self::REVOKED
     }
 
-    pub fn scopes(&self) -> Scopes {
+    pub(crate) fn scopes(&self) -> Scopes {
         Scopes::from_bits(self.scopes.load(Ordering::Relaxed))
     }
 

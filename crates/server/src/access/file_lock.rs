@@ -15,14 +15,14 @@ const LOCK_RETRY_EVERY: Duration = Duration::from_millis(5);
 ///
 /// It locks the file itself: its folder may be that of a store, which a server locks, and a lock file beside it would stay
 /// behind. The lock goes with the file when that is replaced, so a waiting process opens the file again.
-pub struct FileLock {
+pub(crate) struct FileLock {
     file: File,
     is_created: bool,
 }
 
 impl FileLock {
     /// Waits for the lock. A missing file is created, empty.
-    pub fn take(path: &Path) -> Result<Self> {
+    pub(crate) fn take(path: &Path) -> Result<Self> {
         let failed = |error: io::Error| Error::InvalidInput {
             detail: format!("{} can't be locked: {error}", path.display()),
         };
@@ -59,7 +59,7 @@ impl FileLock {
     }
 
     /// Removes the file if this lock created it and it is still empty.
-    pub fn leave_no_trace(&self, path: &Path) {
+    pub(crate) fn leave_no_trace(&self, path: &Path) {
         let is_empty = self.file.metadata().is_ok_and(|file| file.len() == 0);
         if self.is_created && is_empty && is_at(&self.file, path).unwrap_or(false) {
             // An empty file means the same as none.
@@ -90,7 +90,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Replaces a file as a whole; a former one's owner and permissions stay.
-pub fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let written = PathBuf::from(name);

@@ -260,14 +260,14 @@ mod optional_timestamp {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
     #[expect(clippy::ref_option, reason = "serde asks for this signature")]
-    pub fn serialize<S: Serializer>(moment: &Option<Timestamp>, out: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(moment: &Option<Timestamp>, out: S) -> Result<S::Ok, S::Error> {
         match moment {
             Some(moment) => out.collect_str(moment),
             None => out.serialize_none(),
         }
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Timestamp>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Timestamp>, D::Error> {
         let text = String::deserialize(input)?;
         let moment = Timestamp::parse(&text);
         moment.map(Some).ok_or_else(|| de::Error::custom("write a time such as \"2027-01-31T00:00:00Z\""))

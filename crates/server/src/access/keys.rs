@@ -37,7 +37,7 @@ struct Key {
 
 impl Keys {
     /// Reads the keys; a file that can't be read is refused.
-    pub fn load(path: &Path, default_limit: Option<Rate>, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub(crate) fn load(path: &Path, default_limit: Option<Rate>, clock: Arc<dyn Clock>) -> Result<Self> {
         let file = WatchedFile::new(path);
         let keys = Self { file, default_limit, clock, by_id: RwLock::default() };
         keys.apply(&keys.file.read()?)?;
@@ -45,7 +45,7 @@ impl Keys {
     }
 
     /// The caller that a key belongs to.
-    pub fn authenticate(&self, credential: &str) -> Result<Caller> {
+    pub(crate) fn authenticate(&self, credential: &str) -> Result<Caller> {
         let (id, secret) = key_file::split(credential).ok_or(REFUSED)?;
         let hash = key_file::hash_secret(secret);
         let by_id = self.by_id.read();
@@ -61,12 +61,12 @@ impl Keys {
     }
 
     /// Takes the file's present keys, whatever was seen before. A file that can't be read leaves all as it was.
-    pub fn reload(&self) -> Result<()> {
+    pub(crate) fn reload(&self) -> Result<()> {
         self.apply(&self.file.read()?)
     }
 
     /// As [`Keys::reload`], if the file has changed. Says whether it has.
-    pub fn reload_if_changed(&self) -> Result<bool> {
+    pub(crate) fn reload_if_changed(&self) -> Result<bool> {
         self.file.apply_if_changed(|content| self.apply(content))
     }
 

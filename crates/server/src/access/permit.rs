@@ -13,7 +13,7 @@ pub(crate) struct Permit {
 
 impl Permit {
     /// Whether it was issued for this scope.
-    pub fn covers(self, scope: Scope) -> bool {
+    pub(crate) fn covers(self, scope: Scope) -> bool {
         self.scope == scope
     }
 }
@@ -23,7 +23,7 @@ impl Permit {
 pub(crate) struct Actor(Id);
 
 impl Actor {
-    pub fn id(self) -> Id {
+    pub(crate) fn id(self) -> Id {
         self.0
     }
 }
@@ -33,7 +33,7 @@ impl Actor {
 pub(crate) struct Viewer(Id);
 
 impl Viewer {
-    pub fn id(self) -> Id {
+    pub(crate) fn id(self) -> Id {
         self.0
     }
 }
@@ -67,7 +67,7 @@ impl Caller {
             (_, Some(named)) => Ok(Viewer(named)),
             (_, None) => Err(Error::InvalidRequest {
                 detail:
-                    "the answer depends on who views: name the viewer in the parameter viewer or the header \
+                    "the response depends on who views: name the viewer in the parameter viewer or the header \
                          Kinfolk-Actor, or use a user's token"
                         .to_owned(),
             }),

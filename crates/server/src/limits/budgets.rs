@@ -29,13 +29,13 @@ pub(crate) struct Budgets<K = Id> {
 
 impl<K: Copy + Ord + Hash> Budgets<K> {
     /// Budgets of one rate; at most about `entries_max` of them.
-    pub fn new(rate: Rate, entries_max: usize) -> Self {
+    pub(crate) fn new(rate: Rate, entries_max: usize) -> Self {
         let shard_entries_max = entries_max.div_ceil(SHARDS).max(8);
         Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
     }
 
     /// The budget of that one.
-    pub fn of(&self, user: K) -> Arc<Budget> {
+    pub(crate) fn of(&self, user: K) -> Arc<Budget> {
         self.of_at(user, monotonic)
     }
 

@@ -15,12 +15,12 @@ pub(crate) struct RowCost<'a> {
 }
 
 impl<'a> RowCost<'a> {
-    pub fn new(budget: &'a Budget) -> Self {
+    pub(crate) fn new(budget: &'a Budget) -> Self {
         Self { budget, rows: 0 }
     }
 
     /// Charges so many rows more. Refuses when the budget is used up.
-    pub fn charge(&mut self, rows: usize) -> Result<()> {
+    pub(crate) fn charge(&mut self, rows: usize) -> Result<()> {
         let charged = self.rows / ROWS_PER_REQUEST;
         self.rows += rows;
         match self.rows / ROWS_PER_REQUEST - charged {

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
-pub use names::{Operation, Protocol, Source};
+pub(crate) use names::Source;
+pub use names::{Operation, Protocol};
 pub use store_stats::STORE_STATS;
 use stripes::Striped;
 
@@ -92,7 +93,7 @@ impl Metrics {
         self.closed[protocol as usize].0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Suggestions were answered.
+    /// Counts a response with suggestions.
     pub fn suggestions_served(&self, source: Source) {
         self.suggestions_served[source as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -33,7 +33,7 @@ pub(super) fn render(metrics: &Metrics, stats: &[Stat]) -> String {
 fn render_durations(text: &mut Text, metrics: &Metrics) {
     const NAME: &str = "kinfolk_request_duration_seconds";
     text.family(NAME, "histogram", "How long requests took, those that failed too.");
-    for protocol in Protocol::ALL {
+    for &protocol in Protocol::ALL {
         for &operation in Operation::ALL {
             let snapshot = metrics.durations(protocol, operation);
             if snapshot.count() > 0 {
@@ -74,7 +74,7 @@ fn render_histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], snapsh
 fn render_failures(text: &mut Text, metrics: &Metrics) {
     const NAME: &str = "kinfolk_request_failures_total";
     text.family(NAME, "counter", "Requests that were refused or failed, by the code of the error.");
-    for protocol in Protocol::ALL {
+    for &protocol in Protocol::ALL {
         for &operation in Operation::ALL {
             for code in ErrorCode::ALL {
                 let count = metrics.failures(protocol, operation, code);
@@ -95,7 +95,7 @@ fn render_failures(text: &mut Text, metrics: &Metrics) {
         ("kinfolk_unauthenticated_total", "Requests without a valid credential.", ErrorCode::Unauthenticated),
     ] {
         text.family(name, "counter", help);
-        for protocol in Protocol::ALL {
+        for &protocol in Protocol::ALL {
             let count: u64 =
                 Operation::ALL.iter().map(|&operation| metrics.failures(protocol, operation, code)).sum();
             text.sample(name, &[("protocol", protocol.name())], count);
@@ -105,24 +105,23 @@ fn render_failures(text: &mut Text, metrics: &Metrics) {
 
 fn render_connections(text: &mut Text, metrics: &Metrics) {
     // Read before the openings, so that no connection is seen as closed before it was opened.
-    let closed = Protocol::ALL.map(|protocol| metrics.closed(protocol));
-    let opened = Protocol::ALL.map(|protocol| metrics.opened(protocol));
-    let rows = || Protocol::ALL.into_iter().zip(opened).zip(closed);
+    let closed: Vec<u64> = Protocol::ALL.iter().map(|&protocol| metrics.closed(protocol)).collect();
     text.family("kinfolk_connections", "gauge", "Connections that are open.");
-    for ((protocol, opened), closed) in rows() {
-        let open = opened.saturating_sub(closed);
+    for (&protocol, closed) in Protocol::ALL.iter().zip(closed) {
+        let open = metrics.opened(protocol).saturating_sub(closed);
         text.sample("kinfolk_connections", &[("protocol", protocol.name())], open);
     }
     text.family("kinfolk_connections_opened_total", "counter", "Connections that were opened.");
-    for ((protocol, opened), _) in rows() {
-        text.sample("kinfolk_connections_opened_total", &[("protocol", protocol.name())], opened);
+    for &protocol in Protocol::ALL {
+        let labels = [("protocol", protocol.name())];
+        text.sample("kinfolk_connections_opened_total", &labels, metrics.opened(protocol));
     }
 }
 
 fn render_suggestions(text: &mut Text, metrics: &Metrics) {
     const NAME: &str = "kinfolk_suggestions_served_total";
     text.family(NAME, "counter", "Answers with suggestions, by where these come from.");
-    for source in Source::ALL {
+    for &source in Source::ALL {
         let count = metrics.suggestions_served[source as usize].load(Ordering::Relaxed);
         text.sample(NAME, &[("source", source.name())], count);
     }

@@ -25,12 +25,12 @@ impl<T: Default> Default for Striped<T> {
 
 impl<T> Striped<T> {
     /// The copy of this thread.
-    pub fn mine(&self) -> &T {
+    pub(crate) fn mine(&self) -> &T {
         &self.0[thread_number() % self.0.len()].0
     }
 
     /// All copies.
-    pub fn all(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|stripe| &stripe.0)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::frame::{self, FrameLimits, Malformed, Parsed, Span};
 
-/// Some commands, in order, by the places of their arguments.
+/// Some commands, in order, by the positions of their arguments.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     spans: Vec<Span>,
@@ -37,7 +37,7 @@ pub(super) struct Arguments<'a> {
 
 impl Batch {
     /// Takes up to `max` commands from the input, from `at` on.
-    pub fn fill(&mut self, input: &[u8], at: usize, max: usize, limits: &FrameLimits) -> Filled {
+    pub(crate) fn fill(&mut self, input: &[u8], at: usize, max: usize, limits: &FrameLimits) -> Filled {
         self.clear();
         let mut end = at;
         while self.ends.len() < max {
@@ -55,24 +55,24 @@ impl Batch {
         Filled { end, ending: Ending::Full }
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.ends.clear();
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// The command of that number.
-    pub fn command<'a>(&'a self, number: usize, input: &'a [u8]) -> Arguments<'a> {
+    pub(crate) fn command<'a>(&'a self, number: usize, input: &'a [u8]) -> Arguments<'a> {
         let end = |number: usize| self.ends.get(number).map_or(0, |&end| end as usize);
         let start = number.checked_sub(1).map_or(0, end);
         Arguments { input, spans: self.spans.get(start..end(number)).unwrap_or_default() }
     }
 
     /// Appends one more command, whose arguments the caller appends to `input`.
-    pub fn push_copy(&mut self, arguments: Arguments<'_>, input: &mut Vec<u8>) {
+    pub(crate) fn push_copy(&mut self, arguments: Arguments<'_>, input: &mut Vec<u8>) {
         for argument in arguments.iter() {
             let start = input.len();
             input.extend_from_slice(argument);
@@ -82,34 +82,34 @@ impl Batch {
     }
 
     /// How many bytes of memory it holds on to.
-    pub fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<Span>() + self.ends.capacity() * size_of::<u32>()
     }
 }
 
 impl<'a> Arguments<'a> {
     /// The argument of that number; the command's name is 0.
-    pub fn get(self, number: usize) -> Option<&'a [u8]> {
+    pub(crate) fn get(self, number: usize) -> Option<&'a [u8]> {
         self.spans.get(number).map(|span| span.of(self.input))
     }
 
     /// How many, the name included.
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.spans.len()
     }
 
     /// How many bytes all of them have.
-    pub fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         self.spans.iter().map(|span| span.len()).sum()
     }
 
     /// All of them.
-    pub fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> {
+    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = &'a [u8]> {
         self.spans.iter().map(move |span| span.of(self.input))
     }
 
     /// All but the first `count`.
-    pub fn skip(self, count: usize) -> Self {
+    pub(crate) fn skip(self, count: usize) -> Self {
         Self { spans: self.spans.get(count..).unwrap_or_default(), ..self }
     }
 }

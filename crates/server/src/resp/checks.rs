@@ -1,5 +1,5 @@
-//! Checks that follow each other on a connection, from the first on that the store can't answer at once: they are asked
-//! together and answered in their order. A store that answers every check at once never has one here.
+//! Checks that follow each other on a connection, from the first on that the store can't serve at once: they are asked
+//! together and replied to in their order. A store that serves every check at once never has one here.
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, Frontier, Result, Store};
@@ -10,7 +10,7 @@ use crate::internal_error;
 use crate::metrics::{Operation, Protocol};
 use crate::service::Service;
 
-/// A command that waits for its turn to be answered.
+/// A command that waits for its reply.
 #[derive(Debug)]
 struct Entry {
     operation: Operation,
@@ -21,13 +21,13 @@ struct Entry {
 enum State {
     /// Its edge is asked for.
     Asked,
-    /// The store answered at once.
+    /// The store knew at once.
     Known(bool),
     /// It was refused before the store was asked.
     Refused(Error),
 }
 
-/// Checks that wait to be asked and answered.
+/// Checks that wait to be asked and replied to.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     entries: Vec<Entry>,
@@ -38,38 +38,43 @@ pub(super) struct Checks {
 }
 
 impl Checks {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// How many bytes of memory it holds on to.
-    pub fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.edges.capacity() * size_of::<Edge>() + self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// One more check that the store can't answer at once.
-    pub fn ask(&mut self, operation: Operation, permit: Permit, edge: Edge) {
+    /// One more check that the store can't serve at once.
+    pub(crate) fn ask(&mut self, operation: Operation, permit: Permit, edge: Edge) {
         self.edges.push(edge);
         self.permit = Some(permit);
         self.entries.push(Entry { operation, state: State::Asked });
     }
 
-    /// A check that the store has answered, behind others that it could not.
-    pub fn add_known(&mut self, operation: Operation, exists: bool) {
+    /// A check that the store has served, behind others that wait.
+    pub(crate) fn add_known(&mut self, operation: Operation, exists: bool) {
         self.entries.push(Entry { operation, state: State::Known(exists) });
     }
 
-    /// A command that is refused, behind checks that are not answered yet.
-    pub fn refuse(&mut self, operation: Operation, error: Error) {
+    /// A command that is refused, behind checks that have no reply yet.
+    pub(crate) fn refuse(&mut self, operation: Operation, error: Error) {
         self.entries.push(Entry { operation, state: State::Refused(error) });
     }
 
-    /// Asks for all edges in one call and answers every entry.
-    pub async fn answer<S: Store>(&mut self, service: &Service<S>, at_least: &Frontier, out: &mut Output) {
+    /// Asks for all edges in one call and replies to every entry.
+    pub(crate) async fn reply<S: Store>(
+        &mut self,
+        service: &Service<S>,
+        at_least: &Frontier,
+        out: &mut Output,
+    ) {
         let found = match self.permit.take() {
             None => Ok(Vec::new()),
             Some(permit) => service.graph(permit).check(EdgeKind::Follow, &self.edges, at_least).await,
@@ -97,10 +102,10 @@ impl Checks {
     }
 }
 
-/// The answer to the next edge that was asked for.
+/// Whether the next edge that was asked for exists.
 fn next(found: &mut Result<std::vec::IntoIter<bool>>) -> Result<bool> {
     match found {
-        Ok(found) => Ok(found.next().expect("a store answers every edge")),
+        Ok(found) => Ok(found.next().expect("a store returns a result for every edge")),
         Err(error) => Err(error.clone()),
     }
 }

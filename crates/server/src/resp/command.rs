@@ -54,9 +54,9 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    pub const NONE: Self = Self { first: 0, last: 0, step: 0 };
-    pub const ONE: Self = Self { first: 1, last: 1, step: 1 };
-    pub const ALL: Self = Self { first: 1, last: -1, step: 1 };
+    pub(crate) const NONE: Self = Self { first: 0, last: 0, step: 0 };
+    pub(crate) const ONE: Self = Self { first: 1, last: 1, step: 1 };
+    pub(crate) const ALL: Self = Self { first: 1, last: -1, step: 1 };
 }
 
 /// What a command takes from budgets.
@@ -93,7 +93,7 @@ pub(super) enum ActorIn {
 /// A handler. It gets what its guard has checked.
 #[derive(Debug)]
 pub(super) enum Run<S: Store> {
-    /// With three arguments a check of one edge, which is answered without a future where the store can. With more, a read.
+    /// With three arguments a check of one edge, which is served without a future where the store can. With more, a read.
     Check(ParseEdge<S>, Option<Read<S>>),
     Read(Read<S>),
     /// A read for a viewer.

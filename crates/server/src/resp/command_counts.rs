@@ -11,7 +11,7 @@ pub(super) struct CommandCounts {
 }
 
 impl CommandCounts {
-    pub fn add(&mut self, operation: Operation) {
+    pub(crate) fn add(&mut self, operation: Operation) {
         match self.counts.iter_mut().find(|(counted, _)| *counted == operation) {
             Some((_, count)) => *count += 1,
             None => self.counts.push((operation, 1)),
@@ -19,7 +19,7 @@ impl CommandCounts {
     }
 
     /// Hands the counts on, all with the time that the batch took.
-    pub fn observe(&mut self, metrics: &Metrics, took: Duration) {
+    pub(crate) fn observe(&mut self, metrics: &Metrics, took: Duration) {
         for (operation, count) in self.counts.drain(..) {
             metrics.observe(Protocol::Resp, operation, count, took);
         }

@@ -46,12 +46,12 @@ pub(super) struct Connection<T, S: Store> {
 }
 
 impl<T: Socket, S: Store> Connection<T, S> {
-    pub fn new(socket: T, session: Session<S>) -> Self {
+    pub(crate) fn new(socket: T, session: Session<S>) -> Self {
         Self { socket, session, counts: CommandCounts::default(), turn: 0, uncounted: 0 }
     }
 
     /// Serves until the client or the service ends it; lets go of `guard` then.
-    pub async fn serve(mut self, signals: Signals, _guard: impl Send) {
+    pub(crate) async fn serve(mut self, signals: Signals, _guard: impl Send) {
         let mut rest = Rest::default();
         let mut timeouts = Timeouts::default();
         timeouts.renew(&self.session);

@@ -42,7 +42,7 @@ pub(super) struct ConnectionSlot {
 
 impl ConnectionQuotas {
     /// One more connection of a caller, unless it has as many as it may.
-    pub fn take(self: &Arc<Self>, identity: &Identity, quota: Quota) -> Result<ConnectionSlot> {
+    pub(crate) fn take(self: &Arc<Self>, identity: &Identity, quota: Quota) -> Result<ConnectionSlot> {
         let max = quota.connections_max;
         let mut taken = self.used.lock();
         let of_caller = taken
@@ -60,7 +60,7 @@ impl ConnectionQuotas {
 }
 
 impl ConnectionSlot {
-    pub fn is_of(&self, identity: &Identity) -> bool {
+    pub(crate) fn is_of(&self, identity: &Identity) -> bool {
         self.identity == *identity
     }
 }

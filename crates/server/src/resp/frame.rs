@@ -69,7 +69,7 @@ impl FrameLimits {
 /// What the input starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
-    /// A whole command, which ends at this place. It may have no arguments: then there is nothing to do.
+    /// A whole command, which ends at this position. It may have no arguments: then there is nothing to do.
     Command {
         /// Where it ends.
         end: usize,
@@ -143,7 +143,7 @@ const TLS_HANDSHAKE: u8 = 0x16;
 /// The shortest argument: `$0`, a line break, nothing, a line break.
 const ARGUMENT_BYTES_MIN: usize = 6;
 
-/// Finds the command that starts at `at` and appends the places of its arguments to `spans`.
+/// Finds the command that starts at `at` and appends the positions of its arguments to `spans`.
 ///
 /// Unless there is a whole command, `spans` stays as it was.
 ///

@@ -10,7 +10,7 @@ const PATTERN_BYTES_MAX: usize = 128;
 pub(super) struct Pattern<'a>(&'a [u8]);
 
 impl<'a> Pattern<'a> {
-    pub fn new(pattern: &'a [u8]) -> Result<Self> {
+    pub(crate) fn new(pattern: &'a [u8]) -> Result<Self> {
         if pattern.len() > PATTERN_BYTES_MAX {
             let detail = format!("a pattern has at most {PATTERN_BYTES_MAX} bytes");
             return Err(Error::InvalidRequest { detail });
@@ -19,7 +19,7 @@ impl<'a> Pattern<'a> {
     }
 
     /// Whether the whole text fits.
-    pub fn matches(self, text: &[u8]) -> bool {
+    pub(crate) fn matches(self, text: &[u8]) -> bool {
         matches(self.0, text)
     }
 }

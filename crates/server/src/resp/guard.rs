@@ -32,7 +32,7 @@ pub(super) struct Admitted<S: Store> {
 impl<S: Store> Admitted<S> {
     /// # Errors
     /// If the command declares no scope.
-    pub fn permit(&self) -> Result<Permit> {
+    pub(crate) fn permit(&self) -> Result<Permit> {
         self.permit.ok_or(AUTHENTICATION_REQUIRED)
     }
 }
@@ -47,28 +47,28 @@ const AUTHENTICATION_REQUIRED: Error = Error::Unauthenticated { detail: "authent
 
 impl Guard {
     /// Takes the whole batch out of the caller's budget at once, if that covers it.
-    pub fn of_batch<S: Store>(session: &Session<S>, commands: usize) -> Self {
+    pub(crate) fn of_batch<S: Store>(session: &Session<S>, commands: usize) -> Self {
         let budget = session.caller.as_ref().map(|caller| &caller.budget);
         Self { is_paid: budget.is_none_or(|budget| budget.take(commands as u32).is_ok()), permit: None }
     }
 
     /// For commands that were paid for when they were queued.
-    pub fn of_transaction() -> Self {
+    pub(crate) fn of_transaction() -> Self {
         Self { is_paid: true, permit: None }
     }
 
     /// The caller has changed, and with it everything that was found.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self { is_paid: false, permit: None };
     }
 
     /// Forgets what was found, after commands that another guard has let through.
-    pub fn resume_after(&mut self, other: &Self) {
+    pub(crate) fn resume_after(&mut self, other: &Self) {
         *self = Self { is_paid: self.is_paid && other.is_paid, permit: None };
     }
 
     /// Finds the command and refuses what may not run.
-    pub fn admit<S: Store>(
+    pub(crate) fn admit<S: Store>(
         &mut self,
         session: &Session<S>,
         arguments: Arguments<'_>,

@@ -128,7 +128,7 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.stop.is_cancelled()
     }
 

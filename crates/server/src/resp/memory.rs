@@ -31,12 +31,12 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self { held: AtomicUsize::new(0), max }
     }
 
     /// How many bytes are held.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
@@ -60,7 +60,7 @@ pub(super) struct Pools {
 }
 
 impl Pools {
-    pub fn new(settings: &RespSettings) -> Self {
+    pub(crate) fn new(settings: &RespSettings) -> Self {
         Self {
             all: Pool::new(settings.memory_bytes_max),
             unauthenticated: Arc::new(Pool::new(settings.user_memory_bytes_max)),
@@ -108,12 +108,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    pub fn new(pools: Arc<Pools>, caller: Option<Arc<Pool>>) -> Self {
+    pub(crate) fn new(pools: Arc<Pools>, caller: Option<Arc<Pool>>) -> Self {
         Self { pools, caller, bytes: [0; 3], counted: 0 }
     }
 
     /// From now on so many bytes are held for a purpose. If that is refused, as many as before.
-    pub fn set(&mut self, purpose: Purpose, bytes: usize) -> Result<(), OverBudget> {
+    pub(crate) fn set(&mut self, purpose: Purpose, bytes: usize) -> Result<(), OverBudget> {
         let before = self.bytes[purpose as usize];
         if before == bytes {
             return Ok(());
@@ -127,12 +127,12 @@ impl Held {
     }
 
     /// Nothing is held for a purpose any more.
-    pub fn release(&mut self, purpose: Purpose) {
+    pub(crate) fn release(&mut self, purpose: Purpose) {
         self.set(purpose, 0).expect("less than before is never refused");
     }
 
     /// Another caller holds all of this from now on; refused if it holds too much already.
-    pub fn move_to(&mut self, caller: Option<Arc<Pool>>) -> Result<(), OverBudget> {
+    pub(crate) fn move_to(&mut self, caller: Option<Arc<Pool>>) -> Result<(), OverBudget> {
         if let Some(pool) = caller.as_ref().filter(|pool| !pool.take(self.counted)) {
             return Err(OverBudget::Caller { max: pool.max });
         }

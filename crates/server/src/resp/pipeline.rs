@@ -1,7 +1,7 @@
 //! Runs the commands of a batch in order.
 //!
 //! Writes that follow each other are committed together; any other command waits for them, so that it sees them. Checks
-//! that follow each other are answered at once where the store can, and the rest of them together.
+//! that follow each other are served at once where the store can, and the rest of them together.
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, ErrorCode, Result, Store};
@@ -38,7 +38,12 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub fn new(writes: &'a mut Writes, checks: &'a mut Checks, out: &'a mut Output, guard: Guard) -> Self {
+    pub(crate) fn new(
+        writes: &'a mut Writes,
+        checks: &'a mut Checks,
+        out: &'a mut Output,
+        guard: Guard,
+    ) -> Self {
         Self { writes, checks, out, guard, is_transaction: false, is_gone: false }
     }
 }
@@ -72,7 +77,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
                 self.commit(work).await;
             }
             if !work.checks.is_empty() && work.checks.len() >= self.session.shared.service.checks_max() {
-                self.answer_checks(work).await;
+                self.reply_to_checks(work).await;
             }
             if work.out.bytes.len() >= self.session.shared.settings.output_bytes_max {
                 self.send_part(work).await?;
@@ -83,7 +88,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             }
         }
         self.commit(work).await;
-        self.answer_checks(work).await;
+        self.reply_to_checks(work).await;
         Ok(())
     }
 
@@ -100,7 +105,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
         self.counts.add(command.operation);
         if let Run::Write(..) = command.run {
-            self.answer_checks(work).await;
+            self.reply_to_checks(work).await;
             let change = parse_write(&mut self.session, &admitted, arguments);
             work.writes.push(command.operation, change, work.is_transaction);
             return Ok(());
@@ -115,7 +120,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
             self.check(command.operation, edge, permit, arguments, work);
             return Ok(());
         }
-        self.answer_checks(work).await;
+        self.reply_to_checks(work).await;
         let result = match command.run {
             Run::Check(..) | Run::Read(_) | Run::View(_) => self.read(&admitted, arguments, work).await,
             Run::Commit(_) => Box::pin(commit_one(&mut self.session, &admitted, arguments, work.out)).await,
@@ -163,7 +168,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         if is_gone { Err(Gone) } else { ran }
     }
 
-    /// One check, the most frequent command: answered without an allocation if the store can answer at once. Otherwise it
+    /// One check, the most frequent command: served without an allocation if the store knows at once. Otherwise it
     /// waits for the checks that follow it.
     fn check(
         &mut self,
@@ -185,11 +190,11 @@ impl<T: Socket, S: Store> Connection<T, S> {
         }
     }
 
-    pub(super) async fn answer_checks(&mut self, work: &mut Work<'_>) {
+    pub(super) async fn reply_to_checks(&mut self, work: &mut Work<'_>) {
         if !work.checks.is_empty() {
             let Session { shared, seen, .. } = &self.session;
             // Boxed: an idle connection need not have room for it, and most stores never have checks that wait.
-            Box::pin(work.checks.answer(&shared.service, seen, work.out)).await;
+            Box::pin(work.checks.reply(&shared.service, seen, work.out)).await;
         }
     }
 
@@ -230,7 +235,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         self.refuse(operation, error, work);
     }
 
-    /// Replies an error in its order: behind writes that are not committed and checks that are not answered yet, or at once.
+    /// Replies an error in its order: behind writes that are not committed and checks that have no reply yet, or at once.
     fn refuse(&mut self, operation: Operation, error: Error, work: &mut Work<'_>) {
         if !work.writes.is_empty() {
             work.writes.push(operation, Err(error), false);

@@ -15,7 +15,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    pub fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Self::Two => 2,
             Self::Three => 3,
@@ -32,15 +32,15 @@ pub(super) struct Output {
 
 impl Output {
     /// A short text without line breaks.
-    pub fn simple(&mut self, text: &str) {
+    pub(crate) fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    pub fn ok(&mut self) {
+    pub(crate) fn ok(&mut self) {
         self.bytes.extend_from_slice(b"+OK\r\n");
     }
 
-    pub fn error(&mut self, error: &Error) {
+    pub(crate) fn error(&mut self, error: &Error) {
         self.bytes.push(b'-');
         self.bytes.extend_from_slice(error.code().resp_prefix().as_bytes());
         self.bytes.push(b' ');
@@ -53,16 +53,16 @@ impl Output {
         self.line_break();
     }
 
-    pub fn integer(&mut self, value: impl itoa::Integer) {
+    pub(crate) fn integer(&mut self, value: impl itoa::Integer) {
         self.number(b':', value);
     }
 
     /// Whether something is so, as Redis says it in both versions: 1 or 0.
-    pub fn flag(&mut self, value: bool) {
+    pub(crate) fn flag(&mut self, value: bool) {
         self.bytes.extend_from_slice(if value { b":1\r\n" } else { b":0\r\n" });
     }
 
-    pub fn bulk(&mut self, value: impl AsRef<[u8]>) {
+    pub(crate) fn bulk(&mut self, value: impl AsRef<[u8]>) {
         let value = value.as_ref();
         self.number(b'$', value.len());
         self.bytes.extend_from_slice(value);
@@ -70,7 +70,7 @@ impl Output {
     }
 
     /// Text for people.
-    pub fn verbatim(&mut self, text: &str) {
+    pub(crate) fn verbatim(&mut self, text: &str) {
         match self.version {
             Version::Two => self.bulk(text),
             Version::Three => {
@@ -82,7 +82,7 @@ impl Output {
         }
     }
 
-    pub fn id(&mut self, id: Id) {
+    pub(crate) fn id(&mut self, id: Id) {
         const UUID_LEN: u64 = 36;
         match id {
             Id::Integer(value) => self.bulk(itoa::Buffer::new().format(value)),
@@ -94,7 +94,7 @@ impl Output {
         }
     }
 
-    pub fn null(&mut self) {
+    pub(crate) fn null(&mut self) {
         self.bytes.extend_from_slice(match self.version {
             Version::Two => b"$-1\r\n",
             Version::Three => b"_\r\n",
@@ -102,7 +102,7 @@ impl Output {
     }
 
     /// An array that is not there.
-    pub fn null_array(&mut self) {
+    pub(crate) fn null_array(&mut self) {
         match self.version {
             Version::Two => self.bytes.extend_from_slice(b"*-1\r\n"),
             Version::Three => self.null(),
@@ -110,12 +110,12 @@ impl Output {
     }
 
     /// The start of an array: so many replies follow as its elements.
-    pub fn array(&mut self, elements: usize) {
+    pub(crate) fn array(&mut self, elements: usize) {
         self.number(b'*', elements);
     }
 
     /// The start of a map: twice so many replies follow, keys and values alternating.
-    pub fn map(&mut self, entries: usize) {
+    pub(crate) fn map(&mut self, entries: usize) {
         match self.version {
             Version::Two => self.array(entries * 2),
             Version::Three => self.number(b'%', entries),
@@ -123,7 +123,7 @@ impl Output {
     }
 
     /// The start of a set.
-    pub fn set(&mut self, members: usize) {
+    pub(crate) fn set(&mut self, members: usize) {
         match self.version {
             Version::Two => self.array(members),
             Version::Three => self.number(b'~', members),
@@ -131,13 +131,13 @@ impl Output {
     }
 
     /// A whole array of ids, in their order.
-    pub fn id_list(&mut self, ids: &[Id]) {
+    pub(crate) fn id_list(&mut self, ids: &[Id]) {
         self.array(ids.len());
         ids.iter().for_each(|&id| self.id(id));
     }
 
     /// A number that is not whole.
-    pub fn double(&mut self, value: f64) {
+    pub(crate) fn double(&mut self, value: f64) {
         let text = value.to_string();
         match self.version {
             Version::Two => self.bulk(text),
@@ -146,7 +146,7 @@ impl Output {
     }
 
     /// A text that may be missing.
-    pub fn bulk_or_null(&mut self, value: Option<impl AsRef<[u8]>>) {
+    pub(crate) fn bulk_or_null(&mut self, value: Option<impl AsRef<[u8]>>) {
         match value {
             Some(value) => self.bulk(value),
             None => self.null(),
@@ -154,7 +154,7 @@ impl Output {
     }
 
     /// A whole set of ids.
-    pub fn ids(&mut self, ids: &[Id]) {
+    pub(crate) fn ids(&mut self, ids: &[Id]) {
         self.set(ids.len());
         ids.iter().for_each(|&id| self.id(id));
     }

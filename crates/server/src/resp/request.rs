@@ -33,60 +33,60 @@ pub(super) struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    pub fn is(&self, name: &str) -> bool {
+    pub(crate) fn is(&self, name: &str) -> bool {
         is(self.name, name)
     }
 }
 
 impl<'a, S: Store> Request<'a, S> {
-    pub fn graph(&self) -> &'a Graph<S> {
+    pub(crate) fn graph(&self) -> &'a Graph<S> {
         self.service.graph(self.permit)
     }
 
-    pub fn feeds(&self) -> Result<&'a Feeds<S::Content>> {
+    pub(crate) fn feeds(&self) -> Result<&'a Feeds<S::Content>> {
         self.service.feeds(self.permit)
     }
 
-    pub fn suggestions(&self) -> Result<&'a Suggestions<S::Suggestions>> {
+    pub(crate) fn suggestions(&self) -> Result<&'a Suggestions<S::Suggestions>> {
         self.service.suggestions(self.permit)
     }
 
-    pub async fn suggest(&self, viewer: Viewer, limit: usize) -> Result<SuggestionPage> {
+    pub(crate) async fn suggest(&self, viewer: Viewer, limit: usize) -> Result<SuggestionPage> {
         self.service.suggest(self.permit, viewer, limit, self.at_least).await
     }
 
     /// For a read that is charged by rows.
-    pub fn reading(&self) -> Reading<'a> {
+    pub(crate) fn reading(&self) -> Reading<'a> {
         let budget = self.row_budget.expect("a command that reads many rows declares Cost::Rows");
         Reading { permit: self.permit, budget, at_least: self.at_least }
     }
 
-    pub fn argument(&self, number: usize) -> Result<&'a [u8]> {
+    pub(crate) fn argument(&self, number: usize) -> Result<&'a [u8]> {
         self.arguments.get(number).ok_or_else(syntax_error)
     }
 
-    pub fn id(&self, number: usize) -> Result<Id> {
+    pub(crate) fn id(&self, number: usize) -> Result<Id> {
         self.service.id_kind().parse_bytes(self.argument(number)?)
     }
 
-    pub fn key(&self, number: usize) -> Result<UserSet> {
+    pub(crate) fn key(&self, number: usize) -> Result<UserSet> {
         keys::parse(self.service.id_kind(), self.argument(number)?)
     }
 
     /// All arguments from one on, as ids.
-    pub fn ids(&self, first: usize) -> impl Iterator<Item = Result<Id>> {
+    pub(crate) fn ids(&self, first: usize) -> impl Iterator<Item = Result<Id>> {
         let kind = self.service.id_kind();
         self.arguments.skip(first).iter().map(move |text| kind.parse_bytes(text))
     }
 
     /// All arguments from one on, as keys.
-    pub fn keys(&self, first: usize) -> impl Iterator<Item = Result<UserSet>> {
+    pub(crate) fn keys(&self, first: usize) -> impl Iterator<Item = Result<UserSet>> {
         let kind = self.service.id_kind();
         self.arguments.skip(first).iter().map(move |text| keys::parse(kind, text))
     }
 
     /// All arguments from one on, as names with values.
-    pub fn options(&self, first: usize) -> impl Iterator<Item = Result<Argument<'a>>> {
+    pub(crate) fn options(&self, first: usize) -> impl Iterator<Item = Result<Argument<'a>>> {
         let arguments = self.arguments.skip(first);
         (0..arguments.len().div_ceil(2)).map(move |pair| {
             let name = arguments.get(pair * 2).ok_or_else(syntax_error)?;
@@ -95,7 +95,7 @@ impl<'a, S: Store> Request<'a, S> {
     }
 
     /// The options `LIMIT n` and `CURSOR c`, from an argument on.
-    pub fn page(&self, first: usize) -> Result<PageRequest<'a>> {
+    pub(crate) fn page(&self, first: usize) -> Result<PageRequest<'a>> {
         let mut page = PageRequest { limit: PAGE_LIMIT_DEFAULT, cursor: None };
         for option in self.options(first) {
             match option? {

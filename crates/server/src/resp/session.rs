@@ -82,7 +82,7 @@ impl Queue {
 }
 
 impl<S: Store> Session<S> {
-    pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
         Self::with_id(shared, peer, id)
     }
@@ -110,13 +110,13 @@ impl<S: Store> Session<S> {
     }
 
     /// Back to the state of a new connection.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let new = Self::with_id(Arc::clone(&self.shared), self.peer, self.id);
         *self = Self { caller_changed: true, ..new };
     }
 
     /// Sets the caller of the commands that follow. Refused if it has too many connections, or they hold too much memory.
-    pub fn set_caller(&mut self, caller: Caller) -> Result<()> {
+    pub(crate) fn set_caller(&mut self, caller: Caller) -> Result<()> {
         if !self.slot.as_ref().is_some_and(|slot| slot.is_of(&caller.identity)) {
             let quota = self.quota(&caller.identity);
             let slot = quota.map(|quota| self.shared.quotas.take(&caller.identity, quota)).transpose()?;
@@ -141,13 +141,13 @@ impl<S: Store> Session<S> {
     }
 
     /// Updates when the caller's credential ends; that changes with keys and clocks.
-    pub fn update_credential_end(&mut self) {
+    pub(crate) fn update_credential_end(&mut self) {
         let remaining = self.caller.as_ref().and_then(Caller::remaining);
         self.credential_until = remaining.and_then(|remaining| Instant::now().checked_add(remaining));
     }
 
     /// Makes the reads that follow show what a token covers, besides what they have to show already.
-    pub fn require_after(&mut self, token: &str) {
+    pub(crate) fn require_after(&mut self, token: &str) {
         match self.shared.service.frontier(token) {
             Ok(asked) => self.seen.join(&asked),
             Err(error) => self.refused_token = Some(Box::new(error)),
@@ -155,12 +155,12 @@ impl<S: Store> Session<S> {
     }
 
     /// Replies once that a token was refused.
-    pub fn require_token(&mut self) -> Result<()> {
+    pub(crate) fn require_token(&mut self) -> Result<()> {
         self.refused_token.take().map_or(Ok(()), |refused| Err(*refused))
     }
 
     /// Forgets what it saw before the store was restored; the next command replies so.
-    pub fn require_current_epoch(&mut self) {
+    pub(crate) fn require_current_epoch(&mut self) {
         let current = self.shared.service.epoch();
         if std::mem::replace(&mut self.epoch, current) != current && !self.seen.is_empty() {
             self.seen = Frontier::default();
@@ -169,22 +169,22 @@ impl<S: Store> Session<S> {
     }
 
     /// The token of all that it has seen.
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         self.shared.service.token(self.seen.clone())
     }
 
-    pub fn limits(&self) -> &FrameLimits {
+    pub(crate) fn limits(&self) -> &FrameLimits {
         let settings = &self.shared.settings;
         if self.caller.is_some() { &settings.frame } else { &settings.unauthenticated_frame }
     }
 
     /// Queues the commands that follow.
-    pub fn open_transaction(&mut self) {
+    pub(crate) fn open_transaction(&mut self) {
         self.transaction = Some(Box::new(Queue::new(Instant::now())));
     }
 
     /// None of the queued commands will be run: they are dropped, and so are those that follow until `EXEC`.
-    pub fn abort_transaction(&mut self) {
+    pub(crate) fn abort_transaction(&mut self) {
         if let Some(queue) = &mut self.transaction {
             **queue = Queue { aborted: true, ..Queue::new(queue.opened_at) };
             self.memory.release(Purpose::Queue);
@@ -192,7 +192,7 @@ impl<S: Store> Session<S> {
     }
 
     /// Gives back what is held; nothing more will be run.
-    pub fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         self.transaction = None;
         for purpose in [Purpose::Input, Purpose::Queue, Purpose::Output] {
             self.memory.release(purpose);
@@ -200,7 +200,7 @@ impl<S: Store> Session<S> {
     }
 
     /// Keeps a command of so many steps for later.
-    pub fn enqueue(&mut self, arguments: Arguments<'_>, steps: usize) -> Result<()> {
+    pub(crate) fn enqueue(&mut self, arguments: Arguments<'_>, steps: usize) -> Result<()> {
         let max = self.shared.settings.transaction_bytes_max;
         let Some(queue) = self.transaction.as_mut().filter(|queue| !queue.aborted) else { return Ok(()) };
         queue.steps += steps;

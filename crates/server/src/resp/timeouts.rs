@@ -32,7 +32,7 @@ pub(super) struct Timeouts {
 
 impl Timeouts {
     /// The client has just been served, or has just come.
-    pub fn renew<S: Store>(&mut self, session: &Session<S>) {
+    pub(crate) fn renew<S: Store>(&mut self, session: &Session<S>) {
         let settings = &session.shared.settings;
         if session.caller.is_none() {
             self.idle_until = None;
@@ -44,14 +44,14 @@ impl Timeouts {
     }
 
     /// Until when the connection may wait.
-    pub fn until<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
+    pub(crate) fn until<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<Instant> {
         let unfinished = unfinished_since(session, rest).map(|since| since + unfinished_max(session));
         let silent = earlier(self.unauthenticated_until, self.idle_until);
         earlier(earlier(silent, session.credential_until), unfinished)
     }
 
     /// Ready at that time. The timer is moved only when it must be: one that fires too early is set again then.
-    pub fn poll(&mut self, until: Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, until: Option<Instant>, context: &mut Context<'_>) -> Poll<()> {
         let Some(until) = until.map(tokio::time::Instant::from) else { return Poll::Pending };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if sleep.deadline() > until {
@@ -67,7 +67,7 @@ impl Timeouts {
     }
 
     /// Whether the connection is to be ended now.
-    pub fn end<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<End> {
+    pub(crate) fn end<S: Store>(&self, session: &Session<S>, rest: &Rest) -> Option<End> {
         if let Some(Err(error)) = session.caller.as_ref().map(Caller::check) {
             return Some(End::WithError(error));
         }

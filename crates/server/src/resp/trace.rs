@@ -27,12 +27,12 @@ pub(super) struct Sampling {
 
 impl Sampling {
     /// Such a part of them, from 0 to 1.
-    pub fn new(part: f64) -> Self {
+    pub(crate) fn new(part: f64) -> Self {
         Self { number_max: (part * u64::MAX as f64) as u64 }
     }
 
     /// Whether the next batch gets one.
-    pub fn chooses(self) -> bool {
+    pub(crate) fn chooses(self) -> bool {
         self.number_max > 0 && next_random() <= self.number_max
     }
 }

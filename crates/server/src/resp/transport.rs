@@ -87,7 +87,7 @@ impl Rest {
     }
 
     /// Keeps the input of a workspace, as a batch has left it, until more of it arrives.
-    pub fn keep_from(
+    pub(crate) fn keep_from(
         &mut self,
         unfinished: Unfinished,
         workspace: Box<Workspace>,

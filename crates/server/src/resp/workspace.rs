@@ -43,7 +43,7 @@ thread_local! {
 
 impl Workspace {
     /// An empty one, used before if possible.
-    pub fn lend() -> Box<Self> {
+    pub(crate) fn lend() -> Box<Self> {
         let mut workspace = SPARE.with_borrow_mut(Vec::pop).unwrap_or_else(|| {
             Box::new(Self {
                 input: Vec::new(),
@@ -60,7 +60,7 @@ impl Workspace {
     }
 
     /// How many bytes of commands its connection has while it is busy.
-    pub fn busy_bytes(input: &Vec<u8>, batch: &Batch) -> BusyBytes {
+    pub(crate) fn busy_bytes(input: &Vec<u8>, batch: &Batch) -> BusyBytes {
         let bytes = input.capacity() + batch.capacity_bytes();
         if bytes > BUSY_BYTES_FREE {
             BusyBytes { counted: bytes, uncounted: 0 }
@@ -70,11 +70,11 @@ impl Workspace {
     }
 
     /// Takes it back, with whatever is in it.
-    pub fn give_back(mut self: Box<Self>) {
+    pub(crate) fn give_back(mut self: Box<Self>) {
         let waiting = self.writes.capacity_bytes() + self.checks.capacity_bytes();
         let commands = self.input.capacity() + self.batch.capacity_bytes() + waiting;
         let bytes = commands + self.output.bytes.capacity();
-        // Writes that were never committed, or checks never answered, belong to a connection that has failed.
+        // Writes that were never committed, or checks without a reply, belong to a connection that has failed.
         if bytes > WORKSPACE_BYTES_MAX || !self.writes.is_empty() || !self.checks.is_empty() {
             return;
         }

@@ -4,7 +4,7 @@
 //! Follows and unfollows go to the store in one call, so that a pipeline costs one commit. Each command is a request of its
 //! own, which is applied or refused by itself; within a transaction, the commands of one follower that come one after another
 //! are one request, which is whole. Posts are requests of their own, which are sent in their order before the first is
-//! answered, so that the store can make one commit of them. Follows and posts wait for each other.
+//! replied to, so that the store can make one commit of them. Follows and posts wait for each other.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ pub(super) enum Change {
 
 impl Change {
     /// How many edges or posts it writes.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self {
             Self::Edges { changes, .. } => changes.commands.len(),
             Self::Post(_) => 1,
@@ -119,22 +119,22 @@ pub(super) struct Writes {
 }
 
 impl Writes {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.edges >= EDGES_MAX || self.entries.len() >= EDGES_MAX
     }
 
     /// How many bytes of memory it holds on to.
-    pub fn capacity_bytes(&self) -> usize {
+    pub(crate) fn capacity_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
     }
 
     /// One more write, or why it is refused. With `is_whole`, it is one request with the write before it if both have the
     /// same follower.
-    pub fn push(&mut self, operation: Operation, change: Result<PermittedChange>, is_whole: bool) {
+    pub(crate) fn push(&mut self, operation: Operation, change: Result<PermittedChange>, is_whole: bool) {
         let plan = match change {
             Ok(PermittedChange { permit, change: Change::Edges { reply, changes } }) => {
                 let commands = self.add(changes, is_whole);
@@ -169,8 +169,8 @@ impl Writes {
         }
     }
 
-    /// Commits everything and answers each, in order. The session has seen what was written then.
-    pub async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
+    /// Commits everything and replies to each, in order. The session has seen what was written then.
+    pub(crate) async fn commit<S: Store>(&mut self, session: &mut Session<S>, out: &mut Output) {
         let entries = std::mem::take(&mut self.entries);
         let mut requests = std::mem::take(&mut self.requests).into_iter();
         (self.edges, self.is_open) = (0, false);
@@ -199,7 +199,7 @@ fn joint_len(entries: &[Entry], sort: Option<Sort>) -> usize {
     entries.iter().take(max).position(is_other).unwrap_or(max.min(entries.len()))
 }
 
-/// Registers posts and answers each.
+/// Registers posts and replies to each.
 async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &mut Output) {
     let service = &*session.shared.service;
     let register = async |plan: &Plan| match plan {
@@ -233,7 +233,7 @@ async fn register<S: Store>(entries: &[Entry], session: &mut Session<S>, out: &m
     }
 }
 
-/// Commits the requests of some entries and answers each. The token that they answer is one for all: it covers all of them.
+/// Commits the requests of some entries and replies to each. They share one token, which covers all of them.
 async fn apply<S: Store>(
     entries: &[Entry],
     requests: &mut std::vec::IntoIter<FollowerChanges>,

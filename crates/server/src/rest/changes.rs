@@ -15,20 +15,20 @@ use super::{Store, stream};
 use crate::metrics::Operation;
 
 /// How a position to continue from may be refused.
-pub const POSITION_REFUSALS: &[ErrorCode] = &[
+pub(crate) const POSITION_REFUSALS: &[ErrorCode] = &[
     ErrorCode::LimitOutOfRange,
     ErrorCode::InvalidToken,
     ErrorCode::PositionExpired,
     ErrorCode::NotYetVisible,
 ];
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let poll = Endpoint::services(Operation::Changes).refusing(POSITION_REFUSALS);
     stream::routes(routes.add(poll, routes!(changes)))
 }
 
 /// Where a client continues: without a token, from the oldest change that is kept.
-pub fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontier> {
+pub(crate) fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontier> {
     after.map_or_else(|| Ok(Frontier::default()), |token| call.service.frontier(token))
 }
 

@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Call, Fresh, Ids, JsonBody, Viewing};
+use super::extract::{Call, Ids, JsonBody};
 use super::json::{self, Json};
 use super::pairs;
 use super::problem::RestResult;
@@ -16,7 +16,7 @@ use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let check_refuses =
         &[ErrorCode::InvalidId, ErrorCode::TooMany, ErrorCode::TooLarge, ErrorCode::UnsupportedMediaType];
     let many_refuse = &[ErrorCode::TooMany];
@@ -35,9 +35,8 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "The follower"),
         ("target" = api::Id, Path, description = "The followee")),
     responses((status = 200, description = "Whether the edge exists, and since when", body = Follows)))]
-async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fresh, _: NoQuery) -> RestResult {
-    let graph = call.graph();
-    let found = graph.relationships(EdgeKind::Follow, of, &[target], &fresh.0).await?;
+async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, _: NoQuery) -> RestResult {
+    let found = call.graph().relationships(EdgeKind::Follow, of, &[target], &call.seen).await?;
     let since = found.first().and_then(|relationship| relationship.since);
     Ok(Json(Follows::from(since)).into_response())
 }
@@ -46,9 +45,9 @@ async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, fresh: Fres
 #[utoipa::path(post, path = "/v1/check", tag = "graph",
     request_body = CheckRequest,
     responses((status = 200, description = "The results, in the order of the request", body = CheckResults)))]
-async fn check<S: Store>(call: Call<S>, fresh: Fresh, _: NoQuery, JsonBody(body): JsonBody) -> RestResult {
+async fn check<S: Store>(call: Call<S>, _: NoQuery, JsonBody(body): JsonBody) -> RestResult {
     let edges = pairs::parse(&body, call.id_kind())?;
-    let results = call.graph().check(EdgeKind::Follow, &edges, &fresh.0).await?;
+    let results = call.graph().check(EdgeKind::Follow, &edges, &call.seen).await?;
     Ok(json::written(checked(&results).freeze()))
 }
 
@@ -72,16 +71,11 @@ fn checked(results: &[bool]) -> BytesMut {
         ("id" = api::Id, Path, description = "The user"),
         ("id" = Vec<api::Id>, Query, description = "The other users", min_items = 1, max_items = 100)),
     responses((status = 200, description = "One for each user, in the order of the request", body = Relationships)))]
-async fn relationships<S: Store>(
-    call: Call<S>,
-    Viewing(viewer): Viewing,
-    fresh: Fresh,
-    mut query: Query,
-) -> RestResult {
+async fn relationships<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let others = query.ids(call.id_kind())?;
     query.end()?;
-    let graph = call.graph();
-    let found = graph.relationships(EdgeKind::Follow, viewer.id(), &others, &fresh.0).await?;
+    let (graph, viewer) = (call.graph(), call.viewer()?.id());
+    let found = graph.relationships(EdgeKind::Follow, viewer, &others, &call.seen).await?;
     Ok(Json(Relationships { items: found.into_iter().map(Relationship::from).collect() }).into_response())
 }
 

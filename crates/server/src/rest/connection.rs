@@ -29,7 +29,7 @@ use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
 /// The most bytes that a connection reads ahead, and from which on it takes no more of a response until the client reads.
-pub const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
+pub(crate) const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -39,22 +39,22 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(2);
 const DISCARD_BYTES: usize = 8 * 1024;
 
 /// Accepts connections until the server stops, then waits for those that are busy.
-pub async fn accept<S: Store>(
+pub(crate) async fn accept<S: Store>(
     listener: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     shared: Shared<S>,
     router: Router,
 ) {
     let tls = tls.map(TlsAcceptor::from);
-    let places = Arc::new(Semaphore::new(shared.settings.connections_max));
+    let permits = Arc::new(Semaphore::new(shared.settings.connections_max));
     let mut connections = JoinSet::new();
     let stop = shared.stop.clone();
     loop {
         let accepted = async {
-            let place = Arc::clone(&places).acquire_owned().await.expect("the places are never closed");
-            (listener.accept().await, place)
+            let permit = Arc::clone(&permits).acquire_owned().await.expect("the semaphore is never closed");
+            (listener.accept().await, permit)
         };
-        let (accepted, place) = tokio::select! {
+        let (accepted, permit) = tokio::select! {
             biased;
             () = stop.cancelled() => break,
             // Keeps the set from growing: a finished connection is forgotten.
@@ -66,7 +66,7 @@ pub async fn accept<S: Store>(
                 let connection = connection(socket, peer, tls.clone(), Arc::clone(&shared), router.clone());
                 connections.spawn(async move {
                     connection.await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {

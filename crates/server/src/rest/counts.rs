@@ -7,14 +7,14 @@ use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::Endpoint;
-use super::extract::{Call, Fresh, Ids};
+use super::extract::{Call, Ids};
 use super::json::Json;
 use super::problem::RestResult;
 use super::query::{NoQuery, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let many_refuse = &[ErrorCode::InvalidId, ErrorCode::TooMany];
     routes
         .add(Endpoint::read(Operation::Counts), routes!(counts))
@@ -25,8 +25,8 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[utoipa::path(get, path = "/v1/users/{id}/counts", tag = "graph",
     params(("id" = api::Id, Path, description = "The user")),
     responses((status = 200, description = "The counts", body = Counts)))]
-async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
-    let found = call.graph().counts(EdgeKind::Follow, &[of], &fresh.0).await?;
+async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, _: NoQuery) -> RestResult {
+    let found = call.graph().counts(EdgeKind::Follow, &[of], &call.seen).await?;
     let counts = found.into_iter().next().unwrap_or_default();
     Ok(Json(Counts::new(of, counts)).into_response())
 }
@@ -35,10 +35,10 @@ async fn counts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, fresh: Fresh, _: NoQ
 #[utoipa::path(get, path = "/v1/counts", tag = "graph",
     params(("id" = Vec<api::Id>, Query, description = "The users", min_items = 1, max_items = 100)),
     responses((status = 200, description = "One for each user, in the order of the request", body = CountsList)))]
-async fn counts_of_many<S: Store>(call: Call<S>, fresh: Fresh, mut query: Query) -> RestResult {
+async fn counts_of_many<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let of = query.ids(call.id_kind())?;
     query.end()?;
-    let found = call.graph().counts(EdgeKind::Follow, &of, &fresh.0).await?;
+    let found = call.graph().counts(EdgeKind::Follow, &of, &call.seen).await?;
     let items = of.into_iter().zip(found).map(|(id, counts)| Counts::new(id, counts)).collect();
     Ok(Json(CountsList { items }).into_response())
 }

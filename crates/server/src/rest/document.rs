@@ -49,8 +49,18 @@ const OF_TOKENS: &[ErrorCode] = &[ErrorCode::InvalidToken];
 const OF_FRESH_READS: &[ErrorCode] = &[ErrorCode::InvalidToken, ErrorCode::NotYetVisible];
 const OF_PATHS: &[ErrorCode] = &[ErrorCode::InvalidId];
 
+/// The headers of every page, and of every response to a write.
+const PAGE_HEADERS: &[(&str, &str)] = &[("Link", "The next page, as rel=\"next\"")];
+const WRITE_HEADERS: &[(&str, &str)] = &[
+    (
+        "Kinfolk-Token",
+        "A read with this token sees the write, and everything that the token of the request covers",
+    ),
+    ("Kinfolk-Changed", "Whether the write changed anything: true or false"),
+];
+
 /// The document without any route.
-pub fn head() -> OpenApi {
+pub(crate) fn head() -> OpenApi {
     let info = InfoBuilder::new()
         .title("Kinfolk")
         .description(Some("A social graph service: edges, feeds and comments"))
@@ -74,21 +84,29 @@ fn problem_schema() -> RefOr<Schema> {
 }
 
 /// Adds to the routes of a path what follows from their endpoint.
-pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
+pub(crate) fn describe(item: &mut PathItem, endpoint: Endpoint) {
     for operation in operations(item) {
         let parameters = operation.parameters.get_or_insert_default();
         let has_ids = parameters.iter().any(|parameter| {
             matches!(parameter, RefOr::T(Parameter { parameter_in: ParameterIn::Path, .. }))
         });
+        let is_paged = parameters
+            .iter()
+            .any(|parameter| matches!(parameter, RefOr::T(Parameter { name, .. }) if name == "cursor"));
         if endpoint.acts() {
             parameters.push(actor().into());
         }
         if let Some(token) = token(endpoint.token) {
             parameters.push(token.into());
         }
-        let admission = endpoint.admission;
+        if is_paged {
+            add_headers(operation, PAGE_HEADERS);
+        }
+        if endpoint.changes {
+            add_headers(operation, WRITE_HEADERS);
+        }
         operation.extensions = Some(ExtensionsBuilder::new().add("x-audience", endpoint.audience()).build());
-        if let Some(scope) = admission.scope() {
+        if let Some(scope) = endpoint.admission.scope() {
             operation.extensions.get_or_insert_default().insert("x-scope".to_owned(), scope.name().into());
             operation.security = Some(vec![SecurityRequirement::new(BEARER, [] as [&str; 0])]);
         }
@@ -108,6 +126,16 @@ pub fn describe(item: &mut PathItem, endpoint: Endpoint) {
         let has_caller = endpoint.admission != Admission::Everybody;
         codes.extend(has_caller.then_some(OF_CALLERS).into_iter().flatten());
         operation.responses.responses.extend(refusals(&codes));
+    }
+}
+
+/// Adds headers to the responses that a route documents itself.
+fn add_headers(operation: &mut Operation, headers: &[(&str, &str)]) {
+    for response in operation.responses.responses.values_mut() {
+        let RefOr::T(response) = response else { continue };
+        response.headers.extend(headers.iter().map(|&(name, description)| {
+            (name.to_owned(), HeaderBuilder::new().description(Some(description)).build().into())
+        }));
     }
 }
 
@@ -173,19 +201,19 @@ fn refusal(status: u16, codes: &[&str]) -> Response {
 }
 
 /// The document as it is served. It waits for the store, which knows the kind of ids and what the profile has.
-pub struct Document {
+pub(crate) struct Document {
     api: OpenApi,
     text: OnceLock<Bytes>,
 }
 
 impl Document {
     /// With the routes of `api`.
-    pub fn new(api: OpenApi) -> Self {
+    pub(crate) fn new(api: OpenApi) -> Self {
         Self { api, text: OnceLock::new() }
     }
 
     /// The document, serialised once and shared by all responses.
-    pub fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
+    pub(crate) fn text<S: Store>(&self, service: &Service<S>) -> Bytes {
         let make = || {
             let kind = service.id_kind();
             let mut api = self.api.clone();

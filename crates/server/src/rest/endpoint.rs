@@ -9,7 +9,7 @@ use crate::service::Capability;
 
 /// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
+pub(crate) enum Admission {
     /// Everybody, with or without credentials.
     Everybody,
     /// Callers that hold a scope.
@@ -20,7 +20,7 @@ pub enum Admission {
 
 impl Admission {
     /// The scope that is needed.
-    pub fn scope(self) -> Option<Scope> {
+    pub(crate) fn scope(self) -> Option<Scope> {
         match self {
             Self::Everybody => None,
             Self::Callers(scope) | Self::Services(scope) => Some(scope),
@@ -30,7 +30,7 @@ impl Admission {
 
 /// The user that a request is made for, and where it is named. An end user must be that user itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActorRule {
+pub(crate) enum ActorRule {
     /// No user in particular.
     Anyone,
     /// The actor, in the header `Kinfolk-Actor`.
@@ -53,7 +53,7 @@ pub enum ActorRule {
 
 /// What a request takes from budgets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cost {
+pub(crate) enum Cost {
     /// One request of the caller.
     Request,
     /// One request of the caller, and more for many rows.
@@ -66,7 +66,7 @@ pub enum Cost {
 
 /// What an endpoint does with the token of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenUse {
+pub(crate) enum TokenUse {
     /// It takes none.
     Ignored,
     /// The response shows at least what the token covers.
@@ -77,7 +77,7 @@ pub enum TokenUse {
 
 /// What a route declares, apart from its path and its handler.
 #[derive(Clone, Copy, Debug)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     /// The metric that counts it.
     pub operation: Operation,
     /// Who may call it.
@@ -103,7 +103,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Needs no caller.
-    pub const fn open() -> Self {
+    pub(crate) const fn open() -> Self {
         Self {
             operation: Operation::Other,
             admission: Admission::Everybody,
@@ -119,53 +119,53 @@ impl Endpoint {
     }
 
     /// Reads the graph.
-    pub const fn read(operation: Operation) -> Self {
+    pub(crate) const fn read(operation: Operation) -> Self {
         let admission = Admission::Callers(Scope::Read);
         Self { operation, admission, token: TokenUse::Awaited, ..Self::open() }
     }
 
     /// Changes the graph for an actor.
-    pub const fn write(operation: Operation) -> Self {
+    pub(crate) const fn write(operation: Operation) -> Self {
         let admission = Admission::Callers(Scope::Write);
         let (actor, cost, token) = (ActorRule::Actor, Cost::Change, TokenUse::Joined);
         Self { operation, admission, changes: true, actor, cost, token, ..Self::open() }
     }
 
     /// Moderates what others have written.
-    pub const fn moderate(operation: Operation) -> Self {
+    pub(crate) const fn moderate(operation: Operation) -> Self {
         let admission = Admission::Callers(Scope::Moderate);
         let (actor, token) = (ActorRule::Moderator, TokenUse::Joined);
         Self { operation, admission, changes: true, actor, token, ..Self::open() }
     }
 
     /// Reads what belongs to no user, for services only.
-    pub const fn services(operation: Operation) -> Self {
+    pub(crate) const fn services(operation: Operation) -> Self {
         Self { operation, admission: Admission::Services(Scope::Read), ..Self::open() }
     }
 
     /// Administers the store, without a time limit.
-    pub const fn admin(operation: Operation) -> Self {
+    pub(crate) const fn admin(operation: Operation) -> Self {
         let admission = Admission::Services(Scope::Admin);
         Self { operation, admission, is_long: true, ..Self::open() }
     }
 
     /// Is made for this user.
-    pub const fn by(self, actor: ActorRule) -> Self {
+    pub(crate) const fn by(self, actor: ActorRule) -> Self {
         Self { actor, ..self }
     }
 
     /// Takes this from budgets.
-    pub const fn costing(self, cost: Cost) -> Self {
+    pub(crate) const fn costing(self, cost: Cost) -> Self {
         Self { cost, ..self }
     }
 
     /// Whether an actor is needed.
-    pub fn acts(self) -> bool {
+    pub(crate) fn acts(self) -> bool {
         matches!(self.actor, ActorRule::Actor | ActorRule::ActorInPath | ActorRule::Author)
     }
 
     /// Who else than callers without the scope is refused, as the document names it.
-    pub fn audience(self) -> &'static str {
+    pub(crate) fn audience(self) -> &'static str {
         use ActorRule::{CommentOwner, Viewer, ViewerInPath};
         match (self.admission, self.actor) {
             (Admission::Everybody, _) => "everybody",
@@ -176,27 +176,27 @@ impl Endpoint {
     }
 
     /// May also refuse with these codes.
-    pub const fn refusing(self, refusals: &'static [ErrorCode]) -> Self {
+    pub(crate) const fn refusing(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
     }
 
     /// Is refused where the profile lacks a capability.
-    pub const fn needing(self, capability: Capability) -> Self {
+    pub(crate) const fn needing(self, capability: Capability) -> Self {
         Self { capability: Some(capability), ..self }
     }
 
     /// Returns a token that covers the one of the request.
-    pub const fn joining_token(self) -> Self {
+    pub(crate) const fn joining_token(self) -> Self {
         Self { token: TokenUse::Joined, ..self }
     }
 
     /// Has no time limit.
-    pub const fn long(self) -> Self {
+    pub(crate) const fn long(self) -> Self {
         Self { is_long: true, ..self }
     }
 
     /// Is cancelled when its client disconnects.
-    pub const fn abandonable(self) -> Self {
+    pub(crate) const fn abandonable(self) -> Self {
         Self { is_abandonable: true, ..self }
     }
 }

@@ -16,7 +16,7 @@ use crate::socket::LEAVING_MAX;
 
 /// The current request, shared by all parts of its connection. Requests of a connection are served one after another.
 #[derive(Clone, Debug, Default)]
-pub struct Exchange(Arc<Mutex<State>>);
+pub(crate) struct Exchange(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -62,7 +62,7 @@ enum BodyState {
 
 /// Whether hyper may know that the client sends no more.
 #[derive(Clone, Copy, Debug)]
-pub enum EndOfInput {
+pub(crate) enum EndOfInput {
     Known,
     /// From a moment on: one who has only closed its sending side gets what comes soon.
     KnownAt(Instant),
@@ -71,7 +71,7 @@ pub enum EndOfInput {
 
 impl Exchange {
     /// A request was received, of which the body may be to come.
-    pub fn begin(&self, body: &Incoming) {
+    pub(crate) fn begin(&self, body: &Incoming) {
         let body = if body.is_end_stream() { BodyState::Whole } else { BodyState::Partial };
         let mut state = self.0.lock();
         let input_ended = state.input_ended;
@@ -79,12 +79,12 @@ impl Exchange {
     }
 
     /// Whether nothing is owed to the client: what hyper writes now is no response of ours.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.0.lock().stage == Stage::Idle
     }
 
     /// The socket has taken everything that hyper had.
-    pub fn flushed(&self) {
+    pub(crate) fn flushed(&self) {
         let mut state = self.0.lock();
         if state.stage == Stage::Responded {
             state.stage = Stage::Idle;
@@ -93,7 +93,7 @@ impl Exchange {
     }
 
     /// The request is cancelled a moment after its client sends no more: the client counts as gone.
-    pub fn abandon_with_client(&self) {
+    pub(crate) fn abandon_with_client(&self) {
         let mut state = self.0.lock();
         state.is_abandonable = true;
         wake(&mut state.connection);
@@ -101,7 +101,7 @@ impl Exchange {
 
     /// The client sends no more. Says whether hyper may know: it takes that for the end of the connection, so not while a
     /// response is owed to a request that has arrived in full.
-    pub fn end_of_input(&self, context: &Context<'_>) -> EndOfInput {
+    pub(crate) fn end_of_input(&self, context: &Context<'_>) -> EndOfInput {
         let mut state = self.0.lock();
         state.input_ended = true;
         let is_incomplete = matches!(state.body, BodyState::Missing | BodyState::Broken);
@@ -120,17 +120,17 @@ impl Exchange {
     }
 
     /// Whether a route waits for the request's body.
-    pub fn awaits_body(&self) -> bool {
+    pub(crate) fn awaits_body(&self) -> bool {
         self.0.lock().body == BodyState::Awaited
     }
 
     /// Whether something of the request's body may still come, or was lost.
-    pub fn lacks_body(&self) -> bool {
+    pub(crate) fn lacks_body(&self) -> bool {
         self.0.lock().body != BodyState::Whole
     }
 
     /// Whether no further request can be read: where the body of this one ends is not known.
-    pub fn is_out_of_step(&self) -> bool {
+    pub(crate) fn is_out_of_step(&self) -> bool {
         matches!(self.0.lock().body, BodyState::Awaited | BodyState::Missing | BodyState::Broken)
     }
 }
@@ -142,13 +142,13 @@ fn wake(waker: &mut Option<Waker>) {
 }
 
 /// The body of a request, as it arrives.
-pub struct RequestBody {
+pub(crate) struct RequestBody {
     body: Incoming,
     exchange: Exchange,
 }
 
 impl RequestBody {
-    pub fn new(body: Incoming, exchange: Exchange) -> Self {
+    pub(crate) fn new(body: Incoming, exchange: Exchange) -> Self {
         Self { body, exchange }
     }
 }
@@ -194,13 +194,13 @@ impl HttpBody for RequestBody {
 }
 
 /// The body of a response. hyper drops it once it has taken all of it.
-pub struct ResponseBody {
+pub(crate) struct ResponseBody {
     body: Body,
     exchange: Exchange,
 }
 
 impl ResponseBody {
-    pub fn new(body: Body, exchange: Exchange) -> Self {
+    pub(crate) fn new(body: Body, exchange: Exchange) -> Self {
         Self { body, exchange }
     }
 }

@@ -19,6 +19,7 @@ use kinfolk_core::{Error, Frontier, Id, IdKind, Position, Result};
 
 use super::endpoint::Cost;
 use super::problem::{Failure, RestResult};
+use super::query::Query;
 use super::request_id::RequestId;
 use super::{Shared, Store};
 use crate::access::{Actor, Caller, Permit, Viewer};
@@ -26,18 +27,18 @@ use crate::administration::Administration;
 use crate::service::{Reading, Service};
 
 /// The header that carries consistency tokens, both ways.
-pub const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
+pub(crate) const TOKEN: HeaderName = HeaderName::from_static("kinfolk-token");
 /// The header that says whether a write changed anything.
-pub const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
+pub(crate) const CHANGED: HeaderName = HeaderName::from_static("kinfolk-changed");
 /// The header in which a service names the actor.
-pub const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
+pub(crate) const ACTOR: HeaderName = HeaderName::from_static("kinfolk-actor");
 
 /// The header in which a client names what it may have to repeat.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The user that a request is made for, as its guard has resolved it.
 #[derive(Clone, Debug)]
-pub enum User {
+pub(crate) enum User {
     Unnamed,
     Actor(Actor),
     /// The body may name an author; without one, it is this user.
@@ -50,7 +51,7 @@ pub enum User {
 }
 
 /// A request that its guard has admitted. Only with it a handler reaches the graph.
-pub struct Call<S: Store> {
+pub(crate) struct Call<S: Store> {
     /// What is served.
     pub service: Arc<Service<S>>,
     /// Who calls.
@@ -59,6 +60,9 @@ pub struct Call<S: Store> {
     /// The user that it is made for.
     pub(super) user: User,
     pub(super) cost: Cost,
+    /// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers
+    /// it.
+    pub seen: Frontier,
     /// What the request is called.
     pub request_id: RequestId,
 }
@@ -71,6 +75,7 @@ impl<S: Store> Clone for Call<S> {
             permit: self.permit,
             user: self.user.clone(),
             cost: self.cost,
+            seen: self.seen.clone(),
             request_id: self.request_id.clone(),
         }
     }
@@ -78,37 +83,61 @@ impl<S: Store> Clone for Call<S> {
 
 impl<S: Store> Call<S> {
     /// The rules of edges.
-    pub fn graph(&self) -> &Graph<S> {
+    pub(crate) fn graph(&self) -> &Graph<S> {
         self.service.graph(self.permit)
     }
 
     /// The change log.
-    pub fn changes(&self) -> &Changes<S> {
+    pub(crate) fn changes(&self) -> &Changes<S> {
         self.service.changes(self.permit)
     }
 
     /// Suggestions, unless the profile lacks them.
-    pub fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
+    pub(crate) fn suggestions(&self) -> Result<&Suggestions<S::Suggestions>> {
         self.service.suggestions(self.permit)
     }
 
-    /// Users that a viewer may know.
-    pub async fn suggest(&self, viewer: Viewer, limit: usize, fresh: &Fresh) -> Result<SuggestionPage> {
-        self.service.suggest(self.permit, viewer, limit, &fresh.0).await
+    /// Users that the viewer may know.
+    pub(crate) async fn suggest(&self, limit: usize) -> Result<SuggestionPage> {
+        self.service.suggest(self.permit, self.viewer()?, limit, &self.seen).await
     }
 
     /// Posts and feeds, unless the profile lacks them.
-    pub fn feeds(&self) -> Result<&Feeds<S::Content>> {
+    pub(crate) fn feeds(&self) -> Result<&Feeds<S::Content>> {
         self.service.feeds(self.permit)
     }
 
     /// Comments, unless the profile lacks them.
-    pub fn comments(&self) -> Result<&CommentThreads<S::Content>> {
+    pub(crate) fn comments(&self) -> Result<&CommentThreads<S::Content>> {
         self.service.comments(self.permit)
     }
 
+    /// Who acts.
+    pub(crate) fn actor(&self) -> Result<Id> {
+        let User::Actor(actor) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(actor.id())
+    }
+
+    /// Whose view it is.
+    pub(crate) fn viewer(&self) -> Result<Viewer> {
+        let User::Viewer(viewer) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(viewer)
+    }
+
+    /// Who reads comments.
+    pub(crate) fn comment_viewer(&self) -> Result<CommentViewer> {
+        let User::CommentViewer(viewer) = self.user else { return Err(undeclared(&self.user)) };
+        Ok(viewer)
+    }
+
+    /// Who moderates, as far as it is known.
+    pub(crate) fn moderator(&self) -> Result<Option<Moderator>> {
+        let User::Moderator(moderator) = &self.user else { return Err(undeclared(&self.user)) };
+        Ok(moderator.clone())
+    }
+
     /// The author of a post, whose body names one or not. Charges the author for it.
-    pub fn author(&self, in_body: Option<Id>) -> Result<Actor> {
+    pub(crate) fn author(&self, in_body: Option<Id>) -> Result<Actor> {
         let User::Author { named } = self.user else { return Err(undeclared(&self.user)) };
         let author = self.caller.actor(in_body.or(named))?;
         self.service.limits.take_change(author.id())?;
@@ -116,24 +145,24 @@ impl<S: Store> Call<S> {
     }
 
     /// What operators may ask of the store.
-    pub fn administration(&self) -> &dyn Administration {
+    pub(crate) fn administration(&self) -> &dyn Administration {
         self.service.administration(self.permit)
     }
 
     /// For a read that is charged by rows.
-    pub fn reading<'a>(&'a self, fresh: &'a Fresh) -> Reading<'a> {
+    pub(crate) fn reading(&self) -> Reading<'_> {
         assert_eq!(self.cost, Cost::Rows, "an endpoint that reads many rows declares Cost::Rows");
-        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &fresh.0 }
+        Reading { permit: self.permit, budget: &self.caller.budget, at_least: &self.seen }
     }
 
     /// The kind of ids that this deployment uses.
-    pub fn id_kind(&self) -> IdKind {
+    pub(crate) fn id_kind(&self) -> IdKind {
         self.service.id_kind()
     }
 
     /// The token of a write: what the request carried, and what the write did.
-    pub fn token_after(&self, Fresh(seen): &Fresh, written: Position) -> String {
-        self.service.token_after(seen, written)
+    pub(crate) fn token_after(&self, written: Position) -> String {
+        self.service.token_after(&self.seen, written)
     }
 }
 
@@ -151,7 +180,7 @@ fn call<S: Store>(parts: &Parts) -> Result<&Call<S>> {
 }
 
 /// The value of a header that may be there once.
-pub fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>> {
+pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -162,7 +191,7 @@ pub fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'
 }
 
 /// The ids in the path, in its order.
-pub struct Ids<const N: usize>(pub [Id; N]);
+pub(crate) struct Ids<const N: usize>(pub [Id; N]);
 
 impl<const N: usize, S: Store> FromRequestParts<Shared<S>> for Ids<N> {
     type Rejection = Failure;
@@ -174,7 +203,7 @@ impl<const N: usize, S: Store> FromRequestParts<Shared<S>> for Ids<N> {
 }
 
 /// The comment that the path names.
-pub struct NamedComment(pub CommentId);
+pub(crate) struct NamedComment(pub CommentId);
 
 impl<S: Store> FromRequestParts<Shared<S>> for NamedComment {
     type Rejection = Failure;
@@ -198,58 +227,13 @@ async fn path_ids<T, const N: usize, S: Store>(
     ids.try_into().map_err(missing)
 }
 
-/// Who acts.
-pub struct Acting(pub Actor);
-
-/// Whose view it is.
-pub struct Viewing(pub Viewer);
-
-/// Who reads comments.
-pub struct CommentViewing(pub CommentViewer);
-
-/// Who moderates, as far as it is known.
-pub struct Moderating(pub Option<Moderator>);
-
-/// A user that the guard has resolved, as the endpoint declares.
-macro_rules! from_user {
-    ($extractor:ident, $user:ident) => {
-        impl<S: Store> FromRequestParts<Shared<S>> for $extractor {
-            type Rejection = Failure;
-
-            async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
-                match &call::<S>(parts)?.user {
-                    User::$user(user) => Ok(Self(user.clone())),
-                    other => Err(Failure(undeclared(other))),
-                }
-            }
-        }
-    };
-}
-
-from_user!(Acting, Actor);
-from_user!(Viewing, Viewer);
-from_user!(CommentViewing, CommentViewer);
-from_user!(Moderating, Moderator);
-
 /// A handler that asks for another user than its endpoint declares is a mistake in this program.
 fn undeclared(user: &User) -> Error {
     Error::Storage { detail: format!("the endpoint declares another user than its handler takes: {user:?}") }
 }
 
-/// What the client has seen, by its token; nothing without one. A read shows at least that, and the token of a write covers it.
-pub struct Fresh(pub Frontier);
-
-impl<S: Store> FromRequestParts<Shared<S>> for Fresh {
-    type Rejection = Failure;
-
-    async fn from_request_parts(parts: &mut Parts, _: &Shared<S>) -> RestResult<Self> {
-        let seen = header(&parts.headers, &TOKEN)?.map(|token| call::<S>(parts)?.service.frontier(token));
-        Ok(Self(seen.transpose()?.unwrap_or_default()))
-    }
-}
-
 /// What the client calls its request, so that it can be repeated.
-pub struct IdempotencyKey(pub Option<Arc<str>>);
+pub(crate) struct IdempotencyKey(pub Option<Arc<str>>);
 
 impl<S: Store> FromRequestParts<Shared<S>> for IdempotencyKey {
     type Rejection = Failure;
@@ -260,7 +244,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for IdempotencyKey {
 }
 
 /// A body of JSON, not parsed yet.
-pub struct JsonBody(pub Bytes);
+pub(crate) struct JsonBody(pub Bytes);
 
 impl<S: Store> FromRequest<Shared<S>> for JsonBody {
     type Rejection = Failure;
@@ -280,7 +264,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// A body that says nothing: none, or an empty JSON object. Fields that nobody reads are refused here as elsewhere.
-pub struct NoBody;
+pub(crate) struct NoBody;
 
 impl<S: Store> FromRequest<Shared<S>> for NoBody {
     type Rejection = Failure;
@@ -296,6 +280,18 @@ impl<S: Store> FromRequest<Shared<S>> for NoBody {
             return Ok(Self);
         }
         Err(Failure(Error::InvalidRequest { detail: "this call takes no body".to_owned() }))
+    }
+}
+
+/// Neither parameters nor a body.
+pub(crate) struct NoInput;
+
+impl<S: Store> FromRequest<Shared<S>> for NoInput {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, shared: &Shared<S>) -> RestResult<Self> {
+        Query::of(request.uri()).end()?;
+        NoBody::from_request(request, shared).await.map(|NoBody| Self)
     }
 }
 

@@ -15,12 +15,12 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use kinfolk_core::comments::{Moderator, Parent, Viewer as CommentViewer};
-use kinfolk_core::{Error, Id, IdKind, Result};
+use kinfolk_core::{Error, Frontier, Id, IdKind, Result};
 use tokio::time::timeout;
 
-use super::endpoint::{ActorRule, Admission, Cost, Endpoint};
+use super::endpoint::{ActorRule, Admission, Cost, Endpoint, TokenUse};
 use super::exchange::Exchange;
-use super::extract::{ACTOR, Call, User, header};
+use super::extract::{ACTOR, Call, TOKEN, User, header};
 use super::output::Rule;
 use super::problem::Failure;
 use super::query::Query;
@@ -36,7 +36,7 @@ const RATE_LIMIT_REMAINING: HeaderName = HeaderName::from_static("ratelimit-rema
 const RATE_LIMIT_RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 
 /// The guard of a route.
-pub async fn guard<S: Store>(
+pub(crate) async fn guard<S: Store>(
     State((shared, endpoint)): State<(Shared<S>, Endpoint)>,
     request: Request,
     next: Next,
@@ -159,13 +159,23 @@ async fn admit<S: Store>(
         shared.output.require_room(&caller.identity)?;
     }
     let user = user(service.id_kind(), &caller, endpoint.actor, &mut request).await?;
+    let seen = seen(service, endpoint, request.headers())?;
     let comment = charge(service, endpoint, &user, &mut request).await?;
     let request_id = request.extensions().get::<RequestId>().cloned();
     let request_id = request_id.unwrap_or_else(|| shared.request_ids.of(request.headers()));
     let identity = caller.identity.clone();
-    let call = Call { service: Arc::clone(service), caller, permit, user, cost: endpoint.cost, request_id };
+    let (service, cost) = (Arc::clone(service), endpoint.cost);
+    let call = Call { service, caller, permit, user, cost, seen, request_id };
     request.extensions_mut().insert(call);
     Ok(Admitted { request, identity, comment })
+}
+
+/// What the client has seen, if the endpoint takes a token.
+fn seen<S: Store>(service: &Service<S>, endpoint: Endpoint, headers: &HeaderMap) -> Result<Frontier> {
+    if endpoint.token == TokenUse::Ignored {
+        return Ok(Frontier::default());
+    }
+    header(headers, &TOKEN)?.map_or_else(|| Ok(Frontier::default()), |token| service.frontier(token))
 }
 
 /// The user that the request is made for, if the caller may make it.

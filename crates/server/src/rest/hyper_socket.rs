@@ -18,20 +18,20 @@ use super::exchange::{EndOfInput, Exchange};
 /// - What hyper writes without a request is dropped: it is the empty response to a malformed one, in whose place the
 ///   connection sends a problem document.
 /// - The socket stays open when hyper is done with it, for that document.
-pub struct HyperSocket<T> {
+pub(crate) struct HyperSocket<T> {
     socket: T,
     exchange: Exchange,
     input_ended: bool,
-    /// Runs while a request may still be answered though its client sends no more.
+    /// Runs while a request may still get its response though its client sends no more.
     leaving: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> HyperSocket<T> {
-    pub fn new(socket: T, exchange: Exchange) -> Self {
+    pub(crate) fn new(socket: T, exchange: Exchange) -> Self {
         Self { socket, exchange, input_ended: false, leaving: None }
     }
 
-    pub fn into_socket(self) -> T {
+    pub(crate) fn into_socket(self) -> T {
         self.socket
     }
 

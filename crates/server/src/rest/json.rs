@@ -10,10 +10,10 @@ use serde::Serialize;
 use super::problem::Failure;
 
 /// The media type of responses.
-pub const MEDIA_TYPE: &str = "application/json";
+pub(crate) const MEDIA_TYPE: &str = "application/json";
 
 /// A response as JSON.
-pub struct Json<T>(pub T);
+pub(crate) struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
@@ -25,7 +25,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
 }
 
 /// A response that is JSON already.
-pub fn written(text: impl Into<Body>) -> Response {
+pub(crate) fn written(text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     response

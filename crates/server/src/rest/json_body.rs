@@ -10,7 +10,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 ///
 /// # Errors
 /// The error in `refused`, if there is one; otherwise the error of the parser.
-pub fn read<'de, V: Visitor<'de>>(
+pub(crate) fn read<'de, V: Visitor<'de>>(
     body: &'de [u8],
     object: V,
     refused: &Cell<Option<Error>>,
@@ -25,7 +25,7 @@ pub fn read<'de, V: Visitor<'de>>(
 
 /// The context that parts of a body are read in.
 #[derive(Clone, Copy)]
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     /// The kind of ids that this deployment uses.
     pub kind: IdKind,
     /// Holds the error that ends the parsing, if it is not one of the parser.
@@ -34,7 +34,7 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     /// Returns the value, or ends the parsing with the error in `refused`.
-    pub fn accept<T, E: de::Error>(self, read: Result<T>) -> std::result::Result<T, E> {
+    pub(crate) fn accept<T, E: de::Error>(self, read: Result<T>) -> std::result::Result<T, E> {
         read.map_err(|error| {
             let reason = E::custom(&error);
             self.refused.set(Some(error));
@@ -44,7 +44,7 @@ impl Reader<'_> {
 }
 
 /// An id: a string or, where ids are integers, a number too.
-pub struct IdInput<'a>(pub Reader<'a>);
+pub(crate) struct IdInput<'a>(pub Reader<'a>);
 
 impl<'de> DeserializeSeed<'de> for IdInput<'_> {
     type Value = Id;

@@ -3,14 +3,14 @@
 use kinfolk_core::Error;
 
 /// The maximum size of a request's line and headers together.
-pub const HEADERS_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const HEADERS_BYTES_MAX: usize = 64 * 1024;
 
 /// The maximum number of headers, and the longest address: both are hyper's.
 const HEADERS_MAX: usize = 100;
 const URI_BYTES_MAX: usize = u16::MAX as usize - 1;
 
 /// Why a connection is closed, if its client waits to know. `unread` is what it has sent since its last request.
-pub fn refusal(error: &hyper::Error, unread: &[u8]) -> Option<Error> {
+pub(crate) fn refusal(error: &hyper::Error, unread: &[u8]) -> Option<Error> {
     let blank = unread.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
     let begun = &unread[blank..];
     if error.is_parse_too_large() {

@@ -45,6 +45,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
+use utoipa::openapi::OpenApi;
 
 use crate::service::Door;
 
@@ -118,6 +119,22 @@ struct Rest<S: Store> {
 
 type Shared<S> = Arc<Rest<S>>;
 
+impl<S: Store> Rest<S> {
+    fn new(door: Arc<Door<S>>, settings: RestSettings, stop: CancellationToken, api: OpenApi) -> Shared<S> {
+        let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
+        Arc::new(Self {
+            door,
+            settings,
+            stop,
+            tail: tail::Tail::default(),
+            jobs: Arc::new(Semaphore::new(JOBS_MAX)),
+            output: Arc::new(output),
+            request_ids: request_id::RequestIds::new(),
+            document: document::Document::new(api),
+        })
+    }
+}
+
 /// Serves REST until `stop`, and until the requests that it has accepted by then have their responses.
 pub async fn serve<S: Store>(
     listener: tokio::net::TcpListener,
@@ -127,17 +144,7 @@ pub async fn serve<S: Store>(
     stop: CancellationToken,
 ) {
     let routes = routes::all::<S>();
-    let output = output::Output::new(settings.output_bytes_max, settings.caller_output_bytes_max);
-    let shared = Arc::new(Rest {
-        door,
-        settings,
-        stop,
-        tail: tail::Tail::default(),
-        jobs: Arc::new(Semaphore::new(JOBS_MAX)),
-        output: Arc::new(output),
-        request_ids: request_id::RequestIds::new(),
-        document: document::Document::new(routes.api.clone()),
-    });
+    let shared = Rest::new(door, settings, stop, routes.api.clone());
     let router = routes::finish(routes, &shared);
     connection::accept(listener, tls, shared, router).await;
 }

@@ -14,7 +14,7 @@ use crate::payload;
 
 /// The fields of a new post; each may be missing.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct PostBody {
+pub(crate) struct PostBody {
     /// Its id.
     pub id: Option<Id>,
     /// Its author.
@@ -29,7 +29,7 @@ pub struct PostBody {
 ///
 /// # Errors
 /// If it is anything else, an id is not of that kind, or the payload is too long.
-pub fn parse(body: &[u8], kind: IdKind, payload_bytes_max: usize) -> Result<PostBody> {
+pub(crate) fn parse(body: &[u8], kind: IdKind, payload_bytes_max: usize) -> Result<PostBody> {
     let refused = Cell::new(None);
     let reader = Reader { kind, refused: &refused };
     json_body::read(body, Body { reader, payload_bytes_max }, &refused)

@@ -27,7 +27,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Counts the bytes of responses that clients have not taken yet.
 #[derive(Debug)]
-pub struct Output {
+pub(crate) struct Output {
     bytes_max: usize,
     caller_bytes_max: usize,
     held: Mutex<Held>,
@@ -42,7 +42,7 @@ struct Held {
 impl Output {
     /// At most `bytes_max` in all and `caller_bytes_max` of a caller, of an end user much less, except that a response larger
     /// than that may be the only one.
-    pub fn new(bytes_max: usize, caller_bytes_max: usize) -> Self {
+    pub(crate) fn new(bytes_max: usize, caller_bytes_max: usize) -> Self {
         Self { bytes_max, caller_bytes_max, held: Mutex::default() }
     }
 
@@ -52,7 +52,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Error::Overloaded`] if the caller holds as much as is allowed.
-    pub fn require_room(&self, caller: &Identity) -> Result<()> {
+    pub(crate) fn require_room(&self, caller: &Identity) -> Result<()> {
         self.require_of_caller(&self.held.lock(), caller, 1)
     }
 
@@ -83,7 +83,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Error::Overloaded`] if there is no room for it.
-    pub fn hold(self: &Arc<Self>, caller: &Identity, bytes: Bytes) -> Result<Bytes> {
+    pub(crate) fn hold(self: &Arc<Self>, caller: &Identity, bytes: Bytes) -> Result<Bytes> {
         if bytes.len() < COUNTED_BYTES_MIN {
             return Ok(bytes);
         }
@@ -95,7 +95,7 @@ impl Output {
     ///
     /// # Errors
     /// [`Error::Overloaded`] if there is no room for it and the rule wants room.
-    pub fn hold_response(
+    pub(crate) fn hold_response(
         self: &Arc<Self>,
         caller: &Identity,
         response: Response,
@@ -117,7 +117,7 @@ fn require(held: usize, more: usize, max: usize) -> Result<()> {
 
 /// Whether a response needs room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub(crate) enum Rule {
     /// It is refused if there is none.
     Limited,
     /// It says that a write was applied: it is sent and counted in any case.

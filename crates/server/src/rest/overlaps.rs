@@ -1,20 +1,18 @@
 //! Overlaps: the common followees of users, and the followers of a user among a viewer's followees.
 
-use axum::http::Uri;
 use kinfolk_api::{self as api, CountedPage};
-use kinfolk_core::graph::OverlapPage;
-use kinfolk_core::{ErrorCode, Id, Result};
+use kinfolk_core::ErrorCode;
 use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::{ActorRule, Cost, Endpoint};
-use super::extract::{Call, Fresh, Ids, Viewing};
+use super::extract::{Call, Ids};
 use super::problem::RestResult;
 use super::query::{Page, PageParameters, Query};
 use super::routes::Routes;
 use crate::metrics::Operation;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses =
         &[ErrorCode::InvalidId, ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor, ErrorCode::TooMany];
     let common_followees = Endpoint::read(Operation::Common).costing(Cost::Rows).abandonable();
@@ -31,11 +29,10 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "A follower"),
         ("other" = api::Id, Path, description = "Another follower"),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
-    let found = common_page(&call, &of, &page, &fresh).await?;
-    Ok(page.respond_counted(&uri, &[], found))
+    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page) -> RestResult {
+    let found = call.service.common(call.reading(), &of, page.request()).await?;
+    Ok(page.respond_counted(&[], found))
 }
 
 /// The common followees of several users, by id.
@@ -43,15 +40,14 @@ async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page, fresh: Fre
     params(
         ("id" = Vec<api::Id>, Query, description = "The followers", min_items = 1, max_items = 10),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh, uri: Uri) -> RestResult {
+    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+async fn common_of_many<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let of = query.ids(call.id_kind())?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let found = common_page(&call, &of, &page, &fresh).await?;
+    let found = call.service.common(call.reading(), &of, page.request()).await?;
     let of: Vec<(&str, String)> = of.into_iter().map(|id| ("id", id.to_string())).collect();
-    Ok(page.respond_counted(&uri, &of, found))
+    Ok(page.respond_counted(&of, found))
 }
 
 /// The followers of a user among the viewer's followees, by id.
@@ -61,24 +57,13 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query, fresh: Fresh,
         ("viewer" = inline(Option<api::Id>), Query, description = "The viewer. An end user views as itself; without the parameter, the header Kinfolk-Actor names the viewer"),
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer, unless the parameter names one"),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn known_followers_of<S: Store>(
-    call: Call<S>,
-    Ids([of]): Ids<1>,
-    Viewing(viewer): Viewing,
-    mut query: Query,
-    fresh: Fresh,
-    uri: Uri,
-) -> RestResult {
+    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+async fn known_followers_of<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query) -> RestResult {
     // The guard has read it.
     query.one("viewer")?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let found = call.service.known_followers(call.reading(&fresh), viewer, of, page.request()).await?;
-    Ok(page.respond_counted(&uri, &[("viewer", viewer.id().to_string())], found))
-}
-
-async fn common_page<S: Store>(call: &Call<S>, of: &[Id], page: &Page, fresh: &Fresh) -> Result<OverlapPage> {
-    call.service.common(call.reading(fresh), of, page.request()).await
+    let viewer = call.viewer()?;
+    let found = call.service.known_followers(call.reading(), viewer, of, page.request()).await?;
+    Ok(page.respond_counted(&[("viewer", viewer.id().to_string())], found))
 }

@@ -1,31 +1,27 @@
 //! Posts and feeds. Comments on posts are in `comments`.
 
-use std::collections::BTreeMap;
-
 use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::IntoResponse;
 use kinfolk_api::{self as api, PostWithComments};
 use kinfolk_core::ErrorCode;
 use kinfolk_core::comments::Parent;
-use kinfolk_core::feeds::{NewPost, PostWritten};
-use utoipa::openapi::{ContentBuilder, Ref, RefOr};
-use utoipa::{IntoResponses, ToSchema};
+use kinfolk_core::feeds::NewPost;
 use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Acting, Call, Fresh, IdempotencyKey, Ids, JsonBody, NoBody, Viewing};
+use super::extract::{Call, IdempotencyKey, Ids, JsonBody, NoInput};
 use super::json::Json;
 use super::new_post;
 use super::problem::RestResult;
 use super::query::{NoQuery, Page, PageParameters};
 use super::routes::Routes;
-use super::writes::{self, Done};
+use super::writes::{self, DONE};
 use crate::metrics::Operation;
 use crate::service::Capability;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let register_refuses = &[
         ErrorCode::InvalidId,
         ErrorCode::PostConflict,
@@ -59,11 +55,14 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     params(("Idempotency-Key" = inline(Option<String>), Header, min_length = 1, max_length = 255, description =
         "Identifies the post for its author, so that it can be repeated without an id: for 7 days at least")),
     request_body = api::NewPost,
-    responses(Registered))]
+    responses(
+        (status = 201, description = "The post, as it is stored", body = api::Post, headers(
+            ("Location" = String, description = "Where the post is"))),
+        (status = 200, description = "The post, as it was stored before: this call repeats an earlier one", body = api::Post, headers(
+            ("Location" = String, description = "Where the post is")))))]
 async fn register<S: Store>(
     call: Call<S>,
     IdempotencyKey(idempotency_key): IdempotencyKey,
-    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> RestResult {
@@ -73,46 +72,20 @@ async fn register<S: Store>(
     let new_post::PostBody { id, created_at, payload, .. } = body;
     let post = NewPost { id, author, created_at, payload, idempotency_key };
     let written = feeds.register_post(post).await?;
-    let token = call.token_after(&fresh, written.position);
-    Ok(registered(written, &token))
-}
-
-fn registered(written: PostWritten, token: &str) -> Response {
     let status = if written.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let location = HeaderValue::from_str(&format!("/v1/posts/{}", written.post.id));
     let location = location.expect("an id is plain text");
-    let mut response = (status, [(LOCATION, location)], Json(api::Post::from(written.post))).into_response();
-    response.headers_mut().extend(writes::headers(token, written.is_new));
-    response
-}
-
-/// The documented responses to a new post.
-struct Registered;
-
-impl IntoResponses for Registered {
-    fn responses() -> BTreeMap<String, RefOr<utoipa::openapi::Response>> {
-        let response = |status: StatusCode, description: &str| {
-            let post = ContentBuilder::new().schema(Some(Ref::from_schema_name(api::Post::name()))).build();
-            let documented = writes::documented(description).content("application/json", post).header(
-                "Location",
-                utoipa::openapi::HeaderBuilder::new().description(Some("Where the post is")).build(),
-            );
-            (status.as_str().to_owned(), documented.build().into())
-        };
-        BTreeMap::from([
-            response(StatusCode::CREATED, "The post, as it is stored"),
-            response(StatusCode::OK, "The post, as it was stored before: this call repeats an earlier one"),
-        ])
-    }
+    let headers = writes::headers(&call, written.position, written.is_new);
+    Ok((status, [(LOCATION, location)], headers, Json(api::Post::from(written.post))).into_response())
 }
 
 /// A post.
 #[utoipa::path(get, path = "/v1/posts/{id}", tag = "feeds",
     params(("id" = api::Id, Path, description = "The post")),
     responses((status = 200, description = "The post", body = PostWithComments)))]
-async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQuery) -> RestResult {
-    let post = call.feeds()?.post(id, &fresh.0).await?;
-    let comments = call.comments()?.thread_state(Parent::post(id), &fresh.0).await?;
+async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoQuery) -> RestResult {
+    let post = call.feeds()?.post(id, &call.seen).await?;
+    let comments = call.comments()?.thread_state(Parent::post(id), &call.seen).await?;
     Ok(Json(PostWithComments::new(post, comments)).into_response())
 }
 
@@ -121,41 +94,26 @@ async fn post<S: Store>(call: Call<S>, Ids([id]): Ids<1>, fresh: Fresh, _: NoQue
 /// It disappears from all feeds at once, and its id is not used again. Deleting it again is a success that changes nothing.
 #[utoipa::path(delete, path = "/v1/posts/{id}", tag = "feeds",
     params(("id" = api::Id, Path, description = "The post; the actor must be its author")),
-    responses(Done))]
-async fn delete<S: Store>(
-    call: Call<S>,
-    Ids([id]): Ids<1>,
-    Acting(actor): Acting,
-    fresh: Fresh,
-    _: NoQuery,
-    _: NoBody,
-) -> RestResult {
-    let removed = call.feeds()?.delete_post(Some(actor.id()), id, &fresh.0).await?;
-    Ok(writes::removed(&call, &fresh, removed))
+    responses((status = 204, description = DONE)))]
+async fn delete<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+    let deleted = call.feeds()?.delete_post(Some(call.actor()?), id, &call.seen).await?;
+    Ok(writes::outcome(&call, deleted))
 }
 
 /// A user's own posts.
 #[utoipa::path(get, path = "/v1/users/{id}/posts", tag = "feeds",
     params(("id" = api::Id, Path, description = "The author"), PageParameters),
-    responses((status = 200, description = "A page of the posts", body = api::Posts, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page, fresh: Fresh, uri: Uri) -> RestResult {
-    let found = call.feeds()?.posts_by(of, page.request(), &fresh.0).await?;
-    Ok(page.respond::<api::Post>(&uri, &[], found))
+    responses((status = 200, description = "A page of the posts", body = api::Posts)))]
+async fn posts<S: Store>(call: Call<S>, Ids([of]): Ids<1>, page: Page) -> RestResult {
+    let found = call.feeds()?.posts_by(of, page.request(), &call.seen).await?;
+    Ok(page.respond::<api::Post>(&[], found))
 }
 
 /// A user's home feed: the posts of its followees, newest first.
 #[utoipa::path(get, path = "/v1/users/{id}/feed", tag = "feeds",
     params(("id" = api::Id, Path, description = "The user. An end user reads only its own feed"), PageParameters),
-    responses((status = 200, description = "A page of the feed", body = api::Posts, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-async fn feed<S: Store>(
-    call: Call<S>,
-    Viewing(viewer): Viewing,
-    page: Page,
-    fresh: Fresh,
-    uri: Uri,
-) -> RestResult {
-    let found = call.feeds()?.feed(viewer.id(), page.request(), &fresh.0).await?;
-    Ok(page.respond::<api::Post>(&uri, &[], found))
+    responses((status = 200, description = "A page of the feed", body = api::Posts)))]
+async fn feed<S: Store>(call: Call<S>, page: Page) -> RestResult {
+    let found = call.feeds()?.feed(call.viewer()?.id(), page.request(), &call.seen).await?;
+    Ok(page.respond::<api::Post>(&[], found))
 }

@@ -16,14 +16,14 @@ use crate::internal_error::{self, Shown};
 const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(1);
 
 /// The result of a route.
-pub type RestResult<T = Response> = Result<T, Failure>;
+pub(crate) type RestResult<T = Response> = Result<T, Failure>;
 
 /// A failed request.
 ///
 /// As a response it has no body yet: [`finish`] writes the document, with the request's id. Until then the error is in the
 /// response's extensions, where it can be counted.
 #[derive(Clone, Debug)]
-pub struct Failure(pub Error);
+pub(crate) struct Failure(pub Error);
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -41,13 +41,13 @@ impl IntoResponse for Failure {
 }
 
 /// The problem document of an error.
-pub fn problem(error: &Error, request_id: &RequestId) -> Problem {
+pub(crate) fn problem(error: &Error, request_id: &RequestId) -> Problem {
     internal_error::log(error, request_id);
     Problem::new(error.code(), Shown(error).to_string(), request_id.as_str().to_owned())
 }
 
 /// Gives a failed response its document and headers. Other responses stay as they are.
-pub fn finish(response: &mut Response, request_id: &RequestId) {
+pub(crate) fn finish(response: &mut Response, request_id: &RequestId) {
     let Some(Failure(error)) = response.extensions_mut().remove() else { return };
     let document = serde_json::to_vec(&problem(&error, request_id)).unwrap_or_default();
     *response.body_mut() = Body::from(document);

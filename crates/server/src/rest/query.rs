@@ -9,6 +9,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use kinfolk_api as api;
+use kinfolk_core::graph::OverlapPage;
 use kinfolk_core::{Error, Id, IdKind, PageRequest, Result};
 use serde::Serialize;
 use utoipa::IntoParams;
@@ -19,29 +20,27 @@ use super::{Shared, Store};
 
 const LIMIT_DEFAULT: usize = 50;
 
-/// The parameters that are not taken yet.
-pub struct Query {
+/// The path of a request, and the parameters that are not taken yet.
+pub(crate) struct Query {
+    path: String,
     left: Vec<(String, String)>,
 }
 
 impl Query {
     /// The parameters of an address.
-    pub fn of(uri: &Uri) -> Self {
-        Self::parse(uri.query().unwrap_or_default())
-    }
-
-    fn parse(text: &str) -> Self {
-        let pairs = form_urlencoded::parse(text.as_bytes());
-        Self { left: pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect() }
+    pub(crate) fn of(uri: &Uri) -> Self {
+        let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+        let left = pairs.map(|(name, value)| (Cow::into_owned(name), Cow::into_owned(value))).collect();
+        Self { path: uri.path().to_owned(), left }
     }
 
     /// Takes all values of a parameter, in their order.
-    pub fn many(&mut self, name: &str) -> Vec<String> {
+    pub(crate) fn many(&mut self, name: &str) -> Vec<String> {
         self.left.extract_if(.., |(known, _)| known == name).map(|(_, value)| value).collect()
     }
 
     /// Takes a parameter that may occur once.
-    pub fn one(&mut self, name: &str) -> Result<Option<String>> {
+    pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>> {
         let mut values = self.many(name);
         if values.len() > 1 {
             return Err(invalid(format!("the parameter {name} is given more than once")));
@@ -50,7 +49,7 @@ impl Query {
     }
 
     /// Takes a parameter that is `true` or `false`; `false` if it is missing.
-    pub fn flag(&mut self, name: &str) -> Result<bool> {
+    pub(crate) fn flag(&mut self, name: &str) -> Result<bool> {
         match self.one(name)?.as_deref() {
             None | Some("false") => Ok(false),
             Some("true") => Ok(true),
@@ -59,12 +58,12 @@ impl Query {
     }
 
     /// Takes the number of entries of a page.
-    pub fn limit(&mut self) -> Result<usize> {
+    pub(crate) fn limit(&mut self) -> Result<usize> {
         Ok(self.number("limit")?.unwrap_or(LIMIT_DEFAULT))
     }
 
     /// Takes a parameter that is a whole number.
-    pub fn number(&mut self, name: &str) -> Result<Option<usize>> {
+    pub(crate) fn number(&mut self, name: &str) -> Result<Option<usize>> {
         let Some(text) = self.one(name)? else { return Ok(None) };
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(invalid(format!("the parameter {name} must be a positive integer")));
@@ -74,7 +73,7 @@ impl Query {
     }
 
     /// As [`Query::number`], for a number that has a range.
-    pub fn number_in(&mut self, name: &str, range: RangeInclusive<usize>) -> Result<Option<usize>> {
+    pub(crate) fn number_in(&mut self, name: &str, range: RangeInclusive<usize>) -> Result<Option<usize>> {
         let (min, max) = (*range.start(), *range.end());
         match self.number(name)? {
             Some(number) if !range.contains(&number) => {
@@ -85,12 +84,12 @@ impl Query {
     }
 
     /// Takes a parameter that is an id and may occur once.
-    pub fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
+    pub(crate) fn id(&mut self, name: &str, kind: IdKind) -> Result<Option<Id>> {
         self.one(name)?.map(|text| kind.parse(&text)).transpose()
     }
 
     /// Takes the ids of the parameter `id`, which must occur at least once.
-    pub fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
+    pub(crate) fn ids(&mut self, kind: IdKind) -> Result<Vec<Id>> {
         let ids: Vec<Id> = self.many("id").iter().map(|text| kind.parse(text)).collect::<Result<_>>()?;
         if ids.is_empty() {
             Err(invalid("the parameter id must be given at least once".to_owned()))
@@ -100,7 +99,7 @@ impl Query {
     }
 
     /// Refuses parameters that were not taken.
-    pub fn end(self) -> Result<()> {
+    pub(crate) fn end(self) -> Result<()> {
         match self.left.first() {
             None => Ok(()),
             Some((name, _)) => Err(invalid(format!("the parameter {name:?} is not known here"))),
@@ -109,7 +108,7 @@ impl Query {
 }
 
 /// A request whose parameters are not as expected.
-pub fn invalid(detail: String) -> Error {
+pub(crate) fn invalid(detail: String) -> Error {
     Error::InvalidRequest { detail }
 }
 
@@ -122,7 +121,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for Query {
 }
 
 /// No parameters at all.
-pub struct NoQuery;
+pub(crate) struct NoQuery;
 
 impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
     type Rejection = Failure;
@@ -137,7 +136,7 @@ impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Page reads")]
-pub struct PageParameters {
+pub(crate) struct PageParameters {
     /// How many entries.
     #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
     limit: u32,
@@ -147,65 +146,50 @@ pub struct PageParameters {
 }
 
 /// Which page of a list.
-pub struct Page {
-    /// How many entries.
-    pub limit: usize,
+pub(crate) struct Page {
+    path: String,
+    limit: usize,
     cursor: Option<String>,
 }
 
 impl Page {
     /// Takes the page out of a query.
-    pub fn take(query: &mut Query) -> Result<Self> {
-        Ok(Self { limit: query.limit()?, cursor: query.one("cursor")? })
+    pub(crate) fn take(query: &mut Query) -> Result<Self> {
+        Ok(Self { path: query.path.clone(), limit: query.limit()?, cursor: query.one("cursor")? })
     }
 
     /// The request of the graph for it.
-    pub fn request(&self) -> PageRequest<'_> {
+    pub(crate) fn request(&self) -> PageRequest<'_> {
         PageRequest { limit: self.limit, cursor: self.cursor.as_deref() }
     }
 
-    /// The response with a page, and the link to the next one: the same address with `parameters` and the cursor.
-    pub fn respond<T: Serialize>(
+    /// The response with a page, and the link to the next one: the same path with `parameters` and the cursor.
+    pub(crate) fn respond<T: Serialize>(
         &self,
-        uri: &Uri,
         parameters: &[(&str, String)],
         page: impl Into<api::Page<T>>,
     ) -> Response {
         let page = page.into();
-        let link = self.link(uri, parameters, page.next.as_deref());
-        with_link(link, Json(page))
+        (self.link(parameters, page.next.as_deref()), Json(page)).into_response()
     }
 
     /// As [`Page::respond`], for a page of a list that is counted.
-    pub fn respond_counted(
-        &self,
-        uri: &Uri,
-        parameters: &[(&str, String)],
-        page: impl Into<api::CountedPage>,
-    ) -> Response {
-        let page = page.into();
-        let link = self.link(uri, parameters, page.next.as_deref());
-        with_link(link, Json(page))
+    pub(crate) fn respond_counted(&self, parameters: &[(&str, String)], page: OverlapPage) -> Response {
+        let page = api::CountedPage::from(page);
+        (self.link(parameters, page.next.as_deref()), Json(page)).into_response()
     }
 
     /// The header with the link to the next page, if there is one.
     fn link(
         &self,
-        uri: &Uri,
         parameters: &[(&str, String)],
         next: Option<&str>,
-    ) -> Option<(HeaderName, HeaderValue)> {
+    ) -> Option<[(HeaderName, HeaderValue); 1]> {
+        let Self { path, limit, .. } = self;
         let parameters: String = parameters.iter().map(|(name, value)| format!("{name}={value}&")).collect();
-        let link =
-            format!("<{}?{parameters}limit={}&cursor={}>; rel=\"next\"", uri.path(), self.limit, next?);
-        HeaderValue::try_from(link).ok().map(|link| (LINK, link))
+        let link = format!("<{path}?{parameters}limit={limit}&cursor={}>; rel=\"next\"", next?);
+        HeaderValue::try_from(link).ok().map(|link| [(LINK, link)])
     }
-}
-
-fn with_link(link: Option<(HeaderName, HeaderValue)>, body: impl IntoResponse) -> Response {
-    let mut response = body.into_response();
-    response.headers_mut().extend(link);
-    response
 }
 
 impl<S: Store> FromRequestParts<Shared<S>> for Page {
@@ -223,20 +207,24 @@ impl<S: Store> FromRequestParts<Shared<S>> for Page {
 mod tests {
     use super::*;
 
+    fn query(text: &str) -> Query {
+        Query::of(&format!("/?{text}").parse().unwrap())
+    }
+
     fn detail<T>(result: Result<T>) -> String {
         result.err().map(|error| error.to_string()).unwrap_or_default()
     }
 
     #[test]
     fn names_are_known_and_values_single() {
-        let mut query = Query::parse("limit=7&id=1&id=%32&flag=true&limit=8&x%20y=1");
-        assert!(detail(query.one("limit")).contains("limit"));
-        assert_eq!(query.ids(IdKind::Integer).unwrap(), [Id::Integer(1), Id::Integer(2)]);
-        assert!(query.flag("flag").unwrap());
-        assert!(!query.flag("flag").unwrap());
-        assert!(detail(query.end()).contains("x y"));
-        assert!(Query::parse("").end().is_ok());
-        assert!(Query::parse("").ids(IdKind::Integer).is_err());
+        let mut parameters = query("limit=7&id=1&id=%32&flag=true&limit=8&x%20y=1");
+        assert!(detail(parameters.one("limit")).contains("limit"));
+        assert_eq!(parameters.ids(IdKind::Integer).unwrap(), [Id::Integer(1), Id::Integer(2)]);
+        assert!(parameters.flag("flag").unwrap());
+        assert!(!parameters.flag("flag").unwrap());
+        assert!(detail(parameters.end()).contains("x y"));
+        assert!(query("").end().is_ok());
+        assert!(query("").ids(IdKind::Integer).is_err());
     }
 
     #[test]
@@ -244,10 +232,10 @@ mod tests {
         for (text, expected) in
             [("", Some(50)), ("limit=1", Some(1)), ("limit=99999999999999999999", Some(usize::MAX))]
         {
-            assert_eq!(Query::parse(text).limit().ok(), expected, "{text}");
+            assert_eq!(query(text).limit().ok(), expected, "{text}");
         }
         for text in ["limit=", "limit=-1", "limit=1.5", "limit=%C3%A9", "limit=+1"] {
-            assert!(Query::parse(text).limit().is_err(), "{text}");
+            assert!(query(text).limit().is_err(), "{text}");
         }
     }
 }

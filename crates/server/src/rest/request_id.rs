@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// The header that carries the name, both ways.
-pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 const LEN_MAX: usize = 128;
 
 /// The name of one request.
 #[derive(Clone, Debug)]
-pub struct RequestId(HeaderValue);
+pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
     /// For a response.
-    pub fn header(&self) -> HeaderValue {
+    pub(crate) fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 
     /// For a document.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         self.0.to_str().unwrap_or_default()
     }
 }
@@ -34,14 +34,14 @@ impl fmt::Display for RequestId {
 
 /// Gives names to requests that come without one.
 #[derive(Debug)]
-pub struct RequestIds {
+pub(crate) struct RequestIds {
     process: u64,
     next: AtomicU64,
 }
 
 impl RequestIds {
     /// Names that no other process gives.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             process: getrandom::u64().unwrap_or_else(|_| u64::from(std::process::id())),
             next: AtomicU64::new(1),
@@ -49,7 +49,7 @@ impl RequestIds {
     }
 
     /// The name that a request brought along if it is a sane one, otherwise a new one.
-    pub fn of(&self, headers: &HeaderMap) -> RequestId {
+    pub(crate) fn of(&self, headers: &HeaderMap) -> RequestId {
         let sane = |value: &&HeaderValue| {
             (1..=LEN_MAX).contains(&value.len()) && value.as_bytes().iter().all(u8::is_ascii_graphic)
         };

@@ -23,7 +23,7 @@ use super::trace_context::TraceParent;
 use super::{Rest, Shared, Store, request_id, system};
 
 /// Responds to one request.
-pub async fn respond<S: Store>(
+pub(crate) async fn respond<S: Store>(
     shared: Shared<S>,
     router: Router,
     exchange: Exchange,
@@ -60,7 +60,7 @@ pub async fn respond<S: Store>(
 }
 
 /// The response to what could not be read as a request.
-pub fn refuse<S: Store>(shared: &Rest<S>, error: Error) -> Response {
+pub(crate) fn refuse<S: Store>(shared: &Rest<S>, error: Error) -> Response {
     let request_id = shared.request_ids.of(&HeaderMap::new());
     let mut response = Failure(error).into_response();
     finish(&mut response, &request_id);

@@ -33,10 +33,10 @@ const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
 /// Marks a response that is sent as it is. Anybody may ask for it, and compressing costs memory and time each time.
 #[derive(Clone, Copy, Debug)]
-pub struct Uncompressed;
+pub(crate) struct Uncompressed;
 
 /// The routes so far. What is shared comes in later, when the document that it holds is complete.
-pub struct Routes<S: Store> {
+pub(crate) struct Routes<S: Store> {
     /// The document that describes them.
     pub api: OpenApi,
     routes: Vec<Route<S>>,
@@ -50,7 +50,7 @@ struct Route<S: Store> {
 
 impl<S: Store> Routes<S> {
     /// Adds the routes of one path, usually one.
-    pub fn add(mut self, endpoint: Endpoint, routes: UtoipaMethodRouter<Shared<S>>) -> Self {
+    pub(crate) fn add(mut self, endpoint: Endpoint, routes: UtoipaMethodRouter<Shared<S>>) -> Self {
         let (schemas, mut paths, methods) = routes;
         for item in paths.paths.values_mut() {
             document::describe(item, endpoint);
@@ -72,7 +72,7 @@ impl<S: Store> Routes<S> {
 }
 
 /// All routes that are served.
-pub fn all<S: Store>() -> Routes<S> {
+pub(crate) fn all<S: Store>() -> Routes<S> {
     let routes = Routes { api: document::head(), routes: Vec::new() };
     let families = [
         writes::routes,
@@ -91,7 +91,7 @@ pub fn all<S: Store>() -> Routes<S> {
 }
 
 /// The router, with the guards and what is around all routes.
-pub fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
+pub(crate) fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
     let mut router = Router::new();
     for Route { path, endpoint, methods } in routes.routes {
         let guard = from_fn_with_state((Arc::clone(shared), endpoint), guard::<S>);

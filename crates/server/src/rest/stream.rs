@@ -41,7 +41,7 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const OPENING: &[u8] = b"retry: 1000\n\n";
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let endpoint = Endpoint::services(Operation::ChangesStream).long().abandonable();
     routes.add(endpoint.refusing(POSITION_REFUSALS), routes!(changes_stream))
 }
@@ -183,5 +183,60 @@ impl<S: Store> Reader<S> {
         self.stage = Stage::Ended;
         let problem = serde_json::to_string(&problem(error, &self.call.request_id)).unwrap_or_default();
         format!("event: problem\ndata: {problem}\n\n").into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use kinfolk_conformance::{ModelStore, SimulatedClock};
+    use kinfolk_core::{Context, IdKind, Keyring, SigningKey};
+    use tokio_util::sync::CancellationToken;
+    use utoipa::openapi::OpenApi;
+
+    use super::super::endpoint::Cost;
+    use super::super::extract::User;
+    use super::super::{Rest, RestSettings};
+    use super::*;
+    use crate::access::Access;
+    use crate::administration::NoAdministration;
+    use crate::service::{Door, Service, ServiceSettings};
+
+    /// A stream of an empty log that follows `tail`.
+    fn reader(tail: watch::Receiver<Growth>) -> Reader<ModelStore> {
+        let store = ModelStore::new(IdKind::Integer, Arc::new(SimulatedClock::default()));
+        let keys = Keyring::new(SigningKey::new([7; 32]), []);
+        let context = Context::new(Arc::new(store), keys, Context::<ModelStore>::PAGE_LIMIT_MAX);
+        let (settings, access) = (ServiceSettings::default(), Access::open());
+        let caller = access.anonymous().unwrap();
+        let service = Service::new(context, settings, access, Arc::new(NoAdministration));
+        // A stream that waits says so at once.
+        let settings = RestSettings { keep_alive_interval: Duration::ZERO, ..RestSettings::default() };
+        let shared = Rest::new(Door::closed(), settings, CancellationToken::new(), OpenApi::default());
+        let call = Call {
+            service: Arc::new(service),
+            permit: caller.permit(Scope::Read).unwrap(),
+            caller,
+            user: User::Unnamed,
+            cost: Cost::Request,
+            seen: Frontier::default(),
+            request_id: shared.request_ids.of(&HeaderMap::new()),
+        };
+        let (epoch, after, page, stage) =
+            (call.service.epoch(), Frontier::default(), Vec::new(), Stage::Opening);
+        Reader { shared, call, tail, epoch, after, page, stage }
+    }
+
+    #[tokio::test]
+    async fn a_stream_notices_a_watch_that_ended_while_its_client_took_a_page() {
+        let (growth, tail) = watch::channel(Growth::Grown);
+        let (sent, reader) = reader(tail).next().await.unwrap();
+        assert_eq!(sent.unwrap(), OPENING);
+        let (sent, reader) = reader.next().await.unwrap();
+        assert_eq!(sent.unwrap(), KEEP_ALIVE);
+        growth.send_replace(Growth::Ended);
+        assert!(reader.next().await.is_none());
     }
 }

@@ -7,12 +7,12 @@ use utoipa_axum::routes;
 
 use super::Store;
 use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Acting, Call, Fresh, Ids, NoBody, Viewing};
+use super::extract::{Call, Ids, NoInput};
 use super::json::Json;
 use super::problem::{Failure, RestResult};
-use super::query::{NoQuery, Query};
+use super::query::Query;
 use super::routes::Routes;
-use super::writes::{Done, done};
+use super::writes::{DONE, done};
 use crate::metrics::Operation;
 use crate::service::Capability;
 
@@ -20,7 +20,7 @@ const SUGGESTIONS: Capability = Capability::Suggestions;
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::Overloaded];
     routes
         .add(
@@ -46,18 +46,13 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "The user. An end user asks only for itself"),
         ("limit" = inline(Option<u32>), Query, description = "How many suggestions", minimum = 1, maximum = 100)),
     responses((status = 200, description = "The suggestions, the best first", body = Suggestions)))]
-async fn suggestions<S: Store>(
-    call: Call<S>,
-    Viewing(viewer): Viewing,
-    mut query: Query,
-    fresh: Fresh,
-) -> RestResult {
+async fn suggestions<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Failure(Error::LimitOutOfRange { limit, max: LIMIT_MAX }));
     }
-    let found = call.suggest(viewer, limit, &fresh).await?;
+    let found = call.suggest(limit).await?;
     Ok(Json(Suggestions::from(found)).into_response())
 }
 
@@ -68,15 +63,8 @@ async fn suggestions<S: Store>(
     params(
         ("id" = api::Id, Path, description = "The actor"),
         ("target" = api::Id, Path, description = "The candidate")),
-    responses(Done))]
-async fn dismiss<S: Store>(
-    call: Call<S>,
-    Ids([_, target]): Ids<2>,
-    Acting(actor): Acting,
-    fresh: Fresh,
-    _: NoQuery,
-    _: NoBody,
-) -> RestResult {
-    let written = call.suggestions()?.dismiss(actor.id(), target).await?;
-    Ok(done(&call, &fresh, &written))
+    responses((status = 204, description = DONE)))]
+async fn dismiss<S: Store>(call: Call<S>, Ids([_, target]): Ids<2>, _: NoInput) -> RestResult {
+    let written = call.suggestions()?.dismiss(call.actor()?, target).await?;
+    Ok(done(&call, &written))
 }

@@ -20,11 +20,11 @@ const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 
 /// Whether a path is served even before the store is loaded.
-pub fn is_about_health(path: &str) -> bool {
+pub(crate) fn is_about_health(path: &str) -> bool {
     path == HEALTH || path == READINESS
 }
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     routes
         .add(Endpoint::open(), routes!(health))
         .add(Endpoint::open(), routes!(readiness))

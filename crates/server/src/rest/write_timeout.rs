@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A socket, with a limit on how long a write may make no progress.
-pub struct WriteTimeout<T> {
+pub(crate) struct WriteTimeout<T> {
     socket: T,
     timeout: Duration,
     /// Runs while a write waits. Kept for the next time, as making one costs more than resetting it.
@@ -19,7 +19,7 @@ pub struct WriteTimeout<T> {
 
 impl<T: AsyncWrite + Unpin> WriteTimeout<T> {
     /// Disconnects a client that reads nothing for so long.
-    pub fn new(socket: T, timeout: Duration) -> Self {
+    pub(crate) fn new(socket: T, timeout: Duration) -> Self {
         Self { socket, timeout, timer: None, waits: false }
     }
 

@@ -10,11 +10,11 @@ use kinfolk_server::{
 };
 
 /// How large an export of the tests is.
-pub const FILE_BYTES: usize = 4 << 20;
+pub(crate) const FILE_BYTES: usize = 4 << 20;
 
 /// Does what the request or the file says.
 #[derive(Default)]
-pub struct Scripted {
+pub(crate) struct Scripted {
     /// Somebody has cut a backup short.
     pub cut_short: AtomicBool,
     /// How often files were merged.

@@ -13,7 +13,7 @@ use kinfolk_core::{Absent, Deployment, EdgeKind, Epoch, Frontier, Id, IdKind, Re
 use crate::store::WatchedStore;
 
 /// The graph of another store.
-pub struct GraphOnly(pub WatchedStore);
+pub(crate) struct GraphOnly(pub WatchedStore);
 
 impl Store for GraphOnly {
     type Suggestions = Absent;

@@ -27,14 +27,14 @@ use tokio::sync::Semaphore;
 
 /// A handle of the store: the service, its suggestions and its content share one.
 #[derive(Clone)]
-pub struct WatchedStore {
+pub(crate) struct WatchedStore {
     model: Arc<ModelStore>,
     watch: Watch,
 }
 
 /// What a test sees of the store and does to it.
 #[derive(Clone)]
-pub struct Watch(Arc<Watched>);
+pub(crate) struct Watch(Arc<Watched>);
 
 struct Watched {
     commits: AtomicUsize,
@@ -80,7 +80,7 @@ impl Default for Watch {
 }
 
 impl WatchedStore {
-    pub fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
+    pub(crate) fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
         Self { model: Arc::new(ModelStore::new(kind, clock)), watch: watch.clone() }
     }
 
@@ -101,7 +101,7 @@ impl WatchedStore {
 
 impl Watch {
     /// How many requests were written.
-    pub fn commits(&self) -> usize {
+    pub(crate) fn commits(&self) -> usize {
         self.0.commits.load(Ordering::SeqCst)
     }
 
@@ -111,51 +111,51 @@ impl Watch {
     }
 
     /// No write is answered until [`Watch::open`].
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.0.gate.forget_permits(Semaphore::MAX_PERMITS);
     }
 
     /// From here on writes and counts fail.
-    pub fn damage(&self) {
+    pub(crate) fn damage(&self) {
         self.0.broken.store(true, Ordering::SeqCst);
     }
 
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.0.gate.add_permits(Semaphore::MAX_PERMITS);
     }
 
     /// How often edges were looked for, not at once.
-    pub fn checks(&self) -> usize {
+    pub(crate) fn checks(&self) -> usize {
         self.0.checks.load(Ordering::SeqCst)
     }
 
     /// From here on checks are answered at once if the followee is a multiple of this.
-    pub fn answer_now(&self, divisor: usize) {
+    pub(crate) fn answer_now(&self, divisor: usize) {
         self.0.answered_now.store(divisor, Ordering::SeqCst);
     }
 
-    /// The next check or write that has to wait fails so.
-    pub fn refuse_next(&self, error: Error) {
+    /// The next check or write of an edge that has to wait, or the next comment, fails so.
+    pub(crate) fn refuse_next(&self, error: Error) {
         self.0.refusals.lock().unwrap().push(error);
     }
 
     /// What the last check or count had to show.
-    pub fn asked(&self) -> String {
+    pub(crate) fn asked(&self) -> String {
         self.0.asked.lock().unwrap().to_string()
     }
 
     /// The next wait for changes fails so.
-    pub fn refuse_watching(&self, error: Error) {
+    pub(crate) fn refuse_watching(&self, error: Error) {
         self.0.unwatchable.lock().unwrap().push(error);
     }
 
     /// Waits until no such failure is left.
-    pub fn await_refused_watching(&self) {
+    pub(crate) fn await_refused_watching(&self) {
         await_equal(|| self.0.unwatchable.lock().unwrap().len(), &0);
     }
 
     /// How many have waited for changes at once, at most.
-    pub fn watchers_max(&self) -> usize {
+    pub(crate) fn watchers_max(&self) -> usize {
         self.0.watchers_max.load(Ordering::SeqCst)
     }
 
@@ -168,28 +168,28 @@ impl Watch {
     }
 
     /// From here on walks go on until they are given up, or [`Watch::end_walks`].
-    pub fn make_walks_endless(&self) {
+    pub(crate) fn make_walks_endless(&self) {
         self.0.endless.store(true, Ordering::SeqCst);
     }
 
     /// All walks come to their end.
-    pub fn end_walks(&self) {
+    pub(crate) fn end_walks(&self) {
         self.0.endless.store(false, Ordering::SeqCst);
     }
 
     /// How many walks have begun, and how many of them have ended, one way or the other.
-    pub fn walks(&self) -> (usize, usize) {
+    pub(crate) fn walks(&self) -> (usize, usize) {
         let ended = self.0.walks_ended.load(Ordering::SeqCst);
         (self.0.walks_begun.load(Ordering::SeqCst), ended)
     }
 
     /// Waits until so many walks have begun and ended.
-    pub fn await_walks(&self, walks: (usize, usize)) {
+    pub(crate) fn await_walks(&self, walks: (usize, usize)) {
         await_equal(|| self.walks(), &walks);
     }
 
     /// Waits until so many posts have come to the store, whether they were answered or not.
-    pub fn await_posts(&self, posts: usize) {
+    pub(crate) fn await_posts(&self, posts: usize) {
         await_equal(|| self.0.posts_begun.load(Ordering::SeqCst), &posts);
     }
 
@@ -380,8 +380,12 @@ impl InboxStore for WatchedStore {
 }
 
 impl CommentStore for WatchedStore {
+    async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
+        self.watch.next_refusal()?;
+        self.model.comment(new).await
+    }
+
     forward! { self => self.model;
-        fn comment(new: NewComment) -> Result<CommentWritten>;
         fn edit_comment(edit: CommentEdit) -> Result<CommentWritten>;
         fn withdraw_comment(id: CommentId, withdrawal: Withdrawal, by: Option<Moderator>)
             -> Result<WriteOutcome>;

@@ -40,11 +40,11 @@ struct Shard {
 
 impl TokenCache {
     /// At most about `entries` tokens.
-    pub fn new(entries: usize) -> Self {
+    pub(crate) fn new(entries: usize) -> Self {
         Self { shards: Default::default(), generation_entries_max: entries.div_ceil(SHARDS * 2) }
     }
 
-    pub fn get(&self, digest: &blake3::Hash) -> Option<Verified> {
+    pub(crate) fn get(&self, digest: &blake3::Hash) -> Option<Verified> {
         let mut shard = self.shard(digest).lock();
         if let Some(verified) = shard.young.get(digest.as_bytes()) {
             return Some(verified.clone());
@@ -54,7 +54,7 @@ impl TokenCache {
         Some(verified)
     }
 
-    pub fn insert(&self, digest: blake3::Hash, verified: Verified) {
+    pub(crate) fn insert(&self, digest: blake3::Hash, verified: Verified) {
         self.shard(&digest).lock().insert(*digest.as_bytes(), verified, self.generation_entries_max);
     }
 

@@ -24,7 +24,7 @@ pub(super) struct Claims {
 
 impl Claims {
     /// When the token ends, if it is valid now.
-    pub fn lifetime(&self, now: Timestamp, leeway: Duration) -> Result<Timestamp> {
+    pub(crate) fn lifetime(&self, now: Timestamp, leeway: Duration) -> Result<Timestamp> {
         let leeway = leeway.as_millis() as u64;
         let end = self.exp.as_ref().and_then(moment).ok_or(refusal("the token has no valid end (exp)"))?;
         let expires_at = end.plus_millis(leeway);
@@ -42,7 +42,7 @@ impl Claims {
 
     /// Refuses a token that names its issuer by anything but one text (RFC 7519, 4.1.1). The library takes a list of
     /// names too, and nobody could say which of them has signed.
-    pub fn require_one_issuer(&self) -> Result<()> {
+    pub(crate) fn require_one_issuer(&self) -> Result<()> {
         if self.iss.as_ref().is_none_or(Value::is_string) {
             return Ok(());
         }
@@ -50,7 +50,7 @@ impl Claims {
     }
 
     /// The user. Only the usual way to write an id is accepted: to an identity provider `7` and `007` may be two users.
-    pub fn user(&self, kind: IdKind) -> Result<Id> {
+    pub(crate) fn user(&self, kind: IdKind) -> Result<Id> {
         const REFUSED: Error = Error::Unauthenticated {
             detail: "the subject of the token (sub) is not an id of the kind that this deployment uses",
         };
@@ -60,7 +60,7 @@ impl Claims {
     }
 
     /// What the user may do.
-    pub fn scopes(&self, allow_moderate: bool) -> Result<Scopes> {
+    pub(crate) fn scopes(&self, allow_moderate: bool) -> Result<Scopes> {
         let mut names = Vec::new();
         for claim in [&self.scope, &self.scopes].into_iter().flatten() {
             add_names(claim, &mut names).ok_or(refusal("the scopes of the token are not text"))?;

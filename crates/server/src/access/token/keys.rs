@@ -31,7 +31,7 @@ pub(super) struct TokenKey {
 
 impl TokenKey {
     /// What the library checks. Times are checked against our own clock, so that tests can hold it.
-    pub fn validation(&self, algorithm: Algorithm, settings: &TokenSettings) -> Validation {
+    pub(crate) fn validation(&self, algorithm: Algorithm, settings: &TokenSettings) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.validate_exp = false;
         validation.validate_nbf = false;
@@ -52,7 +52,7 @@ pub(super) struct TokenKeys(Vec<TokenKey>);
 
 impl TokenKeys {
     /// Reads a file of public keys. The problem does not quote it.
-    pub fn parse_public(
+    pub(crate) fn parse_public(
         content: &[u8],
         allowed: &[Algorithm],
         clock: &Arc<dyn Clock>,
@@ -73,7 +73,7 @@ impl TokenKeys {
     }
 
     /// Reads a file of shared secrets. The problem does not quote it.
-    pub fn parse_secrets(
+    pub(crate) fn parse_secrets(
         content: &[u8],
         allowed: &[Algorithm],
         clock: &Arc<dyn Clock>,
@@ -98,7 +98,7 @@ impl TokenKeys {
 
     /// Which keys may have signed a token: those of its key id, or those that have none. A token without a key id
     /// must leave no choice.
-    pub fn candidates<'a>(&'a self, header: &'a Header) -> impl Iterator<Item = &'a TokenKey> {
+    pub(crate) fn candidates<'a>(&'a self, header: &'a Header) -> impl Iterator<Item = &'a TokenKey> {
         let fits = |key: &&TokenKey| key.algorithms.contains(&header.alg);
         let alone = self.0.iter().filter(fits).count() == 1;
         self.0.iter().filter(fits).filter(move |key| match (&header.kid, &key.kid) {
@@ -108,8 +108,8 @@ impl TokenKeys {
         })
     }
 
-    /// Takes the place of former keys: those that are no longer there are revoked, the others go on.
-    pub fn succeed(&mut self, former: &Self) {
+    /// Replaces former keys: those that are no longer there are revoked, the others go on.
+    pub(crate) fn succeed(&mut self, former: &Self) {
         for old in &former.0 {
             match self.0.iter_mut().find(|key| key.fingerprint == old.fingerprint) {
                 Some(kept) => kept.standing = Arc::clone(&old.standing),

@@ -90,7 +90,7 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Reads the keys; settings that can't work are refused.
-    pub fn load(settings: &TokenSettings, id_kind: IdKind, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub(crate) fn load(settings: &TokenSettings, id_kind: IdKind, clock: Arc<dyn Clock>) -> Result<Self> {
         let invalid = |detail: &str| Error::InvalidInput { detail: detail.to_owned() };
         if settings.audiences.is_empty() {
             return Err(invalid("tokens need an audience: configure what this service is called in aud"));
@@ -132,7 +132,7 @@ impl Tokens {
     }
 
     /// The caller that a token belongs to. `budget` finds the budget of its user.
-    pub fn authenticate(&self, token: &str, budget: impl FnOnce(Id) -> Arc<Budget>) -> Result<Caller> {
+    pub(crate) fn authenticate(&self, token: &str, budget: impl FnOnce(Id) -> Arc<Budget>) -> Result<Caller> {
         if token.len() > TOKEN_LEN_MAX {
             return Err(refusal("the token is longer than 8 KiB"));
         }
@@ -181,13 +181,13 @@ impl Tokens {
 
     /// Takes what the files have now, whatever was seen before. One that can't be used leaves its keys as they were,
     /// and holds up no other.
-    pub fn reload(&self) -> Result<()> {
+    pub(crate) fn reload(&self) -> Result<()> {
         self.sources.iter().map(KeySource::reload).fold(Ok(()), Result::and)
     }
 
     /// As [`Tokens::reload`], for files that have changed; `report` gets what came of each, and says whether that is
     /// something new. Returns whether anything is.
-    pub fn poll(&self, report: impl Fn(&'static str, Result<bool>) -> bool) -> bool {
+    pub(crate) fn poll(&self, report: impl Fn(&'static str, Result<bool>) -> bool) -> bool {
         let reload =
             |changed, source: &KeySource| report(source.name(), source.reload_if_changed()) | changed;
         self.sources.iter().fold(false, reload)

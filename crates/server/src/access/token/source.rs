@@ -28,7 +28,7 @@ pub(super) struct KeySource {
 
 impl KeySource {
     /// Reads the keys; a file that can't be used is refused.
-    pub fn load(
+    pub(crate) fn load(
         kind: SourceKind,
         path: &Path,
         algorithms: &[Algorithm],
@@ -46,7 +46,7 @@ impl KeySource {
     }
 
     /// What the log calls it.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self.kind {
             SourceKind::PublicKeys => "public keys of tokens",
             SourceKind::SharedSecrets => "shared secrets of tokens",
@@ -54,17 +54,17 @@ impl KeySource {
     }
 
     /// The keys that are valid now.
-    pub fn keys(&self) -> RwLockReadGuard<'_, TokenKeys> {
+    pub(crate) fn keys(&self) -> RwLockReadGuard<'_, TokenKeys> {
         self.keys.read()
     }
 
     /// Takes the file's present keys, whatever was seen before. A file that can't be used leaves all as it was.
-    pub fn reload(&self) -> Result<()> {
+    pub(crate) fn reload(&self) -> Result<()> {
         self.apply(&self.file.read()?)
     }
 
     /// As [`KeySource::reload`], if the file has changed. Says whether it has.
-    pub fn reload_if_changed(&self) -> Result<bool> {
+    pub(crate) fn reload_if_changed(&self) -> Result<bool> {
         self.file.apply_if_changed(|content| self.apply(content))
     }
 

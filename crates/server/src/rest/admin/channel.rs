@@ -22,43 +22,43 @@ enum Piece {
 
 /// The thread's end.
 #[derive(Clone)]
-pub struct Sender(mpsc::Sender<Piece>);
+pub(crate) struct Sender(mpsc::Sender<Piece>);
 
 /// The client's end.
-pub struct Receiver(mpsc::Receiver<Piece>);
+pub(crate) struct Receiver(mpsc::Receiver<Piece>);
 
 /// Makes both ends.
-pub fn channel() -> (Sender, Receiver) {
+pub(crate) fn channel() -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     (Sender(sender), Receiver(receiver))
 }
 
 impl Sender {
     /// Sends a part, waiting for room. Fails when the client is gone.
-    pub fn send(&self, data: impl Into<Bytes>) -> io::Result<()> {
+    pub(crate) fn send(&self, data: impl Into<Bytes>) -> io::Result<()> {
         let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
         self.0.blocking_send(Piece::Data(data.into())).map_err(gone)
     }
 
     /// Sends a part if there is room for it.
-    pub fn offer(&self, data: impl Into<Bytes>) {
+    pub(crate) fn offer(&self, data: impl Into<Bytes>) {
         let _ = self.0.try_send(Piece::Data(data.into()));
     }
 
     /// Whether the client is gone.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.0.is_closed()
     }
 
     /// Marks the response as complete.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let _ = self.0.blocking_send(Piece::End);
     }
 }
 
 impl Receiver {
     /// Waits for the first part. Nothing, if the thread ends before.
-    pub async fn first(&mut self) -> Option<Bytes> {
+    pub(crate) async fn first(&mut self) -> Option<Bytes> {
         match self.0.recv().await? {
             Piece::Data(data) => Some(data),
             Piece::End => {
@@ -72,7 +72,7 @@ impl Receiver {
     }
 
     /// The parts as the body of a response, after those that were taken already.
-    pub fn into_body(self, taken: Bytes) -> Body {
+    pub(crate) fn into_body(self, taken: Bytes) -> Body {
         let begin = (Some(taken).filter(|taken| !taken.is_empty()), Some(self.0));
         Body::from_stream(stream::unfold(begin, |(taken, pieces)| async {
             let mut pieces = pieces?;
@@ -89,14 +89,14 @@ impl Receiver {
 }
 
 /// Writes into a response, in large parts.
-pub struct Writer {
+pub(crate) struct Writer {
     sender: Sender,
     collected: Vec<u8>,
 }
 
 impl Writer {
     /// Into the response at the other end.
-    pub fn new(sender: Sender) -> Self {
+    pub(crate) fn new(sender: Sender) -> Self {
         Self { sender, collected: Vec::with_capacity(PIECE_BYTES) }
     }
 

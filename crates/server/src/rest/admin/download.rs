@@ -18,7 +18,7 @@ use crate::administration::Administration;
 use crate::metrics::Operation;
 
 /// A file to send.
-pub struct Download<S: Store> {
+pub(crate) struct Download<S: Store> {
     /// Who asked.
     pub call: Call<S>,
     /// What it is counted as.
@@ -36,7 +36,7 @@ pub struct Download<S: Store> {
 impl<S: Store> Download<S> {
     /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
     /// breaks the transfer off. When the client leaves, writing fails and the work ends.
-    pub async fn respond(
+    pub(crate) async fn respond(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
     ) -> RestResult {
@@ -49,7 +49,7 @@ impl<S: Store> Download<S> {
             let result = work(call.administration(), &mut file);
             let flushed = result
                 .and_then(|()| file.flush().map_err(|error| Error::Storage { detail: error.to_string() }));
-            count(&call, operation, started, &flushed);
+            count(&call, operation, started, flushed.as_ref().err());
             match flushed {
                 Ok(()) => sender.end(),
                 Err(error) => {

@@ -23,7 +23,7 @@ use tokio_util::io::{StreamReader, SyncIoBridge};
 use utoipa_axum::routes;
 
 use super::endpoint::Endpoint;
-use super::extract::{Call, Fresh, NoBody};
+use super::extract::{Call, NoBody};
 use super::problem::RestResult;
 use super::query::{NoQuery, Query, invalid};
 use super::routes::Routes;
@@ -38,7 +38,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// How long the rest of a refused import is read: a client that sends without reading would miss the reason otherwise.
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
     let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
     routes
@@ -63,7 +63,6 @@ pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 async fn import<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
-    Fresh(mut seen): Fresh,
     mut query: Query,
     body: Body,
 ) -> RestResult {
@@ -74,23 +73,21 @@ async fn import<S: Store>(
         length: body.size_hint().exact(),
     };
     query.end()?;
-    let slot = job_slot(&shared)?;
     let bytes = StreamReader::new(Box::pin(parts(body, shared.settings.read_timeout)));
     let mut file = SyncIoBridge::new(bytes);
-    let asked = call.clone();
-    let lines = progress::Lines { call, operation: Operation::Import, slot };
-    Ok(lines.respond(move |reporter, last| {
+    progress::respond(&shared, call, Operation::Import, move |call, reporter, last| {
         let imported =
-            asked.administration().import(&mut file, &request, &|progress| reporter.report(progress));
+            call.administration().import(&mut file, &request, &|progress| reporter.report(progress));
         last(imported.map(|done| {
+            let mut seen = call.seen.clone();
             seen.join(&done.report.frontier);
-            ImportOutcome::new(&done.report, done.invalid, asked.service.token(seen))
+            ImportOutcome::new(&done.report, done.invalid, call.service.token(seen))
         }));
         discard(&mut file);
-    }))
+    })
 }
 
-/// The body as it comes in. A client that sends nothing for too long must not keep the place of another.
+/// The body as it comes in. A client that sends nothing for too long must not keep another from its turn.
 fn parts(body: Body, patience: Duration) -> impl Stream<Item = io::Result<Bytes>> + Send {
     stream::unfold(Some(body.into_data_stream()), move |parts| async move {
         let mut parts = parts?;
@@ -166,13 +163,10 @@ async fn verify<S: Store>(
 ) -> RestResult {
     let repair = query.flag("repair")?;
     query.end()?;
-    let slot = job_slot(&shared)?;
-    let asked = call.clone();
-    let lines = progress::Lines { call, operation: Operation::Verify, slot };
-    Ok(lines.respond(move |reporter, last| {
-        let verified = asked.administration().verify(repair, &|progress| reporter.report(progress));
+    progress::respond(&shared, call, Operation::Verify, move |call, reporter, last| {
+        let verified = call.administration().verify(repair, &|progress| reporter.report(progress));
         last(verified.map(VerifyOutcome::from));
-    }))
+    })
 }
 
 /// A backup of the whole store, as of now.
@@ -200,9 +194,9 @@ fn job_slot<S: Store>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
 }
 
 /// Counts a job that has ended.
-fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, result: &Result<()>) {
+fn count<S: Store>(call: &Call<S>, operation: Operation, started: Instant, error: Option<&Error>) {
     let metrics = &call.service.metrics;
-    if let Err(error) = result {
+    if let Some(error) = error {
         metrics.failed(Protocol::Rest, operation, error.code());
     }
     metrics.observe(Protocol::Rest, operation, 1, started.elapsed());

@@ -11,27 +11,16 @@ use kinfolk_core::Result;
 use kinfolk_core::bulk::Progress;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
 
-use super::super::Store;
 use super::super::extract::Call;
-use super::super::problem::problem;
+use super::super::problem::{RestResult, problem};
+use super::super::{Rest, Store};
 use super::channel::{self, Sender};
-use super::count;
+use super::{count, job_slot};
 use crate::metrics::Operation;
 
 /// Progress is reported at most so often, unless a new stage begins.
 const INTERVAL: Duration = Duration::from_millis(200);
-
-/// Work to report on.
-pub struct Lines<S: Store> {
-    /// Who asked.
-    pub call: Call<S>,
-    /// What it is counted as.
-    pub operation: Operation,
-    /// The right to do it.
-    pub slot: OwnedSemaphorePermit,
-}
 
 fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
     let mut text = serde_json::to_vec(line).unwrap_or_default();
@@ -39,38 +28,39 @@ fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
     text.into()
 }
 
-impl<S: Store> Lines<S> {
-    /// Runs the job on a thread of its own, with a reporter of its progress and a function that takes its result.
-    pub fn respond<T: Serialize + 'static>(
-        self,
-        work: impl FnOnce(&Reporter, &mut dyn FnMut(Result<T>)) + Send + 'static,
-    ) -> Response {
-        let Self { call, operation, slot } = self;
-        let (sender, receiver) = channel::channel();
-        tokio::task::spawn_blocking(move || {
-            let started = Instant::now();
-            let reporter = Reporter::new(sender.clone());
-            let mut last = |result: Result<T>| {
-                count(&call, operation, started, &result.as_ref().map(|_| ()).map_err(Clone::clone));
-                let line = match result {
-                    Ok(result) => text(&JobLine::Result(result)),
-                    Err(error) => text(&JobLine::<T>::Error(problem(&error, &call.request_id))),
-                };
-                // The client may have disconnected; dropping the line is fine.
-                let _ = sender.send(line);
+/// Runs a job on a thread of its own, if not too many run. The job gets a reporter of its progress and a function that takes
+/// its result.
+pub(crate) fn respond<S: Store, T: Serialize + 'static>(
+    shared: &Rest<S>,
+    call: Call<S>,
+    operation: Operation,
+    work: impl FnOnce(&Call<S>, &Reporter, &mut dyn FnMut(Result<T>)) + Send + 'static,
+) -> RestResult {
+    let slot = job_slot(shared)?;
+    let (sender, receiver) = channel::channel();
+    tokio::task::spawn_blocking(move || {
+        let started = Instant::now();
+        let reporter = Reporter::new(sender.clone());
+        let mut last = |result: Result<T>| {
+            count(&call, operation, started, result.as_ref().err());
+            let line = match result {
+                Ok(result) => text(&JobLine::Result(result)),
+                Err(error) => text(&JobLine::<T>::Error(problem(&error, &call.request_id))),
             };
-            work(&reporter, &mut last);
-            sender.end();
-            drop(slot);
-        });
-        let mut response = Response::new(receiver.into_body(Bytes::new()));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
-        response
-    }
+            // The client may have disconnected; dropping the line is fine.
+            let _ = sender.send(line);
+        };
+        work(&call, &reporter, &mut last);
+        sender.end();
+        drop(slot);
+    });
+    let mut response = Response::new(receiver.into_body(Bytes::new()));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    Ok(response)
 }
 
 /// Reports progress, at most every [`INTERVAL`], and never waits for a client that does not read.
-pub struct Reporter {
+pub(crate) struct Reporter {
     sender: Sender,
     reported: Mutex<Option<(&'static str, Instant)>>,
 }
@@ -81,12 +71,12 @@ impl Reporter {
     }
 
     /// Whether the client is gone: work that can be stopped need not go on.
-    pub fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.sender.is_alone()
     }
 
     /// Reports how far the job has come.
-    pub fn report(&self, progress: Progress) {
+    pub(crate) fn report(&self, progress: Progress) {
         let stage = progress.stage;
         let mut reported = self.reported.lock();
         if reported.is_some_and(|(last, at)| last == stage && at.elapsed() < INTERVAL) {

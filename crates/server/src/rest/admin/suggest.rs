@@ -10,7 +10,7 @@ use super::super::extract::{Call, NoBody};
 use super::super::problem::RestResult;
 use super::super::query::{Query, invalid};
 use super::super::{Shared, Store};
-use super::{job_slot, progress};
+use super::progress;
 use crate::metrics::Operation;
 
 /// The most suggestions that are stored for a user.
@@ -30,7 +30,7 @@ const THREADS_MAX: usize = 256;
         ("threads" = inline(Option<u32>), Query, description = "How many threads compute", minimum = 1, maximum = 256),
         ("afresh" = inline(Option<bool>), Query, description = "Start over, even if an unfinished run could be resumed")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
-pub async fn suggest<S: Store>(
+pub(crate) async fn suggest<S: Store>(
     State(shared): State<Shared<S>>,
     call: Call<S>,
     mut query: Query,
@@ -38,19 +38,16 @@ pub async fn suggest<S: Store>(
 ) -> RestResult {
     let request = request(&mut query, call.administration().everyone())?;
     query.end()?;
-    let slot = job_slot(&shared)?;
-    let asked = call.clone();
-    let lines = progress::Lines { call, operation: Operation::Suggest, slot };
-    Ok(lines.respond(move |reporter, last| {
+    progress::respond(&shared, call, Operation::Suggest, move |call, reporter, last| {
         let watch = |done, total| {
             reporter.report(Progress { stage: "suggesting", done, total: Some(total) });
             !reporter.is_alone()
         };
-        let suggestions = asked.suggestions();
+        let suggestions = call.suggestions();
         let computed =
             suggestions.and_then(|suggestions| suggestions.store().compute_suggestions(request, &watch));
         last(computed.map(SuggestOutcome::from));
-    }))
+    })
 }
 
 /// The request that a query makes up with the server's settings.

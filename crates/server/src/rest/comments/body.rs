@@ -9,13 +9,13 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use super::super::json_body;
 
 /// Reads `{"body", "reply_to"?}`: the body, and the id of the comment that it replies to, not parsed yet.
-pub fn new_comment(body: &[u8]) -> Result<(String, Option<String>)> {
+pub(crate) fn new_comment(body: &[u8]) -> Result<(String, Option<String>)> {
     let [text, reply_to] = texts(body, &["body", "reply_to"])?;
     Ok((text.unwrap_or_default(), reply_to))
 }
 
 /// Reads an object with one string of that name.
-pub fn text(body: &[u8], name: &'static [&'static str; 1]) -> Result<String> {
+pub(crate) fn text(body: &[u8], name: &'static [&'static str; 1]) -> Result<String> {
     let [text] = texts(body, name)?;
     Ok(text.unwrap_or_default())
 }

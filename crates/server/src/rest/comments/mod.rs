@@ -15,7 +15,7 @@ use super::routes::Routes;
 use crate::metrics::Operation;
 use crate::service::Capability;
 
-pub fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
+pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     moderation(writing(reading(routes)))
 }
 

@@ -4,10 +4,10 @@ use kinfolk_api as api;
 use kinfolk_core::comments::Parent;
 
 use super::super::Store;
-use super::super::extract::{Call, Fresh, Ids, JsonBody, Moderating, NamedComment, NoBody};
+use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoInput};
 use super::super::problem::RestResult;
 use super::super::query::NoQuery;
-use super::super::writes::{self, Done};
+use super::super::writes::{self, DONE};
 use super::body;
 
 /// Removes a comment, with a reason.
@@ -20,18 +20,16 @@ use super::body;
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
             "The moderator to record; without it, the service itself. An end user is itself")),
     request_body = api::CommentRemoval,
-    responses(Done))]
-pub async fn remove_comment<S: Store>(
+    responses((status = 204, description = DONE)))]
+pub(crate) async fn remove_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Moderating(by): Moderating,
-    fresh: Fresh,
     _: NoQuery,
     JsonBody(body): JsonBody,
 ) -> RestResult {
     let reason = body::text(&body, &["reason"])?;
-    let removed = call.comments()?.remove_comment(id, reason.into(), by).await?;
-    Ok(writes::removed(&call, &fresh, removed))
+    let removed = call.comments()?.remove_comment(id, reason.into(), call.moderator()?).await?;
+    Ok(writes::outcome(&call, removed))
 }
 
 /// Erases the body of a comment for good, earlier versions included.
@@ -44,45 +42,30 @@ pub async fn remove_comment<S: Store>(
         ("comment" = api::CommentId, Path, description = "The comment"),
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description =
             "The moderator to record; without it, the service itself. An end user is itself")),
-    responses(Done))]
-pub async fn purge_comment<S: Store>(
+    responses((status = 204, description = DONE)))]
+pub(crate) async fn purge_comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    Moderating(by): Moderating,
-    fresh: Fresh,
-    _: NoQuery,
-    _: NoBody,
+    _: NoInput,
 ) -> RestResult {
-    let removed = call.comments()?.purge_comment(id, by).await?;
-    Ok(writes::removed(&call, &fresh, removed))
+    let purged = call.comments()?.purge_comment(id, call.moderator()?).await?;
+    Ok(writes::outcome(&call, purged))
 }
 
 /// Locks the comments of a post: new comments are refused. Existing ones can still be edited and deleted.
 #[utoipa::path(put, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = api::Id, Path, description = "The post")),
-    responses(Done))]
-pub async fn lock_comments<S: Store>(
-    call: Call<S>,
-    Ids([id]): Ids<1>,
-    fresh: Fresh,
-    _: NoQuery,
-    _: NoBody,
-) -> RestResult {
-    let removed = call.comments()?.lock_comment_thread(Parent::post(id), true).await?;
-    Ok(writes::removed(&call, &fresh, removed))
+    responses((status = 204, description = DONE)))]
+pub(crate) async fn lock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+    let locked = call.comments()?.lock_comment_thread(Parent::post(id), true).await?;
+    Ok(writes::outcome(&call, locked))
 }
 
 /// Unlocks the comments of a post.
 #[utoipa::path(delete, path = "/v1/posts/{id}/comments/lock", tag = "comments",
     params(("id" = api::Id, Path, description = "The post")),
-    responses(Done))]
-pub async fn unlock_comments<S: Store>(
-    call: Call<S>,
-    Ids([id]): Ids<1>,
-    fresh: Fresh,
-    _: NoQuery,
-    _: NoBody,
-) -> RestResult {
-    let removed = call.comments()?.lock_comment_thread(Parent::post(id), false).await?;
-    Ok(writes::removed(&call, &fresh, removed))
+    responses((status = 204, description = DONE)))]
+pub(crate) async fn unlock_comments<S: Store>(call: Call<S>, Ids([id]): Ids<1>, _: NoInput) -> RestResult {
+    let unlocked = call.comments()?.lock_comment_thread(Parent::post(id), false).await?;
+    Ok(writes::outcome(&call, unlocked))
 }

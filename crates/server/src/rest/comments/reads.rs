@@ -1,6 +1,5 @@
 //! Reads of comments: one, those on a post in order or as a tree, those of a user, and the history of one.
 
-use axum::http::Uri;
 use axum::response::IntoResponse;
 use kinfolk_api::schema::CommentsView;
 use kinfolk_api::{self as api, Comment, CommentNode, CommentVersion};
@@ -8,7 +7,7 @@ use kinfolk_core::Result;
 use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
 use super::super::Store;
-use super::super::extract::{Call, CommentViewing, Fresh, Ids, NamedComment};
+use super::super::extract::{Call, Ids, NamedComment};
 use super::super::json::Json;
 use super::super::problem::RestResult;
 use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
@@ -18,7 +17,7 @@ use super::version::entity_tag;
 #[derive(utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what View reads")]
-pub struct ThreadParameters {
+pub(crate) struct ThreadParameters {
     /// The order; not with a tree, which is always oldest first.
     #[param(pattern = "^(oldest|newest)$", default = "oldest", required = false)]
     order: String,
@@ -89,29 +88,21 @@ impl View {
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         ThreadParameters,
         PageParameters),
-    responses((status = 200, description = "A page of the comments, or a part of the tree", body = inline(CommentsView), headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-pub async fn thread<S: Store>(
-    call: Call<S>,
-    Ids([id]): Ids<1>,
-    CommentViewing(viewer): CommentViewing,
-    mut query: Query,
-    fresh: Fresh,
-    uri: Uri,
-) -> RestResult {
+    responses((status = 200, description = "A page of the comments, or a part of the tree", body = inline(CommentsView))))]
+pub(crate) async fn thread<S: Store>(call: Call<S>, Ids([id]): Ids<1>, mut query: Query) -> RestResult {
     let view = View::take(&mut query)?;
     let page = Page::take(&mut query)?;
     query.end()?;
-    let (threads, parent) = (call.comments()?, Parent::post(id));
+    let (threads, parent, viewer) = (call.comments()?, Parent::post(id), call.comment_viewer()?);
     let parameters = view.parameters();
     Ok(match view {
         View::List(order) => {
-            let found = threads.comment_thread(parent, order, page.request(), viewer, &fresh.0).await?;
-            page.respond::<Comment>(&uri, &parameters, found)
+            let found = threads.comment_thread(parent, order, page.request(), viewer, &call.seen).await?;
+            page.respond::<Comment>(&parameters, found)
         }
         View::Tree(shape) => {
-            let found = threads.comment_tree(parent, shape, page.request(), viewer, &fresh.0).await?;
-            page.respond::<CommentNode>(&uri, &parameters, found)
+            let found = threads.comment_tree(parent, shape, page.request(), viewer, &call.seen).await?;
+            page.respond::<CommentNode>(&parameters, found)
         }
     })
 }
@@ -122,18 +113,11 @@ pub async fn thread<S: Store>(
         ("id" = api::Id, Path, description = "The author"),
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
-    responses((status = 200, description = "A page of the comments", body = api::Comments, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-pub async fn comments_by<S: Store>(
-    call: Call<S>,
-    Ids([author]): Ids<1>,
-    CommentViewing(viewer): CommentViewing,
-    page: Page,
-    fresh: Fresh,
-    uri: Uri,
-) -> RestResult {
-    let found = call.comments()?.comments_by(author, page.request(), viewer, &fresh.0).await?;
-    Ok(page.respond::<Comment>(&uri, &[], found))
+    responses((status = 200, description = "A page of the comments", body = api::Comments)))]
+pub(crate) async fn comments_by<S: Store>(call: Call<S>, Ids([author]): Ids<1>, page: Page) -> RestResult {
+    let viewer = call.comment_viewer()?;
+    let found = call.comments()?.comments_by(author, page.request(), viewer, &call.seen).await?;
+    Ok(page.respond::<Comment>(&[], found))
 }
 
 /// A comment, or its tombstone.
@@ -145,14 +129,12 @@ pub async fn comments_by<S: Store>(
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself")),
     responses((status = 200, description = "The comment", body = Comment, headers(
         ("ETag" = String, description = "Its version, in quotes")))))]
-pub async fn comment<S: Store>(
+pub(crate) async fn comment<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    CommentViewing(viewer): CommentViewing,
-    fresh: Fresh,
     _: NoQuery,
 ) -> RestResult {
-    let found = call.comments()?.read_comment(id, viewer, &fresh.0).await?;
+    let found = call.comments()?.read_comment(id, call.comment_viewer()?, &call.seen).await?;
     Ok(([entity_tag(found.version)], Json(Comment::from(found))).into_response())
 }
 
@@ -162,16 +144,13 @@ pub async fn comment<S: Store>(
         ("comment" = api::CommentId, Path, description = "The comment. An end user who is not a moderator reads only the history of its own comments"),
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer. An end user is itself"),
         PageParameters),
-    responses((status = 200, description = "A page of the versions", body = api::CommentHistory, headers(
-        ("Link" = String, description = "The next page, as rel=\"next\"")))))]
-pub async fn comment_history<S: Store>(
+    responses((status = 200, description = "A page of the versions", body = api::CommentHistory)))]
+pub(crate) async fn comment_history<S: Store>(
     call: Call<S>,
     NamedComment(id): NamedComment,
-    CommentViewing(viewer): CommentViewing,
     page: Page,
-    fresh: Fresh,
-    uri: Uri,
 ) -> RestResult {
-    let found = call.comments()?.comment_history(id, page.request(), viewer, &fresh.0).await?;
-    Ok(page.respond::<CommentVersion>(&uri, &[], found))
+    let viewer = call.comment_viewer()?;
+    let found = call.comments()?.comment_history(id, page.request(), viewer, &call.seen).await?;
+    Ok(page.respond::<CommentVersion>(&[], found))
 }

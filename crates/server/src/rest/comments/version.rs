@@ -12,13 +12,13 @@ use super::super::query::invalid;
 use super::super::{Shared, Store};
 
 /// The header with a version.
-pub fn entity_tag(version: u32) -> (HeaderName, HeaderValue) {
+pub(crate) fn entity_tag(version: u32) -> (HeaderName, HeaderValue) {
     let tag = HeaderValue::from_str(&format!("\"{version}\"")).expect("digits and quotes are plain text");
     (ETAG, tag)
 }
 
 /// The version that the client has seen.
-pub struct Seen(pub u32);
+pub(crate) struct Seen(pub u32);
 
 impl<S: Store> FromRequestParts<Shared<S>> for Seen {
     type Rejection = Failure;

@@ -19,7 +19,7 @@ const COMMANDS: &[Command<WatchedStore>] = table::commands();
 
 /// A server that wants API keys, with a key that may read, one that may write, and one that may read 20 times an
 /// hour.
-pub struct Guarded {
+pub(super) struct Guarded {
     pub server: Server,
     pub reader: String,
     writer: String,
@@ -51,7 +51,7 @@ impl Guarded {
     }
 }
 
-pub fn guarded(settings: RespSettings) -> Guarded {
+pub(super) fn guarded(settings: RespSettings) -> Guarded {
     guarded_by(settings, &(Arc::new(SystemClock) as _))
 }
 
@@ -88,7 +88,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// A token of an end user, until the year 2100.
-pub fn token(user: u64) -> String {
+pub(super) fn token(user: u64) -> String {
     token_until(user, 4_102_444_800)
 }
 
@@ -100,7 +100,7 @@ fn token_until(user: u64, seconds: u64) -> String {
     jsonwebtoken::encode(&header, &claims, &key).unwrap()
 }
 
-pub fn usual() -> RespSettings {
+pub(super) fn usual() -> RespSettings {
     RespSettings { threads: 1, ..RespSettings::default() }
 }
 

@@ -11,14 +11,14 @@ use redis_protocol::{resp2, resp3};
 /// Far longer than any answer takes: a server that is silent for so long has forgotten its client.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
-pub struct Client {
+pub(super) struct Client {
     pub stream: TcpStream,
     received: Vec<u8>,
     three: bool,
 }
 
 impl Client {
-    pub fn connect(address: SocketAddr) -> Self {
+    pub(super) fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(SILENCE_MAX)).unwrap();
@@ -27,41 +27,41 @@ impl Client {
     }
 
     /// Reads replies of version 3 from here on.
-    pub fn hello_three(&mut self) -> String {
+    pub(super) fn hello_three(&mut self) -> String {
         self.send(&encode("HELLO 3"));
         self.three = true;
         self.reply()
     }
 
-    pub fn send(&mut self, bytes: &[u8]) {
+    pub(super) fn send(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).unwrap();
     }
 
     /// Sends commands, words separated by spaces, as one pipeline.
-    pub fn send_all(&mut self, commands: &[&str]) {
+    pub(super) fn send_all(&mut self, commands: &[&str]) {
         let bytes: Vec<u8> = commands.iter().flat_map(|command| encode(command)).collect();
         self.send(&bytes);
     }
 
     /// Sends one command and reads its reply.
-    pub fn call(&mut self, command: &str) -> String {
+    pub(super) fn call(&mut self, command: &str) -> String {
         self.send(&encode(command));
         self.reply()
     }
 
     /// Sends a pipeline and reads its replies.
-    pub fn call_all(&mut self, commands: &[&str]) -> Vec<String> {
+    pub(super) fn call_all(&mut self, commands: &[&str]) -> Vec<String> {
         self.send_all(commands);
         commands.iter().map(|_| self.reply()).collect()
     }
 
     /// The next reply, as text: `+simple`, `-error`, `"bulk"`, `[array]`, `~[set]`, `{map}`, `=verbatim`.
-    pub fn reply(&mut self) -> String {
+    pub(super) fn reply(&mut self) -> String {
         self.try_reply().expect("a reply before the connection ends")
     }
 
     /// The next reply, or nothing if the connection ends.
-    pub fn try_reply(&mut self) -> Option<String> {
+    pub(super) fn try_reply(&mut self) -> Option<String> {
         loop {
             if let Some((reply, length)) = self.decode() {
                 self.received.drain(..length);
@@ -81,7 +81,7 @@ impl Client {
     }
 
     /// Nothing but the end comes.
-    pub fn assert_closed(&mut self) {
+    pub(super) fn assert_closed(&mut self) {
         assert_eq!(self.try_reply(), None);
     }
 
@@ -96,11 +96,11 @@ impl Client {
 }
 
 /// A command as an array of bulk strings.
-pub fn encode(command: &str) -> Vec<u8> {
+pub(super) fn encode(command: &str) -> Vec<u8> {
     encode_words(command.split_whitespace())
 }
 
-pub fn encode_words<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
+pub(super) fn encode_words<'a>(words: impl Iterator<Item = &'a str> + Clone) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.clone().count()).into_bytes();
     for word in words {
         bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());

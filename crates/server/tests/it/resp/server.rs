@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use kinfolk_core::graph::GraphSettings;
 use kinfolk_core::{Context, IdKind, Keyring, SigningKey, Store};
 use kinfolk_server::resp::{self, RespSettings};
-use kinfolk_server::{Access, Metrics, Service, ServiceSettings};
+use kinfolk_server::{Access, Service, ServiceSettings};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
@@ -15,7 +15,7 @@ use super::client::Client;
 use crate::administration::Scripted;
 use crate::store::{Watch, WatchedStore};
 
-pub struct Server<S: Store = WatchedStore> {
+pub(super) struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,
     pub watch: Watch,
     pub service: Arc<Service<S>>,
@@ -24,7 +24,7 @@ pub struct Server<S: Store = WatchedStore> {
 }
 
 /// How a server differs from the usual one.
-pub struct Setup {
+pub(super) struct Setup {
     pub kind: IdKind,
     pub settings: RespSettings,
     pub graph: GraphSettings,
@@ -46,27 +46,24 @@ impl Default for Setup {
 }
 
 impl Server {
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self::with(Setup::default())
     }
 
-    pub fn with(setup: Setup) -> Self {
+    pub(super) fn with(setup: Setup) -> Self {
         Self::on(setup, |store| store)
     }
 }
 
 impl<S: Store> Server<S> {
     /// Serves what is made of the watched store.
-    pub fn on(setup: Setup, make: impl FnOnce(WatchedStore) -> S) -> Self {
+    pub(super) fn on(setup: Setup, make: impl FnOnce(WatchedStore) -> S) -> Self {
         let watch = Watch::default();
         let store = make(WatchedStore::new(setup.kind, Arc::default(), &watch));
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let context = Context::new(Arc::new(store), keys, Context::<S>::PAGE_LIMIT_MAX);
         let settings = ServiceSettings { graph: setup.graph, ..ServiceSettings::default() };
-        let limits = setup.access.limits();
-        let administration = Arc::new(Scripted::default());
-        let service =
-            Service::new(context, settings, setup.access, limits, Metrics::default(), administration);
+        let service = Service::new(context, settings, setup.access, Arc::new(Scripted::default()));
         let service = Arc::new(service);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -79,12 +76,12 @@ impl<S: Store> Server<S> {
         Self { address, watch, service, stop, thread: Some(thread) }
     }
 
-    pub fn connect(&self) -> Client {
+    pub(super) fn connect(&self) -> Client {
         Client::connect(self.address)
     }
 
     /// Tells the server to stop, without waiting.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.stop.cancel();
     }
 }

@@ -22,7 +22,7 @@ const SECRET: &str = "a shared secret of the tests that is long enough";
 const POSTS: [&str; 3] = ["21", "22", "23"];
 
 /// A server that wants credentials, and some to show to it.
-pub struct Guarded {
+pub(super) struct Guarded {
     pub server: Server,
     pub document: Value,
     keys: BTreeMap<Vec<&'static str>, String>,
@@ -30,11 +30,11 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    pub fn start(limits: LimitSettings) -> Self {
+    pub(super) fn start(limits: LimitSettings) -> Self {
         Self::with(limits, RestSettings::default())
     }
 
-    pub fn with(limits: LimitSettings, settings: RestSettings) -> Self {
+    pub(super) fn with(limits: LimitSettings, settings: RestSettings) -> Self {
         let server = Server::closed(settings);
         let folder = tempfile::tempdir().unwrap();
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
@@ -63,7 +63,7 @@ impl Guarded {
     }
 
     /// A service writes a comment of a user. Answers its id.
-    pub fn comment(&self, author: &str, post: &str, key: &str) -> String {
+    pub(super) fn comment(&self, author: &str, post: &str, key: &str) -> String {
         let authorization = format!("Bearer {}", self.key([Scope::Write]));
         let headers = [
             ("authorization", authorization.as_str()),
@@ -77,13 +77,13 @@ impl Guarded {
         written.json()["id"].as_str().unwrap().to_owned()
     }
 
-    pub fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
+    pub(super) fn key(&self, scopes: impl IntoIterator<Item = Scope>) -> &str {
         let names: Vec<_> = scopes.into_iter().map(Scope::name).collect();
         &self.keys[&names]
     }
 
     /// All documented routes for which callers need something.
-    pub fn routes(&self) -> Vec<Route> {
+    pub(super) fn routes(&self) -> Vec<Route> {
         let mut routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
         assert!(routes.len() >= 40, "{}", routes.len());
         // Each has a comment of its own: some of them end it.
@@ -96,7 +96,7 @@ impl Guarded {
         routes
     }
 
-    pub fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
+    pub(super) fn call(&self, route: &Route, credential: Option<&str>, more: &[(&str, &str)]) -> Answer {
         let authorization = credential.map(|credential| format!("Bearer {credential}"));
         let mut headers = [route.headers, more].concat();
         headers.extend(authorization.as_deref().map(|value| ("authorization", value)));
@@ -137,7 +137,7 @@ fn new_key(name: &str, scopes: &[Scope]) -> NewKey {
 }
 
 /// The token of an end user.
-pub fn token(user: &str, scope: &str) -> String {
+pub(super) fn token(user: &str, scope: &str) -> String {
     token_until(user, scope, SystemClock.now().millis() / 1_000 + 600)
 }
 
@@ -148,7 +148,7 @@ fn token_until(user: &str, scope: &str, end: u64) -> String {
 }
 
 /// A route, and a valid request to it about user 1, who may need to act.
-pub struct Route {
+pub(super) struct Route {
     pub method: String,
     pub path: String,
     scope: Scope,

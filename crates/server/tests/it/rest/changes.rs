@@ -291,10 +291,16 @@ fn all_streams_have_one_watcher_that_outlives_a_pause_of_the_log() {
     server.follow(1, 2);
     listeners.iter_mut().for_each(|listener| assert_eq!(listener.event().data["position"], "0-1"));
     let retry_after = Duration::from_millis(1);
-    server.watch.refuse_watching(Error::Unavailable { what: "the log".to_owned(), retry_after });
-    server.watch.await_refused_watching();
-    server.follow(1, 3);
-    listeners.iter_mut().for_each(|listener| assert_eq!(listener.event().data["position"], "0-2"));
+    let unreachable = Error::Unavailable { what: "the log".to_owned(), retry_after };
+    for (position, error) in [(2, unreachable), (3, Error::Overloaded { retry_after }), (4, Error::TimedOut)]
+    {
+        server.watch.refuse_watching(error);
+        server.watch.await_refused_watching();
+        server.follow(1, position + 1);
+        for listener in &mut listeners {
+            assert_eq!(listener.event().data["position"], format!("0-{position}"));
+        }
+    }
     assert_eq!(server.watch.watchers_max(), 1);
 
     // What can't be mended by waiting ends them; those that come back are served again.
@@ -305,9 +311,9 @@ fn all_streams_have_one_watcher_that_outlives_a_pause_of_the_log() {
         }
     }
     let mut again = Listener::open(&server, "", &[]);
-    (1..=2).for_each(|position| assert_eq!(again.event().data["position"], format!("0-{position}")));
-    server.follow(1, 4);
-    assert_eq!(again.event().data["position"], "0-3");
+    (1..=4).for_each(|position| assert_eq!(again.event().data["position"], format!("0-{position}")));
+    server.follow(1, 6);
+    assert_eq!(again.event().data["position"], "0-5");
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Who may do and see what with comments where credentials are wanted, and how many comments may be written. That every route is
 //! guarded is tried with all others.
 
+use std::time::Duration;
+
+use kinfolk_core::Error;
 use kinfolk_server::{LimitSettings, Rate, Scope};
 use serde_json::{Value, json};
 
@@ -224,6 +227,26 @@ fn an_author_writes_only_so_many_comments() {
     // There is no place for a repetition either until there is one for a comment.
     assert_eq!(user.comment(POST, "a", "a").status, 429);
     assert_eq!(As::new(&guarded, &token("2", ""), None).comment(POST, "d", "a").status, 201);
+}
+
+#[test]
+fn a_comment_of_unknown_outcome_counts() {
+    let refuse_next = |guarded: &Guarded, error, refusal: (u16, &str)| {
+        guarded.server.watch.refuse_next(error);
+        let refused = As::new(guarded, &token("1", ""), None).comment(POST, "a", "a").refusal();
+        assert_eq!(refused, (refusal.0, refusal.1.to_owned()));
+    };
+    let once = Some(Rate::per_hour(1).with_burst(1));
+    for guarded in [limited(once, None), limited(None, once)] {
+        let user = As::new(&guarded, &token("1", ""), None);
+        // Nothing was written, and the comment costs nothing.
+        let retry_after = Duration::from_secs(1);
+        let unreachable = Error::Unavailable { what: "a host".to_owned(), retry_after };
+        refuse_next(&guarded, unreachable, (503, "unavailable"));
+        // It may have been written: giving the budget back would let a client write as much as it likes.
+        refuse_next(&guarded, Error::TimedOut, (504, "timed_out"));
+        assert_eq!(user.comment(POST, "b", "b").refusal(), (429, "rate_limited".to_owned()));
+    }
 }
 
 #[test]

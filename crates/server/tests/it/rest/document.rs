@@ -58,7 +58,7 @@ const CONTRACT: &[(&str, &str)] = &[
 ];
 
 /// Every documented route: method, path, operation.
-pub fn operations(document: &Value) -> Vec<(String, String, &Value)> {
+pub(super) fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     let operations = paths.iter().flat_map(|(path, item)| {
         let operations = item.as_object().unwrap().iter();

@@ -7,7 +7,7 @@ use kinfolk_conformance::SimulatedClock;
 use kinfolk_core::graph::GraphSettings;
 use kinfolk_core::{Context, IdKind, Keyring, SigningKey, Store};
 use kinfolk_server::rest::{self, RestSettings};
-use kinfolk_server::{Access, Door, Metrics, Service, ServiceSettings};
+use kinfolk_server::{Access, Door, Service, ServiceSettings};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -18,7 +18,7 @@ use super::client::{Answer, Connection};
 use crate::administration::Scripted;
 use crate::store::{Watch, WatchedStore};
 
-pub struct Server<S: Store = WatchedStore> {
+pub(super) struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,
     pub door: Arc<Door<S>>,
     pub clock: Arc<SimulatedClock>,
@@ -31,31 +31,31 @@ pub struct Server<S: Store = WatchedStore> {
 
 impl Server {
     /// Serves an empty graph with integer ids.
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         let server = Self::closed(RestSettings::default());
         server.open(IdKind::Integer, Access::open());
         server
     }
 
-    pub fn with(settings: RestSettings) -> Self {
+    pub(super) fn with(settings: RestSettings) -> Self {
         let server = Self::closed(settings);
         server.open(IdKind::Integer, Access::open());
         server
     }
 
-    pub fn open(&self, kind: IdKind, access: Access) {
+    pub(super) fn open(&self, kind: IdKind, access: Access) {
         self.open_on(kind, access, |store| store);
     }
 }
 
 impl<S: Store> Server<S> {
     /// Nothing is loaded yet.
-    pub fn closed(settings: RestSettings) -> Self {
+    pub(super) fn closed(settings: RestSettings) -> Self {
         Self::listening(settings, None)
     }
 
     /// As [`Server::closed`], over TLS.
-    pub fn listening(settings: RestSettings, tls: Option<Arc<ServerConfig>>) -> Self {
+    pub(super) fn listening(settings: RestSettings, tls: Option<Arc<ServerConfig>>) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -77,60 +77,60 @@ impl<S: Store> Server<S> {
     }
 
     /// Serves what is made of the watched store.
-    pub fn open_on(&self, kind: IdKind, access: Access, make: impl FnOnce(WatchedStore) -> S) {
+    pub(super) fn open_on(&self, kind: IdKind, access: Access, make: impl FnOnce(WatchedStore) -> S) {
         let store = make(WatchedStore::new(kind, Arc::clone(&self.clock), &self.watch));
         let graph = GraphSettings { following_limit: 2_000, ..GraphSettings::default() };
         let keys = Keyring::new(SigningKey::new([7; 32]), []);
         let context = Context::new(Arc::new(store), keys, Context::<S>::PAGE_LIMIT_MAX);
         let settings = ServiceSettings { graph, ..ServiceSettings::default() };
-        let (limits, administration) = (access.limits(), Arc::clone(&self.administration));
-        let service = Service::new(context, settings, access, limits, Metrics::default(), administration);
+        let administration = Arc::clone(&self.administration);
+        let service = Service::new(context, settings, access, administration);
         self.door.open(Arc::new(service));
     }
 
-    pub fn connect(&self) -> Connection {
+    pub(super) fn connect(&self) -> Connection {
         Connection::open(self.address)
     }
 
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(super) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
         self.connect().request(method, path, headers, body)
     }
 
-    pub fn get(&self, path: &str) -> Answer {
+    pub(super) fn get(&self, path: &str) -> Answer {
         self.request("GET", path, &[], b"")
     }
 
     /// The JSON of a read that must succeed.
-    pub fn read(&self, path: &str) -> Value {
+    pub(super) fn read(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         assert_eq!(answer.header("content-type"), Some("application/json"));
         answer.json()
     }
 
-    pub fn act(&self, actor: u64, method: &str, path: &str) -> Answer {
+    pub(super) fn act(&self, actor: u64, method: &str, path: &str) -> Answer {
         self.request(method, path, &[("kinfolk-actor", &actor.to_string())], b"")
     }
 
     /// One user follows another; answers the token.
-    pub fn follow(&self, actor: u64, target: u64) -> String {
+    pub(super) fn follow(&self, actor: u64, target: u64) -> String {
         let answer = self.act(actor, "POST", &format!("/v1/users/{target}/follow"));
         assert_eq!(answer.status, 204, "{answer:?}");
         answer.header("kinfolk-token").unwrap().to_owned()
     }
 
     /// Registers a post that JSON describes, without a header that names an actor.
-    pub fn post(&self, body: &str) -> Answer {
+    pub(super) fn post(&self, body: &str) -> Answer {
         self.post_with(&[], body)
     }
 
-    pub fn post_with(&self, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(super) fn post_with(&self, headers: &[(&str, &str)], body: &str) -> Answer {
         let headers = [headers, &[("content-type", "application/json")]].concat();
         self.request("POST", "/v1/posts", &headers, body.as_bytes())
     }
 
     /// A user writes a comment that JSON describes.
-    pub fn comment(&self, author: u64, post: u64, key: &str, body: &str) -> Answer {
+    pub(super) fn comment(&self, author: u64, post: u64, key: &str, body: &str) -> Answer {
         let author = author.to_string();
         let headers = [
             ("kinfolk-actor", author.as_str()),
@@ -141,7 +141,7 @@ impl<S: Store> Server<S> {
     }
 
     /// A user edits the version of a comment that it has seen.
-    pub fn edit(&self, author: u64, comment: &str, seen: &str, body: &str) -> Answer {
+    pub(super) fn edit(&self, author: u64, comment: &str, seen: &str, body: &str) -> Answer {
         let author = author.to_string();
         let headers =
             [("kinfolk-actor", author.as_str()), ("if-match", seen), ("content-type", "application/json")];
@@ -149,22 +149,22 @@ impl<S: Store> Server<S> {
     }
 
     /// A moderator removes a comment.
-    pub fn remove(&self, comment: &str, body: &str) -> Answer {
+    pub(super) fn remove(&self, comment: &str, body: &str) -> Answer {
         let headers = [("content-type", "application/json")];
         self.request("POST", &format!("/v1/comments/{comment}/remove"), &headers, body.as_bytes())
     }
 
-    pub fn check(&self, body: &str) -> Answer {
+    pub(super) fn check(&self, body: &str) -> Answer {
         self.request("POST", "/v1/check", &[("content-type", "application/json")], body.as_bytes())
     }
 
     /// Tells the server to stop, without waiting.
-    pub fn stop(&self) {
+    pub(super) fn stop(&self) {
         self.stop.cancel();
     }
 
     /// Waits for the server to end.
-    pub fn join(mut self) {
+    pub(super) fn join(mut self) {
         let served = self.served.take().unwrap();
         self.runtime.block_on(served).unwrap();
     }
