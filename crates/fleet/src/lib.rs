@@ -31,4 +31,4 @@ pub use log::{Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
 pub use settings::{Settings, Timeouts};
-pub use status::{HostCondition, HostStatus};
+pub use status::{FleetStatus, HostCondition, HostStatus, ProcessStatus};

@@ -1,11 +1,14 @@
 //! The settings of a process: where the databases of its fleet are, and how long it waits for them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 /// Where a fleet is, and how a process uses it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
+    /// What the process does, as hosts show it to operators: see [`ProcessStatus`](crate::ProcessStatus).
+    pub role: String,
     /// The connection string of the catalog's database.
     pub catalog: String,
     /// The connection string of each host, by the name that the catalog has for it.
@@ -24,6 +27,7 @@ impl Settings {
     /// The usual settings for some databases.
     pub fn new(catalog: impl Into<String>, hosts: BTreeMap<String, String>) -> Self {
         Self {
+            role: "all".to_owned(),
             catalog: catalog.into(),
             hosts,
             read_connections: 8,
@@ -31,6 +35,14 @@ impl Settings {
             threads: 2,
             timeouts: Timeouts::default(),
         }
+    }
+}
+
+/// Without the connection strings, which may hold passwords.
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<&String> = self.hosts.keys().collect();
+        out.debug_struct("Settings").field("role", &self.role).field("hosts", &hosts).finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use kinfolk_core::{Epoch, Error, Id, IdKind, Result, Shard};
 
 use super::{Catalog, Description, schema};
 use crate::Settings;
-use crate::postgres::{Host, connect};
+use crate::postgres::{Host, Target, connect};
 
 /// Where a shard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,20 +30,24 @@ pub(crate) struct Topology {
 impl Topology {
     /// Reads the catalog and makes sure that every host is what the catalog says.
     pub(crate) async fn open(catalog: &Catalog, settings: &Settings) -> Result<Self> {
+        let (topology, refused) = Self::inspect(catalog, settings).await?;
+        refused.into_values().next().map_or(Ok(topology), Err)
+    }
+
+    /// Reads the catalog, and why hosts can't be used, by name.
+    pub(crate) async fn inspect(
+        catalog: &Catalog,
+        settings: &Settings,
+    ) -> Result<(Self, BTreeMap<String, Error>)> {
         let description = catalog.describe().await?;
+        let mut refused = BTreeMap::new();
         for name in description.host_names() {
-            let client =
-                connect(address(settings, name)?, schema::HOST.name, settings.timeouts.connect).await?;
-            schema::HOST.require(&client).await?;
-            let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
-            let row = row.map_err(|error| super::storage(&error))?;
-            let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
-            if found != Some((description.identity, name)) {
-                let detail = format!("the database of host {name} belongs to another host or deployment");
-                return Err(Error::InvalidStore { detail });
+            let target = HostTarget { name, connection: address(settings, name)? };
+            if let Err(error) = target.require(description.identity, settings).await {
+                refused.insert(name.to_owned(), error);
             }
         }
-        Self::new(&description, settings, &[])
+        Ok((Self::new(&description, settings, &[])?, refused))
     }
 
     /// Reads the catalog again, and keeps the connections to hosts that are known.
@@ -77,7 +81,7 @@ impl Topology {
     /// The shard of a user.
     pub(crate) fn shard_of(&self, id: Id) -> Shard {
         let count = u16::try_from(self.assignments.len()).ok().and_then(NonZeroU16::new);
-        Shard::of(id, count.expect("a deployment has between 1 and 4,096 shards"))
+        Shard::of(id, count.expect("a deployment has at least one shard, and fewer than 65,536"))
     }
 
     /// Every shard, in order.
@@ -101,6 +105,31 @@ impl Topology {
     /// The shards that a host holds.
     pub(crate) fn shards_on(&self, host: usize) -> impl Iterator<Item = Shard> {
         self.shards().filter(move |&shard| self.host_of(shard) == host)
+    }
+}
+
+/// A host that the catalog names, before there are connections to it.
+struct HostTarget<'a> {
+    name: &'a str,
+    connection: &'a str,
+}
+
+impl HostTarget<'_> {
+    /// Refuses a host that is not what the catalog says.
+    async fn require(&self, identity: i64, settings: &Settings) -> Result<()> {
+        let name = self.name;
+        let target =
+            Target { what: &format!("host {name}"), connection: self.connection, schema: schema::HOST.name };
+        let client = connect(target, settings.timeouts.connect).await?;
+        schema::HOST.require(&client).await?;
+        let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
+        let row = row.map_err(|error| super::storage(&error))?;
+        let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
+        if found != Some((identity, name)) {
+            let detail = format!("the database of host {name} belongs to another host or deployment");
+            return Err(Error::InvalidStore { detail });
+        }
+        Ok(())
     }
 }
 

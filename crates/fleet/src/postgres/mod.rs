@@ -6,7 +6,7 @@ mod id;
 mod statements;
 
 pub(crate) use failure::{Failure, unavailable};
-pub(crate) use host::{Host, Pooled, connect};
+pub(crate) use host::{Host, Pooled, Target, connect};
 pub(crate) use id::IdValue;
 pub use statements::Query;
 pub(crate) use statements::{Statements, for_id_kind};
