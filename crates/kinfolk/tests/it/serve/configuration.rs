@@ -68,7 +68,7 @@ fn a_binary_without_the_fleet_says_so() {
     let sandbox = Sandbox::new();
     let message = sandbox.fails("fleet init --shards 4", 1);
     assert!(message.contains("built without the fleet profile"), "{message}");
-    sandbox.write("kinfolk.toml", "[fleet]\ncatalog = \"postgres://db/catalog\"\n");
+    let sandbox = Sandbox::configured("[fleet]\ncatalog = \"postgres://db/catalog\"\n");
     let message = sandbox.fails("serve", 1);
     assert!(message.starts_with("kinfolk.toml:2: this binary was built without"), "{message}");
 }
