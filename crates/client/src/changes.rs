@@ -27,8 +27,10 @@ pub struct ChangeEvents {
     /// The last sequence received of each shard since then.
     received: BTreeMap<Shard, Sequence>,
     connection: Option<Events>,
-    /// Failed attempts since the last event.
+    /// Failed attempts since the server last sent anything.
     failures: u32,
+    /// Whether anybody still reads it. Asked whenever the server sends something.
+    pub(crate) is_wanted: Box<dyn Fn() -> bool + Send>,
     is_finished: bool,
 }
 
@@ -45,7 +47,8 @@ struct Event {
 impl ChangeEvents {
     pub(crate) fn new(session: Session, after: Option<String>) -> Self {
         let received = BTreeMap::new();
-        Self { session, after, received, connection: None, failures: 0, is_finished: false }
+        let is_wanted = Box::new(|| true);
+        Self { session, after, received, connection: None, failures: 0, is_wanted, is_finished: false }
     }
 
     /// The token to resume from: it covers the changes up to the last one of a page.
@@ -56,12 +59,8 @@ impl ChangeEvents {
     fn next_change(&mut self) -> Result<Change> {
         loop {
             match self.next_event().and_then(|event| self.take(event)) {
-                Ok(change) => {
-                    self.failures = 0;
-                    if let Some(change) = change {
-                        return Ok(change);
-                    }
-                }
+                Ok(Some(change)) => return Ok(change),
+                Ok(None) => {}
                 Err(error) => {
                     self.connection = None;
                     self.failures += 1;
@@ -81,10 +80,14 @@ impl ChangeEvents {
         };
         let mut event = Event::default();
         loop {
-            let failed =
-                |reason: &dyn std::fmt::Display| self.session.shared.transport.connection_failed(reason);
-            let line = connection.next().ok_or_else(|| failed(&"the stream ended"))?;
-            let line = line.map_err(|error| failed(&error))?;
+            let transport = &self.session.shared.transport;
+            let line = connection.next().ok_or_else(|| transport.connection_failed(&"the stream ended"))?;
+            let line = line.map_err(|error| transport.connection_failed(&error))?;
+            // Keep-alives too: a quiet log is no failure.
+            self.failures = 0;
+            if !(self.is_wanted)() {
+                return Err(Error::UnexpectedResponse("the stream is not read any more".to_owned()));
+            }
             match line.split_once(": ") {
                 Some(("id", token)) => event.id = Some(token.to_owned()),
                 Some(("event", name)) => event.name = name.to_owned(),

@@ -160,9 +160,12 @@ impl Client {
     /// # }
     /// ```
     pub fn change_stream(&self, after: Option<&str>) -> ChangeStream {
-        let events = blocking::ChangeEvents::new(self.session.clone(), after.map(str::to_owned));
+        let mut events = blocking::ChangeEvents::new(self.session.clone(), after.map(str::to_owned));
         let (sender, received) = mpsc::channel(CHANGES_MAX);
-        tokio::task::spawn_blocking(move || {
+        let reader = sender.downgrade();
+        events.is_wanted = Box::new(move || reader.upgrade().is_some_and(|reader| !reader.is_closed()));
+        // Not a thread of the runtime, which would wait for it at its end.
+        std::thread::spawn(move || {
             for event in events {
                 if sender.blocking_send(event).is_err() {
                     return;

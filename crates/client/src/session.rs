@@ -42,8 +42,11 @@ impl Session {
         Self::new(Arc::clone(&self.shared), self.actor)
     }
 
+    /// The same connections for an actor, which sees what was seen so far. From then on each has a token of its own.
     pub fn acting_as(&self, actor: Id) -> Self {
-        Self::new(Arc::clone(&self.shared), Some(actor))
+        let session = Self::new(Arc::clone(&self.shared), Some(actor));
+        session.set_token(self.token());
+        session
     }
 
     pub fn actor(&self) -> Option<Id> {

@@ -2,7 +2,7 @@
 //!
 //! A write is an event in the log first; everything else is a projection of it. See `docs/architecture.md`.
 //!
-//! Rooms, from the bottom up. A room uses those above it in this list, never those below:
+//! Rooms, lowest first. A room uses only earlier ones, never those below:
 //!
 //! | room | what it holds |
 //! |---|---|

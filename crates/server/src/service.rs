@@ -9,7 +9,9 @@ use kinfolk_core::comments::{CommentSettings, CommentThreads};
 use kinfolk_core::feeds::{FeedSettings, Feeds};
 use kinfolk_core::graph::{Graph, GraphSettings, ListPage, Overlap, OverlapPage, Side, UserSet};
 use kinfolk_core::suggestions::{SuggestionPage, SuggestionSettings, Suggestions};
-use kinfolk_core::{Context, EdgeKind, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store};
+use kinfolk_core::{
+    Context, EdgeKind, Epoch, Error, Frontier, Id, IdKind, PageRequest, Position, Result, Store,
+};
 
 use crate::access::{Access, Permit, Viewer};
 use crate::administration::Administration;
@@ -225,6 +227,11 @@ impl<S: Store> Service<S> {
     /// What a client's token asks a read to have seen.
     pub(crate) fn frontier(&self, token: &str) -> Result<Frontier> {
         self.graph.context.frontier(token)
+    }
+
+    /// The epoch of the store's frontiers.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.graph.context.store().epoch()
     }
 
     /// The token of a frontier.

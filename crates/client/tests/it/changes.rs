@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::mpsc;
 
 use futures_util::TryStreamExt;
-use kinfolk_client::blocking;
+use kinfolk_client::{Client, blocking};
 
 use crate::server::Server;
 
@@ -59,6 +59,40 @@ fn a_refused_stream_ends() {
     let mut changes = server.blocking().change_stream(Some("nonsense"));
     assert!(changes.next().unwrap().is_err());
     assert!(changes.next().is_none());
+}
+
+#[test]
+fn a_quiet_log_and_restarts_do_not_end_a_stream() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let event = "data: {\"position\":\"0-1\",\"type\":\"follow\",\"at\":\"2026-01-01T00:00:00.000Z\"}\n\n";
+    std::thread::spawn(move || {
+        // More connections without an event than a request has attempts.
+        let bodies = std::iter::repeat_n(": keep-alive\n\n", 6).chain([event]);
+        for (body, connection) in bodies.zip(listener.incoming()) {
+            let mut connection = connection.unwrap();
+            assert!(connection.read(&mut [0; 4_096]).unwrap() > 0);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+            connection.write_all(head.as_bytes()).unwrap();
+            connection.write_all(body.as_bytes()).unwrap();
+        }
+    });
+    let client = blocking::Client::new(format!("http://localhost:{port}")).unwrap();
+    assert_eq!(client.change_stream(None).next().unwrap().unwrap().position.sequence.0, 1);
+}
+
+#[test]
+fn a_dropped_stream_does_not_hold_up_its_program() {
+    let server = Server::start();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = Client::new(server.url()).unwrap();
+        let mut changes = client.change_stream(None);
+        client.acting_as(1).follow(2).await.unwrap();
+        assert!(changes.try_next().await.unwrap().is_some());
+    });
+    // Nothing is written after the stream was dropped.
+    drop(runtime);
 }
 
 /// Forwards connections to the server, one after another, and cuts the one that is open when it is told to.

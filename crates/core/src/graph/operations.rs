@@ -118,7 +118,8 @@ impl<S: EdgeStore> Graph<S> {
         refusals.into_iter().map(outcome).collect()
     }
 
-    fn require_valid(&self, change: &FollowerChanges) -> Result<()> {
+    /// Refuses changes that no store is asked for: too many, of ids of the wrong kind, or of a user that follows itself.
+    pub fn require_valid(&self, change: &FollowerChanges) -> Result<()> {
         require_at_most("commands", change.commands.len(), self.settings.commands_max)?;
         self.context.require_ids(&[change.follower])?;
         for command in &change.commands {

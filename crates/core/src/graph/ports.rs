@@ -2,7 +2,8 @@
 //!
 //! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The result reflects everything up to
 //! there, and may reflect more. A store that is behind waits for up to a second, then returns
-//! [`crate::Error::NotYetVisible`]. A read with an empty frontier never waits. A store may refuse a frontier immediately if
+//! [`crate::Error::NotYetVisible`]. A read with an empty frontier never waits, and reflects everything that was
+//! acknowledged more than 2 seconds before. A store may refuse a frontier immediately if
 //! it names a shard that the store does not have.
 
 use std::future::Future;
@@ -48,8 +49,8 @@ pub const OVERLAP_WALK_MAX: usize = 1_000_000;
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// A read at this position sees the write. If nothing changed: a position at which everything acknowledged to the follower
-    /// before is visible.
+    /// A read at this position sees the write. If nothing changed: the newest position of the follower's shard, so that all that
+    /// was acknowledged to the follower before is visible.
     pub position: Position,
     /// For each command, whether it changed anything.
     pub changed: Vec<bool>,

@@ -1,4 +1,4 @@
-//! Comment comments on disk: one LSM tree with a projection of the log's comments. What a request changes is planned elsewhere.
+//! Comments on disk: one LSM tree with a projection of the log's comments. What a request changes is planned elsewhere.
 //!
 //! ```text
 //! 0u8                             -> position u64                  up to where the log is applied

@@ -14,7 +14,7 @@ use crate::Embedded;
 use crate::engine::writer::Request;
 
 impl Embedded {
-    /// All comments of all comments, with tombstones, as of now, whatever is written meanwhile: thread by thread, each in the
+    /// All comments of all threads, with tombstones, as of now, whatever is written meanwhile: thread by thread, each in the
     /// order of time.
     pub fn all_comments(&self) -> Result<impl Iterator<Item = Result<Comment>> + Send + 'static> {
         let records = self.ask_writer(|writer| {

@@ -123,6 +123,21 @@ impl Stored {
         })
     }
 
+    /// Refuses rows of events that the log does not have: new events would get their positions.
+    fn require_logged(&self, content: Content, newest: Sequence) -> Result<()> {
+        for rows in self.all.rows(content) {
+            let stored = rows.applied()?;
+            if stored > newest {
+                let detail = format!(
+                    "the change log ends at position {newest} but stored rows are at {stored}: the end of the log \
+                     is missing; restore from a backup"
+                );
+                return Err(Error::Corrupt { detail });
+            }
+        }
+        Ok(())
+    }
+
     /// Up to where every projection has the log.
     fn applied(&self, content: Content) -> Result<Sequence> {
         let positions = self.all.used(content).map(Projection::applied).collect::<Result<Vec<_>>>()?;
@@ -175,6 +190,7 @@ impl Store {
             return Ok(None);
         }
         let newest = Sequence(recovered.writer.next().0 - 1);
+        stored.require_logged(identity.content, newest)?;
         let resnapshot = (stored.is_index_rebuilt || replay.imported) && newest > identity.base;
         let floor = recovered.floor.max(checkpoint.floor);
         let Stored { shared, edges, posts, comments, feeds, all, .. } = stored;

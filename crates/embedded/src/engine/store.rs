@@ -89,6 +89,8 @@ pub struct Store {
 impl Store {
     /// Makes durable events visible.
     pub fn publish(&self, events: &[Event]) -> Result<()> {
+        // A batch that follows one that was applied in part was decided on top of it.
+        self.require_whole()?;
         let Some(last) = events.last() else { return Ok(()) };
         for projection in self.projections.all() {
             projection.apply(events).inspect_err(|_| self.half_applied.store(true, Ordering::Release))?;
@@ -342,6 +344,8 @@ mod tests {
         assert!(!shared.has_sealed() && shared.sealed.load(Ordering::Acquire) == before);
         assert!(matches!(shared.flush_now(), Err(Error::ReadOnly { .. })));
         assert!(matches!(shared.require_whole(), Err(Error::ReadOnly { .. })));
+        // Nor is a batch that follows it made visible, one that changes nothing included.
+        assert!(matches!(shared.publish(&[]), Err(Error::ReadOnly { .. })));
         drop(store);
         assert_eq!(flushed(), before);
     }

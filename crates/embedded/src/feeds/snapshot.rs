@@ -114,7 +114,7 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
     let start: [u8; 32] = input.array()?;
     let position = Sequence(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
     if start != header(ids, epoch, position) {
-        return Err(invalid("they are of another feeds, epoch or version"));
+        return Err(invalid("they are of another store, epoch or version"));
     }
     let mut inboxes = Vec::new();
     while input.array()? == [1u8] {

@@ -164,66 +164,72 @@ impl Scan {
         from: Sequence,
         replay: &mut dyn FnMut(Frame) -> Result<()>,
     ) -> Result<()> {
-        let damaged = |what: &str| Error::Corrupt {
-            detail: format!(
-                "{} of the change log in {}; restore from a backup",
-                what,
-                segment.path.display()
-            ),
-        };
         if segment.first != self.next || !has_header(segment, self.ids, self.epoch)? {
-            return Err(damaged("a part is missing before, or the header is damaged,"));
+            return Err(damaged(segment, "a part is missing before, or the header is damaged,"));
         }
+        if is_last {
+            // Durable before it is replayed: rows that a replay flushes must not outlive their events in a power loss.
+            let clean = self.read_frames(segment, &mut |_| Ok(()))?;
+            if !clean && self.marked.is_none() {
+                return Err(damaged(
+                    segment,
+                    "the mark is missing, so that damage cannot be distinguished from a torn end",
+                ));
+            }
+            // Before anything is cut off: what is behind the damage may be needed to save what can be saved.
+            self.require_mark()?;
+            self.settle_end(segment, self.offset)?;
+            self.next = segment.first;
+        }
+        let clean = self.read_frames(segment, &mut |frame| {
+            let is_new = frame.events.last().is_some_and(|last| last.position > from);
+            if is_new { replay(frame) } else { Ok(()) }
+        })?;
+        segment.bytes = self.offset;
+        if clean || is_last {
+            Ok(())
+        } else {
+            Err(damaged(segment, &format!("damage after position {} in a part", self.next.0 - 1)))
+        }
+    }
+
+    /// Reads a segment's frames up to where its valid part ends; whether nothing but unused room follows.
+    fn read_frames(
+        &mut self,
+        segment: &mut Segment,
+        take: &mut dyn FnMut(Frame) -> Result<()>,
+    ) -> Result<bool> {
         let mut reader = FrameReader::open(&segment.path, self.ids, segment::HEADER_LEN)?;
         self.started_at = None;
         let mut index = Vec::new();
         let end = loop {
             let start = reader.offset();
             match reader.next()? {
-                Next::Frame(frame, offset) => {
+                Next::Frame(frame, _) => {
                     let Some(last) = frame.events.last() else {
-                        return Err(damaged("an empty frame in a part"));
+                        return Err(damaged(segment, "an empty frame in a part"));
                     };
                     if frame.events[0].position != self.next {
-                        return Err(damaged("positions are out of order in a part"));
+                        return Err(damaged(segment, "positions are out of order in a part"));
                     }
                     segment::note_frame(&mut index, self.next, start);
                     self.next = last.position.next();
                     self.floor = self.floor.max(frame.floor);
-                    self.offset = offset;
                     segment.newest_at = Some(last.at);
                     self.started_at.get_or_insert(last.at);
-                    if last.position > from {
-                        replay(frame)?;
-                    }
+                    take(frame)?;
                 }
                 other => break other,
             }
         };
         segment.index = Some(index);
-        let clean = matches!(end, Next::Unused);
-        let valid = reader.offset();
-        if is_last {
-            self.offset = valid;
-            if !clean && self.marked.is_none() {
-                return Err(damaged(
-                    "the mark is missing, so that damage cannot be distinguished from a torn end",
-                ));
-            }
-            // Before anything is cut off: what is behind the damage may be needed to save what can be saved.
-            self.require_mark()?;
-            self.settle_end(segment, valid)
-        } else if clean {
-            segment.bytes = valid;
-            Ok(())
-        } else {
-            Err(damaged(&format!("damage after position {} in a part", self.next.0 - 1)))
-        }
+        self.offset = reader.offset();
+        Ok(matches!(end, Next::Unused))
     }
 
     /// Cuts off what was torn and writes the valid part's tail anew: if a sync failed before the stop, the kernel
     /// may hold bytes that never reached the disk.
-    fn settle_end(&self, segment: &mut Segment, valid: u64) -> Result<()> {
+    fn settle_end(&self, segment: &Segment, valid: u64) -> Result<()> {
         const TAIL: u64 = 16 << 20;
         let acknowledged = self.marked.is_some_and(|marked| marked.0 + 1 >= self.next.0);
         let intact = acknowledged && fs::metadata(&segment.path).is_ok_and(|found| found.len() >= valid);
@@ -245,8 +251,13 @@ impl Scan {
             }
             file.sync_all().during("syncing", path)?;
         }
-        segment.bytes = valid;
         Ok(())
+    }
+}
+
+fn damaged(segment: &Segment, what: &str) -> Error {
+    Error::Corrupt {
+        detail: format!("{what} of the change log in {}; restore from a backup", segment.path.display()),
     }
 }
 
@@ -262,4 +273,44 @@ fn rest_is_zero(file: &File, from: u64, to: u64) -> std::io::Result<bool> {
         at += len as u64;
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_conformance::block_on;
+    use kinfolk_core::Id;
+    use kinfolk_core::feeds::{NewPost, PostStore};
+
+    use super::*;
+    use crate::disk::format;
+    use crate::{Embedded, Settings};
+
+    /// Rows that a replay flushes would outlive events that a power loss takes.
+    #[test]
+    fn the_end_of_the_log_is_settled_before_it_is_replayed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
+        let author = Id::Integer(1);
+        let post = NewPost { id: None, author, created_at: None, payload: None, idempotency_key: None };
+        block_on(store.register(post)).unwrap();
+        drop(store);
+        let segment = segment::path(&folder.path().join("log"), Sequence(1));
+        let file = File::options().read(true).write(true).open(&segment).unwrap();
+        let written = fs::read(&segment).unwrap().iter().rposition(|&byte| byte != 0).unwrap() as u64;
+        let torn = written + 64;
+        file.write_all_at(b"torn", torn).unwrap();
+        let mut replayed = 0;
+        let lock = Arc::new(FolderLock::take(folder.path()).unwrap());
+        let identity = format::read_identity(folder.path()).unwrap();
+        let sizes = Settings::default().log_sizes();
+        let replay = &mut |frame: Frame| {
+            let mut found = [1; 4];
+            file.read_exact_at(&mut found, torn).unwrap();
+            assert_eq!(found, [0; 4], "replayed while the end is torn");
+            replayed += frame.events.len();
+            Ok(())
+        };
+        recover((&lock, &Arc::new(Health::default())), identity, sizes, Sequence::START, replay).unwrap();
+        assert_eq!(replayed, 1);
+    }
 }

@@ -24,6 +24,10 @@ use crate::lsm::RowStorage;
 /// method is on the path of a check.
 pub trait Projection: Send + Sync {
     /// The content whose events it takes. A store whose format does not announce that content has none of them yet.
+    ///
+    /// A projection that is new to stores that exist lacks their log, which may be trimmed. It takes a content of its own, which
+    /// begins with the first such event ([`Content`]); or it is rebuilt from rows when it is opened, as the index is; or it says
+    /// that it has everything ([`Projection::applied`]) and catches up by itself ([`Projection::catch_up`]), as feeds do.
     fn content(&self) -> Content;
 
     /// Up to where it had the log when it was opened: a start replays what comes after the lowest.

@@ -1,4 +1,4 @@
-//! Suggestions that were computed for everyone, kept on disk: a projection that can be dropped and computed again.
+//! Suggestions that were computed for everyone, kept on disk; they can be dropped and computed again. No projection: they follow from the graph, not from events.
 //!
 //! One tree, apart from the rows: user id, big-endian, to a record (see `record`). What is damaged here is never an
 //! error for a reader: there is then nothing stored, and a walk finds what it would have said.

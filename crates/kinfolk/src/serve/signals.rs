@@ -2,8 +2,12 @@
 //! work of other commands.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Stop signals within this time are one request.
+const SAME_REQUEST: Duration = Duration::from_secs(1);
 
 /// Received signals.
 pub(crate) struct Signals {
@@ -72,9 +76,14 @@ impl Signals {
         }
     }
 
-    /// Ends the process at once on the next stop signal.
+    /// Ends the process at once on the next stop signal. One that arrives together with the first is the same request:
+    /// `timeout` signals its process, and then the process group.
     pub(crate) fn end_at_once_on_the_next() -> io::Result<()> {
-        on_stop(|_| {
+        let first = Instant::now();
+        on_stop(move |_| {
+            if first.elapsed() < SAME_REQUEST {
+                return;
+            }
             let message = "ended at once by a second signal; acknowledged writes are safe";
             // A closed stderr cannot be reported.
             let _ = writeln!(io::stderr(), "kinfolk: {message}");
@@ -92,20 +101,22 @@ impl Signals {
     }
 }
 
-/// Calls `act` on SIGTERM or SIGINT. A thread of its own waits for them, because the others may be busy.
-pub(crate) fn on_stop(act: impl FnOnce(StopSignal) + Send + 'static) -> io::Result<()> {
+/// Calls `act` on each SIGTERM and SIGINT. A thread of its own waits for them, because the others may be busy.
+pub(crate) fn on_stop(mut act: impl FnMut(StopSignal) + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut terminate, mut interrupt) = {
         let _entered = runtime.enter();
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
     };
     std::thread::Builder::new().name("kinfolk-signals".to_owned()).spawn(move || {
-        act(runtime.block_on(async {
-            tokio::select! {
-                _ = terminate.recv() => StopSignal::Terminate,
-                _ = interrupt.recv() => StopSignal::Interrupt,
-            }
-        }));
+        loop {
+            act(runtime.block_on(async {
+                tokio::select! {
+                    _ = terminate.recv() => StopSignal::Terminate,
+                    _ = interrupt.recv() => StopSignal::Interrupt,
+                }
+            }));
+        }
     })?;
     Ok(())
 }

@@ -174,7 +174,7 @@ settings! {
         key: Limit = "none", "limit-key", "RATE", Server;
         /// Requests per end user, over all connections
         user: Limit = "50/s burst 100", "limit-user", "RATE", Server;
-        /// Follows and unfollows per user, regardless of the caller
+        /// Follows, dismissals, posts and other changes per user, regardless of the caller; comments have a limit of their own
         changes: Limit = "1000/h burst 400", "limit-changes", "RATE", Server;
         /// Number of users whose limits are tracked
         remembered: Count = "100000", "limit-remembered", "N", Server;
@@ -230,7 +230,7 @@ settings! {
     }
     /// Comments.
     comments: Comments {
-        /// Maximum number of characters of a body, and of a moderator's reason
+        /// Maximum number of characters of a body
         body_chars_max: Within<1, 100_000> = "10000", "comment-body-chars-max", "N", Server;
         /// Maximum depth of a reply
         depth_max: Within<0, 50> = "50", "comment-depth-max", "N", Server;

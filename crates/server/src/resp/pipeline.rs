@@ -51,6 +51,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         input: &[u8],
         work: &mut Work<'_>,
     ) -> std::result::Result<(), Gone> {
+        self.session.require_current_epoch();
         for number in 0..batch.len() {
             let arguments = batch.command(number, input);
             self.turn += 1 + arguments.len();
@@ -100,7 +101,7 @@ impl<T: Socket, S: Store> Connection<T, S> {
         self.counts.add(command.operation);
         if let Run::Write(..) = command.run {
             self.answer_checks(work).await;
-            let change = parse_write(&self.session, &admitted, arguments);
+            let change = parse_write(&mut self.session, &admitted, arguments);
             work.writes.push(command.operation, change, work.is_transaction);
             return Ok(());
         }
@@ -172,11 +173,11 @@ impl<T: Socket, S: Store> Connection<T, S> {
         arguments: Arguments<'_>,
         work: &mut Work<'_>,
     ) {
-        let refused = self.session.refused_token.take();
+        let usable = self.session.require_token();
         let Session { shared, seen: at_least, .. } = &self.session;
         let request = Request { service: &shared.service, permit, arguments, at_least, row_budget: None };
         let ask = |edge: Edge| Ok((edge, request.graph().check_now(EdgeKind::Follow, edge, at_least)?));
-        match refused.map_or_else(|| parse(&request).and_then(ask), |refused| Err(*refused)) {
+        match usable.and_then(|()| parse(&request)).and_then(ask) {
             Ok((_, Some(exists))) if work.checks.is_empty() => work.out.flag(exists),
             Ok((_, Some(exists))) => work.checks.add_known(operation, exists),
             Ok((edge, None)) => work.checks.ask(operation, permit, edge),
@@ -257,13 +258,15 @@ impl<T: Socket, S: Store> Connection<T, S> {
 
 /// Parses a write that is committed with its neighbours, and charges for it.
 fn parse_write<S: Store>(
-    session: &Session<S>,
+    session: &mut Session<S>,
     admitted: &Admitted<S>,
     arguments: Arguments<'_>,
 ) -> Result<PermittedChange> {
     let Run::Write(_, parse) = admitted.command.run else { return Err(Error::Closed) };
-    let (permit, service) = (admitted.permit()?, &*session.shared.service);
+    let permit = admitted.permit()?;
     let actor = guard::actor(session, admitted.command, arguments)?;
+    session.require_token()?;
+    let service = &*session.shared.service;
     let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
     let change = parse(actor, &request)?;
     guard::charge(service, admitted.command, actor, change.count())?;
@@ -279,9 +282,7 @@ async fn read<S: Store>(
 ) -> Result<()> {
     let (command, permit) = (admitted.command, admitted.permit()?);
     let viewer = if let Run::View(_) = command.run { Some(guard::viewer(session, arguments)?) } else { None };
-    if let Some(refused) = session.refused_token.take() {
-        return Err(*refused);
-    }
+    session.require_token()?;
     let service = &*session.shared.service;
     let budget = session.caller.as_ref().map(|caller| &*caller.budget);
     let row_budget = budget.filter(|_| command.cost == Cost::Rows);
@@ -301,8 +302,10 @@ async fn commit_one<S: Store>(
     out: &mut Output,
 ) -> Result<()> {
     let Run::Commit(run) = admitted.command.run else { return Ok(()) };
-    let (permit, service) = (admitted.permit()?, &*session.shared.service);
+    let permit = admitted.permit()?;
     let actor = guard::actor(session, admitted.command, arguments)?;
+    session.require_token()?;
+    let service = &*session.shared.service;
     let request = Request { service, permit, arguments, at_least: &session.seen, row_budget: None };
     let target = request.id(2)?;
     guard::charge(service, admitted.command, actor, 1)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use kinfolk_core::{Error, Frontier, Result, Store};
+use kinfolk_core::{Epoch, Error, Frontier, Result, Store};
 
 use super::batch::{Arguments, Batch};
 use super::connection_quota::{ConnectionQuotas, ConnectionSlot, Quota};
@@ -50,10 +50,12 @@ pub(super) struct Session<S: Store> {
     /// This connection in the caller's quota; none while authentication is off.
     slot: Option<ConnectionSlot>,
     pub version: Version,
-    /// Why a token of `AFTER` was refused: the next read replies with it.
-    pub refused_token: Option<Box<Error>>,
+    /// Why a token of `AFTER` was refused: the next read or write replies with it.
+    refused_token: Option<Box<Error>>,
     /// What this connection has written or asked to see: its reads show it, and its tokens cover it.
     pub seen: Frontier,
+    /// The epoch of what it has seen.
+    epoch: Epoch,
     pub transaction: Option<Box<Queue>>,
     /// The memory that this connection holds while it waits.
     pub memory: Held,
@@ -82,10 +84,15 @@ impl Queue {
 impl<S: Store> Session<S> {
     pub fn new(shared: Arc<Shared<S>>, peer: SocketAddr) -> Self {
         let id = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
+        Self::with_id(shared, peer, id)
+    }
+
+    fn with_id(shared: Arc<Shared<S>>, peer: SocketAddr, id: u64) -> Self {
         let caller = shared.service.access.anonymous().ok();
         let pool = caller.is_none().then(|| Arc::clone(&shared.pools.unauthenticated));
         Self {
             memory: Held::new(Arc::clone(&shared.pools), pool),
+            epoch: shared.service.epoch(),
             shared,
             id,
             peer,
@@ -104,8 +111,8 @@ impl<S: Store> Session<S> {
 
     /// Back to the state of a new connection.
     pub fn reset(&mut self) {
-        let new = Self::new(Arc::clone(&self.shared), self.peer);
-        *self = Self { id: self.id, caller_changed: true, ..new };
+        let new = Self::with_id(Arc::clone(&self.shared), self.peer, self.id);
+        *self = Self { caller_changed: true, ..new };
     }
 
     /// Sets the caller of the commands that follow. Refused if it has too many connections, or they hold too much memory.
@@ -144,6 +151,20 @@ impl<S: Store> Session<S> {
         match self.shared.service.frontier(token) {
             Ok(asked) => self.seen.join(&asked),
             Err(error) => self.refused_token = Some(Box::new(error)),
+        }
+    }
+
+    /// Replies once that a token was refused.
+    pub fn require_token(&mut self) -> Result<()> {
+        self.refused_token.take().map_or(Ok(()), |refused| Err(*refused))
+    }
+
+    /// Forgets what it saw before the store was restored; the next command replies so.
+    pub fn require_current_epoch(&mut self) {
+        let current = self.shared.service.epoch();
+        if std::mem::replace(&mut self.epoch, current) != current && !self.seen.is_empty() {
+            self.seen = Frontier::default();
+            self.refused_token = Some(Box::new(Error::TokenFromOtherEpoch));
         }
     }
 

@@ -73,8 +73,8 @@ fn retry_after(error: &Error) -> Option<Duration> {
         Error::Overloaded { retry_after }
         | Error::RateLimited { retry_after }
         | Error::Unavailable { retry_after, .. } => Some(*retry_after),
-        Error::NotYetVisible { .. } | Error::Loading | Error::Closed => Some(RETRY_AFTER_DEFAULT),
-        // Not what timed out: it may have had an effect, and is not to be repeated by a proxy.
+        Error::NotYetVisible { .. } | Error::Loading => Some(RETRY_AFTER_DEFAULT),
+        // Not what timed out or met the end of the store: it may have had an effect, and is not to be repeated by a proxy.
         _ => None,
     }
 }
@@ -105,8 +105,11 @@ mod tests {
             (unavailable.status().as_u16(), &unavailable.headers()[RETRY_AFTER]),
             (503, &HeaderValue::from(3))
         );
-        let timed_out = finished(Error::TimedOut);
-        assert_eq!((timed_out.status().as_u16(), timed_out.headers().get(RETRY_AFTER)), (504, None));
+        for (unknown, status) in [(Error::TimedOut, 504), (Error::Closed, 503)] {
+            assert!(unknown.is_outcome_unknown());
+            let unknown = finished(unknown);
+            assert_eq!((unknown.status().as_u16(), unknown.headers().get(RETRY_AFTER)), (status, None));
+        }
         let unauthenticated = finished(Error::Unauthenticated { detail: "no" });
         assert_eq!(unauthenticated.status(), 401);
         assert!(unauthenticated.headers().contains_key(WWW_AUTHENTICATE));

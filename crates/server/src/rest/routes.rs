@@ -28,7 +28,7 @@ use super::{
     request_id, suggestions, system, writes,
 };
 
-/// Smaller answers are sent as they are: compressing them costs more than it saves.
+/// Smaller responses are sent as they are: compressing them costs more than it saves.
 const COMPRESSED_BYTES_MIN: u64 = 4 * 1024;
 
 /// Marks a response that is sent as it is. Anybody may ask for it, and compressing costs memory and time each time.
@@ -115,7 +115,7 @@ async fn not_found(uri: Uri) -> Failure {
     Failure(Error::NotFound { detail: format!("there is nothing at {}", uri.path()) })
 }
 
-/// `OPTIONS` asks what there is, which the header `Allow` says; axum adds it to this answer too.
+/// `OPTIONS` asks what there is, which the header `Allow` says; axum adds it to this response too.
 async fn method_not_allowed(method: Method) -> Response {
     if method == Method::OPTIONS {
         return StatusCode::NO_CONTENT.into_response();

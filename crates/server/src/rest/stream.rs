@@ -13,7 +13,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream;
 use kinfolk_core::changes::{Change, ChangesPage};
-use kinfolk_core::{Error, Frontier};
+use kinfolk_core::{Epoch, Error, Frontier};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use utoipa_axum::routes;
@@ -26,6 +26,7 @@ use super::query::Query;
 use super::routes::Routes;
 use super::tail::{self, Growth};
 use super::{Shared, Store};
+use crate::access::Scope;
 use crate::metrics::{Operation, Protocol};
 
 /// The usual size of an event.
@@ -68,11 +69,12 @@ async fn changes_stream<S: Store>(
     let after = header(&headers, &LAST_EVENT_ID)?.map(str::to_owned).or(after);
     // Seen before the page is read: what comes after that is news.
     let tail = tail::follow(&shared);
+    let epoch = call.service.epoch();
     // The first page is read now, so that a refused position is a response and not an event.
     let after = frontier(&call, after.as_deref())?;
     let ChangesPage { items: page, next: after } = call.changes().read(&after, PAGE_LEN).await?;
     call.service.metrics.observe(Protocol::Rest, Operation::ChangesStream, 1, started.elapsed());
-    let reader = Reader { shared, call, tail, after, page, stage: Stage::Opening };
+    let reader = Reader { shared, call, tail, epoch, after, page, stage: Stage::Opening };
     let mut response = Response::new(Body::from_stream(stream::unfold(reader, Reader::next)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -96,6 +98,8 @@ struct Reader<S: Store> {
     shared: Shared<S>,
     call: Call<S>,
     tail: watch::Receiver<Growth>,
+    /// The epoch of the frontier.
+    epoch: Epoch,
     /// The frontier after `page`.
     after: Frontier,
     /// What was read and not sent yet.
@@ -120,8 +124,7 @@ impl<S: Store> Reader<S> {
     /// The next events, or a keep-alive, or nothing at the end.
     async fn news(&mut self) -> Option<Bytes> {
         while !self.shared.stop.is_cancelled() {
-            // A credential may have been revoked, or have ended, since the stream began.
-            if let Err(error) = self.call.caller.check() {
+            if let Err(error) = self.require_allowed() {
                 return Some(self.end(&error));
             }
             if !self.page.is_empty() {
@@ -152,6 +155,12 @@ impl<S: Store> Reader<S> {
             }
         }
         None
+    }
+
+    /// Refuses to go on with a credential that ended, was revoked or lost its scope, and in a restored log.
+    fn require_allowed(&self) -> kinfolk_core::Result<()> {
+        self.call.caller.require(Scope::Read)?;
+        if self.epoch == self.call.service.epoch() { Ok(()) } else { Err(Error::TokenFromOtherEpoch) }
     }
 
     fn events(&mut self) -> Bytes {

@@ -2,7 +2,7 @@
 //! checks to be answered at once or not.
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -38,6 +38,7 @@ pub struct Watch(Arc<Watched>);
 
 struct Watched {
     commits: AtomicUsize,
+    restores: AtomicU64,
     gate: Semaphore,
     broken: AtomicBool,
     endless: AtomicBool,
@@ -60,6 +61,7 @@ impl Default for Watch {
     fn default() -> Self {
         Self(Arc::new(Watched {
             commits: AtomicUsize::new(0),
+            restores: AtomicU64::new(0),
             gate: Semaphore::new(Semaphore::MAX_PERMITS),
             broken: AtomicBool::new(false),
             endless: AtomicBool::new(false),
@@ -101,6 +103,11 @@ impl Watch {
     /// How many requests were written.
     pub fn commits(&self) -> usize {
         self.0.commits.load(Ordering::SeqCst)
+    }
+
+    /// Begins a new epoch, as a restore does.
+    pub fn restore(&self) {
+        self.0.restores.fetch_add(1, Ordering::SeqCst);
     }
 
     /// No write is answered until [`Watch::open`].
@@ -227,7 +234,7 @@ impl Deployment for WatchedStore {
     }
 
     fn epoch(&self) -> Epoch {
-        self.model.epoch()
+        Epoch(self.model.epoch().0 + self.watch.0.restores.load(Ordering::SeqCst))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::Duration;
 
 use super::running::Running;
 use crate::support::{Sandbox, entries};
@@ -94,10 +95,25 @@ fn a_stop_while_draining_is_seen_by_load_balancers_and_a_second_one_is_obeyed() 
     server.line_with("stopping");
     assert_eq!(server.get("/readyz").status, 503);
     assert_eq!(server.get("/v1/users/1/following/2").status, 200, "requests are still answered");
+    // Signals that arrive together are one request.
+    std::thread::sleep(Duration::from_millis(1_100));
     let (status, said) = server.end("TERM");
     assert_eq!(status, 1);
     assert!(said.iter().any(|line| line.contains("second signal")), "{said:?}");
     assert_eq!(sandbox.export("kinfolk-data").lines().count(), 2);
+}
+
+#[test]
+fn a_signal_sent_twice_in_a_row_is_one_request() {
+    // As `timeout` sends it. Several times: the first may be over before the server looks for a second.
+    for _ in 0..5 {
+        let sandbox = Sandbox::new();
+        let server = Running::start(&sandbox, "");
+        let id = server.process().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id, &id]).status().unwrap().success());
+        let (status, said) = server.wait();
+        assert_eq!(status, 0, "{said:?}");
+    }
 }
 
 #[test]

@@ -44,10 +44,8 @@ pub(super) fn parse<S: Store>(
     let follower = actor.id();
     let command = |followee: Result<_>| Ok(FollowerCommand { action, followee: followee? });
     let commands = request.ids(2).map(command).collect::<Result<Vec<_>>>()?;
-    // The graph refuses this too, but in a transaction it would refuse the follower's neighbouring commands with it.
-    // Unfollowing oneself changes nothing.
-    if action == EdgeAction::Follow && commands.iter().any(|command| command.followee == follower) {
-        return Err(Error::SelfFollow);
-    }
-    Ok(Change::Edges { reply, changes: FollowerChanges { follower, commands } })
+    let changes = FollowerChanges { follower, commands };
+    // The graph requires it too, but after the actor was charged, and in a transaction for all commands of the follower.
+    request.graph().require_valid(&changes)?;
+    Ok(Change::Edges { reply, changes })
 }

@@ -13,7 +13,7 @@ use super::super::{Shared, Store};
 use super::{job_slot, progress};
 use crate::metrics::Operation;
 
-/// The maximum of suggestions in one response.
+/// The most suggestions that are stored for a user.
 const KEEP_MAX: usize = WalkBounds::RESULTS_MAX;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;

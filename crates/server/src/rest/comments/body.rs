@@ -1,4 +1,4 @@
-//! JSON bodies of new comments, edits and removals: objects of a few strings. The graph decides which strings are valid.
+//! JSON bodies of new comments, edits and removals: objects of a few strings. The rules in `core` decide which strings are valid.
 
 use std::borrow::Cow;
 use std::fmt;

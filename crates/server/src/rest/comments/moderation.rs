@@ -37,7 +37,7 @@ pub async fn remove_comment<S: Store>(
 /// Erases the body of a comment for good, earlier versions included.
 ///
 /// No read shows it from then on, and neither does the change log. It is erased from the disk within a day (a setting), or at once
-/// with `POST /v1/admin/compact`; backups keep it. The reason of a removal, a tombstone and the replies stay. The moderator is
+/// with `POST /v1/admin/compact`; earlier backups keep it. The reason of a removal, a tombstone and the replies stay. The moderator is
 /// recorded, for moderators and in the change log.
 #[utoipa::path(post, path = "/v1/comments/{comment}/purge", tag = "comments",
     params(

@@ -252,6 +252,16 @@ fn another_caller_in_a_pipeline_has_its_own_budget() {
 }
 
 #[test]
+fn a_refused_write_costs_the_user_nothing() {
+    let guarded = guarded(usual());
+    let mut client = guarded.server.connect();
+    assert_eq!(client.call(&format!("AUTH {}", guarded.writer)), "+OK");
+    let followees: String = (2..=10_002).map(|id| format!(" {id}")).collect();
+    assert!(client.call(&format!("SADD following:1{followees}")).starts_with("-ERR 10001 commands"));
+    assert_eq!(client.call("SADD following:1 2"), "1");
+}
+
+#[test]
 fn a_key_that_is_revoked_ends_its_connections() {
     let guarded = guarded(usual());
     let open = |key: &str, behind: &str| {

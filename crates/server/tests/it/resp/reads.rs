@@ -202,6 +202,38 @@ fn a_read_asks_for_what_its_connection_has_written() {
 }
 
 #[test]
+fn a_refused_token_stops_a_write_too() {
+    let server = Server::start();
+    let mut client = server.connect();
+    let post = client.call("POST 1 ID 9");
+    assert!(post.starts_with("[\"9\", "), "{post}");
+    for command in ["FOLLOW 1 2", "SADD following:1 2", "DELPOST 1 9", "DISMISS 1 2"] {
+        let replies = client.call_all(&["AFTER made-up", command]);
+        assert!(replies[1].starts_with("-ERR the consistency token"), "{command}: {replies:?}");
+    }
+    assert_eq!(client.call("SCARD following:1"), "0");
+    assert!(client.call("POSTS 1").contains('9'));
+}
+
+#[test]
+fn what_a_connection_saw_before_a_restore_is_forgotten_with_an_error() {
+    let server = Server::start();
+    let (mut writer, mut idle) = (server.connect(), server.connect());
+    assert_eq!(covered(&writer.call("FOLLOW 1 2")), "0-1");
+    idle.call("PING");
+    server.watch.restore();
+    let replies = writer.call_all(&["FOLLOW 1 3", "FOLLOWS 1 3"]);
+    assert_eq!(
+        replies,
+        ["-ERR the consistency token was issued before a restore; drop it and read the graph again", "0"]
+    );
+    assert_eq!(idle.call("FOLLOWS 1 2"), "1", "it had seen nothing");
+    let written = writer.call("FOLLOW 1 3");
+    let keys = Keyring::new(SigningKey::new([7; 32]), []);
+    assert_eq!(Token::decode(written.trim_matches('"'), &keys).unwrap().epoch, Epoch(2));
+}
+
+#[test]
 fn a_token_of_many_shards_is_taken() {
     let server = Server::start();
     let mut client = server.connect();

@@ -444,12 +444,28 @@ fn budgets_are_told_and_end() {
 
 #[test]
 fn a_revoked_key_ends_its_streams() {
+    let ending = end_of_a_stream(|path| KeyFile::default().write(path).unwrap());
+    assert!(ending.contains("unauthenticated"), "{ending}");
+}
+
+#[test]
+fn a_key_without_its_scope_ends_its_streams() {
+    let ending = end_of_a_stream(|path| {
+        let keys = fs::read_to_string(path).unwrap();
+        assert!(keys.contains("\"read\""), "{keys}");
+        fs::write(path, keys.replace("\"read\"", "\"write\"")).unwrap();
+    });
+    assert!(ending.contains("forbidden"), "{ending}");
+}
+
+/// What a stream says after its file of keys was changed, up to its end.
+fn end_of_a_stream(change: impl FnOnce(&Path)) -> String {
     let guarded = Guarded::start(LimitSettings::default());
     let mut connection = guarded.server.connect();
     let authorization = format!("Bearer {}", guarded.key([Scope::Read]));
     connection.begin("GET", "/v1/changes/stream", &[("authorization", &authorization)]);
     assert_eq!(connection.head().unwrap().0, 200);
-    KeyFile::default().write(&guarded.folder.path().join("keys.toml")).unwrap();
+    change(&guarded.folder.path().join("keys.toml"));
     guarded.server.door.service().unwrap().access.reload().unwrap();
     // Something must happen for the stream to look: here it is a change by a user.
     let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
@@ -459,11 +475,8 @@ fn a_revoked_key_ends_its_streams() {
         text.extend(chunk);
     }
     let text = String::from_utf8(text).unwrap();
-    assert!(
-        text.contains("event: problem")
-            && text.contains("unauthenticated")
-            && !text.contains("event: follow")
-    );
+    assert!(text.contains("event: problem") && !text.contains("event: follow"), "{text}");
+    text
 }
 
 #[test]

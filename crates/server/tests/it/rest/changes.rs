@@ -257,6 +257,19 @@ fn refused_streams() {
 }
 
 #[test]
+fn a_restore_ends_streams() {
+    let server = Server::start();
+    let mut listener = Listener::open(&server, "", &[]);
+    server.follow(1, 2);
+    assert_eq!(listener.event().data["position"], "0-1");
+    server.watch.restore();
+    server.follow(1, 3);
+    let end = listener.event();
+    assert_eq!((&*end.name, end.data["code"].as_str()), ("problem", Some("invalid_token")));
+    assert_eq!(listener.paragraph(), None);
+}
+
+#[test]
 fn a_quiet_stream_shows_that_it_is_alive_and_ends_with_the_server() {
     let settings = RestSettings { keep_alive_interval: Duration::from_millis(20), ..RestSettings::default() };
     let server = Server::with(settings);
