@@ -85,7 +85,7 @@ impl Running {
     }
 
     /// The process that serves: a tracer or a shell may have started it.
-    fn process(&self) -> u32 {
+    pub fn process(&self) -> u32 {
         let mut id = self.child.as_ref().unwrap().id();
         let started_by = |id: u32| -> Option<u32> {
             let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
