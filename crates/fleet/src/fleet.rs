@@ -90,7 +90,7 @@ impl Fleet {
     /// Opens the store of a deployment with a clock.
     pub fn open_with_clock(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let runtime = runtime(settings.threads)?;
-        let catalog = Catalog::new(&settings.catalog, settings.timeouts.connect);
+        let catalog = Catalog::new(&settings)?;
         let topology = runtime.block_on(Topology::open(&catalog, &settings))?;
         let keyring = runtime.block_on(catalog.keys())?;
         Ok(Self::assemble(settings, clock, runtime, Known { catalog, topology, keyring }))
@@ -99,7 +99,7 @@ impl Fleet {
     /// The state of a deployment, whether or not its hosts answer or are what the catalog says.
     pub fn inspect(settings: Settings) -> Result<FleetStatus> {
         let runtime = runtime(settings.threads)?;
-        let catalog = Catalog::new(&settings.catalog, settings.timeouts.connect);
+        let catalog = Catalog::new(&settings)?;
         let (topology, refused) = runtime.block_on(Topology::inspect(&catalog, &settings))?;
         let keyring = runtime.block_on(catalog.keys())?;
         let handle = runtime.handle().clone();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where a fleet is, and how a process uses it.
@@ -13,6 +14,9 @@ pub struct Settings {
     pub catalog: String,
     /// The connection string of each host, by the name that the catalog has for it.
     pub hosts: BTreeMap<String, String>,
+    /// The file of the authorities whose certificates the databases show, as PEM. With it, connections are encrypted, unless their
+    /// string says `sslmode=disable`.
+    pub authorities: Option<PathBuf>,
     /// Connections for reads, to each host.
     pub read_connections: usize,
     /// Connections for writes and projection, to each host.
@@ -30,6 +34,7 @@ impl Settings {
             role: "all".to_owned(),
             catalog: catalog.into(),
             hosts,
+            authorities: None,
             read_connections: 8,
             write_connections: 8,
             threads: 2,

@@ -35,7 +35,7 @@ impl Catalog {
         if settings.hosts.is_empty() {
             return Err(Error::InvalidStore { detail: "name at least one host".into() });
         }
-        let catalog = Self::new(&settings.catalog, settings.timeouts.connect);
+        let catalog = Self::new(settings)?;
         let mut client = catalog.client().await?;
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
@@ -44,7 +44,9 @@ impl Catalog {
         for (index, (name, connection)) in settings.hosts.iter().enumerate() {
             let held: Vec<i16> =
                 (0..shards as i16).filter(|&shard| shard as usize % names.len() == index).collect();
-            let target = Target { what: &format!("host {name}"), connection, schema: schema::HOST.name };
+            let what = format!("host {name}");
+            let (encryption, schema) = (&catalog.encryption, schema::HOST.name);
+            let target = Target { what: &what, connection, encryption, schema };
             let mut host = connect(target, settings.timeouts.connect).await?;
             schema::HOST.apply(&mut host, new.id_kind).await?;
             prepare_host(&mut host, (identity, name), epoch, &held, shards).await?;

@@ -12,12 +12,14 @@ use tokio_postgres::Client;
 pub use init::NewDeployment;
 pub(crate) use topology::Topology;
 
-use crate::postgres::{Target, connect};
+use crate::Settings;
+use crate::postgres::{Encryption, Target, connect};
 
 /// The catalog of a deployment.
 #[derive(Clone)]
 pub struct Catalog {
     connection: String,
+    pub(crate) encryption: Encryption,
     timeout: Duration,
 }
 
@@ -39,14 +41,22 @@ pub(crate) struct Description {
 }
 
 impl Catalog {
-    /// The catalog at a connection string.
-    pub fn new(connection: impl Into<String>, timeout: Duration) -> Self {
-        Self { connection: connection.into(), timeout }
+    /// The catalog that the settings name.
+    pub fn new(settings: &Settings) -> Result<Self> {
+        Ok(Self {
+            connection: settings.catalog.clone(),
+            encryption: Encryption::new(settings.authorities.as_deref())?,
+            timeout: settings.timeouts.connect,
+        })
     }
 
     async fn client(&self) -> Result<Client> {
-        let target =
-            Target { what: "the catalog", connection: &self.connection, schema: schema::CATALOG.name };
+        let target = Target {
+            what: "the catalog",
+            connection: &self.connection,
+            encryption: &self.encryption,
+            schema: schema::CATALOG.name,
+        };
         connect(target, self.timeout).await
     }
 

@@ -42,26 +42,36 @@ impl Topology {
         let description = catalog.describe().await?;
         let mut refused = BTreeMap::new();
         for name in description.host_names() {
-            let target = HostTarget { name, connection: address(settings, name)? };
-            if let Err(error) = target.require(description.identity, settings).await {
+            let what = format!("host {name}");
+            let target = target(&what, address(settings, name)?, catalog);
+            if let Err(error) = require_host(name, description.identity, target, settings).await {
                 refused.insert(name.to_owned(), error);
             }
         }
-        Ok((Self::new(&description, settings, &[])?, refused))
+        Ok((Self::new(&description, catalog, settings, &[])?, refused))
     }
 
     /// Reads the catalog again, and keeps the connections to hosts that are known.
     pub(crate) async fn reload(&self, catalog: &Catalog, settings: &Settings) -> Result<Self> {
-        Self::new(&catalog.describe().await?, settings, &self.hosts)
+        Self::new(&catalog.describe().await?, catalog, settings, &self.hosts)
     }
 
-    fn new(description: &Description, settings: &Settings, known: &[Arc<Host>]) -> Result<Self> {
+    fn new(
+        description: &Description,
+        catalog: &Catalog,
+        settings: &Settings,
+        known: &[Arc<Host>],
+    ) -> Result<Self> {
         let mut hosts = Vec::new();
         let mut indexes = BTreeMap::new();
         for name in description.host_names() {
             let host = match known.iter().find(|host| host.name == name) {
                 Some(host) => Arc::clone(host),
-                None => Arc::new(Host::new(name, address(settings, name)?, settings)?),
+                None => {
+                    let what = format!("host {name}");
+                    let target = target(&what, address(settings, name)?, catalog);
+                    Arc::new(Host::new(name, target, settings)?)
+                }
             };
             indexes.insert(name, hosts.len());
             hosts.push(host);
@@ -108,29 +118,23 @@ impl Topology {
     }
 }
 
-/// A host that the catalog names, before there are connections to it.
-struct HostTarget<'a> {
-    name: &'a str,
-    connection: &'a str,
+/// The database of a host.
+fn target<'a>(what: &'a str, connection: &'a str, catalog: &'a Catalog) -> Target<'a> {
+    Target { what, connection, encryption: &catalog.encryption, schema: schema::HOST.name }
 }
 
-impl HostTarget<'_> {
-    /// Refuses a host that is not what the catalog says.
-    async fn require(&self, identity: i64, settings: &Settings) -> Result<()> {
-        let name = self.name;
-        let target =
-            Target { what: &format!("host {name}"), connection: self.connection, schema: schema::HOST.name };
-        let client = connect(target, settings.timeouts.connect).await?;
-        schema::HOST.require(&client).await?;
-        let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
-        let row = row.map_err(|error| super::storage(&error))?;
-        let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
-        if found != Some((identity, name)) {
-            let detail = format!("the database of host {name} belongs to another host or deployment");
-            return Err(Error::InvalidStore { detail });
-        }
-        Ok(())
+/// Refuses a host that is not what the catalog says.
+async fn require_host(name: &str, identity: i64, target: Target<'_>, settings: &Settings) -> Result<()> {
+    let client = connect(target, settings.timeouts.connect).await?;
+    schema::HOST.require(&client).await?;
+    let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
+    let row = row.map_err(|error| super::storage(&error))?;
+    let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
+    if found != Some((identity, name)) {
+        let detail = format!("the database of host {name} belongs to another host or deployment");
+        return Err(Error::InvalidStore { detail });
     }
+    Ok(())
 }
 
 impl Description {

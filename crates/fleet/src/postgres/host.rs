@@ -7,9 +7,9 @@ use std::time::Duration;
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use kinfolk_core::{Clock, Error, Result};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Row, Statement};
 
-use super::{Failure, Query, Statements};
+use super::{Encryption, Failure, Query, Statements};
 use crate::{ProcessStatus, Settings};
 
 /// Written by every new connection for writes: a commit that waits for the standby, if there is one.
@@ -101,7 +101,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(name: &str, connection: &str, settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(name: &str, target: Target<'_>, settings: &Settings) -> Result<Self> {
         let timeouts = settings.timeouts;
         let idle = timeouts.idle_in_transaction.as_millis();
         let lock = timeouts.lock.as_millis();
@@ -109,15 +109,14 @@ impl Host {
         let options = format!(
             "{} {PLANNER} -c idle_in_transaction_session_timeout={idle} -c lock_timeout={lock} \
              -c statement_timeout={statement}",
-            pool_options("kinfolk"),
+            pool_options(target.schema),
         );
-        let target = Target { what: &format!("host {name}"), connection, schema: "kinfolk" };
         let mut config = configured(target, &options, timeouts.connect)?;
         config.application_name(application_name(&settings.role));
         let pool = |size, hook: Option<Hook>| -> Result<Pool> {
             let manager = Manager::from_config(
                 config.clone(),
-                NoTls,
+                target.encryption.clone(),
                 ManagerConfig { recycling_method: RecyclingMethod::Fast },
             );
             let builder = Pool::builder(manager)
@@ -260,6 +259,7 @@ pub(crate) struct Target<'a> {
     /// What it is, for messages.
     pub(crate) what: &'a str,
     pub(crate) connection: &'a str,
+    pub(crate) encryption: &'a Encryption,
     /// The schema that its tables are in.
     pub(crate) schema: &'static str,
 }
@@ -272,6 +272,7 @@ fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Co
             detail: format!("the connection string of {} is invalid: {reason}", target.what),
         }
     })?;
+    target.encryption.apply(target.what, &mut config)?;
     let options = match config.get_options() {
         Some(own) => format!("{own} {options}"),
         None => options.to_owned(),
@@ -285,7 +286,7 @@ fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Co
 /// A connection outside of any pool, for the catalog and for creating schemas. Its errors say why: they go to operators.
 pub(crate) async fn connect(target: Target<'_>, timeout: Duration) -> Result<Client> {
     let config = configured(target, &pool_options(target.schema), timeout)?;
-    let connected = tokio::time::timeout(timeout, config.connect(NoTls)).await;
+    let connected = tokio::time::timeout(timeout, config.connect(target.encryption.clone())).await;
     let because = |reason: &str| super::unavailable(&format!("{} ({reason})", target.what), reason);
     let (client, driver) = connected.map_err(|_| because("the connection timed out"))?.map_err(|error| {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);

@@ -1,10 +1,12 @@
 //! PostgreSQL: connections, statements, and what a failure means. Nothing here knows the graph.
 
+mod encryption;
 mod failure;
 mod host;
 mod id;
 mod statements;
 
+pub(crate) use encryption::Encryption;
 pub(crate) use failure::{Failure, unavailable};
 pub(crate) use host::{Host, Pooled, Target, connect};
 pub(crate) use id::IdValue;

@@ -86,6 +86,8 @@ settings! {
         catalog: Option<ConnectionString> = "", "fleet-catalog", "CONNECTION", Nowhere;
         /// The connection string of each host by its name: a table of the file, or NAME=CONNECTION, separated by semicolons
         hosts: Hosts = "", "fleet-hosts", "HOSTS", Nowhere;
+        /// The certificates of the databases' authorities, as PEM; with them, connections are encrypted
+        ca_file: Option<PathBuf> = "", "fleet-ca-file", "FILE", Server;
         /// Connections to each host for reads
         read_connections: Count = "8", "fleet-read-connections", "N", Server;
         /// Connections to each host for writes and projection

@@ -46,6 +46,7 @@ impl FleetProfile {
         let role = configuration.server.role;
         let settings = Settings {
             role: role.text(),
+            authorities: fleet.ca_file.clone(),
             read_connections: fleet.read_connections.0,
             write_connections: fleet.write_connections.0,
             threads: fleet.threads.0,

@@ -60,6 +60,16 @@ impl Databases {
         self.execute_at(&self.url(database), sql);
     }
 
+    /// The columns of the one row of a query.
+    pub fn numbers<const N: usize>(&self, database: usize, sql: &str) -> [i64; N] {
+        self.runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&self.url(database), NoTls).await.unwrap();
+            tokio::spawn(connection);
+            let row = client.query_one(sql, &[]).await.unwrap();
+            std::array::from_fn(|column| row.get(column))
+        })
+    }
+
     /// The connection string of one of the databases.
     pub fn url(&self, database: usize) -> String {
         let (server, _) = self.servers[database].rsplit_once('/').unwrap();

@@ -4,5 +4,6 @@
 mod commands;
 mod configuration;
 mod databases;
+mod encryption;
 mod processes;
 mod same_results;
