@@ -39,6 +39,7 @@
 pub mod cases;
 mod clock;
 mod faults;
+mod forward;
 mod model;
 mod ports;
 mod random;

@@ -36,24 +36,17 @@ impl<S> Deref for Seen<'_, S> {
 }
 
 impl<S: CheckStore> Seen<'_, S> {
-    pub(crate) async fn contains(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>> {
-        self.store.contains(kind, edges, &self.frontier).await
-    }
-
-    pub(crate) async fn contains_one(&self, kind: EdgeKind, edge: Edge) -> Result<bool> {
-        self.store.contains_one(kind, edge, &self.frontier).await
-    }
-
     pub(crate) fn contains_now(&self, kind: EdgeKind, edge: Edge) -> Option<bool> {
         self.store.contains_now(kind, edge, &self.frontier)
+    }
+
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn contains(kind: EdgeKind, edges: &[Edge]) -> Result<Vec<bool>>;
+        pub(crate) fn contains_one(kind: EdgeKind, edge: Edge) -> Result<bool>;
     }
 }
 
 impl<S: EdgeStore> Seen<'_, S> {
-    pub(crate) async fn since(&self, kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>> {
-        self.store.since(kind, edges, &self.frontier).await
-    }
-
     pub(crate) async fn list(
         &self,
         kind: EdgeKind,
@@ -65,28 +58,13 @@ impl<S: EdgeStore> Seen<'_, S> {
         self.store.list(EdgeList { kind, side, of }, after, limit, &self.frontier).await
     }
 
-    pub(crate) async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-    ) -> Result<Vec<ListEntry>> {
-        self.store.friends(kind, of, after, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn overlap(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        after: Option<Id>,
-        limit: usize,
-    ) -> Result<Overlap> {
-        self.store.overlap(kind, sets, after, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn counts(&self, kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>> {
-        self.store.counts(kind, of, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn since(kind: EdgeKind, edges: &[Edge]) -> Result<Vec<Option<Timestamp>>>;
+        pub(crate) fn friends(kind: EdgeKind, of: Id, after: Option<ListKey>, limit: usize)
+            -> Result<Vec<ListEntry>>;
+        pub(crate) fn overlap(kind: EdgeKind, sets: &[UserSet], after: Option<Id>, limit: usize)
+            -> Result<Overlap>;
+        pub(crate) fn counts(kind: EdgeKind, of: &[Id]) -> Result<Vec<Counts>>;
     }
 }
 
@@ -115,84 +93,40 @@ impl<S: ChangeLog> Seen<'_, S> {
 }
 
 impl<S: SuggestionStore> Seen<'_, S> {
-    pub(crate) async fn candidates(&self, of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>> {
-        self.store.candidates(of, bounds, &self.frontier).await
-    }
-
-    pub(crate) async fn stored_suggestions(
-        &self,
-        of: Id,
-        max_age: Duration,
-    ) -> Result<Option<StoredSuggestions>> {
-        self.store.stored_suggestions(of, max_age, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn candidates(of: Id, bounds: WalkBounds) -> Result<Vec<Suggestion>>;
+        pub(crate) fn stored_suggestions(of: Id, max_age: Duration) -> Result<Option<StoredSuggestions>>;
     }
 }
 
 impl<S: PostStore> Seen<'_, S> {
-    pub(crate) async fn posts(&self, ids: &[Id]) -> Result<Vec<Option<PostState>>> {
-        self.store.posts(ids, &self.frontier).await
-    }
-
-    pub(crate) async fn posts_by(
-        &self,
-        author: Id,
-        after: Option<PostKey>,
-        limit: usize,
-    ) -> Result<Vec<Post>> {
-        self.store.posts_by(author, after, limit, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn posts(ids: &[Id]) -> Result<Vec<Option<PostState>>>;
+        pub(crate) fn posts_by(author: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>>;
     }
 }
 
 impl<S: FeedStore> Seen<'_, S> {
-    pub(crate) async fn feed(&self, of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>> {
-        self.store.feed(of, after, limit, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn feed(of: Id, after: Option<PostKey>, limit: usize) -> Result<Vec<Post>>;
     }
 }
 
 impl<S: InboxStore> Seen<'_, S> {
-    pub(crate) async fn inbox(&self, of: Id) -> Result<Option<Inbox>> {
-        self.store.inbox(of, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn inbox(of: Id) -> Result<Option<Inbox>>;
     }
 }
 
 impl<S: CommentStore> Seen<'_, S> {
-    pub(crate) async fn comments(&self, ids: &[CommentId]) -> Result<Vec<Option<Comment>>> {
-        self.store.comments(ids, &self.frontier).await
-    }
-
-    pub(crate) async fn comment_thread(
-        &self,
-        parent: Parent,
-        order: CommentOrder,
-        after: Option<CommentId>,
-        limit: usize,
-    ) -> Result<Vec<Comment>> {
-        self.store.comment_thread(parent, order, after, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn replies(&self, branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>> {
-        self.store.replies(branches, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn comments_by(
-        &self,
-        author: Id,
-        after: Option<CommentId>,
-        limit: usize,
-    ) -> Result<Vec<Comment>> {
-        self.store.comments_by(author, after, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn comment_versions(
-        &self,
-        id: CommentId,
-        after: u32,
-        limit: usize,
-    ) -> Result<Vec<CommentVersion>> {
-        self.store.comment_versions(id, after, limit, &self.frontier).await
-    }
-
-    pub(crate) async fn comment_threads(&self, parents: &[Parent]) -> Result<Vec<CommentThreadState>> {
-        self.store.comment_threads(parents, &self.frontier).await
+    crate::forward! { self => self.store, &self.frontier;
+        pub(crate) fn comments(ids: &[CommentId]) -> Result<Vec<Option<Comment>>>;
+        pub(crate) fn comment_thread(parent: Parent, order: CommentOrder, after: Option<CommentId>, limit: usize)
+            -> Result<Vec<Comment>>;
+        pub(crate) fn replies(branches: &[Branch], limit: usize) -> Result<Vec<Vec<Comment>>>;
+        pub(crate) fn comments_by(author: Id, after: Option<CommentId>, limit: usize) -> Result<Vec<Comment>>;
+        pub(crate) fn comment_versions(id: CommentId, after: u32, limit: usize)
+            -> Result<Vec<CommentVersion>>;
+        pub(crate) fn comment_threads(parents: &[Parent]) -> Result<Vec<CommentThreadState>>;
     }
 }

@@ -4,15 +4,6 @@ use std::sync::Arc;
 
 use crate::{Deployment, Error, Frontier, Id, IdKind, Keyring, Position, Result, Token};
 
-/// Selects a page of a list.
-#[derive(Clone, Copy, Debug)]
-pub struct PageRequest<'a> {
-    /// The maximum number of entries.
-    pub limit: usize,
-    /// The `next` cursor of the previous page; `None` for the first page.
-    pub cursor: Option<&'a str>,
-}
-
 /// A store with the keys of its deployment.
 #[derive(Debug)]
 pub struct Context<S> {

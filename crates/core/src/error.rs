@@ -301,227 +301,106 @@ pub enum Error {
     },
 }
 
-/// The stable name of an error class. Clients match on it; it never changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "each name is the code that the table below spells out")]
-pub enum ErrorCode {
-    InvalidId,
-    SelfFollow,
-    PostConflict,
-    PostDeleted,
-    PostInFuture,
-    PayloadTooLarge,
-    IdempotencyConflict,
-    ThreadLocked,
-    InvalidReply,
-    InvalidBody,
-    VersionConflict,
-    VersionRequired,
-    CommentDeleted,
-    FollowingLimit,
-    LimitOutOfRange,
-    TooMany,
-    InvalidCursor,
-    InvalidToken,
-    NotYetVisible,
-    PositionExpired,
-    Overloaded,
-    Unavailable,
-    StorageFull,
-    ReadOnly,
-    Corrupt,
-    InUse,
-    InvalidStore,
-    InvalidInput,
-    Internal,
-    Loading,
-    Closed,
-    InvalidRequest,
-    Unauthenticated,
-    Forbidden,
-    ActorRequired,
-    RateLimited,
-    NotFound,
-    MethodNotAllowed,
-    TooLarge,
-    UnsupportedMediaType,
-    RequestTimeout,
-    UriTooLong,
-    HeadersTooLarge,
-    UnsupportedVersion,
-    TimedOut,
-    WrongKey,
-    TransactionAborted,
-    NotAvailable,
-}
-
-/// How the protocols present an error class.
-struct Presentation {
-    code: ErrorCode,
-    name: &'static str,
-    http_status: u16,
-    resp_prefix: &'static str,
-    exit_status: u8,
-}
-
-/// The single table that every protocol uses.
-const PRESENTATIONS: [Presentation; 48] = {
-    const fn row(
-        code: ErrorCode,
-        name: &'static str,
-        http_status: u16,
-        resp_prefix: &'static str,
-        exit_status: u8,
-    ) -> Presentation {
-        Presentation { code, name, http_status, resp_prefix, exit_status }
-    }
-    [
-        row(ErrorCode::InvalidId, "invalid_id", 400, "ERR", 2),
-        row(ErrorCode::SelfFollow, "self_follow", 422, "ERR", 1),
-        row(ErrorCode::PostConflict, "post_conflict", 409, "ERR", 1),
-        row(ErrorCode::PostDeleted, "post_deleted", 409, "ERR", 1),
-        row(ErrorCode::PostInFuture, "post_in_future", 422, "ERR", 1),
-        row(ErrorCode::PayloadTooLarge, "payload_too_large", 422, "ERR", 2),
-        row(ErrorCode::IdempotencyConflict, "idempotency_conflict", 409, "ERR", 1),
-        row(ErrorCode::ThreadLocked, "thread_locked", 423, "ERR", 1),
-        row(ErrorCode::InvalidReply, "invalid_reply", 422, "ERR", 1),
-        row(ErrorCode::InvalidBody, "invalid_body", 422, "ERR", 2),
-        row(ErrorCode::VersionConflict, "version_conflict", 412, "ERR", 1),
-        row(ErrorCode::VersionRequired, "version_required", 428, "ERR", 2),
-        row(ErrorCode::CommentDeleted, "comment_deleted", 410, "ERR", 1),
-        row(ErrorCode::FollowingLimit, "following_limit", 422, "LIMIT", 1),
-        row(ErrorCode::LimitOutOfRange, "limit_out_of_range", 400, "ERR", 2),
-        row(ErrorCode::TooMany, "too_many", 400, "ERR", 2),
-        row(ErrorCode::InvalidCursor, "invalid_cursor", 400, "ERR", 2),
-        row(ErrorCode::InvalidToken, "invalid_token", 400, "ERR", 2),
-        row(ErrorCode::NotYetVisible, "not_yet_visible", 503, "TRYAGAIN", 1),
-        row(ErrorCode::PositionExpired, "position_expired", 410, "ERR", 1),
-        row(ErrorCode::Overloaded, "overloaded", 503, "TRYAGAIN", 1),
-        row(ErrorCode::Unavailable, "unavailable", 503, "TRYAGAIN", 1),
-        row(ErrorCode::StorageFull, "storage_full", 507, "ERR", 1),
-        row(ErrorCode::ReadOnly, "read_only", 503, "ERR", 1),
-        row(ErrorCode::Corrupt, "corrupt", 500, "ERR", 1),
-        row(ErrorCode::InUse, "in_use", 409, "ERR", 1),
-        row(ErrorCode::InvalidStore, "invalid_store", 500, "ERR", 1),
-        row(ErrorCode::InvalidInput, "invalid_input", 400, "ERR", 1),
-        row(ErrorCode::Internal, "internal", 500, "ERR", 1),
-        row(ErrorCode::Loading, "loading", 503, "LOADING", 1),
-        row(ErrorCode::Closed, "closed", 503, "ERR", 1),
-        row(ErrorCode::InvalidRequest, "invalid_request", 400, "ERR", 2),
-        row(ErrorCode::Unauthenticated, "unauthenticated", 401, "NOAUTH", 1),
-        row(ErrorCode::Forbidden, "forbidden", 403, "NOPERM", 1),
-        row(ErrorCode::ActorRequired, "actor_required", 400, "ERR", 2),
-        row(ErrorCode::RateLimited, "rate_limited", 429, "LIMIT", 1),
-        row(ErrorCode::NotFound, "not_found", 404, "ERR", 1),
-        row(ErrorCode::MethodNotAllowed, "method_not_allowed", 405, "ERR", 2),
-        row(ErrorCode::TooLarge, "too_large", 413, "ERR", 2),
-        row(ErrorCode::UnsupportedMediaType, "unsupported_media_type", 415, "ERR", 2),
-        row(ErrorCode::RequestTimeout, "request_timeout", 408, "ERR", 1),
-        row(ErrorCode::UriTooLong, "uri_too_long", 414, "ERR", 2),
-        row(ErrorCode::HeadersTooLarge, "headers_too_large", 431, "ERR", 2),
-        row(ErrorCode::UnsupportedVersion, "unsupported_version", 505, "ERR", 2),
-        row(ErrorCode::TimedOut, "timed_out", 504, "ERR", 1),
-        row(ErrorCode::WrongKey, "wrong_key", 400, "WRONGTYPE", 2),
-        row(ErrorCode::TransactionAborted, "transaction_aborted", 409, "EXECABORT", 1),
-        row(ErrorCode::NotAvailable, "not_available", 501, "ERR", 1),
-    ]
-};
-
-impl ErrorCode {
-    /// All codes, in the order of their numbers.
-    pub const ALL: [Self; PRESENTATIONS.len()] = {
-        let mut codes = [Self::InvalidId; PRESENTATIONS.len()];
-        let mut at = 0;
-        while at < codes.len() {
-            codes[at] = PRESENTATIONS[at].code;
-            at += 1;
+/// Codes from their table. A row is a code with its name for clients, the HTTP status, the first word of a RESP error and the
+/// exit status; then the errors that have this code.
+macro_rules! error_codes {
+    ($($code:ident($name:literal, $http:literal, $resp:literal, $exit:literal) <= $($error:ident)|+;)+) => {
+        /// The stable name of an error class. Clients match on it; it never changes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[expect(missing_docs, reason = "each name is the code that the table spells out")]
+        pub enum ErrorCode {
+            $($code,)+
         }
-        codes
+
+        impl ErrorCode {
+            /// All codes.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$code,)+];
+
+            /// The code as clients see it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$code => $name,)+ }
+            }
+
+            /// The HTTP status.
+            pub fn http_status(self) -> u16 {
+                match self { $(Self::$code => $http,)+ }
+            }
+
+            /// The first word of a RESP error.
+            pub fn resp_prefix(self) -> &'static str {
+                match self { $(Self::$code => $resp,)+ }
+            }
+
+            /// The exit status of the command line: 1 for failed work, 2 for wrong usage.
+            pub fn exit_status(self) -> u8 {
+                match self { $(Self::$code => $exit,)+ }
+            }
+        }
+
+        impl Error {
+            /// The class of this error.
+            pub fn code(&self) -> ErrorCode {
+                match self { $($(Self::$error { .. })|+ => ErrorCode::$code,)+ }
+            }
+        }
     };
+}
 
-    fn presentation(self) -> &'static Presentation {
-        PRESENTATIONS.iter().find(|row| row.code == self).expect("every code has a row in the table")
-    }
-
-    /// The code as clients see it.
-    pub fn name(self) -> &'static str {
-        self.presentation().name
-    }
-
-    /// The HTTP status.
-    pub fn http_status(self) -> u16 {
-        self.presentation().http_status
-    }
-
-    /// The first word of a RESP error.
-    pub fn resp_prefix(self) -> &'static str {
-        self.presentation().resp_prefix
-    }
-
-    /// The exit status of the command line: 1 for failed work, 2 for wrong usage.
-    pub fn exit_status(self) -> u8 {
-        self.presentation().exit_status
-    }
+error_codes! {
+    InvalidId("invalid_id", 400, "ERR", 2) <= InvalidId | IdKindMismatch;
+    SelfFollow("self_follow", 422, "ERR", 1) <= SelfFollow;
+    PostConflict("post_conflict", 409, "ERR", 1) <= PostConflict;
+    PostDeleted("post_deleted", 409, "ERR", 1) <= PostDeleted;
+    PostInFuture("post_in_future", 422, "ERR", 1) <= PostInFuture;
+    PayloadTooLarge("payload_too_large", 422, "ERR", 2) <= PayloadTooLarge;
+    IdempotencyConflict("idempotency_conflict", 409, "ERR", 1) <= IdempotencyConflict;
+    ThreadLocked("thread_locked", 423, "ERR", 1) <= ThreadLocked;
+    InvalidReply("invalid_reply", 422, "ERR", 1) <= InvalidReply;
+    InvalidBody("invalid_body", 422, "ERR", 2) <= InvalidBody;
+    VersionConflict("version_conflict", 412, "ERR", 1) <= VersionConflict;
+    VersionRequired("version_required", 428, "ERR", 2) <= VersionRequired;
+    CommentDeleted("comment_deleted", 410, "ERR", 1) <= CommentDeleted;
+    FollowingLimit("following_limit", 422, "LIMIT", 1) <= FollowingLimit;
+    LimitOutOfRange("limit_out_of_range", 400, "ERR", 2) <= LimitOutOfRange;
+    TooMany("too_many", 400, "ERR", 2) <= TooMany;
+    InvalidCursor("invalid_cursor", 400, "ERR", 2) <= InvalidCursor;
+    InvalidToken("invalid_token", 400, "ERR", 2) <= InvalidToken | TokenFromOtherEpoch;
+    NotYetVisible("not_yet_visible", 503, "TRYAGAIN", 1) <= NotYetVisible;
+    PositionExpired("position_expired", 410, "ERR", 1) <= PositionExpired;
+    Overloaded("overloaded", 503, "TRYAGAIN", 1) <= Overloaded;
+    Unavailable("unavailable", 503, "TRYAGAIN", 1) <= Unavailable;
+    StorageFull("storage_full", 507, "ERR", 1) <= StorageFull | NoRoom;
+    ReadOnly("read_only", 503, "ERR", 1) <= ReadOnly;
+    Corrupt("corrupt", 500, "ERR", 1) <= Corrupt;
+    InUse("in_use", 409, "ERR", 1) <= InUse;
+    InvalidStore("invalid_store", 500, "ERR", 1) <= InvalidStore;
+    InvalidInput("invalid_input", 400, "ERR", 1) <= InvalidInput;
+    Internal("internal", 500, "ERR", 1) <= Storage;
+    Loading("loading", 503, "LOADING", 1) <= Loading;
+    Closed("closed", 503, "ERR", 1) <= Closed;
+    InvalidRequest("invalid_request", 400, "ERR", 2) <= InvalidRequest;
+    Unauthenticated("unauthenticated", 401, "NOAUTH", 1) <= Unauthenticated;
+    Forbidden("forbidden", 403, "NOPERM", 1) <= Forbidden;
+    ActorRequired("actor_required", 400, "ERR", 2) <= ActorRequired;
+    RateLimited("rate_limited", 429, "LIMIT", 1) <= RateLimited;
+    NotFound("not_found", 404, "ERR", 1) <= NotFound;
+    MethodNotAllowed("method_not_allowed", 405, "ERR", 2) <= MethodNotAllowed;
+    TooLarge("too_large", 413, "ERR", 2) <= TooLarge;
+    UnsupportedMediaType("unsupported_media_type", 415, "ERR", 2) <= UnsupportedMediaType;
+    RequestTimeout("request_timeout", 408, "ERR", 1) <= RequestTimeout;
+    UriTooLong("uri_too_long", 414, "ERR", 2) <= UriTooLong;
+    HeadersTooLarge("headers_too_large", 431, "ERR", 2) <= HeadersTooLarge;
+    UnsupportedVersion("unsupported_version", 505, "ERR", 2) <= UnsupportedVersion;
+    TimedOut("timed_out", 504, "ERR", 1) <= TimedOut;
+    WrongKey("wrong_key", 400, "WRONGTYPE", 2) <= WrongKey;
+    TransactionAborted("transaction_aborted", 409, "EXECABORT", 1) <= TransactionAborted;
+    NotAvailable("not_available", 501, "ERR", 1) <= NotAvailable;
 }
 
 impl Error {
     /// Whether a write that failed with this error may have taken effect. After any other error, nothing was changed.
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Self::ReadOnly { .. } | Self::Closed | Self::TimedOut)
-    }
-
-    /// The class of this error.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            Self::InvalidId { .. } | Self::IdKindMismatch { .. } => ErrorCode::InvalidId,
-            Self::SelfFollow => ErrorCode::SelfFollow,
-            Self::PostConflict { .. } => ErrorCode::PostConflict,
-            Self::PostDeleted { .. } => ErrorCode::PostDeleted,
-            Self::PostInFuture { .. } => ErrorCode::PostInFuture,
-            Self::PayloadTooLarge { .. } => ErrorCode::PayloadTooLarge,
-            Self::IdempotencyConflict => ErrorCode::IdempotencyConflict,
-            Self::ThreadLocked => ErrorCode::ThreadLocked,
-            Self::InvalidReply { .. } => ErrorCode::InvalidReply,
-            Self::InvalidBody { .. } => ErrorCode::InvalidBody,
-            Self::VersionConflict { .. } => ErrorCode::VersionConflict,
-            Self::VersionRequired => ErrorCode::VersionRequired,
-            Self::CommentDeleted { .. } => ErrorCode::CommentDeleted,
-            Self::FollowingLimit { .. } => ErrorCode::FollowingLimit,
-            Self::LimitOutOfRange { .. } => ErrorCode::LimitOutOfRange,
-            Self::TooMany { .. } => ErrorCode::TooMany,
-            Self::InvalidCursor => ErrorCode::InvalidCursor,
-            Self::InvalidToken | Self::TokenFromOtherEpoch => ErrorCode::InvalidToken,
-            Self::NotYetVisible { .. } => ErrorCode::NotYetVisible,
-            Self::PositionExpired { .. } => ErrorCode::PositionExpired,
-            Self::Overloaded { .. } => ErrorCode::Overloaded,
-            Self::Unavailable { .. } => ErrorCode::Unavailable,
-            Self::StorageFull { .. } | Self::NoRoom { .. } => ErrorCode::StorageFull,
-            Self::ReadOnly { .. } => ErrorCode::ReadOnly,
-            Self::Corrupt { .. } => ErrorCode::Corrupt,
-            Self::InUse { .. } => ErrorCode::InUse,
-            Self::InvalidStore { .. } => ErrorCode::InvalidStore,
-            Self::InvalidInput { .. } => ErrorCode::InvalidInput,
-            Self::Storage { .. } => ErrorCode::Internal,
-            Self::Loading => ErrorCode::Loading,
-            Self::Closed => ErrorCode::Closed,
-            Self::InvalidRequest { .. } => ErrorCode::InvalidRequest,
-            Self::Unauthenticated { .. } => ErrorCode::Unauthenticated,
-            Self::Forbidden { .. } => ErrorCode::Forbidden,
-            Self::ActorRequired => ErrorCode::ActorRequired,
-            Self::RateLimited { .. } => ErrorCode::RateLimited,
-            Self::NotFound { .. } => ErrorCode::NotFound,
-            Self::MethodNotAllowed => ErrorCode::MethodNotAllowed,
-            Self::TooLarge { .. } => ErrorCode::TooLarge,
-            Self::UnsupportedMediaType { .. } => ErrorCode::UnsupportedMediaType,
-            Self::RequestTimeout => ErrorCode::RequestTimeout,
-            Self::UriTooLong { .. } => ErrorCode::UriTooLong,
-            Self::HeadersTooLarge { .. } => ErrorCode::HeadersTooLarge,
-            Self::UnsupportedVersion => ErrorCode::UnsupportedVersion,
-            Self::TimedOut => ErrorCode::TimedOut,
-            Self::WrongKey => ErrorCode::WrongKey,
-            Self::TransactionAborted => ErrorCode::TransactionAborted,
-            Self::NotAvailable { .. } => ErrorCode::NotAvailable,
-        }
     }
 }
 
@@ -532,15 +411,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_one_row_and_its_own_name() {
-        // The codes are numbered from 0, and `NotAvailable` is the last.
-        let codes: HashSet<_> = PRESENTATIONS.iter().map(|row| row.code as usize).collect();
-        assert_eq!(codes, (0..=ErrorCode::NotAvailable as usize).collect());
+    fn every_code_has_its_own_name() {
+        let names: HashSet<_> = ErrorCode::ALL.iter().map(|code| code.name()).collect();
+        assert_eq!(names.len(), ErrorCode::ALL.len());
         for (at, code) in ErrorCode::ALL.into_iter().enumerate() {
             assert_eq!(code as usize, at, "the table has the order of the codes");
         }
-        let names: HashSet<_> = PRESENTATIONS.iter().map(|row| row.name).collect();
-        assert_eq!(names.len(), PRESENTATIONS.len());
     }
 
     #[test]

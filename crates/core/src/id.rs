@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::names::names;
 use crate::{Error, Result, Timestamp};
 
 /// The largest integer id: 63 bits, so that it fits a signed 64-bit column everywhere.
@@ -44,20 +45,9 @@ impl Id {
     }
 }
 
+names! { IdKind { Integer => "integer", Uuid => "uuid" } }
+
 impl IdKind {
-    /// The name used in configuration and on disk.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Integer => "integer",
-            Self::Uuid => "uuid",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Integer, Self::Uuid].into_iter().find(|kind| kind.name() == name)
-    }
-
     /// Reads an id of this kind; text of the other kind is refused.
     pub fn parse(self, text: &str) -> Result<Id> {
         self.parse_bytes(text.as_bytes())

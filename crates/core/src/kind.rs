@@ -1,5 +1,7 @@
 //! Edge kinds: the meaning of an edge. All kinds share one storage layout.
 
+use crate::names::names;
+
 /// The kind of an edge. The number is part of keys on disk and never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -20,11 +22,20 @@ pub enum EdgeKind {
     Dismissal = 7,
 }
 
-impl EdgeKind {
-    /// All kinds, by number.
-    pub const ALL: [Self; 7] =
-        [Self::Follow, Self::Block, Self::Mute, Self::Like, Self::Membership, Self::Share, Self::Dismissal];
+// The change event that removes an edge has the name of its kind with the prefix `un`.
+names! {
+    EdgeKind {
+        Follow => "follow",
+        Block => "block",
+        Mute => "mute",
+        Like => "like",
+        Membership => "membership",
+        Share => "share",
+        Dismissal => "dismiss",
+    }
+}
 
+impl EdgeKind {
     /// The number used on disk.
     pub fn number(self) -> u8 {
         self as u8
@@ -33,24 +44,6 @@ impl EdgeKind {
     /// The kind with that number on disk.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
-    }
-
-    /// The name in messages and change events; the event that removes an edge has the prefix `un`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Follow => "follow",
-            Self::Block => "block",
-            Self::Mute => "mute",
-            Self::Like => "like",
-            Self::Membership => "membership",
-            Self::Share => "share",
-            Self::Dismissal => "dismiss",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::catalog::{Catalog, Topology};
 use crate::postgres::{Failure, Query, Statements, unavailable};
+use crate::read::Acknowledged;
 use crate::write::Writers;
 use crate::{FleetStatus, NewDeployment, Settings};
 
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     topology: RwLock<Arc<Topology>>,
     /// Walks for suggestions take turns, so that they leave connections to others.
     pub(crate) walks: Semaphore,
+    /// What every host must show.
+    pub(crate) acknowledged: Acknowledged,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -122,6 +125,7 @@ impl Fleet {
             statements: Statements::new(topology.id_kind),
             catalog,
             walks: Semaphore::new(WALKS_MAX),
+            acknowledged: Acknowledged::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });

@@ -12,8 +12,10 @@
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
 //! | `project` | the follower side, brought up to date from the logs |
+//! | `bulk` | imports, exports, verification |
 //! | `suggestions` | suggestions, found by a walk in the request |
 
+mod bulk;
 mod catalog;
 mod fleet;
 mod log;
@@ -25,9 +27,10 @@ mod status;
 mod suggestions;
 mod write;
 
+pub use bulk::{Edges, Import};
 pub use catalog::{Catalog, NewDeployment};
 pub use fleet::Fleet;
-pub use log::{Retention, Trimmed};
+pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
 pub use settings::{Settings, Timeouts};

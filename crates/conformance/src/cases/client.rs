@@ -142,75 +142,6 @@ impl<S: GraphStore> Client<S> {
         results.into_iter().map(|result| result.map(|written| self.written(written))).collect()
     }
 
-    pub(super) async fn check(&self, kind: EdgeKind, edges: &[Edge], fresh: Fresh<'_>) -> Result<Vec<bool>> {
-        self.graph.check(kind, edges, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn relationships(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        others: &[Id],
-        fresh: Fresh<'_>,
-    ) -> Result<Vec<Relationship>> {
-        self.graph.relationships(kind, of, others, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn following(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<ListPage> {
-        self.graph.following(kind, of, page, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn followers(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<ListPage> {
-        self.graph.followers(kind, of, page, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<ListPage> {
-        self.graph.friends(kind, of, page, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn counts(&self, kind: EdgeKind, of: &[Id], fresh: Fresh<'_>) -> Result<Vec<Counts>> {
-        self.graph.counts(kind, of, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn common(
-        &self,
-        kind: EdgeKind,
-        of: &[Id],
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<OverlapPage> {
-        self.graph.common(kind, of, page, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn known_followers(
-        &self,
-        kind: EdgeKind,
-        viewer: Id,
-        of: Id,
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<OverlapPage> {
-        self.graph.known_followers(kind, viewer, of, page, &self.frontier(fresh)?).await
-    }
-
     pub(super) async fn overlap(
         &self,
         kind: EdgeKind,
@@ -227,6 +158,23 @@ impl<S: GraphStore> Client<S> {
         let log = Changes { context: self.graph.context.clone() };
         let page = log.read(&after, limit).await?;
         Ok(ChangesPage { items: page.items, next: self.token(page.next) })
+    }
+
+    crate::forward! { self => self.graph, &self.frontier(fresh)?;
+        pub(super) fn check(kind: EdgeKind, edges: &[Edge]; fresh: Fresh<'_>) -> Result<Vec<bool>>;
+        pub(super) fn relationships(kind: EdgeKind, of: Id, others: &[Id]; fresh: Fresh<'_>)
+            -> Result<Vec<Relationship>>;
+        pub(super) fn following(kind: EdgeKind, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
+            -> Result<ListPage>;
+        pub(super) fn followers(kind: EdgeKind, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
+            -> Result<ListPage>;
+        pub(super) fn friends(kind: EdgeKind, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
+            -> Result<ListPage>;
+        pub(super) fn counts(kind: EdgeKind, of: &[Id]; fresh: Fresh<'_>) -> Result<Vec<Counts>>;
+        pub(super) fn common(kind: EdgeKind, of: &[Id], page: PageRequest<'_>; fresh: Fresh<'_>)
+            -> Result<OverlapPage>;
+        pub(super) fn known_followers(kind: EdgeKind, viewer: Id, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
+            -> Result<OverlapPage>;
     }
 }
 
@@ -254,25 +202,14 @@ impl<S: ContentStore> Client<S> {
         Ok(PostWritten { token: self.wrote(written.position), post: written.post, is_new: written.is_new })
     }
 
-    pub(super) async fn post(&self, id: Id, fresh: Fresh<'_>) -> Result<Post> {
-        self.feeds().post(id, &self.frontier(fresh)?).await
-    }
-
     pub(super) async fn delete_post(&self, actor: Option<Id>, id: Id) -> Result<(String, bool)> {
         self.feeds().delete_post(actor, id, Frontier::EMPTY).await.map(|removed| self.removed(removed))
     }
 
-    pub(super) async fn posts_by(
-        &self,
-        author: Id,
-        page: PageRequest<'_>,
-        fresh: Fresh<'_>,
-    ) -> Result<PostPage> {
-        self.feeds().posts_by(author, page, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn feed(&self, of: Id, page: PageRequest<'_>, fresh: Fresh<'_>) -> Result<PostPage> {
-        self.feeds().feed(of, page, &self.frontier(fresh)?).await
+    crate::forward! { self => self.feeds(), &self.frontier(fresh)?;
+        pub(super) fn post(id: Id; fresh: Fresh<'_>) -> Result<Post>;
+        pub(super) fn posts_by(author: Id, page: PageRequest<'_>; fresh: Fresh<'_>) -> Result<PostPage>;
+        pub(super) fn feed(of: Id, page: PageRequest<'_>; fresh: Fresh<'_>) -> Result<PostPage>;
     }
 }
 
@@ -321,54 +258,21 @@ impl<S: ContentStore> Client<S> {
         self.comment_threads().lock_comment_thread(parent, locked).await.map(|removed| self.removed(removed))
     }
 
-    pub(super) async fn read_comment(
-        &self,
-        id: CommentId,
-        viewer: Viewer,
-        fresh: Fresh<'_>,
-    ) -> Result<Comment> {
-        self.comment_threads().read_comment(id, viewer, &self.frontier(fresh)?).await
+    crate::forward! { self => self.comment_threads(), by.0, &self.frontier(by.1)?;
+        pub(super) fn comment_thread(
+            parent: Parent, order: CommentOrder, page: PageRequest<'_>; by: (Viewer, Fresh<'_>)
+        ) -> Result<CommentPage>;
+        pub(super) fn comments_by(author: Id, page: PageRequest<'_>; by: (Viewer, Fresh<'_>))
+            -> Result<CommentPage>;
+        pub(super) fn comment_tree(
+            parent: Parent, shape: TreeShape, page: PageRequest<'_>; by: (Viewer, Fresh<'_>)
+        ) -> Result<CommentTree>;
+        pub(super) fn comment_history(id: CommentId, page: PageRequest<'_>; by: (Viewer, Fresh<'_>))
+            -> Result<HistoryPage>;
     }
 
-    pub(super) async fn comment_thread(
-        &self,
-        parent: Parent,
-        order: CommentOrder,
-        page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Fresh<'_>),
-    ) -> Result<CommentPage> {
-        self.comment_threads().comment_thread(parent, order, page, viewer, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn comments_by(
-        &self,
-        author: Id,
-        page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Fresh<'_>),
-    ) -> Result<CommentPage> {
-        self.comment_threads().comments_by(author, page, viewer, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn comment_tree(
-        &self,
-        parent: Parent,
-        shape: TreeShape,
-        page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Fresh<'_>),
-    ) -> Result<CommentTree> {
-        self.comment_threads().comment_tree(parent, shape, page, viewer, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn comment_history(
-        &self,
-        id: CommentId,
-        page: PageRequest<'_>,
-        (viewer, fresh): (Viewer, Fresh<'_>),
-    ) -> Result<HistoryPage> {
-        self.comment_threads().comment_history(id, page, viewer, &self.frontier(fresh)?).await
-    }
-
-    pub(super) async fn thread_state(&self, parent: Parent, fresh: Fresh<'_>) -> Result<CommentThreadState> {
-        self.comment_threads().thread_state(parent, &self.frontier(fresh)?).await
+    crate::forward! { self => self.comment_threads(), &self.frontier(fresh)?;
+        pub(super) fn read_comment(id: CommentId, viewer: Viewer; fresh: Fresh<'_>) -> Result<Comment>;
+        pub(super) fn thread_state(parent: Parent; fresh: Fresh<'_>) -> Result<CommentThreadState>;
     }
 }

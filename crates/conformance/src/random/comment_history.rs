@@ -19,7 +19,7 @@ use crate::model::posts::RequestState;
 use crate::ports::ContentPorts;
 use crate::random::compare::{Verdict, answer, equal};
 use crate::random::compare_comments::{NOBODY, comparable, compare_comments};
-use crate::random::history::run_random;
+use crate::random::history::{run_random, run_restarts};
 use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users::user;
@@ -95,20 +95,7 @@ pub fn comment_histories<S: ContentPorts>(
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any answer differs from the model's.
 pub fn comment_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
-    let script = script();
-    for id_kind in [IdKind::Integer, IdKind::Uuid] {
-        for place in 0..=script.len() {
-            let mut steps = script.clone();
-            steps.insert(place, Step::Restart);
-            run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
-                panic!("with {} ids and a restart as step {}: {wrong}", id_kind.name(), place + 1)
-            });
-        }
-        let steps: Vec<Step> = script.iter().flat_map(|step| [step.clone(), Step::Restart]).collect();
-        run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
-            panic!("with {} ids and restarts after every step: {wrong}", id_kind.name())
-        });
-    }
+    run_restarts(&script(), &Step::Restart, |id_kind, steps| run_history(make, Some(reopen), id_kind, steps));
 }
 
 /// Every kind of change, with retries after each; the walks are open all the time.

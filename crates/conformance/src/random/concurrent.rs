@@ -1,20 +1,21 @@
 //! Random histories of several clients at once. Nobody knows beforehand what the order will be; afterwards the
 //! positions tell it, and everything must agree with it.
 
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::Mutex;
 
 use kinfolk_core::changes::LogSpan;
 use kinfolk_core::graph::{EdgeAction, EdgeCommand, ListEntry, Side};
-use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Sequence};
+use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, Sequence};
 
 use crate::StoreFactory;
-use crate::clock::SimulatedClock;
 use crate::random::Random;
-use crate::random::answers::{Answers, Attempt};
+use crate::random::answers::Attempt;
 use crate::random::audit::{Outcome, Record, audit};
-use crate::random::compare::KINDS;
+use crate::random::compare::{KINDS, Verdict};
 use crate::random::pairs::{Event, Timeline};
-use crate::random::unsettled::{TimeoutFault, Unsettled};
+use crate::random::shared::{Rounds, Shared};
+use crate::random::unsettled::TimeoutFault;
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on, meanwhile};
 use crate::users::{by_shard, edge, user};
@@ -25,19 +26,19 @@ const WRITERS: u64 = 3;
 const STEPS: u64 = 25;
 const FOLLOWING_LIMIT: u32 = 2;
 
+const WHAT: &str = "concurrent histories";
+
 /// Runs `rounds` histories, each on a fresh store: several threads write to few pairs while others read, and
 /// in the end receipts, change log and final state must tell one story, and one order must explain what was answered about
 /// each pair. Panics if they do not. Operations may be refused, and writes may have an unknown outcome.
 pub fn concurrent_histories<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    for round in 0..u64::from(rounds) {
-        History::new(make, (seed, round)).run(|_| ());
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run(make, run);
 }
 
 /// As [`concurrent_histories`], with connections in front of the store that get lost: some writes time out, whether they were
 /// applied, were not, or are applied later, and some operations are refused.
 pub fn concurrent_histories_with_timeouts<S: GraphStore>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    timeouts(make, None, (rounds, seed));
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, None, run);
 }
 
 /// As [`concurrent_histories_with_timeouts`], with a mistake in front of the store.
@@ -47,18 +48,7 @@ pub fn concurrent_histories_with_fault<S: GraphStore>(
     rounds: u32,
     seed: u64,
 ) {
-    timeouts(make, Some(fault), (rounds, seed));
-}
-
-fn timeouts<S: GraphStore>(
-    make: StoreFactory<'_, S>,
-    fault: Option<TimeoutFault>,
-    (rounds, seed): (u32, u64),
-) {
-    for round in 0..u64::from(rounds) {
-        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
-        History::new(&unsettled, (seed, round)).run(Unsettled::settle);
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, Some(fault), run);
 }
 
 /// A user that only one writer's edges start from.
@@ -67,58 +57,38 @@ fn own_user(writer: u64) -> u64 {
 }
 
 struct History<S> {
-    store: S,
-    clock: Arc<SimulatedClock>,
-    id_kind: IdKind,
-    run: (u64, u64),
-    /// What was acknowledged to any client.
-    seen: Mutex<Frontier>,
+    shared: Shared<S>,
     timeline: Timeline,
-    answers: Answers,
-    /// The newest positions that a reader has seen.
+    /// How far the log was read.
     newest_read: Mutex<Frontier>,
 }
 
+impl<S> Deref for History<S> {
+    type Target = Shared<S>;
+
+    fn deref(&self) -> &Shared<S> {
+        &self.shared
+    }
+}
+
+fn run<S: GraphStore>(shared: Shared<S>, seed: u64, settle: &dyn Fn(&S)) -> Verdict {
+    let history = History { shared, timeline: Timeline::default(), newest_read: Mutex::default() };
+    let writers = || {
+        at_once(WRITERS as usize, |writer| {
+            let writer = writer as u64;
+            history.write(writer, Random::new(seed << 8 | writer))
+        })
+    };
+    let threads = meanwhile(|| history.read(), writers);
+    let numbers = (0..SHARED_USERS).chain((0..WRITERS).map(own_user));
+    let users: Vec<Id> = numbers.map(|number| history.id(number)).collect();
+    let explained = history.timeline.check();
+    history.answers.require_enough();
+    settle(&history.store);
+    audit(&history.store, &threads, u64::from(FOLLOWING_LIMIT), &users).and(explained)
+}
+
 impl<S: GraphStore> History<S> {
-    fn new(make: StoreFactory<'_, S>, (seed, round): (u64, u64)) -> Self {
-        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
-        let clock = Arc::new(SimulatedClock::default());
-        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        Self {
-            store,
-            clock,
-            id_kind,
-            run: (seed, round),
-            seen: Mutex::default(),
-            timeline: Timeline::default(),
-            answers: Answers::default(),
-            newest_read: Mutex::default(),
-        }
-    }
-
-    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
-    fn run(self, settle: impl Fn(&S)) {
-        let (seed, round) = self.run;
-        let writers = || {
-            at_once(WRITERS as usize, |writer| {
-                let writer = writer as u64;
-                self.write(writer, Random::new((seed ^ round) << 8 | writer))
-            })
-        };
-        let threads = meanwhile(|| self.read(), writers);
-        let numbers = (0..SHARED_USERS).chain((0..WRITERS).map(own_user));
-        let users: Vec<Id> = numbers.map(|number| user(self.id_kind, number)).collect();
-        let explained = self.timeline.check();
-        self.answers.require_enough();
-        settle(&self.store);
-        audit(&self.store, &threads, u64::from(FOLLOWING_LIMIT), &users).and(explained).unwrap_or_else(
-            |wrong| {
-                let ids = self.id_kind.name();
-                panic!("concurrent histories (seed {seed}, round {round}, {ids} ids): {wrong}")
-            },
-        );
-    }
-
     fn write(&self, writer: u64, mut random: Random) -> Vec<Record> {
         let mut records = Vec::new();
         let mut own_is_certain = true;
@@ -170,8 +140,7 @@ impl<S: GraphStore> History<S> {
         let result = write_with_positions(&self.store, kind, &commands, FOLLOWING_LIMIT);
         let outcome = match self.answers.write(result) {
             Attempt::Done((receipt, positions)) => {
-                let mut seen = self.seen.lock().expect("nothing panics in between");
-                positions.into_iter().for_each(|position| seen.advance(position));
+                positions.into_iter().for_each(|position| self.saw(position));
                 Outcome::Acknowledged(receipt)
             }
             Attempt::Refused(Error::FollowingLimit { .. }) | Attempt::Unavailable => return None,
@@ -186,10 +155,6 @@ impl<S: GraphStore> History<S> {
             self.timeline.record((kind, edge), event, began);
         }
         Some(Record { kind, commands, outcome })
-    }
-
-    fn seen(&self) -> Frontier {
-        self.seen.lock().expect("nothing panics in between").clone()
     }
 
     /// What must hold at every moment, whatever is going on.
@@ -222,7 +187,7 @@ impl<S: GraphStore> History<S> {
             for to in (0..SHARED_USERS).filter(|&to| to != from) {
                 let (kind, edge) = (KINDS[0], edge(self.id_kind, from, to));
                 let began = self.timeline.now();
-                let store = Seen::new(&self.store, self.seen());
+                let store = self.reader();
                 let found = self.answers.read(block_on(store.contains(kind, &[edge])));
                 for exists in found.into_iter().flatten() {
                     self.timeline.record((kind, edge), Event::Read { exists }, began);

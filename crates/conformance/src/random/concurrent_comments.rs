@@ -2,6 +2,7 @@
 //! written; and once all is quiet, the log explains the result.
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
@@ -10,24 +11,23 @@ use kinfolk_core::comments::{
     Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
 use kinfolk_core::feeds::{NewPost, WriteOutcome};
-use kinfolk_core::{Error, ErrorCode, Frontier, Id, IdKind, Position};
+use kinfolk_core::{Error, ErrorCode, Frontier, Id};
 
 use crate::StoreFactory;
-use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::comments::text_of;
 use crate::model::suggestions::locked;
 use crate::ports::ContentPorts;
 use crate::random::Random;
-use crate::random::answers::{Answers, Attempt};
+use crate::random::answers::Attempt;
 use crate::random::comment_audit::{Known, audit_change};
 use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal};
 use crate::random::compare_comments::compare_comments;
+use crate::random::shared::{Rounds, Shared};
 use crate::random::unknown_comments::{Asked, Unknown, unclaimed};
-use crate::random::unsettled::{TimeoutFault, Unsettled};
-use crate::seen::Seen;
+use crate::random::unsettled::TimeoutFault;
 use crate::threads::{at_once, block_on};
-use crate::users::{by_shard, user};
+use crate::users::by_shard;
 
 /// Threads that are written to all the time; one that is locked now and then; and one whose post is deleted.
 const PARENTS: [(ParentKind, u64); 4] =
@@ -46,19 +46,19 @@ const DEPTH_MAX: u8 = 3;
 /// Setting up is tried so often.
 const ATTEMPTS: usize = 1_000;
 
+const WHAT: &str = "concurrent comments";
+
 /// Runs `rounds` histories, each on a fresh store: threads write, repeat each other's requests, edit the same versions, delete,
 /// remove, purge, reply and lock while others read. Panics if a race has not one winner, if a reader sees what was not
 /// there, or if in the end anything is not what the log says. Operations may be refused, and writes may have an unknown
 /// outcome.
 pub fn concurrent_comments<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    for round in 0..u64::from(rounds) {
-        History::new(make, round).run((seed, round), |_| ());
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run(make, run);
 }
 
 /// As [`concurrent_comments`], with connections in front of the store that get lost.
 pub fn concurrent_comments_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    timeouts(make, None, (rounds, seed));
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, None, run);
 }
 
 /// As [`concurrent_comments_with_timeouts`], with a mistake in front of the store.
@@ -68,81 +68,46 @@ pub fn concurrent_comments_with_fault<S: ContentPorts>(
     rounds: u32,
     seed: u64,
 ) {
-    timeouts(make, Some(fault), (rounds, seed));
-}
-
-fn timeouts<S: ContentPorts>(
-    make: StoreFactory<'_, S>,
-    fault: Option<TimeoutFault>,
-    (rounds, seed): (u32, u64),
-) {
-    for round in 0..u64::from(rounds) {
-        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
-        History::new(&unsettled, round).run((seed, round), Unsettled::settle);
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, Some(fault), run);
 }
 
 struct History<S> {
-    store: S,
-    /// What was written and is visible.
-    seen: Mutex<Frontier>,
-    clock: Arc<SimulatedClock>,
-    id_kind: IdKind,
+    shared: Shared<S>,
     known: Mutex<Known>,
-    answers: Answers,
+}
+
+impl<S> Deref for History<S> {
+    type Target = Shared<S>;
+
+    fn deref(&self) -> &Shared<S> {
+        &self.shared
+    }
+}
+
+fn run<S: ContentPorts>(shared: Shared<S>, seed: u64, settle: &dyn Fn(&S)) -> Verdict {
+    let history = History { shared, known: Mutex::default() };
+    history.begin();
+    at_once(9, |thread| {
+        let random = Random::new(seed << 8 | thread as u64);
+        match thread {
+            // The same seed: both request the same.
+            0 | 1 => history.write_twice(thread, Random::new(seed)),
+            2 | 3 => history.edit(thread, random),
+            4 => history.withdraw(random),
+            5 => history.reply(random),
+            6 => history.moderate(random),
+            _ => history.read(random),
+        }
+    });
+    settle(&history.store);
+    history.answers.require_enough();
+    history.audit()
 }
 
 impl<S: ContentPorts> History<S> {
-    fn new(make: StoreFactory<'_, S>, round: u64) -> Self {
-        let id_kind = if round.is_multiple_of(2) { IdKind::Integer } else { IdKind::Uuid };
-        let clock = Arc::new(SimulatedClock::default());
-        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let (seen, known, answers) = (Mutex::default(), Mutex::default(), Answers::default());
-        Self { store, seen, clock, id_kind, known, answers }
-    }
-
-    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
-    fn run(self, (seed, round): (u64, u64), settle: impl Fn(&S)) {
-        self.begin();
-        at_once(9, |thread| {
-            let random = Random::new((seed ^ round) << 8 | thread as u64);
-            match thread {
-                // The same seed: both request for the same.
-                0 | 1 => self.write_twice(thread, Random::new(seed ^ round)),
-                2 | 3 => self.edit(thread, random),
-                4 => self.withdraw(random),
-                5 => self.reply(random),
-                6 => self.moderate(random),
-                _ => self.read(random),
-            }
-        });
-        settle(&self.store);
-        self.answers.require_enough();
-        self.audit().unwrap_or_else(|wrong| {
-            panic!("concurrent comments (seed {seed}, round {round}, {} ids): {wrong}", self.id_kind.name())
-        });
-    }
-
     /// A write that may or may not have happened.
     fn keep_unknown(&self, asked: Asked, after: Frontier) {
         locked(&self.known).unknown.push(Unknown { asked, after });
-    }
-
-    fn seen(&self) -> Frontier {
-        locked(&self.seen).clone()
-    }
-
-    /// Everybody's later reads must have seen this.
-    fn saw(&self, position: Position) {
-        locked(&self.seen).advance(position);
-    }
-
-    fn reader(&self) -> Seen<'_, S> {
-        Seen::new(&self.store, self.seen())
-    }
-
-    fn id(&self, number: u64) -> Id {
-        user(self.id_kind, number)
     }
 
     fn parent(&self, index: usize) -> Parent {

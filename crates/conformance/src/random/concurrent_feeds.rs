@@ -2,26 +2,26 @@
 //! went must agree with the log, once all is quiet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::feeds::{NewPost, Post, WriteOutcome};
 use kinfolk_core::graph::{EdgeAction, EdgeCommand};
-use kinfolk_core::{Clock, EdgeKind, Frontier, Id, IdKind, Position, Result, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Frontier, Id, Result, Timestamp};
 
 use crate::StoreFactory;
-use crate::clock::SimulatedClock;
 use crate::model::Model;
 use crate::model::inboxes::{check_inbox, inbox_and_log, settled_inbox};
 use crate::model::suggestions::locked;
 use crate::ports::ContentPorts;
 use crate::random::Random;
-use crate::random::answers::{Answers, Attempt};
+use crate::random::answers::Attempt;
 use crate::random::compare::{ENTRIES_MAX, Verdict, answer, equal, walk_posts};
-use crate::random::unsettled::{TimeoutFault, Unsettled};
-use crate::seen::Seen;
+use crate::random::shared::{Rounds, Shared};
+use crate::random::unsettled::TimeoutFault;
 use crate::threads::{at_once, block_on};
-use crate::users::{edge, user};
+use crate::users::edge;
 use crate::writes::write_with_positions;
 
 /// The readers, who follow the steady authors all the time.
@@ -39,18 +39,18 @@ const FIRST_POSTS: u64 = 12;
 /// Setting up is tried so often.
 const ATTEMPTS: usize = 1_000;
 
+const WHAT: &str = "concurrent feeds";
+
 /// Runs `rounds` histories, each on a fresh store: threads post, delete, follow and unfollow while others walk feeds.
 /// Panics if a walk misses or repeats what was there all the time or shows what was gone before, or if in the end a feed
 /// is not what the log says, or at any time an inbox. Operations may be refused, and writes may have an unknown outcome.
 pub fn concurrent_feeds<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    for round in 0..u64::from(rounds) {
-        History::new(make, (seed, round)).run((seed, round), |_| ());
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run(make, run);
 }
 
 /// As [`concurrent_feeds`], with connections in front of the store that get lost.
 pub fn concurrent_feeds_with_timeouts<S: ContentPorts>(make: StoreFactory<'_, S>, rounds: u32, seed: u64) {
-    timeouts(make, None, (rounds, seed));
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, None, run);
 }
 
 /// As [`concurrent_feeds_with_timeouts`], with a mistake in front of the store.
@@ -60,18 +60,7 @@ pub fn concurrent_feeds_with_fault<S: ContentPorts>(
     rounds: u32,
     seed: u64,
 ) {
-    timeouts(make, Some(fault), (rounds, seed));
-}
-
-fn timeouts<S: ContentPorts>(
-    make: StoreFactory<'_, S>,
-    fault: Option<TimeoutFault>,
-    (rounds, seed): (u32, u64),
-) {
-    for round in 0..u64::from(rounds) {
-        let unsettled = |id_kind, clock| Unsettled::new(make(id_kind, clock), fault, seed ^ round);
-        History::new(&unsettled, (seed, round)).run((seed, round), Unsettled::settle);
-    }
+    Rounds { what: WHAT, count: rounds, seed }.run_with_timeouts(make, Some(fault), run);
 }
 
 /// What is known of posts.
@@ -94,43 +83,36 @@ struct Known {
 }
 
 struct History<S> {
-    store: S,
-    /// What was written and is visible.
-    seen: Mutex<Frontier>,
-    clock: Arc<SimulatedClock>,
-    id_kind: IdKind,
+    shared: Shared<S>,
     known: Mutex<Known>,
-    answers: Answers,
+}
+
+impl<S> Deref for History<S> {
+    type Target = Shared<S>;
+
+    fn deref(&self) -> &Shared<S> {
+        &self.shared
+    }
+}
+
+fn run<S: ContentPorts>(shared: Shared<S>, seed: u64, settle: &dyn Fn(&S)) -> Verdict {
+    let history = History { shared, known: Mutex::default() };
+    history.begin();
+    at_once(6, |thread| {
+        let random = Random::new(seed << 8 | thread as u64);
+        match thread {
+            0 | 1 => history.write_posts(random),
+            2 => history.cross_the_threshold(random),
+            3 => history.come_and_go(random),
+            _ => history.walk(READERS[thread % 2], random),
+        }
+    });
+    settle(&history.store);
+    history.answers.require_enough();
+    history.audit()
 }
 
 impl<S: ContentPorts> History<S> {
-    fn new(make: StoreFactory<'_, S>, (_, round): (u64, u64)) -> Self {
-        let id_kind = if round % 2 == 0 { IdKind::Integer } else { IdKind::Uuid };
-        let clock = Arc::new(SimulatedClock::default());
-        let store = make(id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let (seen, known, answers) = (Mutex::default(), Mutex::default(), Answers::default());
-        Self { store, seen, clock, id_kind, known, answers }
-    }
-
-    /// Runs the history and audits the store, once `settle` has made sure that nothing happens to it any more.
-    fn run(self, (seed, round): (u64, u64), settle: impl Fn(&S)) {
-        self.begin();
-        at_once(6, |thread| {
-            let random = Random::new((seed ^ round) << 8 | thread as u64);
-            match thread {
-                0 | 1 => self.write_posts(random),
-                2 => self.cross_the_threshold(random),
-                3 => self.come_and_go(random),
-                _ => self.walk(READERS[thread % 2], random),
-            }
-        });
-        settle(&self.store);
-        self.answers.require_enough();
-        self.audit().unwrap_or_else(|wrong| {
-            panic!("concurrent feeds (seed {seed}, round {round}, {} ids): {wrong}", self.id_kind.name())
-        });
-    }
-
     fn begin(&self) {
         for reader in READERS {
             for author in STEADY {
@@ -144,19 +126,6 @@ impl<S: ContentPorts> History<S> {
             self.post(STEADY[(step % 2) as usize], 0, true);
             self.post(FLEETING[(step % 2) as usize], 0, false);
         }
-    }
-
-    /// Everybody's later reads must have seen this.
-    fn saw(&self, position: Position) {
-        locked(&self.seen).advance(position);
-    }
-
-    fn reader(&self) -> Seen<'_, S> {
-        Seen::new(&self.store, locked(&self.seen).clone())
-    }
-
-    fn id(&self, number: u64) -> Id {
-        user(self.id_kind, number)
     }
 
     fn write(&self, action: EdgeAction, from: u64, to: u64) -> Attempt<()> {
@@ -190,7 +159,7 @@ impl<S: ContentPorts> History<S> {
             payload: Some(Arc::clone(&payload)),
             idempotency_key: None,
         };
-        let after = locked(&self.seen).clone();
+        let after = self.seen();
         match self.answers.write(block_on(self.store.register(request))) {
             Attempt::Done(posted) => {
                 assert!(posted.is_new, "{posted:?} is new");
@@ -224,7 +193,7 @@ impl<S: ContentPorts> History<S> {
     }
 
     fn delete(&self, post: &Post) {
-        let after = locked(&self.seen).clone();
+        let after = self.seen();
         match self.answers.write(block_on(self.store.delete_post(post.id))) {
             Attempt::Done(WriteOutcome { position, changed }) => {
                 assert!(changed, "{post:?} was there");

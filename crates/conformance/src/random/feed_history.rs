@@ -16,7 +16,7 @@ use crate::model::inboxes::{check_inbox, settled_inbox};
 use crate::model::posts::{AHEAD_MS_MAX, RequestState, higher};
 use crate::ports::ContentPorts;
 use crate::random::compare::{ENTRIES_MAX, KINDS, Verdict, answer, equal, walk_posts};
-use crate::random::history::run_random;
+use crate::random::history::{run_random, run_restarts};
 use crate::seen::Seen;
 use crate::threads::block_on;
 use crate::users::START;
@@ -118,20 +118,9 @@ pub fn feed_histories<S: ContentPorts>(
 /// Runs one history that has everything in it many times, with a restart after another step each time, and once with a
 /// restart after every step. Panics if any page differs from the model's.
 pub fn feed_restarts<S: ContentPorts>(make: StoreFactory<'_, S>, reopen: Reopen<'_, S>) {
-    let script = script();
-    for id_kind in [IdKind::Integer, IdKind::Uuid] {
-        for place in 0..=script.len() {
-            let mut steps = script.clone();
-            steps.insert(place, Step::Restart(0));
-            run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
-                panic!("with {} ids and a restart as step {}: {wrong}", id_kind.name(), place + 1)
-            });
-        }
-        let steps: Vec<Step> = script.iter().flat_map(|step| [step.clone(), Step::Restart(0)]).collect();
-        run_history(make, Some(reopen), id_kind, &steps).unwrap_or_else(|wrong| {
-            panic!("with {} ids and restarts after every step: {wrong}", id_kind.name())
-        });
-    }
+    run_restarts(&script(), &Step::Restart(0), |id_kind, steps| {
+        run_history(make, Some(reopen), id_kind, steps)
+    });
 }
 
 /// User 7 reads all the time, 6 in the end; 0 is pushed, then pulled, then pushed again; 1 is followed late.

@@ -73,6 +73,22 @@ pub(crate) fn run_random<T: Debug>(
     }
 }
 
+/// Runs a script with a restart as each of its steps in turn, and with one after every step, for both kinds of ids.
+pub(crate) fn run_restarts<T: Clone>(script: &[T], restart: &T, run: impl Fn(IdKind, &[T]) -> Verdict) {
+    for id_kind in [IdKind::Integer, IdKind::Uuid] {
+        let ids = id_kind.name();
+        for at in 0..=script.len() {
+            let mut steps = script.to_vec();
+            steps.insert(at, restart.clone());
+            run(id_kind, &steps)
+                .unwrap_or_else(|wrong| panic!("with {ids} ids and a restart as step {}: {wrong}", at + 1));
+        }
+        let steps: Vec<T> = script.iter().flat_map(|step| [step.clone(), restart.clone()]).collect();
+        run(id_kind, &steps)
+            .unwrap_or_else(|wrong| panic!("with {ids} ids and restarts after every step: {wrong}"));
+    }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let bounds =
         (prop_oneof![Just(None), Just(Some(1)), Just(Some(2))], 1..4_usize, 0..Ranking::ALL.len()).prop_map(

@@ -14,6 +14,7 @@ mod generator;
 mod graph_history;
 mod history;
 mod pairs;
+mod shared;
 mod trims;
 mod unknown_comments;
 mod unsettled;

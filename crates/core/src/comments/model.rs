@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::names::names;
 use crate::{Error, Id, IdKind, Position, Result, Timestamp};
 
 /// The kinds of parents of a comment thread.
@@ -16,10 +17,9 @@ pub enum ParentKind {
     Conversation,
 }
 
-impl ParentKind {
-    /// All variants.
-    pub const ALL: [Self; 3] = [Self::Post, Self::Item, Self::Conversation];
+names! { ParentKind { Post => "post", Item => "item", Conversation => "conversation" } }
 
+impl ParentKind {
     /// The number on disk; it never changes.
     pub fn number(self) -> u8 {
         match self {
@@ -32,20 +32,6 @@ impl ParentKind {
     /// The kind with that number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
-    }
-
-    /// The name in responses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Post => "post",
-            Self::Item => "item",
-            Self::Conversation => "conversation",
-        }
-    }
-
-    /// The kind with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -110,23 +96,12 @@ pub enum CommentStatus {
     Purged,
 }
 
-impl CommentStatus {
-    /// All variants.
-    pub const ALL: [Self; 4] = [Self::Active, Self::Deleted, Self::Removed, Self::Purged];
-
-    /// The name in responses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Deleted => "deleted",
-            Self::Removed => "removed",
-            Self::Purged => "purged",
-        }
-    }
-
-    /// The status with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == name)
+names! {
+    CommentStatus {
+        Active => "active",
+        Deleted => "deleted",
+        Removed => "removed",
+        Purged => "purged",
     }
 }
 
@@ -276,20 +251,7 @@ pub enum CommentOrder {
     Newest,
 }
 
-impl CommentOrder {
-    /// The name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Oldest => "oldest",
-            Self::Newest => "newest",
-        }
-    }
-
-    /// The order with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Oldest, Self::Newest].into_iter().find(|order| order.name() == name)
-    }
-}
+names! { CommentOrder { Oldest => "oldest", Newest => "newest" } }
 
 /// Selects direct replies to a comment, or top-level comments of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use super::{
     CommentVersion, CommentWritten, Moderator, NewComment, Parent, ParentKind, Withdrawal,
 };
 use crate::feeds::{PostState, PostStore, WriteOutcome, require_key};
-use crate::{Context, Error, Frontier, Id, PageRequest, Result};
+use crate::{Context, Error, Frontier, Id, Page, PageRequest, Result};
 
 /// Limits of comments that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -56,22 +56,10 @@ pub struct Viewer {
 }
 
 /// A page of comments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommentPage {
-    /// The comments.
-    pub items: Vec<Comment>,
-    /// The cursor of the next page; `None` on the last page.
-    pub next: Option<String>,
-}
+pub type CommentPage = Page<Comment>;
 
-/// A page of a comment's versions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HistoryPage {
-    /// The versions, oldest first.
-    pub items: Vec<CommentVersion>,
-    /// The cursor of the next page; `None` on the last page.
-    pub next: Option<String>,
-}
+/// A page of a comment's versions, oldest first.
+pub type HistoryPage = Page<CommentVersion>;
 
 /// Operations on comments.
 #[derive(Debug)]

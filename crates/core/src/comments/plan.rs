@@ -11,7 +11,7 @@ use super::{
     ParentKind, Withdrawal,
 };
 use crate::feeds::WriteOutcome;
-use crate::{Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
+use crate::{Error, Id, IdGenerator, KeyHash, Planned, Position, Result, Timestamp, key_hash};
 
 /// The maximum body that a log supports, regardless of the deployment's settings.
 const BODY_BYTES_MAX: usize = 1 << 20;
@@ -109,11 +109,11 @@ pub struct CommentPlanner<'a, V> {
 
 impl<V: CommentView> CommentPlanner<'_, V> {
     /// Plans to write a comment.
-    pub fn write(self, request: NewComment) -> Result<(CommentWritten, Option<CommentEvent>)> {
+    pub fn write(self, request: NewComment) -> Result<Planned<CommentWritten, CommentEvent>> {
         require_length(&request.body)?;
         let key = request.idempotency_key.as_deref().map(key_hash);
         if let Some(comment) = self.repeated(&request, key)? {
-            return Ok((CommentWritten { position: self.last, comment, is_new: false }, None));
+            return Ok(Planned::no_change(CommentWritten { position: self.last, comment, is_new: false }));
         }
         self.require_parent(request.parent)?;
         if self.is_locked(request.parent)? {
@@ -147,14 +147,14 @@ impl<V: CommentView> CommentPlanner<'_, V> {
             *self.planned.replies.entry(target).or_default() += 1;
         }
         let event = CommentEvent::Written { comment: comment.clone(), key };
-        Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
+        Ok(Planned::change(CommentWritten { position: self.last.next(), comment, is_new: true }, event))
     }
 
     /// Plans to edit a comment.
     pub fn edit(
         self,
         CommentEdit { id, version, body }: CommentEdit,
-    ) -> Result<(CommentWritten, Option<CommentEvent>)> {
+    ) -> Result<Planned<CommentWritten, CommentEvent>> {
         require_length(&body)?;
         let before = self.required(id)?;
         if !before.is_active() {
@@ -171,7 +171,7 @@ impl<V: CommentView> CommentPlanner<'_, V> {
             Comment { version, edited_at: Some(self.floor), body: Some(body), reply_count, ..before };
         self.planned.comments.insert(id, comment.clone());
         let event = CommentEvent::Edited(comment.clone());
-        Ok((CommentWritten { position: self.last.next(), comment, is_new: true }, Some(event)))
+        Ok(Planned::change(CommentWritten { position: self.last.next(), comment, is_new: true }, event))
     }
 
     /// Plans to withdraw a comment.
@@ -180,11 +180,11 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         id: CommentId,
         withdrawal: Withdrawal,
         by: Option<Moderator>,
-    ) -> Result<(WriteOutcome, Option<CommentEvent>)> {
+    ) -> Result<Planned<WriteOutcome, CommentEvent>> {
         let comment = self.required(id)?;
         let status = withdrawal.status();
         if comment.status >= status {
-            return Ok((WriteOutcome { position: self.last, changed: false }, None));
+            return Ok(Planned::no_change(WriteOutcome { position: self.last, changed: false }));
         }
         let reason = match withdrawal {
             Withdrawal::Remove(reason) => Some(reason),
@@ -193,18 +193,18 @@ impl<V: CommentView> CommentPlanner<'_, V> {
         let tombstone = comment.withdrawn(status, reason.as_ref(), by.as_ref());
         self.planned.comments.insert(id, tombstone.clone());
         let event = CommentEvent::Withdrawn { tombstone, reason, by };
-        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
+        Ok(Planned::change(WriteOutcome { position: self.last.next(), changed: true }, event))
     }
 
     /// Plans to lock or unlock a thread.
-    pub fn lock(self, parent: Parent, locked: bool) -> Result<(WriteOutcome, Option<CommentEvent>)> {
+    pub fn lock(self, parent: Parent, locked: bool) -> Result<Planned<WriteOutcome, CommentEvent>> {
         self.require_parent(parent)?;
         if self.is_locked(parent)? == locked {
-            return Ok((WriteOutcome { position: self.last, changed: false }, None));
+            return Ok(Planned::no_change(WriteOutcome { position: self.last, changed: false }));
         }
         self.planned.locked.insert(parent, locked);
         let event = CommentEvent::Locked { parent, locked };
-        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
+        Ok(Planned::change(WriteOutcome { position: self.last.next(), changed: true }, event))
     }
 
     /// The result of an equal earlier request, if any.
@@ -377,27 +377,28 @@ mod tests {
         }
 
         fn write(&mut self, request: NewComment) -> Result<CommentWritten> {
-            let (written, event) = self.planner().write(request)?;
+            let Planned { result: written, event } = self.planner().write(request)?;
             assert_eq!(event.is_some(), written.is_new);
             self.note(event, written.position);
             Ok(written)
         }
 
         fn edit(&mut self, id: CommentId, version: u32, body: &str) -> Result<Comment> {
-            let (edited, event) = self.planner().edit(CommentEdit { id, version, body: body.into() })?;
+            let Planned { result: edited, event } =
+                self.planner().edit(CommentEdit { id, version, body: body.into() })?;
             self.note(event, edited.position);
             Ok(edited.comment)
         }
 
         fn withdraw(&mut self, id: CommentId, how: Withdrawal, by: Option<&Moderator>) -> Result<bool> {
-            let (removed, event) = self.planner().withdraw(id, how, by.cloned())?;
+            let Planned { result: removed, event } = self.planner().withdraw(id, how, by.cloned())?;
             assert_eq!(event.is_some(), removed.changed);
             self.note(event, removed.position);
             Ok(removed.changed)
         }
 
         fn lock(&mut self, parent: Parent, locked: bool) -> Result<bool> {
-            let (removed, event) = self.planner().lock(parent, locked)?;
+            let Planned { result: removed, event } = self.planner().lock(parent, locked)?;
             assert_eq!(event.is_some(), removed.changed);
             self.note(event, removed.position);
             Ok(removed.changed)

@@ -4,7 +4,7 @@ use super::cursor::CommentList;
 use super::operations::{CHUNK, CommentThreads, PageBuilder, body_bytes, redact, yield_now};
 use super::{Branch, Comment, CommentId, CommentSettings, CommentStore, Parent, Viewer};
 use crate::feeds::PostStore;
-use crate::{Error, Frontier, PageRequest, Result};
+use crate::{Error, Frontier, Page, PageRequest, Result};
 
 /// The size of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +33,7 @@ pub struct CommentNode {
 }
 
 /// A part of a comment thread, as a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CommentTree {
-    /// Comments of one branch, oldest first.
-    pub items: Vec<CommentNode>,
-    /// The cursor of the comments after these; `None` if there are none.
-    pub next: Option<String>,
-}
+pub type CommentTree = Page<CommentNode>;
 
 /// A node during construction: its children have higher indexes in the list of nodes.
 struct TreeNode {

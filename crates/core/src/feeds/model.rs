@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::graph::ListKey;
+use crate::names::names;
 use crate::{Frontier, Id, Position, Timestamp};
 
 /// The sort key of a post: `since` is its creation time. Lists run from newest to oldest.
@@ -37,23 +38,7 @@ pub enum Delivery {
     Pull,
 }
 
-impl Delivery {
-    /// All variants.
-    pub const ALL: [Self; 2] = [Self::Push, Self::Pull];
-
-    /// The name in responses.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Push => "push",
-            Self::Pull => "pull",
-        }
-    }
-
-    /// The delivery with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|delivery| delivery.name() == name)
-    }
-}
+names! { Delivery { Push => "push", Pull => "pull" } }
 
 /// The state of a post id that was used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The operations on posts and feeds: the rules that hold for every store and every protocol.
 
 use super::{FeedStore, NewPost, Post, PostState, PostStore, PostWritten, WriteOutcome};
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result};
 
 /// Limits of posts that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -19,13 +19,7 @@ impl Default for FeedSettings {
 }
 
 /// A page of posts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PostPage {
-    /// The posts.
-    pub items: Vec<Post>,
-    /// The cursor of the next page; `None` on the last page.
-    pub next: Option<String>,
-}
+pub type PostPage = Page<Post>;
 
 /// Operations on posts and home feeds.
 #[derive(Debug)]
@@ -113,16 +107,11 @@ impl<S: FeedStore> Feeds<S> {
         self.context.require_limit(page.limit)?;
         let cursor = ListCursor { list, kind: EdgeKind::Follow, of };
         let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
-        // One more than requested shows whether there is a next page.
-        let wanted = page.limit + 1;
-        let mut items = match list {
-            ListName::Feed => self.store().feed(of, after, wanted, at_least).await?,
-            _ => self.store().posts_by(of, after, wanted, at_least).await?,
+        let items = match list {
+            ListName::Feed => self.store().feed(of, after, page.wanted(), at_least).await?,
+            _ => self.store().posts_by(of, after, page.wanted(), at_least).await?,
         };
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|last| cursor.encode(last.key(), &self.context.keys));
-        Ok(PostPage { items, next })
+        Ok(page.page(items, |last| cursor.encode(last.key(), &self.context.keys)))
     }
 }
 

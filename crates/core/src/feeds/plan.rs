@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::{Delivery, NewPost, Post, PostState, PostWritten, WriteOutcome};
 use crate::graph::EdgeEvent;
-use crate::{EdgeKind, Error, Id, IdGenerator, KeyHash, Position, Result, Timestamp, key_hash};
+use crate::{EdgeKind, Error, Id, IdGenerator, KeyHash, Planned, Position, Result, Timestamp, key_hash};
 
 /// The maximum payload that a log supports, regardless of the deployment's settings.
 const PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -138,13 +138,13 @@ pub struct PostPlanner<'a, V> {
 
 impl<V: PostView> PostPlanner<'_, V> {
     /// Plans to register a post.
-    pub fn register(mut self, request: NewPost) -> Result<(PostWritten, Option<PostEvent>)> {
+    pub fn register(mut self, request: NewPost) -> Result<Planned<PostWritten, PostEvent>> {
         if request.payload.as_ref().is_some_and(|payload| payload.len() > PAYLOAD_BYTES_MAX) {
             return Err(Error::PayloadTooLarge { max: PAYLOAD_BYTES_MAX });
         }
         let key = request.idempotency_key.as_deref().map(key_hash);
         if let Some(post) = self.repeated(&request, key)? {
-            return Ok((PostWritten { position: self.last, post, is_new: false }, None));
+            return Ok(Planned::no_change(PostWritten { position: self.last, post, is_new: false }));
         }
         let latest = self.now.plus_millis(AHEAD_MS_MAX);
         if let Some(created_at) = request.created_at.filter(|&created_at| created_at > latest) {
@@ -161,21 +161,21 @@ impl<V: PostView> PostPlanner<'_, V> {
         self.planned.keys.extend(key.map(|key| ((author, key), id)));
         let event =
             PostEvent::Registered(Registration { post: post.clone(), delivery, key, is_id_generated });
-        Ok((PostWritten { position: self.last.next(), post, is_new: true }, Some(event)))
+        Ok(Planned::change(PostWritten { position: self.last.next(), post, is_new: true }, event))
     }
 
     /// Plans to delete a post.
-    pub fn delete(self, id: Id) -> Result<(WriteOutcome, Option<PostEvent>)> {
+    pub fn delete(self, id: Id) -> Result<Planned<WriteOutcome, PostEvent>> {
         let Post { author, created_at, .. } = match self.posts().state(id)? {
             None => return Err(Error::NotFound { detail: format!("there is no post {id}") }),
             Some(PostState::Deleted { .. }) => {
-                return Ok((WriteOutcome { position: self.last, changed: false }, None));
+                return Ok(Planned::no_change(WriteOutcome { position: self.last, changed: false }));
             }
             Some(PostState::Present(post, _)) => post,
         };
         self.planned.states.insert(id, PostState::Deleted { author });
         let event = PostEvent::Deleted { id, author, created_at };
-        Ok((WriteOutcome { position: self.last.next(), changed: true }, Some(event)))
+        Ok(Planned::change(WriteOutcome { position: self.last.next(), changed: true }, event))
     }
 
     fn posts(&self) -> PlannedPostView<'_, V> {
@@ -310,14 +310,14 @@ mod tests {
         }
 
         fn register(&mut self, post: NewPost) -> Result<PostWritten> {
-            let (posted, event) = self.planner().register(post)?;
+            let Planned { result: posted, event } = self.planner().register(post)?;
             assert_eq!(event.is_some(), posted.is_new);
             self.note(event, posted.position);
             Ok(posted)
         }
 
         fn delete(&mut self, id: Id) -> Result<bool> {
-            let (removed, event) = self.planner().delete(id)?;
+            let Planned { result: removed, event } = self.planner().delete(id)?;
             assert_eq!(event.is_some(), removed.changed);
             self.note(event, removed.position);
             Ok(removed.changed)

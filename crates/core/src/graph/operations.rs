@@ -5,7 +5,7 @@ use super::{
     Relationship, Side, WriteRequest,
 };
 use crate::context::require_at_most;
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, PageRequest, Result};
+use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result};
 
 /// Limits of the graph that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +34,8 @@ impl Default for GraphSettings {
     }
 }
 
-/// A page of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListPage {
-    /// The entries.
-    pub items: Vec<ListEntry>,
-    /// The cursor of the next page; `None` on the last page.
-    pub next: Option<String>,
-}
+/// A page of a list of users.
+pub type ListPage = Page<ListEntry>;
 
 /// Commands of one follower that are applied atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,22 +184,18 @@ impl<S: EdgeStore> Graph<S> {
         let keys = &self.context.keys;
         let after = page.cursor.map(|text| list.decode(text, keys)).transpose()?;
         let ListCursor { list: name, kind, of } = list;
-        // One more than requested shows whether there is a next page, so that a full last page has no `next`.
-        let wanted = page.limit + 1;
+        let wanted = page.wanted();
         let side = match name {
             ListName::Following => Some(Side::Following),
             ListName::Followers => Some(Side::Followers),
             ListName::Friends => None,
             ListName::Posts | ListName::Feed => unreachable!("lists of posts have pages of their own"),
         };
-        let mut items = match side {
+        let items = match side {
             Some(side) => self.store().list(EdgeList { kind, side, of }, after, wanted, at_least).await?,
             None => self.store().friends(kind, of, after, wanted, at_least).await?,
         };
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|&last| list.encode(last, keys));
-        Ok(ListPage { items, next })
+        Ok(page.page(items, |&last| list.encode(last, keys)))
     }
 
     pub(super) fn sets_max(&self) -> usize {

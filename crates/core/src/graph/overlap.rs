@@ -2,7 +2,7 @@
 
 use super::{EdgeStore, Graph, OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use crate::context::require_at_most;
-use crate::{EdgeKind, Error, Frontier, Id, OverlapCursor, PageRequest, Result};
+use crate::{EdgeKind, Error, Frontier, Id, OverlapCursor, Page, PageRequest, Result};
 
 /// A page of an intersection of sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,12 +77,8 @@ impl<S: EdgeStore> Graph<S> {
         self.context.require_limit(page.limit)?;
         let cursor = OverlapCursor { kind, sets };
         let after = page.cursor.map(|text| cursor.decode(text, &self.context.keys)).transpose()?;
-        // One more than requested shows whether there is a next page.
-        let found = self.overlap(kind, sets, after, page.limit + 1, at_least).await?;
-        let Overlap { count, ids: mut items } = found;
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        let next = items.last().filter(|_| more).map(|&last| cursor.encode(last, &self.context.keys));
+        let Overlap { count, ids } = self.overlap(kind, sets, after, page.wanted(), at_least).await?;
+        let Page { items, next } = page.page(ids, |&last| cursor.encode(last, &self.context.keys));
         Ok(OverlapPage { count, items, next })
     }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use super::score::Score;
+use crate::names::names;
 use crate::{Id, Timestamp};
 
 /// A candidate for a user to follow: followed by the user's followees, but not by the user.
@@ -51,24 +52,9 @@ pub enum Ranking {
     AdamicAdar,
 }
 
+names! { Ranking { Count => "count", Jaccard => "jaccard", AdamicAdar => "adamic-adar" } }
+
 impl Ranking {
-    /// All rankings.
-    pub const ALL: [Self; 3] = [Self::Count, Self::Jaccard, Self::AdamicAdar];
-
-    /// The name in settings and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Jaccard => "jaccard",
-            Self::AdamicAdar => "adamic-adar",
-        }
-    }
-
-    /// The ranking with that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ranking| ranking.name() == name)
-    }
-
     /// Orders two suggestions, the better one first; equal ones by id.
     pub fn compare(self, one: &Suggestion, other: &Suggestion) -> Ordering {
         let key = |of: &Suggestion| RankKey {

@@ -152,7 +152,7 @@ pub fn settle(store: &Store) -> Result<()> {
     if position.0 - store.flushed.load(Ordering::Acquire) >= REPLAY_EVENTS {
         store.flush_now()?;
     }
-    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum();
+    let edges: u64 = EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).edge_count()).sum();
     // Writing a snapshot costs about as much as replaying a twentieth of its edges.
     let behind = position.0 - store.projections.snapshotted().0;
     if behind >= REPLAY_EVENTS.max(edges / 20) {

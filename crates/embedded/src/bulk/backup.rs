@@ -13,7 +13,7 @@ use crate::engine::store::Store;
 pub struct Snapshot {
     /// Its content is the backup's version, so that an older Kinfolk reads what it knows.
     header: Header,
-    parts: Vec<Box<dyn BackupPart>>,
+    parts: Vec<BackupPart>,
 }
 
 impl Snapshot {
@@ -38,7 +38,7 @@ pub fn write(
     let mut out = Blocks::begin(out, &header, identity)?;
     let mut totals = Totals::default();
     for part in parts {
-        part.write(&mut out, &mut totals, progress)?;
+        part(&mut out, &mut totals, progress)?;
     }
     let bytes = out.finish(totals, header.content)?;
     Ok(totals.report(header.position, bytes))

@@ -21,7 +21,7 @@ use crate::edges::KindEdges;
 use crate::edges::Rows;
 use crate::edges::index::{self, Index};
 use crate::edges::load::{self, Target};
-use crate::lsm::Shared;
+use crate::lsm::{RestoreOptions, Shared};
 use crate::posts::{self, Posts};
 use crate::{Progress, Settings};
 
@@ -38,7 +38,8 @@ const FILES: [&str; 6] =
 pub fn restore(
     path: &Path,
     folder: &Path,
-    (settings, latest): (&Settings, Timestamp),
+    settings: &Settings,
+    latest: Timestamp,
     progress: &dyn Fn(Progress),
 ) -> Result<BackupReport> {
     let mut reader = Reader::open(path)?;
@@ -119,14 +120,15 @@ fn restore_all<K: IdEncoding>(
         let edges = KindEdges::<K>::new(reader, kind);
         load::load(&target, edges, None, progress)?;
     }
+    let options = RestoreOptions { position, flush_bytes: settings.flush_post_bytes, progress };
     if content >= Content::Posts {
         let posts = Posts::open(&folder.join("posts"), K::KIND, &shared, settings.post_key_keep)?;
-        posts::restore(reader, (&posts, K::KIND), position, settings, progress)?;
+        posts::restore(&posts, reader, options)?;
     }
     if content >= Content::Comments {
         let folder = folder.join("comments");
         let comments = Comments::open(&folder, K::KIND, &shared, settings.comment_key_keep)?;
-        comments::restore(reader, (&comments, K::KIND), position, settings, progress)?;
+        comments::restore(&comments, reader, options)?;
     }
     reader.end(content)?;
     std::fs::remove_dir_all(&scratch).during("removing", &scratch)?;

@@ -10,63 +10,50 @@
 //!
 //! Lengths and versions are little-endian, everything else is as in the tree.
 
-use kinfolk_core::{Id, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::Result;
+use kinfolk_core::bulk::Progress;
 
-use super::{Comments, CommentsSnapshot, Record, StoredVersion, version_key};
-use crate::disk::backup_file::{BackupPart, Blocks, Reader as Backup, Totals};
-use crate::disk::id_encoding;
-use crate::log::{Reader, push_parent};
-use crate::lsm::{KeyRow, KeyUse, RowStorage, decode_since, since_value};
-use crate::{Progress, Settings};
+use super::{Comments, Record, StoredVersion, version_key};
+use crate::disk::backup_file::{BackupPart, Reader, Totals};
+use crate::log::push_parent;
+use crate::lsm::{RestoreOptions, TreeRestore};
 
 const COMMENTS: u32 = 259;
 const VERSIONS: u32 = 260;
 const KEYS: u32 = 261;
 const LOCKED: u32 = 262;
 
-impl BackupPart for CommentsSnapshot {
-    fn write(
-        self: Box<Self>,
-        out: &mut Blocks<'_>,
-        totals: &mut Totals,
-        progress: &dyn Fn(Progress),
-    ) -> Result<()> {
-        for row in self.records {
-            let (parent, id, record) = row?;
-            push_parent(&mut out.block, parent);
-            out.block.extend_from_slice(&id.0.to_be_bytes());
-            push_bytes(&mut out.block, &record.encode());
-            totals.comments += 1;
-            if out.close_if_full(COMMENTS)? {
-                progress(Progress { stage: "backing up comments", done: totals.comments, total: None });
-            }
-        }
-        out.close_if_any(COMMENTS)?;
-        for row in self.versions {
-            let (id, stored) = row?;
-            out.block.extend_from_slice(&id.0.to_be_bytes());
-            out.block.extend_from_slice(&stored.version.version.to_le_bytes());
-            push_bytes(&mut out.block, &stored.encode());
-            totals.versions += 1;
-            out.close_if_full(VERSIONS)?;
-        }
-        out.close_if_any(VERSIONS)?;
-        for row in self.keys {
-            let KeyRow { author, hash, used } = row?;
-            id_encoding::push_id(&mut out.block, author);
-            out.block.extend_from_slice(&hash);
-            out.block.extend_from_slice(&used.id.0.to_be_bytes());
-            out.block.extend_from_slice(&since_value(used.at));
-            totals.comment_keys += 1;
-            out.close_if_full(KEYS)?;
-        }
-        out.close_if_any(KEYS)?;
-        for parent in self.locked {
-            push_parent(&mut out.block, parent?);
-            out.close_if_full(LOCKED)?;
-        }
-        out.close_if_any(LOCKED)
-    }
+/// All comments as of now. Called by the writer, between two batches.
+pub fn back_up(comments: &Comments) -> BackupPart {
+    let moment = comments.tree.now();
+    let (records, versions) = (comments.records(moment), comments.all_versions(moment));
+    let (keys, locked) = (comments.keys.rows(&comments.tree, moment), comments.locked(moment));
+    Box::new(move |out, totals, progress| {
+        let report = |done| progress(Progress { stage: "backing up comments", done, total: None });
+        totals.comments = out.write_rows(
+            COMMENTS,
+            records,
+            |block, record: Record| {
+                push_parent(block, record.comment.parent);
+                block.extend_from_slice(&record.comment.id.0.to_be_bytes());
+                push_bytes(block, &record.encode());
+            },
+            report,
+        )?;
+        totals.versions = out.write_rows(
+            VERSIONS,
+            versions,
+            |block, (id, stored)| {
+                block.extend_from_slice(&id.0.to_be_bytes());
+                block.extend_from_slice(&stored.version.version.to_le_bytes());
+                push_bytes(block, &stored.encode());
+            },
+            |_| {},
+        )?;
+        totals.comment_keys = out.write_rows(KEYS, keys, |block, key| key.push_to(block), |_| {})?;
+        out.write_rows(LOCKED, locked, push_parent, |_| {})?;
+        Ok(())
+    })
 }
 
 fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
@@ -74,71 +61,31 @@ fn push_bytes(block: &mut Vec<u8>, bytes: &[u8]) {
     block.extend_from_slice(bytes);
 }
 
-/// Brings the comments of a backup into a store that has none, as of a position.
-pub fn restore(
-    backup: &mut Backup<'_>,
-    (comments, ids): (&Comments, IdKind),
-    position: Sequence,
-    settings: &Settings,
-    progress: &dyn Fn(Progress),
-) -> Result<()> {
-    let mut blocks = |kind: u32, stage: &'static str, put: Put| -> Result<u64> {
-        let mut done = 0;
-        while let Some(bytes) = backup.block(kind)? {
-            let mut block = Reader { ids, bytes: &bytes };
-            while !block.bytes.is_empty() {
-                put(comments, &mut block, &|time| backup.clamped(time)).ok_or_else(|| backup.damaged())??;
-                done += 1;
-            }
-            if comments.tree.unsealed() >= settings.flush_post_bytes {
-                flush(comments, position)?;
-            }
-            progress(Progress { stage, done, total: None });
-        }
-        Ok(done)
-    };
-    let written = blocks(COMMENTS, "restoring comments", put_comment)?;
-    let versions = blocks(VERSIONS, "restoring older texts", put_version)?;
-    let comment_keys = blocks(KEYS, "restoring keys of comments", put_key)?;
-    blocks(LOCKED, "restoring locks", put_lock)?;
-    backup.totals = Totals { comments: written, versions, comment_keys, ..backup.totals };
-    flush(comments, position)
-}
-
-fn flush(comments: &Comments, position: Sequence) -> Result<()> {
-    comments.tree.seal(position);
-    comments.tree.flush()
-}
-
-/// A time of the backup, as it is restored.
-type Clamped<'a> = &'a dyn Fn(Timestamp) -> Timestamp;
-
-/// Takes one of what a block holds and puts it in.
-type Put = fn(&Comments, &mut Reader<'_>, Clamped<'_>) -> Option<Result<()>>;
-
-fn put_comment(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
-    let place = (block.parent()?, block.comment_id()?);
-    let record = Record::decode(block.ids, block.length_and_bytes()?)?;
-    let (created_at, edited_at) = (clamped(record.created_at), record.edited_at.map(clamped));
-    Some(comments.put_new(place, &Record { created_at, edited_at, ..record }))
-}
-
-fn put_version(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
-    let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
-    let (_, mut stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
-    stored.version.at = clamped(stored.version.at);
-    comments.put_version(id, &stored);
-    Some(Ok(()))
-}
-
-fn put_key(comments: &Comments, block: &mut Reader<'_>, clamped: Clamped<'_>) -> Option<Result<()>> {
-    let (author, hash): (Id, _) = (block.id()?, block.take()?);
-    let (id, at) = (block.comment_id()?, clamped(decode_since(&block.take::<6>()?)?));
-    comments.put_key(KeyRow { author, hash, used: KeyUse { id, at } });
-    Some(Ok(()))
-}
-
-fn put_lock(comments: &Comments, block: &mut Reader<'_>, _: Clamped<'_>) -> Option<Result<()>> {
-    let parent = block.parent()?;
-    Some(comments.change_state(parent, |state| state.locked = true))
+/// Reads comments from a backup and makes them durable.
+pub fn restore(comments: &Comments, backup: &mut Reader<'_>, options: RestoreOptions<'_>) -> Result<()> {
+    let mut restore = TreeRestore { backup, tree: &comments.tree, ids: comments.ids, options };
+    let restored = restore.rows(COMMENTS, Some("restoring comments"), |block, clamped| {
+        let (parent, id) = (block.parent()?, block.comment_id()?);
+        let Record { mut comment, position } = Record::decode(parent, id, block.length_and_bytes()?)?;
+        comment.created_at = clamped(comment.created_at);
+        comment.edited_at = comment.edited_at.map(clamped);
+        Some(comments.put_new(&Record { comment, position }))
+    })?;
+    let versions = restore.rows(VERSIONS, Some("restoring older texts"), |block, clamped| {
+        let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
+        let (_, mut stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
+        stored.version.at = clamped(stored.version.at);
+        comments.put_version(id, &stored);
+        Some(Ok(()))
+    })?;
+    let comment_keys = restore.rows(KEYS, Some("restoring keys of comments"), |block, clamped| {
+        comments.keys.put(&comments.tree, comments.keys.read_record(block, clamped)?);
+        Some(Ok(()))
+    })?;
+    restore.rows(LOCKED, Some("restoring locks"), |block, _| {
+        Some(comments.change_state(block.parent()?, |state| state.locked = true))
+    })?;
+    let totals = restore.backup.totals;
+    restore.backup.totals = Totals { comments: restored, versions, comment_keys, ..totals };
+    restore.flush()
 }

@@ -37,7 +37,11 @@ const LET_GO_MAX: Duration = Duration::from_secs(5);
 const LET_GO_PAUSE: Duration = Duration::from_millis(5);
 
 /// A comment whose texts are still in files: since when, and where they are in the log.
-type Unerased = (CommentId, Timestamp, Vec<Sequence>);
+struct Unerased {
+    id: CommentId,
+    purged_at: Timestamp,
+    positions: Vec<Sequence>,
+}
 
 impl Comments {
     /// How many comments were purged whose texts are still in files.
@@ -51,8 +55,8 @@ impl Comments {
         self.tree.rows(&[layout::UNERASED], (None, None), SeqNo::MAX).map(|row| {
             let (key, value) = row?;
             let id = layout::read_tagged(&key).ok_or_else(damaged)?;
-            let (at, positions) = layout::read_unerased(&value).ok_or_else(damaged)?;
-            Ok((id, at, positions))
+            let (purged_at, positions) = layout::read_unerased(&value).ok_or_else(damaged)?;
+            Ok(Unerased { id, purged_at, positions })
         })
     }
 }
@@ -92,7 +96,7 @@ fn erase_if_due(
     (now, steady): (Timestamp, Instant),
     ahead_since: &mut Option<Instant>,
 ) -> Result<u64> {
-    let purged = store.comments.unerased().map(|row| row.map(|(_, at, _)| at));
+    let purged = store.comments.unerased().map(|row| row.map(|unerased| unerased.purged_at));
     let purged = purged.collect::<Result<Vec<_>>>()?;
     let erase_after = store.settings.erase_after;
     let age = |at: Timestamp| Duration::from_millis(now.millis().saturating_sub(at.millis()));
@@ -106,12 +110,12 @@ fn erase_if_due(
 
 fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64> {
     let _alone = store.comments.erasing.lock();
-    let (unerased, segments) = ask(commands, begin)?;
-    if unerased.is_empty() {
+    let Beginning { ids, segments } = ask(commands, begin)?;
+    if ids.is_empty() {
         return Ok(0);
     }
     let temporary = store.folder.path().join(log::ERASING_FILE);
-    for (segment, positions) in segments {
+    for TouchedSegment { segment, positions } in segments {
         // What is left of a failure holds other texts too.
         let blanked = log::blank(&segment, store.identity.ids, &positions, &temporary);
         if !blanked.inspect_err(|_| drop(files::remove_file(&temporary)))? {
@@ -138,7 +142,6 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
         std::thread::sleep(pause);
         pause *= 2;
     }
-    let ids: Vec<CommentId> = unerased.into_iter().map(|(id, ..)| id).collect();
     let erased = ids.len() as u64;
     ask(commands, move |writer| {
         for id in ids {
@@ -157,29 +160,40 @@ fn let_go(writer: &mut Writer) -> Result<()> {
 }
 
 /// A segment, and the positions in it whose texts go.
-type Touched = (Segment, BTreeSet<Sequence>);
+struct TouchedSegment {
+    segment: Segment,
+    positions: BTreeSet<Sequence>,
+}
+
+/// What is to be erased: the bodies of these comments, in these segments.
+struct Beginning {
+    ids: Vec<CommentId>,
+    segments: Vec<TouchedSegment>,
+}
 
 /// What is to be erased, with everything in files and all segments in question closed. Runs on the writer's thread.
-fn begin(writer: &mut Writer) -> Result<(Vec<Unerased>, Vec<Touched>)> {
+fn begin(writer: &mut Writer) -> Result<Beginning> {
     let unerased: Vec<Unerased> = writer.store.comments.unerased().collect::<Result<_>>()?;
     if unerased.is_empty() {
-        return Ok((unerased, Vec::new()));
+        return Ok(Beginning { ids: Vec::new(), segments: Vec::new() });
     }
     writer.store.flush_now()?;
     let positions: BTreeSet<Sequence> =
-        unerased.iter().flat_map(|(.., positions)| positions).copied().collect();
+        unerased.iter().flat_map(|unerased| &unerased.positions).copied().collect();
     if let Some(&newest) = positions.last() {
         writer.log.close_segment_of(newest)?;
     }
-    let mut touched: BTreeMap<PathBuf, Touched> = BTreeMap::new();
+    let mut touched: BTreeMap<PathBuf, TouchedSegment> = BTreeMap::new();
     for position in positions {
         // Trimmed since: then it is gone already.
         if let Some(segment) = writer.store.log.segment_of(position) {
-            let (_, positions) = touched.entry(segment.path.clone()).or_insert((segment, BTreeSet::new()));
-            positions.insert(position);
+            let of_segment = touched.entry(segment.path.clone());
+            let untouched = TouchedSegment { segment, positions: BTreeSet::new() };
+            of_segment.or_insert(untouched).positions.insert(position);
         }
     }
-    Ok((unerased, touched.into_values().collect()))
+    let ids = unerased.into_iter().map(|unerased| unerased.id).collect();
+    Ok(Beginning { ids, segments: touched.into_values().collect() })
 }
 
 /// Runs something on the writer's thread, between two batches, and waits for the outcome.

@@ -1,14 +1,11 @@
 //! The bytes of comments: keys and values of the rows. Which rows there are is documented with the tree.
 
-use std::sync::Arc;
+use kinfolk_core::comments::{Comment, CommentId, CommentStatus, CommentThreadState, CommentVersion, Parent};
+use kinfolk_core::{Id, IdKind, Sequence, Timestamp};
 
-use kinfolk_core::comments::{
-    Comment, CommentId, CommentStatus, CommentThreadState, CommentVersion, Moderator, Parent,
-};
-use kinfolk_core::{Id, IdKind, KeyHash, Sequence, Timestamp};
-
+use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
-use crate::log::{Reader, push_moderator, push_parent, status_from, status_number};
+use crate::log::{push_moderator, push_parent, status_from, status_number};
 use crate::lsm::{decode_since, since_value};
 
 pub const RECORD: u8 = 1;
@@ -28,110 +25,52 @@ const WITH_REASON: u8 = 16;
 const WITH_TEXT: u8 = 32;
 const WITH_MODERATOR: u8 = 64;
 
-/// A comment as it is stored. How many replies it has is in a row of its own.
+/// What the row of a comment says: the comment, but for the count of its replies, which has a row of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    pub author: Id,
-    pub reply_to: Option<CommentId>,
-    pub depth: u8,
-    pub created_at: Timestamp,
-    pub version: u32,
-    pub edited_at: Option<Timestamp>,
-    pub status: CommentStatus,
-    pub reason: Option<Arc<str>>,
-    pub removed_by: Option<Moderator>,
-    /// The newest text; none once it is purged.
-    pub text: Option<Arc<str>>,
-    /// Where the newest text is in the log.
+    /// Its count of replies is 0.
+    pub comment: Comment,
+    /// Where its body is in the log.
     pub position: Sequence,
 }
 
 impl Record {
-    /// Whether it is active.
-    pub fn is_active(&self) -> bool {
-        self.status == CommentStatus::Active
-    }
-
-    /// The comment, as it is now.
-    pub fn into_comment(self, (parent, id): (Parent, CommentId), reply_count: u64) -> Comment {
-        let Self {
-            author, reply_to, depth, created_at, version, edited_at, status, reason, removed_by, ..
-        } = self;
-        let body = self.text;
-        Comment {
-            id,
-            parent,
-            author,
-            reply_to,
-            depth,
-            created_at,
-            version,
-            edited_at,
-            status,
-            body,
-            reason,
-            removed_by,
-            reply_count,
-        }
-    }
-
-    /// A comment whose newest text is at a position in the log.
-    pub fn new(comment: Comment, position: Sequence) -> Self {
-        let Comment { author, reply_to, depth, created_at, version, edited_at, status, reason, .. } = comment;
-        let (removed_by, text) = (comment.removed_by, comment.body);
-        Self {
-            author,
-            reply_to,
-            depth,
-            created_at,
-            version,
-            edited_at,
-            status,
-            reason,
-            removed_by,
-            text,
-            position,
-        }
-    }
-
     /// The newest text, as a version.
     pub fn newest_version(&self) -> Option<StoredVersion> {
-        let at = self.edited_at.unwrap_or(self.created_at);
-        let text = self.text.clone()?;
-        Some(StoredVersion {
-            position: self.position,
-            version: CommentVersion { version: self.version, at, body: text },
-        })
+        let Comment { version, created_at, edited_at, .. } = self.comment;
+        let (at, body) = (edited_at.unwrap_or(created_at), self.comment.body.clone()?);
+        Some(StoredVersion { position: self.position, version: CommentVersion { version, at, body } })
     }
 
     /// The bytes of the row's value.
     pub fn encode(&self) -> Vec<u8> {
+        let Self { comment, position } = self;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        let flags = status_number(self.status)
-            | flag(self.reply_to.is_some(), WITH_REPLY_TO)
-            | flag(self.edited_at.is_some(), WITH_EDITED_AT)
-            | flag(self.reason.is_some(), WITH_REASON)
-            | flag(self.removed_by.is_some(), WITH_MODERATOR)
-            | flag(self.text.is_some(), WITH_TEXT);
-        let mut value = vec![flags, self.depth];
-        id_encoding::push_id(&mut value, self.author);
-        value.extend_from_slice(&since_value(self.created_at));
-        value.extend_from_slice(&self.version.to_be_bytes());
-        value.extend_from_slice(&self.position.0.to_be_bytes());
-        value.extend(self.reply_to.iter().flat_map(|id| id.0.to_be_bytes()));
-        value.extend(self.edited_at.iter().flat_map(|&at| since_value(at)));
-        if let Some(reason) = &self.reason {
+        let flags = status_number(comment.status)
+            | flag(comment.reply_to.is_some(), WITH_REPLY_TO)
+            | flag(comment.edited_at.is_some(), WITH_EDITED_AT)
+            | flag(comment.reason.is_some(), WITH_REASON)
+            | flag(comment.removed_by.is_some(), WITH_MODERATOR)
+            | flag(comment.body.is_some(), WITH_TEXT);
+        let mut value = vec![flags, comment.depth];
+        id_encoding::push_id(&mut value, comment.author);
+        value.extend_from_slice(&since_value(comment.created_at));
+        value.extend_from_slice(&comment.version.to_be_bytes());
+        value.extend_from_slice(&position.0.to_be_bytes());
+        value.extend(comment.reply_to.iter().flat_map(|id| id.0.to_be_bytes()));
+        value.extend(comment.edited_at.iter().flat_map(|&at| since_value(at)));
+        if let Some(reason) = &comment.reason {
             value.extend_from_slice(&(reason.len() as u32).to_be_bytes());
             value.extend_from_slice(reason.as_bytes());
         }
-        self.removed_by.iter().for_each(|by| push_moderator(&mut value, by));
-        value.extend_from_slice(self.text.as_deref().unwrap_or_default().as_bytes());
+        comment.removed_by.iter().for_each(|by| push_moderator(&mut value, by));
+        value.extend_from_slice(comment.body.as_deref().unwrap_or_default().as_bytes());
         value
     }
 
     /// Reads a row's value.
-    pub fn decode(ids: IdKind, value: &[u8]) -> Option<Self> {
-        let mut reader = Reader { ids, bytes: value };
+    pub fn decode(parent: Parent, id: CommentId, value: &[u8]) -> Option<Self> {
+        let mut reader = ByteReader { ids: parent.id.kind(), bytes: value };
         let [flags, depth] = reader.take()?;
         let (author, created_at) = (reader.id()?, decode_since(&reader.take::<6>()?)?);
         let version = u32::from_be_bytes(reader.take()?);
@@ -148,9 +87,11 @@ impl Record {
             None
         };
         let removed_by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
-        let text = std::str::from_utf8(reader.bytes).ok()?;
-        (flags & WITH_TEXT != 0 || text.is_empty()).then_some(())?;
-        Some(Self {
+        let body = std::str::from_utf8(reader.bytes).ok()?;
+        (flags & WITH_TEXT != 0 || body.is_empty()).then_some(())?;
+        let comment = Comment {
+            id,
+            parent,
             author,
             reply_to,
             depth,
@@ -158,17 +99,18 @@ impl Record {
             version,
             edited_at,
             status: status_from(flags & STATUS)?,
+            body: (flags & WITH_TEXT != 0).then(|| body.into()),
             reason,
             removed_by,
-            text: (flags & WITH_TEXT != 0).then(|| text.into()),
-            position,
-        })
+            reply_count: 0,
+        };
+        Some(Self { comment, position })
     }
 }
 
 /// The status and version of a record, without reading all of it.
 pub fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, u32)> {
-    let mut reader = Reader { ids, bytes: value };
+    let mut reader = ByteReader { ids, bytes: value };
     let [flags, _] = reader.take()?;
     reader.id()?;
     reader.take::<6>()?;
@@ -193,9 +135,9 @@ impl StoredVersion {
 
     /// Reads a row.
     pub fn decode(key: &[u8], value: &[u8]) -> Option<(CommentId, Self)> {
-        let mut key = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+        let mut key = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
         let (id, version) = (key.comment_id()?, u32::from_be_bytes(key.take()?));
-        let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+        let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
         let position = Sequence(u64::from_be_bytes(reader.take()?));
         let at = decode_since(&reader.take::<6>()?)?;
         let body = std::str::from_utf8(reader.bytes).ok()?.into();
@@ -228,7 +170,7 @@ pub fn record_key(parent: Parent, id: CommentId) -> Vec<u8> {
 
 /// What a row of a thread says of where it is.
 pub fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     Some((reader.parent()?, reader.comment_id()?))
 }
 
@@ -243,7 +185,7 @@ pub fn parent_value(parent: Parent) -> Vec<u8> {
 }
 
 pub fn read_parent(ids: IdKind, value: &[u8]) -> Option<Parent> {
-    Reader { ids, bytes: value }.parent()
+    ByteReader { ids, bytes: value }.parent()
 }
 
 /// All direct replies to a comment, or all comments at the top, begin with this.
@@ -261,7 +203,7 @@ pub fn reply_key(parent: Parent, reply_to: Option<CommentId>, id: CommentId) -> 
 }
 
 pub fn read_reply_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Option<CommentId>, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (parent, reply_to, id) = (reader.parent()?, reader.comment_id()?, reader.comment_id()?);
     Some((parent, (reply_to != CommentId(0)).then_some(reply_to), id))
 }
@@ -277,7 +219,7 @@ pub fn author_key(author: Id, id: CommentId) -> Vec<u8> {
 }
 
 pub fn read_author_key(ids: IdKind, key: &[u8]) -> Option<(Id, CommentId)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids, bytes: key.get(1..)? };
     let (author, id) = (reader.id()?, reader.comment_id()?);
     Some((author, CommentId(!id.0)))
 }
@@ -292,29 +234,6 @@ pub fn version_key(id: CommentId, version: u32) -> Vec<u8> {
     key
 }
 
-pub fn idempotency_key(author: Id, hash: &KeyHash) -> Vec<u8> {
-    key(KEY, |key| {
-        id_encoding::push_id(key, author);
-        key.extend_from_slice(hash);
-    })
-}
-
-pub fn read_idempotency_key(ids: IdKind, key: &[u8]) -> Option<(Id, KeyHash)> {
-    let mut reader = Reader { ids, bytes: key.get(1..)? };
-    Some((reader.id()?, reader.take()?))
-}
-
-pub fn key_value(id: CommentId, at: Timestamp) -> Vec<u8> {
-    let mut value = id.0.to_be_bytes().to_vec();
-    value.extend_from_slice(&since_value(at));
-    value
-}
-
-pub fn read_key_value(value: &[u8]) -> Option<(CommentId, Timestamp)> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
-    Some((reader.comment_id()?, decode_since(reader.bytes)?))
-}
-
 pub fn state_key(parent: Parent) -> Vec<u8> {
     key(STATE, |key| push_parent(key, parent))
 }
@@ -326,7 +245,7 @@ pub fn state_value(state: CommentThreadState) -> Vec<u8> {
 }
 
 pub fn read_state(value: &[u8]) -> Option<CommentThreadState> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: value };
+    let mut reader = ByteReader { ids: IdKind::Uuid, bytes: value };
     let count = u64::from_be_bytes(reader.take()?);
     let [locked] = reader.take()?;
     Some(CommentThreadState { count, locked: locked != 0 })
@@ -338,7 +257,7 @@ pub fn reply_count_key(id: CommentId) -> Vec<u8> {
 
 /// The comment that a key with nothing but a comment's id behind its tag is about.
 pub fn read_tagged(key: &[u8]) -> Option<CommentId> {
-    let mut reader = Reader { ids: IdKind::Uuid, bytes: key.get(1..)? };
+    let mut reader = ByteReader { ids: IdKind::Uuid, bytes: key.get(1..)? };
     reader.comment_id().filter(|_| reader.bytes.is_empty())
 }
 
@@ -367,47 +286,14 @@ pub fn read_unerased(value: &[u8]) -> Option<(Timestamp, Vec<Sequence>)> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::comments::ParentKind;
+    use kinfolk_core::comments::{Moderator, ParentKind};
 
     use super::*;
 
-    #[test]
-    fn records_round_trip() {
-        let record = Record {
-            author: Id::Integer(3),
-            reply_to: Some(CommentId(9)),
-            depth: 7,
-            created_at: Timestamp::from_millis(5),
-            version: 2,
-            edited_at: Some(Timestamp::MAX),
-            status: CommentStatus::Removed,
-            reason: Some("spam, ä".into()),
-            removed_by: Some(Moderator::User(Id::Integer(8))),
-            text: Some("what\nit says".into()),
-            position: Sequence(77),
-        };
-        let plain =
-            Record { reply_to: None, edited_at: None, reason: None, removed_by: None, ..record.clone() };
-        let service = Some(Moderator::Service("feed-service".into()));
-        let purged =
-            Record { status: CommentStatus::Purged, text: None, removed_by: service, ..record.clone() };
-        let empty = Record { text: Some("".into()), ..plain.clone() };
-        for record in [record, plain, purged.clone(), empty] {
-            let value = record.encode();
-            assert_eq!(read_version(IdKind::Integer, &value), Some((record.status, record.version)));
-            assert_eq!(Record::decode(IdKind::Integer, &value), Some(record));
-        }
-        assert_eq!(Record::decode(IdKind::Integer, &[]), None);
-        let whole = purged.encode();
-        for cut in 0..whole.len() {
-            assert_eq!(Record::decode(IdKind::Integer, &whole[..cut]), None, "cut at {cut}");
-        }
-    }
-
-    /// A promise to every store on disk: also to those that were written before moderators were recorded.
-    #[test]
-    fn records_are_laid_out_as_documented() {
-        let record = |removed_by, text: Option<&str>| Record {
+    fn removed() -> Comment {
+        Comment {
+            id: CommentId(1),
+            parent: Parent::post(Id::Integer(2)),
             author: Id::Integer(3),
             reply_to: None,
             depth: 7,
@@ -415,9 +301,49 @@ mod tests {
             version: 2,
             edited_at: None,
             status: CommentStatus::Removed,
+            body: None,
             reason: Some("no".into()),
-            removed_by,
-            text: text.map(Into::into),
+            removed_by: None,
+            reply_count: 0,
+        }
+    }
+
+    #[test]
+    fn records_round_trip() {
+        let comment = Comment {
+            reply_to: Some(CommentId(9)),
+            edited_at: Some(Timestamp::MAX),
+            removed_by: Some(Moderator::User(Id::Integer(8))),
+            reason: Some("spam, ä".into()),
+            body: Some("what\nit says".into()),
+            ..removed()
+        };
+        let plain =
+            Comment { reply_to: None, edited_at: None, reason: None, removed_by: None, ..comment.clone() };
+        let service = Some(Moderator::Service("feed-service".into()));
+        let purged =
+            Comment { status: CommentStatus::Purged, body: None, removed_by: service, ..comment.clone() };
+        let empty = Comment { body: Some("".into()), ..plain.clone() };
+        let decode = |value: &[u8]| Record::decode(removed().parent, removed().id, value);
+        for comment in [comment, plain, purged.clone(), empty] {
+            let record = Record { comment, position: Sequence(77) };
+            let value = record.encode();
+            let version = Some((record.comment.status, record.comment.version));
+            assert_eq!(read_version(IdKind::Integer, &value), version);
+            assert_eq!(decode(&value), Some(record));
+        }
+        assert_eq!(decode(&[]), None);
+        let whole = Record { comment: purged, position: Sequence(77) }.encode();
+        for cut in 0..whole.len() {
+            assert_eq!(decode(&whole[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    /// A promise to every store on disk: also to those that were written before moderators were recorded.
+    #[test]
+    fn records_are_laid_out_as_documented() {
+        let record = |removed_by, body: Option<&str>| Record {
+            comment: Comment { removed_by, body: body.map(Into::into), ..removed() },
             position: Sequence(77),
         };
         let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
@@ -435,7 +361,8 @@ mod tests {
             ),
         ] {
             assert_eq!(record.encode(), value.concat());
-            assert_eq!(Record::decode(IdKind::Integer, &value.concat()), Some(record));
+            let Comment { parent, id, .. } = record.comment;
+            assert_eq!(Record::decode(parent, id, &value.concat()), Some(record));
         }
     }
 

@@ -57,18 +57,10 @@ pub struct Comments {
     keys: IdempotencyKeys,
 }
 
-/// All comments as of one moment.
-pub struct CommentsSnapshot {
-    pub records: Box<dyn Iterator<Item = Result<(Parent, CommentId, Record)>> + Send>,
-    pub versions: Box<dyn Iterator<Item = Result<(CommentId, StoredVersion)>> + Send>,
-    pub keys: Box<dyn Iterator<Item = Result<KeyRow<CommentId>>> + Send>,
-    pub locked: Box<dyn Iterator<Item = Result<Parent>> + Send>,
-}
-
 impl Comments {
     /// Opens the comments in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
-        let keys = IdempotencyKeys::new(layout::KEY, key_keep);
+        let keys = IdempotencyKeys::new(layout::KEY, ids, IdKind::Uuid, key_keep);
         let tree = LsmTree::open("comments", folder, shared, &keys)?;
         Ok(Self { ids, tree, erasing: Mutex::new(()), keys })
     }
@@ -82,13 +74,12 @@ impl Comments {
     /// A comment of a thread.
     fn record_in(&self, parent: Parent, id: CommentId) -> Result<Option<Record>> {
         let value = self.tree.get(layout::record_key(parent, id))?;
-        value.map(|value| Record::decode(self.ids, &value).ok_or_else(damaged)).transpose()
+        value.map(|value| Record::decode(parent, id, &value).ok_or_else(damaged)).transpose()
     }
 
     /// A comment and where it is.
-    fn record(&self, id: CommentId) -> Result<Option<(Parent, Record)>> {
-        let Some(parent) = self.parent_of(id)? else { return Ok(None) };
-        Ok(self.record_in(parent, id)?.map(|record| (parent, record)))
+    fn record(&self, id: CommentId) -> Result<Option<Record>> {
+        self.parent_of(id)?.map_or(Ok(None), |parent| self.record_in(parent, id))
     }
 
     fn reply_count(&self, id: CommentId) -> Result<u64> {
@@ -96,14 +87,13 @@ impl Comments {
         value.map_or(Ok(0), |value| layout::read_count(&value).ok_or_else(damaged))
     }
 
-    fn comment_of(&self, parent: Parent, id: CommentId, record: Record) -> Result<Comment> {
-        Ok(record.into_comment((parent, id), self.reply_count(id)?))
+    fn comment_of(&self, Record { comment, .. }: Record) -> Result<Comment> {
+        Ok(Comment { reply_count: self.reply_count(comment.id)?, ..comment })
     }
 
     /// A comment, or its tombstone.
     pub fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
-        let found = self.record(id)?;
-        found.map(|(parent, record)| self.comment_of(parent, id, record)).transpose()
+        self.record(id)?.map(|record| self.comment_of(record)).transpose()
     }
 
     /// A page of a thread.
@@ -116,10 +106,7 @@ impl Comments {
     ) -> Result<Vec<Comment>> {
         let prefix = layout::thread_prefix(parent);
         let after = after.map(|id| layout::record_key(parent, id));
-        let read = |row: Result<(UserKey, UserValue)>| {
-            let (parent, id, record) = self.read_record(&row?)?;
-            self.comment_of(parent, id, record)
-        };
+        let read = |row: Result<Row>| self.comment_of(read_record(self.ids, &row?)?);
         match order {
             CommentOrder::Oldest => {
                 let rows = self.tree.rows(&prefix, (after.as_deref(), None), SeqNo::MAX);
@@ -132,20 +119,14 @@ impl Comments {
         }
     }
 
-    fn read_record(&self, (key, value): &(UserKey, UserValue)) -> Result<(Parent, CommentId, Record)> {
-        let (parent, id) = layout::read_record_key(self.ids, key).ok_or_else(damaged)?;
-        Ok((parent, id, Record::decode(self.ids, value).ok_or_else(damaged)?))
-    }
-
     /// Direct replies, oldest first.
     pub fn replies(&self, Branch { parent, reply_to, after }: Branch, limit: usize) -> Result<Vec<Comment>> {
         let after = after.map(|id| layout::reply_key(parent, reply_to, id));
         let rows =
             self.tree.rows(&layout::branch_prefix(parent, reply_to), (after.as_deref(), None), SeqNo::MAX);
-        let read = |row: Result<(UserKey, UserValue)>| {
+        let read = |row: Result<Row>| {
             let (_, _, id) = layout::read_reply_key(self.ids, &row?.0).ok_or_else(damaged)?;
-            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
-            self.comment_of(parent, id, record)
+            self.comment_of(self.required(parent, id)?)
         };
         rows.take(limit).map(read).collect()
     }
@@ -162,10 +143,10 @@ impl Comments {
             let (key, value) = row?;
             let (_, id) = layout::read_author_key(self.ids, &key).ok_or_else(damaged)?;
             let parent = layout::read_parent(self.ids, &value).ok_or_else(damaged)?;
-            let record = self.record_in(parent, id)?.ok_or_else(|| torn(id))?;
+            let record = self.required(parent, id)?;
             // Withdrawn since its row was read: then it is in no page that is made from now on.
-            if record.is_active() {
-                found.push(self.comment_of(parent, id, record)?);
+            if record.comment.is_active() {
+                found.push(self.comment_of(record)?);
             }
         }
         Ok(found)
@@ -174,10 +155,11 @@ impl Comments {
     /// Texts that a comment has or had, oldest first, with versions above `after`.
     pub fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
         // The newest first: what is edited meanwhile is then among the older ones, and left out there.
-        let Some((_, record)) = self.record(id)? else { return Ok(Vec::new()) };
+        let Some(record) = self.record(id)? else { return Ok(Vec::new()) };
         let Some(newest) = record.newest_version() else { return Ok(Vec::new()) };
         let older = self.older_versions(id, after).map(|row| row.map(|stored| stored.version));
-        let older = older.take_while(|row| row.as_ref().map_or(true, |older| older.version < record.version));
+        let older =
+            older.take_while(|row| row.as_ref().map_or(true, |older| older.version < record.comment.version));
         let newest = (newest.version.version > after).then_some(Ok(newest.version));
         older.chain(newest).take(limit).collect()
     }
@@ -204,9 +186,7 @@ impl Comments {
 
     /// The comment that an author's key stands for, unless the key has expired.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<CommentId>> {
-        let Some(value) = self.tree.get(layout::idempotency_key(author, hash))? else { return Ok(None) };
-        let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-        Ok((!self.keys.is_expired(at, now)).then_some(id))
+        Ok(self.keys.find(&self.tree, author, hash, now)?.map(comment_id))
     }
 
     /// The newest id that the store made, if it ever made one.
@@ -236,7 +216,9 @@ impl Comments {
     fn apply_one(&self, body: &LoggedCommentEvent, event: &Event) -> Result<()> {
         match body {
             LoggedCommentEvent::Written { place, depth, reply_to, key, text } => {
-                let record = Record {
+                let comment = Comment {
+                    id: place.id,
+                    parent: place.parent,
                     author: place.author,
                     reply_to: *reply_to,
                     depth: *depth,
@@ -244,15 +226,15 @@ impl Comments {
                     version: 1,
                     edited_at: None,
                     status: CommentStatus::Active,
+                    body: Some(text.text()),
                     reason: None,
                     removed_by: None,
-                    text: Some(text.text()),
-                    position: event.position,
+                    reply_count: 0,
                 };
-                self.put_new((place.parent, place.id), &record)?;
+                self.put_new(&Record { comment, position: event.position })?;
                 if let Some(hash) = key {
-                    let used = KeyUse { id: place.id, at: event.at };
-                    self.put_key(KeyRow { author: place.author, hash: *hash, used });
+                    let used = KeyUse { id: Id::Uuid(place.id.0), at: event.at };
+                    self.keys.put(&self.tree, KeyRow { author: place.author, hash: *hash, used });
                 }
                 self.keys.note(event.at);
                 Ok(())
@@ -261,22 +243,20 @@ impl Comments {
                 self.apply_edit(*place, *version, text, event)
             }
             LoggedCommentEvent::Withdrawn { place, status, reason, by } => {
-                let record = self.required(*place)?;
-                if record.is_active() {
+                let Record { comment, position } = self.required(place.parent, place.id)?;
+                if comment.is_active() {
                     self.tree.remove(layout::author_key(place.author, place.id));
                     self.change_state(place.parent, |state| match state.count.checked_sub(1) {
                         Some(count) => state.count = count,
                         None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
                     })?;
                 }
-                let position = record.position;
-                let comment = record.into_comment((place.parent, place.id), 0);
-                let tombstone = comment.withdrawn(*status, reason.as_ref(), by.as_ref());
-                let record = Record::new(tombstone, position);
+                let comment = comment.withdrawn(*status, reason.as_ref(), by.as_ref());
+                let record = Record { comment, position };
                 if *status == CommentStatus::Purged {
-                    return self.purge(*place, &record, event.at);
+                    return self.purge(&record, event.at);
                 }
-                self.put_record(*place, &record);
+                self.put_record(&record);
                 Ok(())
             }
             LoggedCommentEvent::Locked { parent, locked } => {
@@ -286,51 +266,54 @@ impl Comments {
     }
 
     fn apply_edit(&self, place: CommentPlace, version: u32, text: &LoggedText, event: &Event) -> Result<()> {
-        let record = self.required(place)?;
+        let record = self.required(place.parent, place.id)?;
         if let Some(before) = record.newest_version() {
             self.put_version(place.id, &before);
         }
-        let (text, edited_at) = (Some(text.text()), Some(event.at));
-        self.put_record(place, &Record { version, edited_at, text, position: event.position, ..record });
+        let (body, edited_at) = (Some(text.text()), Some(event.at));
+        let comment = Comment { version, edited_at, body, ..record.comment };
+        self.put_record(&Record { comment, position: event.position });
         Ok(())
     }
 
     /// Leaves the tombstone, which is given, and notes which places in the log are still to be erased.
-    fn purge(&self, place: CommentPlace, record: &Record, at: Timestamp) -> Result<()> {
+    fn purge(&self, record: &Record, at: Timestamp) -> Result<()> {
+        let id = record.comment.id;
         // Without the texts, which may be many.
-        let older =
-            self.older_versions(place.id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
+        let older = self.older_versions(id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
         let older: Vec<(u32, Sequence)> = older.collect::<Result<_>>()?;
         let mut positions: Vec<Sequence> = older.iter().map(|&(_, position)| position).collect();
         positions.push(record.position);
-        self.put_record(place, record);
+        self.put_record(record);
         for (version, _) in older {
-            self.tree.remove(version_key(place.id, version));
+            self.tree.remove(version_key(id, version));
         }
-        self.tree.insert(layout::unerased_key(place.id), layout::unerased_value(at, &positions));
+        self.tree.insert(layout::unerased_key(id), layout::unerased_value(at, &positions));
         Ok(())
     }
 
     /// The record of a comment that an earlier event wrote.
-    fn required(&self, CommentPlace { id, parent, .. }: CommentPlace) -> Result<Record> {
+    fn required(&self, parent: Parent, id: CommentId) -> Result<Record> {
         self.record_in(parent, id)?.ok_or_else(|| torn(id))
     }
 
-    fn put_record(&self, CommentPlace { id, parent, .. }: CommentPlace, record: &Record) {
+    fn put_record(&self, record: &Record) {
+        let Comment { parent, id, .. } = record.comment;
         self.tree.insert(layout::record_key(parent, id), record.encode());
     }
 
     /// Puts a comment in that is not there, with all that follows from it.
-    pub fn put_new(&self, (parent, id): (Parent, CommentId), record: &Record) -> Result<()> {
-        self.tree.insert(layout::record_key(parent, id), record.encode());
+    pub fn put_new(&self, record: &Record) -> Result<()> {
+        let Comment { parent, id, author, reply_to, .. } = record.comment;
+        self.put_record(record);
         self.tree.insert(layout::place_key(id), layout::parent_value(parent));
-        self.tree.insert(layout::reply_key(parent, record.reply_to, id), []);
-        if let Some(answered) = record.reply_to {
+        self.tree.insert(layout::reply_key(parent, reply_to, id), []);
+        if let Some(answered) = reply_to {
             let count = self.reply_count(answered)? + 1;
             self.tree.insert(layout::reply_count_key(answered), count.to_be_bytes());
         }
-        if record.is_active() {
-            self.tree.insert(layout::author_key(record.author, id), layout::parent_value(parent));
+        if record.comment.is_active() {
+            self.tree.insert(layout::author_key(author, id), layout::parent_value(parent));
             self.change_state(parent, |state| state.count += 1)?;
         }
         Ok(())
@@ -339,11 +322,6 @@ impl Comments {
     /// Puts a text in that a comment had.
     pub fn put_version(&self, id: CommentId, stored: &StoredVersion) {
         self.tree.insert(version_key(id, stored.version.version), stored.encode());
-    }
-
-    /// Puts an idempotency key in.
-    pub fn put_key(&self, KeyRow { author, hash, used }: KeyRow<CommentId>) {
-        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(used.id, used.at));
     }
 
     /// Changes what is known of a thread as a whole.
@@ -355,49 +333,33 @@ impl Comments {
     }
 
     /// All comments as of a moment, thread by thread.
-    pub fn records(
+    pub fn records(&self, moment: SeqNo) -> impl Iterator<Item = Result<Record>> + Send + use<> {
+        let ids = self.ids;
+        self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| read_record(ids, &row?))
+    }
+
+    /// All texts before the newest ones, as of a moment.
+    fn all_versions(
         &self,
         moment: SeqNo,
-    ) -> impl Iterator<Item = Result<(Parent, CommentId, Record)>> + Send + use<> {
-        let ids = self.ids;
-        self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| {
+    ) -> impl Iterator<Item = Result<(CommentId, StoredVersion)>> + Send + use<> {
+        self.tree.rows(&[layout::VERSION], (None, None), moment).map(|row| {
             let (key, value) = row?;
-            let (parent, id) = layout::read_record_key(ids, &key).ok_or_else(damaged)?;
-            Ok((parent, id, Record::decode(ids, &value).ok_or_else(damaged)?))
+            StoredVersion::decode(&key, &value).ok_or_else(damaged)
         })
     }
 
-    /// All comments as of now. Called by the writer, between batches.
-    pub fn snapshot(&self) -> CommentsSnapshot {
-        let (ids, now) = (self.ids, self.tree.now());
-        let all = |tag: u8| self.tree.rows(&[tag], (None, None), now);
-        let versions = all(layout::VERSION).map(|row| {
-            let (key, value) = row?;
-            StoredVersion::decode(&key, &value).ok_or_else(damaged)
-        });
-        let keys = all(layout::KEY).map(move |row| {
-            let (key, value) = row?;
-            let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
-            let (id, at) = layout::read_key_value(&value).ok_or_else(damaged)?;
-            Ok(KeyRow { author, hash, used: KeyUse { id, at } })
-        });
-        let locked = all(layout::STATE).filter_map(move |row| {
-            let read = |(key, value): (UserKey, UserValue)| {
-                let parent =
-                    layout::read_parent(ids, key.get(1..).unwrap_or_default()).ok_or_else(damaged)?;
-                Ok((parent, layout::read_state(&value).ok_or_else(damaged)?))
+    /// All locked threads, as of a moment.
+    fn locked(&self, moment: SeqNo) -> impl Iterator<Item = Result<Parent>> + Send + use<> {
+        let ids = self.ids;
+        self.tree.rows(&[layout::STATE], (None, None), moment).filter_map(move |row| {
+            let read = |(key, value): Row| {
+                let parent = layout::read_parent(ids, key.get(1..).unwrap_or_default());
+                parent.zip(layout::read_state(&value)).ok_or_else(damaged)
             };
-            match row.and_then(read) {
-                Ok((parent, state)) => state.locked.then_some(Ok(parent)),
-                Err(error) => Some(Err(error)),
-            }
-        });
-        CommentsSnapshot {
-            records: Box::new(self.records(now)),
-            versions: Box::new(versions),
-            keys: Box::new(keys),
-            locked: Box::new(locked),
-        }
+            let locked = |(parent, state): (Parent, CommentThreadState)| state.locked.then_some(parent);
+            row.and_then(read).map(locked).transpose()
+        })
     }
 }
 
@@ -426,8 +388,8 @@ impl Projection for Arc<Comments> {
         verify::logged_key(self, event)
     }
 
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
-        Ok(Some(Box::new(Comments::snapshot(self))))
+    fn back_up(&self) -> Result<Option<BackupPart>> {
+        Ok(Some(backup::back_up(self)))
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
@@ -438,6 +400,22 @@ impl Projection for Arc<Comments> {
         // Erasing purged bodies compacts all of them; others would have to wait for it.
         !self.erasing.is_locked()
     }
+}
+
+/// An id as that of a comment, which is a UUID.
+fn comment_id(id: Id) -> CommentId {
+    match id {
+        Id::Uuid(id) => CommentId(id),
+        Id::Integer(id) => CommentId(id.into()),
+    }
+}
+
+/// A row of the tree.
+type Row = (UserKey, UserValue);
+
+fn read_record(ids: IdKind, (key, value): &Row) -> Result<Record> {
+    let place = layout::read_record_key(ids, key);
+    place.and_then(|(parent, id)| Record::decode(parent, id, value)).ok_or_else(damaged)
 }
 
 fn damaged() -> Error {

@@ -7,7 +7,7 @@ use kinfolk_core::comments::{
     NewComment, Parent, Withdrawal,
 };
 use kinfolk_core::feeds::{PlannedPostView, PlannedPosts, PostState, WriteOutcome};
-use kinfolk_core::{Id, KeyHash, Result, Timestamp};
+use kinfolk_core::{Id, KeyHash, Planned, Result, Timestamp};
 
 use crate::engine::batch::Batch;
 use crate::log::{CommentPlace, EventBody, LoggedCommentEvent, LoggedText};
@@ -33,7 +33,7 @@ impl CommentView for VisibleThreads<'_> {
     }
 
     fn comment(&self, id: CommentId) -> Result<Option<Comment>> {
-        Ok(self.comments().record(id)?.map(|(parent, record)| record.into_comment((parent, id), 0)))
+        Ok(self.comments().record(id)?.map(|record| record.comment))
     }
 
     fn first_body(&self, id: CommentId) -> Result<Option<Arc<str>>> {
@@ -56,16 +56,14 @@ impl CommentView for VisibleThreads<'_> {
 impl Batch<'_> {
     /// Plans to write a comment.
     pub fn comment(&mut self, request: NewComment) -> Result<CommentWritten> {
-        let (written, event) = self.thread_planner().write(request)?;
-        self.push_thread(event);
-        Ok(written)
+        let planned = self.comment_planner().write(request)?;
+        Ok(self.push_comment(planned))
     }
 
     /// Plans to edit a comment.
     pub fn edit_comment(&mut self, edit: CommentEdit) -> Result<CommentWritten> {
-        let (edited, event) = self.thread_planner().edit(edit)?;
-        self.push_thread(event);
-        Ok(edited)
+        let planned = self.comment_planner().edit(edit)?;
+        Ok(self.push_comment(planned))
     }
 
     /// Plans to take a comment back.
@@ -75,19 +73,17 @@ impl Batch<'_> {
         withdrawal: Withdrawal,
         by: Option<Moderator>,
     ) -> Result<WriteOutcome> {
-        let (removed, event) = self.thread_planner().withdraw(id, withdrawal, by)?;
-        self.push_thread(event);
-        Ok(removed)
+        let planned = self.comment_planner().withdraw(id, withdrawal, by)?;
+        Ok(self.push_comment(planned))
     }
 
     /// Plans to lock a thread, or to unlock it.
     pub fn lock_comment_thread(&mut self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        let (removed, event) = self.thread_planner().lock(parent, locked)?;
-        self.push_thread(event);
-        Ok(removed)
+        let planned = self.comment_planner().lock(parent, locked)?;
+        Ok(self.push_comment(planned))
     }
 
-    fn thread_planner(&mut self) -> CommentPlanner<'_, VisibleThreads<'_>> {
+    fn comment_planner(&mut self) -> CommentPlanner<'_, VisibleThreads<'_>> {
         let earlier = self.earlier.map(|earlier| &earlier.pending);
         CommentPlanner {
             last: self.position(),
@@ -103,8 +99,9 @@ impl Batch<'_> {
         }
     }
 
-    fn push_thread(&mut self, event: Option<CommentEvent>) {
+    fn push_comment<T>(&mut self, Planned { result, event }: Planned<T, CommentEvent>) -> T {
         self.extend(event.map(|event| EventBody::Comment(Arc::new(logged(event)))));
+        result
     }
 }
 

@@ -11,7 +11,7 @@ use kinfolk_core::{Frontier, Id, Result};
 use tokio::sync::oneshot;
 
 use crate::Embedded;
-use crate::engine::writer::Request;
+use crate::engine::request::weight;
 
 impl Embedded {
     /// All comments of all threads, with tombstones, as of now, whatever is written meanwhile: thread by thread, each in the
@@ -22,20 +22,17 @@ impl Embedded {
             Ok(comments.records(comments.tree.now()))
         })?;
         let store = Arc::clone(&self.store);
-        Ok(records.map(move |row| {
-            let (parent, id, record) = row?;
-            store.comments.comment_of(parent, id, record)
-        }))
+        Ok(records.map(move |record| store.comments.comment_of(record?)))
     }
 }
 
 impl CommentStore for Embedded {
     async fn comment(&self, request: NewComment) -> Result<CommentWritten> {
-        self.request(|reply| Request::Comment(Box::new(request), reply)).await
+        self.request(weight(request.body.len()), |batch| batch.comment(request)).await?
     }
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
-        self.request(|reply| Request::EditComment(Box::new(edit), reply)).await
+        self.request(weight(edit.body.len()), |batch| batch.edit_comment(edit)).await?
     }
 
     async fn withdraw_comment(
@@ -44,11 +41,15 @@ impl CommentStore for Embedded {
         withdrawal: Withdrawal,
         by: Option<Moderator>,
     ) -> Result<WriteOutcome> {
-        self.request(|reply| Request::WithdrawComment(Box::new((id, withdrawal, by)), reply)).await
+        let reason_bytes = match &withdrawal {
+            Withdrawal::Remove(reason) => reason.len(),
+            Withdrawal::Delete | Withdrawal::Purge => 0,
+        };
+        self.request(weight(reason_bytes), move |batch| batch.withdraw_comment(id, withdrawal, by)).await?
     }
 
     async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        self.request(|reply| Request::LockThread(parent, locked, reply)).await
+        self.request(1, move |batch| batch.lock_comment_thread(parent, locked)).await?
     }
 
     async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::sync::Arc;
 
-use kinfolk_core::comments::{CommentId, CommentStatus, Parent};
+use kinfolk_core::comments::{Comment, CommentId, CommentStatus, Parent};
 use kinfolk_core::{Id, Result, Timestamp};
 use lsm_tree::{SeqNo, UserKey, UserValue};
 
-use super::{Comments, Record, StoredVersion, damaged, layout};
+use super::{Comments, Record, StoredVersion, comment_id, damaged, layout, read_record};
 use crate::log::{Event, EventBody, LoggedCommentEvent};
-use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
-use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects};
+use crate::lsm::{KeyUse, LoggedKey, first_key};
+use crate::projection::{Counting, Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// A row that follows from records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,7 +96,7 @@ pub enum CommentFault {
     /// A row is not what the records say.
     Row(Place),
     /// An idempotency key names something else than the log and the records.
-    Key(LoggedKey<CommentId>),
+    Key(LoggedKey),
     /// Comments or replies are counted as more or fewer than there are.
     Count(Tally),
 }
@@ -155,19 +155,19 @@ pub fn compare(comments: &Arc<Comments>, now: Timestamp, suspects: &mut Suspects
     let mut tallying = Tallying::default();
     for (number, row) in (1..).zip(comments.tree.all_rows()) {
         suspects.step("comparing comments", number);
-        let found = &mut |fault| suspects.add(Difference::new(comments, fault));
+        let found = &mut |fault| suspects.add(difference(comments, fault));
         comments.examine(&row?, now, &mut tallying, found)?;
     }
-    comments.finish_tally(&mut tallying, &mut |fault| suspects.add(Difference::new(comments, fault)))
+    comments.finish_tally(&mut tallying, &mut |fault| suspects.add(difference(comments, fault)))
 }
 
 /// The key that an event must have left.
 pub fn logged_key(comments: &Arc<Comments>, event: &Event) -> Option<Difference> {
     let EventBody::Comment(body) = &event.body else { return None };
     let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
-    let logged = Some(KeyUse { id: place.id, at: event.at });
+    let logged = Some(KeyUse { id: Id::Uuid(place.id.0), at: event.at });
     let key = LoggedKey { author: place.author, hash: *hash, logged };
-    Some(Difference::new(comments, CommentFault::Key(key)))
+    Some(difference(comments, CommentFault::Key(key)))
 }
 
 /// Goes through all rows of comments.
@@ -192,7 +192,7 @@ impl Reconcile for CommentReconcile {
         let is_broken = findings.note_part(&mut part);
         let mut suspected = Vec::new();
         let mut found = |fault| {
-            suspected.push(Difference::new(comments, fault));
+            suspected.push(difference(comments, fault));
             Ok(())
         };
         for row in &part.rows {
@@ -228,11 +228,11 @@ impl Comments {
         let Some(&tag) = key.first() else { return Ok(()) };
         match tag {
             layout::RECORD => {
-                let (parent, id, record) = self.read_record(row)?;
-                for place in places(parent, id, &record) {
+                let Record { comment, .. } = read_record(ids, row)?;
+                for place in places(&comment) {
                     self.look_at(place, found)?;
                 }
-                let mut before = tallying.add(Tally::Thread(parent), u64::from(record.is_active()));
+                let mut before = tallying.add(Tally::Thread(comment.parent), u64::from(comment.is_active()));
                 self.finish_tally(&mut before, found)
             }
             layout::PLACE | layout::REPLY | layout::BY_AUTHOR | layout::VERSION => {
@@ -247,8 +247,7 @@ impl Comments {
                 if self.is_met_by_record(place)? { Ok(()) } else { self.look_at(place, found) }
             }
             layout::KEY => {
-                let (author, hash) = layout::read_idempotency_key(ids, key).ok_or_else(damaged)?;
-                let key = LoggedKey { author, hash, logged: None };
+                let key = self.keys.read_key(&self.tree, key)?;
                 match self.key_difference(&key, now)? {
                     Some(_) => found(CommentFault::Key(key)),
                     None => Ok(()),
@@ -293,7 +292,7 @@ impl Comments {
             return Ok(false);
         };
         let record = self.record_in(parent, id)?;
-        Ok(record.is_some_and(|record| places(parent, id, &record).contains(&place)))
+        Ok(record.is_some_and(|record| places(&record.comment).contains(&place)))
     }
 
     /// What a row says of a count.
@@ -387,18 +386,20 @@ impl Comments {
                 (layout::place_key(id), is.then(|| layout::parent_value(parent)))
             }
             Place::Reply(parent, reply_to, id) => {
-                let is = self.record_in(parent, id)?.is_some_and(|record| record.reply_to == reply_to);
+                let is =
+                    self.record_in(parent, id)?.is_some_and(|record| record.comment.reply_to == reply_to);
                 (layout::reply_key(parent, reply_to, id), is.then(Vec::new))
             }
             Place::By(author, id, parent) => {
                 let record = self.record_in(parent, id)?;
-                let is = record.is_some_and(|record| record.author == author && record.is_active());
+                let is = record
+                    .is_some_and(|Record { comment, .. }| comment.author == author && comment.is_active());
                 (layout::author_key(author, id), is.then(|| layout::parent_value(parent)))
             }
             Place::Version(id, version) => {
                 let key = layout::version_key(id, version);
-                let is = self.record(id)?.is_some_and(|(_, record)| {
-                    record.status != CommentStatus::Purged && version < record.version
+                let is = self.record(id)?.is_some_and(|Record { comment, .. }| {
+                    comment.status != CommentStatus::Purged && version < comment.version
                 });
                 let value = self.tree.get(&key)?.filter(|_| is).map(|value| value.to_vec());
                 (key, value)
@@ -417,34 +418,19 @@ impl Comments {
     }
 
     /// What a key should stand for, if that is not what it does.
-    fn key_difference(
-        &self,
-        key: &LoggedKey<CommentId>,
-        now: Timestamp,
-    ) -> Result<Option<Option<KeyUse<CommentId>>>> {
-        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
-        let stored = match row.map(|value| layout::read_key_value(&value)) {
-            None => StoredKey::Missing,
-            Some(Some((id, at))) if self.is_written(id, key.author, at)? => {
-                StoredKey::Sound(KeyUse { id, at })
-            }
-            Some(_) => StoredKey::Wrong,
-        };
-        Ok(self.keys.expected(stored, key.logged, now))
+    fn key_difference(&self, key: &LoggedKey, now: Timestamp) -> Result<Option<Option<KeyUse>>> {
+        let is_sound = |KeyUse { id, at }| self.is_written(comment_id(id), key.author, at);
+        self.keys.difference(&self.tree, key, now, is_sound)
     }
 
     fn is_written(&self, id: CommentId, author: Id, at: Timestamp) -> Result<bool> {
         let record = self.record(id)?;
-        Ok(record.is_some_and(|(_, record)| record.author == author && record.created_at == at))
+        Ok(record.is_some_and(|Record { comment, .. }| comment.author == author && comment.created_at == at))
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    fn mend_key(&self, key: &LoggedKey<CommentId>, now: Timestamp) -> Result<()> {
-        match self.key_difference(key, now)? {
-            None => {}
-            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
-            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
-        }
+    fn mend_key(&self, key: &LoggedKey, now: Timestamp) -> Result<()> {
+        self.keys.mend(&self.tree, key, self.key_difference(key, now)?);
         Ok(())
     }
 }
@@ -453,8 +439,9 @@ impl Comments {
 type Change = (Vec<u8>, Option<Vec<u8>>);
 
 /// Where a comment must be found, or must not.
-fn places(parent: Parent, id: CommentId, record: &Record) -> [Place; 3] {
-    [Place::Of(id, parent), Place::Reply(parent, record.reply_to, id), Place::By(record.author, id, parent)]
+fn places(comment: &Comment) -> [Place; 3] {
+    let &Comment { id, parent, author, reply_to, .. } = comment;
+    [Place::Of(id, parent), Place::Reply(parent, reply_to, id), Place::By(author, id, parent)]
 }
 
 #[cfg(test)]

@@ -62,15 +62,7 @@ impl Totals {
 }
 
 /// What a projection puts into a backup, as of one moment.
-pub trait BackupPart: Send {
-    /// Writes it, as it is read: nothing needs its size in memory or on disk.
-    fn write(
-        self: Box<Self>,
-        out: &mut Blocks<'_>,
-        totals: &mut Totals,
-        progress: &dyn Fn(Progress),
-    ) -> Result<()>;
-}
+pub type BackupPart = Box<dyn FnOnce(&mut Blocks<'_>, &mut Totals, &dyn Fn(Progress)) -> Result<()> + Send>;
 
 /// Writes blocks.
 pub struct Blocks<'a> {
@@ -79,7 +71,7 @@ pub struct Blocks<'a> {
     /// How many bytes were written.
     written: u64,
     /// The records of the block that is being filled.
-    pub block: Vec<u8>,
+    block: Vec<u8>,
 }
 
 impl<'a> Blocks<'a> {
@@ -109,18 +101,28 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Writes the block if it is large enough; returns whether it was.
-    pub fn close_if_full(&mut self, kind: u32) -> Result<bool> {
-        let full = self.block.len() >= BLOCK_BYTES;
-        if full {
+    /// Writes rows into blocks of a kind: `encode` appends a row to a block, and `report` gets the number of rows whenever a block is
+    /// full. Returns how many there were.
+    pub fn write_rows<T>(
+        &mut self,
+        kind: u32,
+        rows: impl Iterator<Item = Result<T>>,
+        mut encode: impl FnMut(&mut Vec<u8>, T),
+        report: impl Fn(u64),
+    ) -> Result<u64> {
+        let mut count = 0;
+        for row in rows {
+            encode(&mut self.block, row?);
+            count += 1;
+            if self.block.len() >= BLOCK_BYTES {
+                self.close(kind)?;
+                report(count);
+            }
+        }
+        if !self.block.is_empty() {
             self.close(kind)?;
         }
-        Ok(full)
-    }
-
-    /// Writes the block if there is anything in it.
-    pub fn close_if_any(&mut self, kind: u32) -> Result<()> {
-        if self.block.is_empty() { Ok(()) } else { self.close(kind) }
+        Ok(count)
     }
 
     /// Writes the end block, without which a backup is not complete; returns how many bytes there were in all.

@@ -31,69 +31,45 @@ pub trait IdEncoding: Copy + Debug + Eq + Ord + Hash + Default + Send + Sync + '
     fn plus(self, difference: u128) -> Option<Self>;
 }
 
-impl IdEncoding for u64 {
-    const KIND: IdKind = IdKind::Integer;
-    const LEN: usize = 8;
+macro_rules! id_encoding {
+    ($number:ty, $kind:ident) => {
+        impl IdEncoding for $number {
+            const KIND: IdKind = IdKind::$kind;
+            const LEN: usize = size_of::<Self>();
 
-    fn from_id(id: Id) -> Self {
-        match id {
-            Id::Integer(value) => value,
-            Id::Uuid(_) => unreachable!("the kind of every id is checked at the entrance"),
+            #[inline]
+            fn from_id(id: Id) -> Self {
+                match id {
+                    Id::$kind(value) => value,
+                    _ => unreachable!("the kind of every id is checked at the entrance"),
+                }
+            }
+
+            fn to_id(self) -> Id {
+                Id::$kind(self)
+            }
+
+            fn push_to(self, bytes: &mut Vec<u8>) {
+                bytes.extend_from_slice(&self.to_be_bytes());
+            }
+
+            fn from_bytes(bytes: &[u8]) -> Option<Self> {
+                bytes.try_into().ok().map(Self::from_be_bytes)
+            }
+
+            fn minus(self, smaller: Self) -> u128 {
+                u128::from(self - smaller)
+            }
+
+            fn plus(self, difference: u128) -> Option<Self> {
+                self.checked_add(Self::try_from(difference).ok()?)
+            }
         }
-    }
-
-    fn to_id(self) -> Id {
-        Id::Integer(self)
-    }
-
-    fn push_to(self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.to_be_bytes());
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self::from_be_bytes)
-    }
-
-    fn minus(self, smaller: Self) -> u128 {
-        u128::from(self - smaller)
-    }
-
-    fn plus(self, difference: u128) -> Option<Self> {
-        self.checked_add(u64::try_from(difference).ok()?)
-    }
+    };
 }
 
-impl IdEncoding for u128 {
-    const KIND: IdKind = IdKind::Uuid;
-    const LEN: usize = 16;
-
-    fn from_id(id: Id) -> Self {
-        match id {
-            Id::Uuid(value) => value,
-            Id::Integer(_) => unreachable!("the kind of every id is checked at the entrance"),
-        }
-    }
-
-    fn to_id(self) -> Id {
-        Id::Uuid(self)
-    }
-
-    fn push_to(self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(&self.to_be_bytes());
-    }
-
-    fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self::from_be_bytes)
-    }
-
-    fn minus(self, smaller: Self) -> u128 {
-        self - smaller
-    }
-
-    fn plus(self, difference: u128) -> Option<Self> {
-        self.checked_add(difference)
-    }
-}
+id_encoding!(u64, Integer);
+id_encoding!(u128, Uuid);
 
 /// How many bytes an id of a kind takes on disk.
 pub fn id_len(kind: IdKind) -> usize {

@@ -1,6 +1,7 @@
 //! Files and bytes that everything else stands on: durable files, the folder's lock and format, checkpoints, encoded ids.
 
 pub mod backup_file;
+pub mod byte_reader;
 pub mod checkpoint;
 pub mod files;
 pub mod folder_lock;

@@ -6,71 +6,47 @@ use kinfolk_core::{EdgeKind, IdKind, Result, Timestamp};
 
 use super::load::{Block, PairRecord, Record};
 use super::{Edges, Tree};
-use crate::disk::backup_file::{BackupPart, Blocks, Reader, Totals};
+use crate::disk::backup_file::{BackupPart, Blocks, Reader};
 use crate::disk::id_encoding::IdEncoding;
 
-type Rows = Box<dyn Iterator<Item = Result<(Edge, Timestamp)>> + Send>;
-
-/// All edges as of one moment.
-pub struct EdgesSnapshot {
-    ids: IdKind,
-    kinds: Vec<(EdgeKind, Rows)>,
-    count: u64,
-}
-
-impl EdgesSnapshot {
-    /// The edges as they are in files and sealed memtables. Called by the writer, between two batches.
-    pub fn take(edges: &Edges) -> Self {
-        let _paused = edges.rows.pause();
-        let rows = |kind| (kind, Box::new(edges.rows.scan(Tree::Pairs, kind)) as Rows);
-        Self {
-            ids: edges.rows.ids(),
-            kinds: EdgeKind::ALL.map(rows).into(),
-            count: EdgeKind::ALL.iter().map(|&kind| edges.index.edge_count(kind)).sum(),
-        }
-    }
-}
-
-impl BackupPart for EdgesSnapshot {
-    fn write(
-        self: Box<Self>,
-        out: &mut Blocks<'_>,
-        totals: &mut Totals,
-        progress: &dyn Fn(Progress),
-    ) -> Result<()> {
-        let step = |done| progress(Progress { stage: "backing up", done, total: Some(self.count) });
-        for (kind, rows) in self.kinds {
-            match self.ids {
-                IdKind::Integer => write_kind::<u64>(out, kind, rows, totals, &step)?,
-                IdKind::Uuid => write_kind::<u128>(out, kind, rows, totals, &step)?,
-            }
+/// All edges as they are in files and sealed memtables. Called by the writer, between two batches.
+pub fn back_up(edges: &Edges) -> BackupPart {
+    let _paused = edges.rows.pause();
+    let kinds = EdgeKind::ALL.map(|kind| (kind, edges.rows.scan(Tree::Pairs, kind)));
+    let count = EdgeKind::ALL.iter().map(|&kind| edges.index.of(kind).edge_count()).sum();
+    let ids = edges.rows.ids();
+    Box::new(move |out, totals, progress| {
+        for (kind, rows) in kinds {
+            let before = totals.edges;
+            let report = |done| {
+                progress(Progress { stage: "backing up", done: before + done, total: Some(count) });
+            };
+            totals.edges += match ids {
+                IdKind::Integer => write_kind::<u64>(out, kind, rows, report)?,
+                IdKind::Uuid => write_kind::<u128>(out, kind, rows, report)?,
+            };
         }
         Ok(())
-    }
+    })
 }
 
 fn write_kind<K: IdEncoding>(
     out: &mut Blocks<'_>,
     kind: EdgeKind,
-    rows: Rows,
-    totals: &mut Totals,
-    step: &dyn Fn(u64),
-) -> Result<()> {
-    let number = u32::from(kind.number());
+    rows: impl Iterator<Item = Result<(Edge, Timestamp)>>,
+    report: impl Fn(u64),
+) -> Result<u64> {
     let mut before = PairRecord::<K>::default();
-    for row in rows {
-        let (edge, since) = row?;
+    let encode = |block: &mut Vec<u8>, (edge, since): (Edge, Timestamp)| {
+        if block.is_empty() {
+            before = PairRecord::default();
+        }
         let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
         let record = PairRecord { follower, followee, since: since.millis() };
-        record.encode(before, &mut out.block);
+        record.encode(before, block);
         before = record;
-        totals.edges += 1;
-        if out.close_if_full(number)? {
-            before = PairRecord::default();
-            step(totals.edges);
-        }
-    }
-    out.close_if_any(number)
+    };
+    out.write_rows(kind.number().into(), rows, encode, report)
 }
 
 /// The edges of one kind in a backup, in order.

@@ -48,7 +48,7 @@ impl Fault<Edges> for EdgeFault {
             }
             Self::Followees { kind, follower } => {
                 let truth: Vec<Id> = edges.rows.followees(kind, follower).collect::<Result<_>>()?;
-                Ok((edges.index.followees(kind, follower) != truth).then_some(*self))
+                Ok((edges.index.of(kind).followees(follower) != truth).then_some(*self))
             }
             Self::FollowerCount { .. } => Ok(None),
         }
@@ -62,7 +62,7 @@ impl Fault<Edges> for EdgeFault {
             }
             Self::Followees { kind, follower } => {
                 let followees: Vec<Id> = edges.rows.followees(kind, follower).collect::<Result<_>>()?;
-                edges.index.replace_followees(kind, follower, &followees);
+                edges.index.of(kind).replace_followees(follower, &followees);
                 // Those who have a number only now were left out of what is kept.
                 edges.recent_followees.changed(follower);
             }
@@ -78,7 +78,7 @@ impl Fault<Edges> for EdgeFault {
 
     fn stored_count(&self, edges: &Edges) -> Result<u64> {
         Ok(match *self {
-            Self::FollowerCount { kind, id, .. } => edges.index.counts(kind, id).followers,
+            Self::FollowerCount { kind, id, .. } => edges.index.of(kind).counts(id).followers,
             Self::Row { .. } | Self::Followees { .. } => 0,
         })
     }
@@ -95,8 +95,8 @@ impl Fault<Edges> for EdgeFault {
 
     fn correct_count(&self, edges: &Edges, step: i64) -> Result<()> {
         if let Self::FollowerCount { kind, id, .. } = *self {
-            let count = edges.index.counts(kind, id).followers.saturating_add_signed(step);
-            edges.index.set_follower_count(kind, id, u32::try_from(count).unwrap_or(u32::MAX));
+            let count = edges.index.of(kind).counts(id).followers.saturating_add_signed(step);
+            edges.index.of(kind).set_follower_count(id, u32::try_from(count).unwrap_or(u32::MAX));
         }
         Ok(())
     }

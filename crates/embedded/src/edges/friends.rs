@@ -50,7 +50,7 @@ struct Cost {
 impl Search {
     /// Nothing looked at yet.
     pub fn new(edges: &Edges, (kind, of): (EdgeKind, Id), after: Option<ListKey>, limit: usize) -> Self {
-        let counts = edges.index.counts(kind, of);
+        let counts = edges.index.of(kind).counts(of);
         let is_done = counts.followers == 0 || counts.following == 0 || limit == 0;
         let (found, friends, cost) = (Vec::new(), None, Cost::default());
         Self { kind, of, limit, counts, after, found, friends, is_done, cost }
@@ -93,9 +93,9 @@ impl Search {
     fn friends(&mut self, edges: &Edges) -> &[Id] {
         let (kind, of) = (self.kind, self.of);
         self.friends.get_or_insert_with(|| {
-            let mut numbers = edges.index.followee_numbers(kind, of);
-            edges.index.retain_followers(kind, &mut numbers, of);
-            edges.index.page(kind, &numbers, None, usize::MAX)
+            let mut numbers = edges.index.of(kind).followee_numbers(of);
+            edges.index.of(kind).retain_followers(&mut numbers, of);
+            edges.index.of(kind).page(&numbers, None, usize::MAX)
         })
     }
 

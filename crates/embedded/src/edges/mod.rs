@@ -64,15 +64,15 @@ impl Edges {
     ) -> Result<Vec<Suggestion>> {
         let most = bounds.per_node.unwrap_or(usize::MAX);
         let newest = |of: Id| self.recent_followees.get(of, most, || self.read_recent_followees(of, most));
-        let dismissed = self.index.followees(EdgeKind::Dismissal, of);
+        let dismissed = self.index.of(EdgeKind::Dismissal).followees(of);
         let walk = Walk { bounds, dismissed: &dismissed, newest: &newest, is_given_up };
-        self.index.walk(EdgeKind::Follow, of, &walk, scratch)
+        self.index.of(EdgeKind::Follow).walk(of, &walk, scratch)
     }
 
     fn read_recent_followees(&self, of: Id, most: usize) -> Result<Vec<u32>> {
         let rows = self.rows.list_rows(EdgeList { kind: EdgeKind::Follow, side: Side::Following, of }, None);
         let ids: Vec<Id> = rows.take(most).map(|row| Ok(row?.id)).collect::<Result<_>>()?;
-        let mut numbers = self.index.numbers(EdgeKind::Follow, &ids);
+        let mut numbers = self.index.of(EdgeKind::Follow).numbers(&ids);
         numbers.sort_unstable();
         Ok(numbers)
     }

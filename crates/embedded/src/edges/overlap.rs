@@ -65,12 +65,12 @@ impl Plan {
             }
             match other.side {
                 Side::Following => {
-                    index::retain_common(&mut numbers, &edges.index.followee_numbers(self.kind, other.of));
+                    index::retain_common(&mut numbers, &edges.index.of(self.kind).followee_numbers(other.of));
                 }
-                Side::Followers => edges.index.retain_followers(self.kind, &mut numbers, other.of),
+                Side::Followers => edges.index.of(self.kind).retain_followers(&mut numbers, other.of),
             }
         }
-        let ids = edges.index.page(self.kind, &numbers, after, limit);
+        let ids = edges.index.of(self.kind).page(&numbers, after, limit);
         Ok(Overlap { count: numbers.len() as u64, ids })
     }
 
@@ -78,7 +78,7 @@ impl Plan {
         const ROWS_IN_A_TURN: usize = 1_000;
         let UserSet { side, of } = self.walked;
         if side == Side::Following {
-            return Ok(edges.index.followee_numbers(self.kind, of));
+            return Ok(edges.index.of(self.kind).followee_numbers(of));
         }
         let given = usize::try_from(self.walked_len).unwrap_or(usize::MAX);
         if given > OVERLAP_WALK_MAX {
@@ -100,7 +100,7 @@ impl Plan {
                 return Err(Error::Closed);
             }
             // A follower that the index does not know yet is not visible yet.
-            numbers.extend(edges.index.numbers(self.kind, &ids));
+            numbers.extend(edges.index.of(self.kind).numbers(&ids));
         }
         numbers.sort_unstable();
         Ok(numbers)
@@ -108,7 +108,7 @@ impl Plan {
 }
 
 fn size(edges: &Edges, kind: EdgeKind, set: UserSet) -> u64 {
-    let counts = edges.index.counts(kind, set.of);
+    let counts = edges.index.of(kind).counts(set.of);
     match set.side {
         Side::Following => counts.following,
         Side::Followers => counts.followers,

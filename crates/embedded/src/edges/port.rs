@@ -12,7 +12,6 @@ use crate::Embedded;
 use crate::edges::friends::Search;
 use crate::edges::index::Scratch;
 use crate::edges::overlap::Plan;
-use crate::engine::writer::Request;
 
 impl CheckStore for Embedded {
     async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
@@ -35,7 +34,8 @@ impl CheckStore for Embedded {
 impl EdgeStore for Embedded {
     async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
         let count = requests.len();
-        let written = self.request(|reply| Request::Write(requests, reply)).await;
+        let weight = requests.iter().map(|request| request.commands.len().max(1)).sum();
+        let written = self.request(weight, move |batch| batch.decide_all(&requests)).await;
         written.unwrap_or_else(|error| vec![Err(error); count])
     }
 
@@ -109,6 +109,6 @@ impl EdgeStore for Embedded {
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.reach(at_least).await?;
-        Ok(of.iter().map(|&id| self.store.edges.index.counts(kind, id)).collect())
+        Ok(of.iter().map(|&id| self.store.edges.index.of(kind).counts(id)).collect())
     }
 }

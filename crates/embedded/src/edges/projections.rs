@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::{EdgeKind, Epoch, Result, Sequence, Timestamp};
 
-use super::backup::EdgesSnapshot;
 use super::index::{self, Index};
 use super::reconcile::EdgeReconcile;
-use super::{Edges, Rows, Tree, verify};
+use super::{Edges, Rows, Tree, backup, verify};
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::{Content, Identity};
 use crate::log::{Event, EventBody};
@@ -41,8 +40,8 @@ impl Projection for Arc<Edges> {
         EdgeKind::ALL.into_iter().try_for_each(|kind| verify::compare(self, kind, suspects))
     }
 
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
-        Ok(Some(Box::new(EdgesSnapshot::take(self))))
+    fn back_up(&self) -> Result<Option<BackupPart>> {
+        Ok(Some(backup::back_up(self)))
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
@@ -85,14 +84,14 @@ fn rebuild(rows: &Rows) -> Result<Index> {
             let (edge, _) = row?;
             if follower != Some(edge.follower) {
                 if let Some(follower) = follower.replace(edge.follower) {
-                    index.extend(kind, follower, &followees);
+                    index.of(kind).extend(follower, &followees);
                 }
                 followees.clear();
             }
             followees.push(edge.followee);
         }
         if let Some(follower) = follower {
-            index.extend(kind, follower, &followees);
+            index.of(kind).extend(follower, &followees);
         }
     }
     Ok(index)
@@ -124,11 +123,11 @@ impl Projection for EdgeIndex {
         for event in events.iter().filter(|event| event.position > self.applied) {
             let follower = match event.body {
                 EventBody::Followed(edge) => {
-                    index.insert(event.kind, edge);
+                    index.of(event.kind).insert(edge);
                     edge.follower
                 }
                 EventBody::Unfollowed(edge, _) => {
-                    index.remove(event.kind, edge);
+                    index.of(event.kind).remove(edge);
                     edge.follower
                 }
                 EventBody::Imported { .. } => {

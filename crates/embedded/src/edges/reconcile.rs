@@ -8,7 +8,7 @@ use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 use super::faults::EdgeFault;
 use super::{Edges, Row, Tree};
 use crate::lsm::first_key;
-use crate::projection::{Difference, Fault, Findings, Reconcile};
+use crate::projection::{Fault, Findings, Reconcile, difference};
 
 /// Lists up to this long are counted when they are met, together with rows that are not on disk yet.
 const COUNTED_AT_ONCE: u64 = 5_000;
@@ -47,7 +47,7 @@ impl EdgeReconcile {
     }
 
     fn suspect(&self, fault: EdgeFault, findings: &mut Findings) {
-        findings.suspected.push(Difference::new(&self.edges, fault));
+        findings.suspected.push(difference(&self.edges, fault));
     }
 
     fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Place> {
@@ -79,9 +79,9 @@ impl EdgeReconcile {
     /// Finds users that only the index knows: no row leads to them.
     fn compare_users(&mut self, kind: EdgeKind, first: u32, findings: &mut Findings) -> Option<Place> {
         let edges = Arc::clone(&self.edges);
-        let users = edges.index.users_from(kind, first, findings.rows_max);
+        let users = edges.index.of(kind).users_from(first, findings.rows_max);
         for &of in &users {
-            let counts = edges.index.counts(kind, of);
+            let counts = edges.index.of(kind).counts(of);
             for (side, count) in [(Side::Following, counts.following), (Side::Followers, counts.followers)] {
                 let first = |side| edges.rows.list_rows(EdgeList { kind, side, of }, None).next().transpose();
                 if count > 0 && findings.readable(first(side)) == Some(None) {
@@ -119,7 +119,7 @@ impl EdgeReconcile {
     /// A list whose rows on disk are not as many as the index has is looked at more closely, with those in memory.
     fn finish_count(&mut self, tree: Tree, findings: &mut Findings) {
         let Some(CountedList { kind, of, rows }) = self.counting.take() else { return };
-        let counts = self.edges.index.counts(kind, of);
+        let counts = self.edges.index.of(kind).counts(of);
         if tree == Tree::Following && counts.following != rows {
             self.compare_followees(kind, of, findings);
         }
@@ -128,7 +128,7 @@ impl EdgeReconcile {
             let is_short = rows.max(counts.followers) <= COUNTED_AT_ONCE;
             let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
             let counted = counted.and_then(|counted| findings.readable(counted));
-            if counted.is_none_or(|count| count != self.edges.index.counts(kind, of).followers) {
+            if counted.is_none_or(|count| count != self.edges.index.of(kind).counts(of).followers) {
                 self.suspect(follower_count(kind, of), findings);
             }
         }
@@ -172,7 +172,7 @@ fn faults(edges: &Edges, found_in: Tree, Row { kind, edge, since }: Row) -> Resu
             faults.push(EdgeFault::Row { tree, kind, edge, since, missing: expected });
         }
     }
-    if edges.index.contains(kind, edge) != truth.is_some() {
+    if edges.index.of(kind).contains(edge) != truth.is_some() {
         faults.push(EdgeFault::Followees { kind, follower: edge.follower });
     }
     Ok(faults)

@@ -15,7 +15,7 @@ use std::ops::Bound;
 use std::path::Path;
 
 use kinfolk_core::graph::{Edge, EdgeList, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Error, Id, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Id, IdKind, Result, Sequence, Timestamp};
 use lsm_tree::config::FilterPolicy;
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 use parking_lot::{Mutex, MutexGuard};
@@ -25,8 +25,8 @@ use super::row_keys::{decode_row, key_len, row_key};
 use crate::disk::{files, id_encoding};
 use crate::log::{Event, EventBody};
 use crate::lsm::{
-    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, decode_since, increment,
-    open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
+    Backlog, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row, decode_since,
+    increment, open_tree, push_list_key, read_list_key, read_part, since_value, tree_error,
 };
 use crate::settings::Settings;
 
@@ -183,7 +183,7 @@ impl Rows {
             return Ok(value.and_then(|value| decode_since(&value)));
         }
         let value = self.pairs.get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
-        value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs))).transpose()
+        value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs.name()))).transpose()
     }
 
     /// A page of a user's list.
@@ -208,7 +208,9 @@ impl Rows {
         });
         let prefix_len = prefix.len();
         self.owned_rows(tree, &prefix, start.as_deref()).map(move |key| {
-            key?.get(prefix_len..).and_then(|rest| read_list_key(ids, rest)).ok_or_else(|| damaged_row(tree))
+            key?.get(prefix_len..)
+                .and_then(|rest| read_list_key(ids, rest))
+                .ok_or_else(|| damaged_row(tree.name()))
         })
     }
 
@@ -234,7 +236,7 @@ impl Rows {
         self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
             key?.get(prefix_len..)
                 .and_then(|id| id_encoding::read_id(ids, id))
-                .ok_or_else(|| damaged_row(Tree::Pairs))
+                .ok_or_else(|| damaged_row(Tree::Pairs.name()))
         })
     }
 
@@ -276,7 +278,7 @@ impl Rows {
         }
         .map(move |row| {
             let (key, value) = row?;
-            decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree))
+            decode_row(tree, ids, &key, &value).ok_or_else(|| damaged_row(tree.name()))
         })
     }
 
@@ -289,7 +291,7 @@ impl Rows {
     pub fn decode(&self, tree: Tree, (key, value): &(UserKey, UserValue)) -> Result<Row> {
         let kind = key.first().and_then(|&number| EdgeKind::from_number(number));
         let row = decode_row(tree, self.ids, key, value);
-        let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree))?;
+        let ((edge, since), kind) = row.zip(kind).ok_or_else(|| damaged_row(tree.name()))?;
         Ok(Row { kind, edge, since })
     }
 
@@ -403,12 +405,6 @@ fn list_tree(side: Side) -> Tree {
     match side {
         Side::Following => Tree::Following,
         Side::Followers => Tree::Followers,
-    }
-}
-
-fn damaged_row(tree: Tree) -> Error {
-    Error::Corrupt {
-        detail: format!("a row of {} has an unknown layout; restore from a backup", tree.name()),
     }
 }
 

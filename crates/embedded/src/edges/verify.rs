@@ -12,7 +12,7 @@ use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use super::faults::EdgeFault;
 use super::{Edges, Tree};
-use crate::projection::{Difference, Fault, Suspects};
+use crate::projection::{Fault, Suspects, difference};
 
 /// How many buckets users are hashed into.
 const BUCKETS: usize = 1 << 16;
@@ -73,7 +73,7 @@ impl Bits {
 
 /// Compares all edges of a kind.
 pub fn compare(edges: &Arc<Edges>, kind: EdgeKind, suspects: &mut Suspects<'_>) -> Result<()> {
-    let users = edges.index.user_count(kind) as usize;
+    let users = edges.index.of(kind).user_count() as usize;
     Pass { edges, kind, suspects, follow: Bits::new(users), followed: Bits::new(users) }.run()
 }
 
@@ -135,21 +135,21 @@ impl Pass<'_, '_> {
         self.compare_rows(Tree::Followers, &truth_by_followee.differing(&list_by_followee))?;
         self.compare_users()?;
         self.suspects.report.edges += edges;
-        self.suspects.report.users += self.edges.index.user_count(self.kind);
+        self.suspects.report.users += self.edges.index.of(self.kind).user_count();
         Ok(())
     }
 
     fn suspect(&mut self, fault: EdgeFault) -> Result<()> {
-        self.suspects.add(Difference::new(self.edges, fault))
+        self.suspects.add(difference(self.edges, fault))
     }
 
     fn compare_followees(&mut self, group: Option<(Id, Vec<Id>)>) -> Result<()> {
         let Some((follower, followees)) = group else { return Ok(()) };
         let (index, kind) = (&self.edges.index, self.kind);
-        if let Some(number) = index.number(kind, follower) {
+        if let Some(number) = index.of(kind).number(follower) {
             self.follow.set(number as usize);
         }
-        if index.followees(kind, follower) == followees {
+        if index.of(kind).followees(follower) == followees {
             return Ok(());
         }
         self.suspect(EdgeFault::Followees { kind, follower })
@@ -158,10 +158,10 @@ impl Pass<'_, '_> {
     fn compare_count(&mut self, group: Option<(Id, u64)>) -> Result<()> {
         let Some((id, is)) = group else { return Ok(()) };
         let (index, kind) = (&self.edges.index, self.kind);
-        if let Some(number) = index.number(kind, id) {
+        if let Some(number) = index.of(kind).number(id) {
             self.followed.set(number as usize);
         }
-        let counted = index.counts(kind, id).followers;
+        let counted = index.of(kind).counts(id).followers;
         if counted == is {
             return Ok(());
         }
@@ -202,9 +202,9 @@ impl Pass<'_, '_> {
         let (index, kind) = (&self.edges.index, self.kind);
         for first in (0..self.follow.len).step_by(USERS_TOGETHER) {
             let most = USERS_TOGETHER.min(self.follow.len - first);
-            for (number, id) in (first..).zip(index.users_from(kind, first as u32, most)) {
+            for (number, id) in (first..).zip(index.of(kind).users_from(first as u32, most)) {
                 self.suspects.step("comparing users", number as u64 + 1);
-                let counts = index.counts(kind, id);
+                let counts = index.of(kind).counts(id);
                 if counts.following > 0 && !self.follow.has(number) {
                     self.suspect(EdgeFault::Followees { kind, follower: id })?;
                 }

@@ -47,15 +47,16 @@ pub struct Batch<'a> {
     pub now: Timestamp,
     /// The time of the next event.
     pub floor: Timestamp,
-    first: Sequence,
+    /// The position of its first event.
+    pub first: Sequence,
     pub events: Vec<Event>,
-    /// What the request at hand changes.
-    edge_events: Vec<EdgeEvent>,
+    /// What the request at hand changes; empty between requests.
+    pub edge_events: Vec<EdgeEvent>,
 }
 
 impl EdgeView for Store {
     fn examine(&self, kind: EdgeKind, edge: Edge) -> (bool, u64) {
-        self.edges.index.examine(kind, edge)
+        self.edges.index.of(kind).examine(edge)
     }
 
     fn since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
@@ -63,44 +64,7 @@ impl EdgeView for Store {
     }
 }
 
-/// What a batch begins with.
-pub struct Beginning<'a> {
-    /// Emptied, with the memory of an earlier batch.
-    pub pending: Pending,
-    pub ids: &'a mut IdGenerators,
-    /// The position of the first event.
-    pub first: Sequence,
-    /// What the clock shows.
-    pub now: Timestamp,
-    /// The earliest time that may be given out.
-    pub earliest: Timestamp,
-}
-
-impl<'a> Batch<'a> {
-    /// A batch after an earlier one that is not visible yet.
-    pub fn new(
-        store: &'a Store,
-        earlier: Option<&'a Decided>,
-        Beginning { pending, ids, first, now, earliest }: Beginning<'a>,
-    ) -> Self {
-        Self {
-            store,
-            earlier,
-            pending,
-            ids,
-            now,
-            floor: earliest.max(now),
-            first,
-            events: Vec::new(),
-            edge_events: Vec::new(),
-        }
-    }
-
-    /// What was decided, and the earliest time that may be given out afterwards.
-    pub fn finish(self) -> (Decided, Timestamp) {
-        (Decided { events: self.events, pending: self.pending }, self.floor)
-    }
-
+impl Batch<'_> {
     /// Decides requests about edges, each by itself.
     pub fn decide_all(&mut self, requests: &[WriteRequest]) -> Vec<Result<Receipt>> {
         let given = requests.iter().map(|request| request.commands.len()).sum();
@@ -168,9 +132,15 @@ mod tests {
     const AUTHOR: Id = Id::Integer(1);
     const NOW: Timestamp = Timestamp::MIN;
 
-    fn beginning(ids: &mut IdGenerators, first: u64) -> Beginning<'_> {
-        let (pending, first) = (Pending::default(), Sequence(first));
-        Beginning { pending, ids, first, now: NOW, earliest: NOW }
+    fn batch<'a>(
+        store: &'a Store,
+        earlier: Option<&'a Decided>,
+        ids: &'a mut IdGenerators,
+        first: u64,
+    ) -> Batch<'a> {
+        let (pending, events, edge_events) = (Pending::default(), Vec::new(), Vec::new());
+        let first = Sequence(first);
+        Batch { store, earlier, pending, ids, now: NOW, floor: NOW, first, events, edge_events }
     }
 
     fn post(key: &str) -> NewPost {
@@ -208,7 +178,7 @@ mod tests {
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
         let mut ids = IdGenerators::new(IdKind::Integer, None, None);
         let store = &**store.shared();
-        let mut first = Batch::new(store, None, beginning(&mut ids, 1));
+        let mut first = batch(store, None, &mut ids, 1);
         change(&mut first, EdgeAction::Follow, 2);
         assert_eq!(delivery(&mut first, "a"), Delivery::Push);
         change(&mut first, EdgeAction::Follow, 3);
@@ -218,9 +188,9 @@ mod tests {
         let b = first.register(post("b")).unwrap().post.id;
         assert!(b > a.post.id && first.delete_post(b).unwrap().changed);
         assert!(matches!(first.register(post("b")), Err(Error::PostDeleted { .. })));
-        let (earlier, _): (Decided, _) = first.finish();
+        let earlier = Decided { events: first.events, pending: first.pending };
 
-        let mut second = Batch::new(store, Some(&earlier), beginning(&mut ids, 6));
+        let mut second = batch(store, Some(&earlier), &mut ids, 6);
         assert_eq!(second.register(post("a")).unwrap().post, a.post);
         assert!(!second.delete_post(b).unwrap().changed);
         assert!(matches!(second.register(post("b")), Err(Error::PostDeleted { .. })));

@@ -15,9 +15,11 @@ use kinfolk_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 
+use super::batch::Batch;
 use super::lifecycle::StoreThreads;
+use super::request::{Outcome, PlannedBy};
 use super::store::Store;
-use super::writer::{Command, Queued, Reply, Request, Writer};
+use super::writer::{Command, Queued, Writer};
 use crate::background::compaction;
 use crate::bulk::{self, Import};
 use crate::disk::backup_file;
@@ -82,7 +84,7 @@ impl Embedded {
     /// Whether an edge exists. Never waits for a disk.
     #[inline]
     pub fn follows(&self, kind: EdgeKind, edge: Edge) -> bool {
-        self.edges.index.contains(kind, edge)
+        self.edges.index.of(kind).contains(edge)
     }
 
     /// As [`kinfolk_core::graph::EdgeStore::list`], for callers without an async runtime.
@@ -145,18 +147,23 @@ impl Embedded {
         Ok(self.store.edges.rows.scan(Tree::Pairs, kind))
     }
 
-    /// Hands a request to the writer and waits until it is durable and visible, or refused.
-    pub(crate) async fn request<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
+    /// Hands a request to the writer and waits until it is durable and visible, or refused. A request has a weight in commands.
+    pub(crate) async fn request<R: Outcome>(
+        &self,
+        weight: usize,
+        plan: impl FnOnce(&mut Batch<'_>) -> R + Send + 'static,
+    ) -> Result<R> {
+        let (reply, result) = oneshot::channel();
         let gone = || self.store.health.gone();
-        let (request, at, times) = (request(reply), Instant::now(), WriteTimes::if_traced());
-        let queued = Queued { request, at, times: times.clone() };
+        let request = Box::new(PlannedBy::new(plan, reply));
+        let (at, times) = (Instant::now(), WriteTimes::if_traced());
+        let queued = Queued { request, weight, at, times: times.clone() };
         self.commands.send(Command::Request(queued)).await.map_err(|_| gone())?;
-        let answered = answer.await.map_err(|_| gone())?;
+        let result = result.await.map_err(|_| gone())?;
         if let Some(times) = times {
             times.report(at);
         }
-        answered
+        result
     }
 
     /// As [`Embedded::run_on_writer`], waiting for the outcome.
@@ -183,7 +190,7 @@ impl Embedded {
 
     /// How many edges of a kind there are.
     pub fn edge_count(&self, kind: EdgeKind) -> u64 {
-        self.store.edges.index.edge_count(kind)
+        self.store.edges.index.of(kind).edge_count()
     }
 
     /// The state of the store, for those who watch it.
@@ -197,8 +204,8 @@ impl Embedded {
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
-            users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.user_count(kind)).sum(),
-            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.edge_count(kind)).sum(),
+            users: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).user_count()).sum(),
+            edges: EdgeKind::ALL.iter().map(|&kind| store.edges.index.of(kind).edge_count()).sum(),
             index_bytes: store.edges.index.memory(),
             cache_bytes_max: store.settings.cache_bytes,
             recent_rows: store.edges.rows.unsealed(),
@@ -277,7 +284,7 @@ impl Embedded {
         settings: &Settings,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::restore(file, folder, (settings, Timestamp::MAX), progress)
+        bulk::restore(file, folder, settings, Timestamp::MAX, progress)
     }
 
     /// As [`Embedded::restore`], with no time later than `latest`: those that are become it. For a store whose clock was ahead,
@@ -285,10 +292,11 @@ impl Embedded {
     pub fn restore_clamped(
         file: &Path,
         folder: &Path,
-        (settings, latest): (&Settings, Timestamp),
+        settings: &Settings,
+        latest: Timestamp,
         progress: &dyn Fn(Progress),
     ) -> Result<BackupReport> {
-        bulk::restore(file, folder, (settings, latest), progress)
+        bulk::restore(file, folder, settings, latest, progress)
     }
 
     /// Merges all row files into one sorted run per tree, and erases the texts of comments that were purged; returns of how

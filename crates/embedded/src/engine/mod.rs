@@ -6,6 +6,7 @@ mod id_generator;
 mod lifecycle;
 mod open;
 mod replay;
+pub mod request;
 pub mod store;
 mod visibility;
 mod worker_pool;

@@ -18,7 +18,7 @@ use crate::disk::files;
 use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::{self, Content, Identity};
 use crate::edges::{EdgeIndex, Edges, LoadedIndex, Rows};
-use crate::feeds::{FeedSources, Feeds};
+use crate::feeds::Feeds;
 use crate::log::{self, LogWriter};
 use crate::lsm::{RowStorage, Shared};
 use crate::posts::Posts;
@@ -87,13 +87,9 @@ impl Stored {
             applied,
             snapshotted: snapshotted.unwrap_or(identity.base).0.into(),
         };
-        let feeds = Arc::new(Feeds::new(FeedSources {
-            edges: Arc::clone(&edges),
-            posts: Arc::clone(&posts),
-            folder: folder.clone(),
-            identity,
-            settings: settings.clone(),
-        }));
+        let feeds =
+            Feeds::new(Arc::clone(&edges), Arc::clone(&posts), folder.clone(), identity, settings.clone());
+        let feeds = Arc::new(feeds);
         let all = Projections::new(vec![
             // Rows first, so that a check never knows more than a list.
             Box::new(Arc::clone(&edges)),
@@ -183,7 +179,7 @@ impl Store {
             imported: false,
             lost: false,
         };
-        let recovered = log::recover((lock, &health), identity, settings.log_sizes(), from, &mut |frame| {
+        let recovered = log::recover(&folder, identity, settings.log_sizes(), from, &mut |frame| {
             replay.apply(&frame.events)
         })?;
         if replay.lost {

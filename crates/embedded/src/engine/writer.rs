@@ -1,4 +1,4 @@
-//! The single writer: takes what waits, syncs once, makes it visible, answers. What a request changes is decided elsewhere.
+//! The single writer: takes what waits, syncs once, makes it visible, replies. What a request changes is planned elsewhere.
 //!
 //! Everything that changes the store goes through this thread, in order. Readers never wait for it.
 
@@ -6,16 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use kinfolk_core::comments::{
-    CommentEdit, CommentId, CommentWritten, Moderator, NewComment, Parent, Withdrawal,
-};
-use kinfolk_core::feeds::{NewPost, PostWritten, WriteOutcome};
-use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::{Clock, Error, Id, Result, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use kinfolk_core::{Clock, Error, Result, Timestamp};
+use tokio::sync::mpsc;
 
-use super::batch::{Batch, Beginning, Decided, Pending};
+use super::batch::{Batch, Decided, Pending};
 use super::open::Opened;
+use super::request::Request;
 use super::store::Store;
 use crate::disk::format::Content;
 use crate::engine::id_generator::IdGenerators;
@@ -27,15 +23,13 @@ use crate::runtime::layers::{Layer, SyncTime, WriteTimes};
 const BATCH_REQUESTS_MAX: usize = 4_096;
 /// The most commands that share a sync: a frame must stay readable in one piece.
 const BATCH_COMMANDS_MAX: usize = 1_000_000;
-/// So many bytes of a payload count as a command.
-const COMMAND_BYTES: usize = 32;
 /// How many sealed layers and un-merged runs may pile up before writers wait for background work.
 const SEALED_MAX: usize = 3;
 const RUNS_MAX: usize = 40;
 
 /// What the writer is asked to do.
 pub enum Command {
-    /// Decide a request and answer once it is durable and visible.
+    /// Plan a request and reply once it is durable and visible.
     Request(Queued),
     /// Run something between two batches, alone.
     Run(Box<dyn FnOnce(&mut Writer) + Send>),
@@ -43,114 +37,13 @@ pub enum Command {
 
 /// A request that waits for the writer.
 pub struct Queued {
-    pub request: Request,
+    pub request: Box<dyn Request>,
+    /// How much it adds to a batch, in commands.
+    pub weight: usize,
     /// Since when it waits.
     pub at: Instant,
     /// Where to note what happens when, if somebody wants to know.
     pub times: Option<Arc<WriteTimes>>,
-}
-
-/// Where an answer goes.
-pub type Reply<T> = oneshot::Sender<Result<T>>;
-
-/// What is to be changed, and where the answer goes.
-pub enum Request {
-    /// Make or remove edges, each request by itself.
-    Write(Vec<WriteRequest>, Reply<Vec<Result<Receipt>>>),
-    /// Register a post.
-    Register(Box<NewPost>, Reply<PostWritten>),
-    /// Delete a post.
-    DeletePost(Id, Reply<WriteOutcome>),
-    /// Write a comment.
-    Comment(Box<NewComment>, Reply<CommentWritten>),
-    /// Edit a comment.
-    EditComment(Box<CommentEdit>, Reply<CommentWritten>),
-    /// Take a comment back, and record the moderator if there is one.
-    WithdrawComment(Box<(CommentId, Withdrawal, Option<Moderator>)>, Reply<WriteOutcome>),
-    /// Lock a thread, or unlock it.
-    LockThread(Parent, bool, Reply<WriteOutcome>),
-}
-
-impl Request {
-    /// How much it adds to a batch, in commands.
-    fn weight(&self) -> usize {
-        match self {
-            Self::Write(requests, _) => requests.iter().map(|request| request.commands.len().max(1)).sum(),
-            Self::Register(post, _) => {
-                1 + post.payload.as_ref().map_or(0, |payload| payload.len() / COMMAND_BYTES)
-            }
-            Self::Comment(request, _) => 1 + request.body.len() / COMMAND_BYTES,
-            Self::EditComment(edit, _) => 1 + edit.body.len() / COMMAND_BYTES,
-            Self::WithdrawComment(request, _) => match &request.1 {
-                Withdrawal::Remove(reason) => 1 + reason.len() / COMMAND_BYTES,
-                Withdrawal::Delete | Withdrawal::Purge => 1,
-            },
-            Self::DeletePost(..) | Self::LockThread(..) => 1,
-        }
-    }
-
-    fn decide(self, batch: &mut Batch<'_>) -> Answer {
-        match self {
-            Self::Write(requests, reply) => Answer::Written(reply, batch.decide_all(&requests)),
-            Self::Register(post, reply) => Answer::Posted(reply, batch.register(*post).map(Box::new)),
-            Self::DeletePost(id, reply) => Answer::Removed(reply, batch.delete_post(id)),
-            Self::Comment(request, reply) => Answer::Commented(reply, batch.comment(*request).map(Box::new)),
-            Self::EditComment(edit, reply) => {
-                Answer::Commented(reply, batch.edit_comment(*edit).map(Box::new))
-            }
-            Self::WithdrawComment(request, reply) => {
-                let (id, withdrawal, by) = *request;
-                Answer::Removed(reply, batch.withdraw_comment(id, withdrawal, by))
-            }
-            Self::LockThread(parent, locked, reply) => {
-                Answer::Removed(reply, batch.lock_comment_thread(parent, locked))
-            }
-        }
-    }
-
-    fn refuse(self, error: Error) {
-        match self {
-            Self::Write(_, reply) => drop(reply.send(Err(error))),
-            Self::Register(_, reply) => drop(reply.send(Err(error))),
-            Self::Comment(_, reply) | Self::EditComment(_, reply) => drop(reply.send(Err(error))),
-            Self::DeletePost(_, reply) | Self::WithdrawComment(_, reply) | Self::LockThread(_, _, reply) => {
-                drop(reply.send(Err(error)));
-            }
-        }
-    }
-}
-
-/// The reply to a request, sent when its batch is durable and visible.
-enum Answer {
-    Written(Reply<Vec<Result<Receipt>>>, Vec<Result<Receipt>>),
-    Posted(Reply<PostWritten>, Result<Box<PostWritten>>),
-    Removed(Reply<WriteOutcome>, Result<WriteOutcome>),
-    Commented(Reply<CommentWritten>, Result<Box<CommentWritten>>),
-}
-
-impl Answer {
-    /// The caller may have disconnected; dropping the reply is fine.
-    fn send(self) {
-        match self {
-            Self::Written(reply, answers) => drop(reply.send(Ok(answers))),
-            Self::Posted(reply, answer) => drop(reply.send(answer.map(|posted| *posted))),
-            Self::Removed(reply, answer) => drop(reply.send(answer)),
-            Self::Commented(reply, answer) => drop(reply.send(answer.map(|commented| *commented))),
-        }
-    }
-
-    /// Replies that the batch failed.
-    fn refuse(self, error: &Error) {
-        match self {
-            Self::Written(reply, answers) => {
-                let refused = answers.into_iter().map(|answer| answer.and(Err(error.clone())));
-                drop(reply.send(Ok(refused.collect())));
-            }
-            Self::Posted(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
-            Self::Removed(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
-            Self::Commented(reply, answer) => drop(reply.send(answer.and(Err(error.clone())))),
-        }
-    }
 }
 
 /// The writer's state.
@@ -168,10 +61,10 @@ pub struct Writer {
     spare: Pending,
 }
 
-/// A batch that is in the log: it becomes visible, and its requests are answered, when it is synced.
+/// A batch that is in the log: it becomes visible, and its callers get their results, when it is synced.
 struct Logged {
     decided: Decided,
-    answers: Vec<Answer>,
+    requests: Vec<Box<dyn Request>>,
     /// Of those of its requests that are traced.
     times: Vec<Arc<WriteTimes>>,
 }
@@ -190,7 +83,7 @@ impl Writer {
             for command in waiting.drain(..) {
                 match command {
                     Command::Request(queued) => {
-                        commands += queued.request.weight();
+                        commands += queued.weight;
                         writes.push(queued);
                         if commands >= BATCH_COMMANDS_MAX {
                             self.commit(std::mem::take(&mut writes));
@@ -233,7 +126,7 @@ impl Writer {
         self.floor.max(self.clock.now())
     }
 
-    /// Decides requests and brings what they change into the log. They are answered later.
+    /// Plans requests and brings what they change into the log. Their callers get the results later.
     fn commit(&mut self, requests: Vec<Queued>) {
         if requests.is_empty() {
             return;
@@ -241,26 +134,27 @@ impl Writer {
         let times = self.note_taken(&requests);
         if let Some(reason) = self.log.failure() {
             // Not even "nothing to change" is known any more: what failed may be found in the log by the next start.
-            let reason = reason.to_owned();
-            requests
-                .into_iter()
-                .for_each(|queued| queued.request.refuse(Error::ReadOnly { reason: reason.clone() }));
-            return;
+            let error = Error::ReadOnly { reason: reason.to_owned() };
+            return requests.into_iter().for_each(|queued| queued.request.reply(Some(&error)));
         }
         let earlier = self.logged.as_ref().map(|logged| &logged.decided);
-        let beginning = Beginning {
+        let now = self.clock.now();
+        let mut batch = Batch {
+            store: &self.store,
+            earlier,
             pending: std::mem::take(&mut self.spare),
             ids: &mut self.ids,
+            now,
+            floor: self.floor.max(now),
             first: self.log.next(),
-            now: self.clock.now(),
-            earliest: self.floor,
+            events: Vec::with_capacity(requests.len()),
+            edge_events: Vec::new(),
         };
-        let mut batch = Batch::new(&self.store, earlier, beginning);
-        batch.events.reserve(requests.len());
-        let answers = requests.into_iter().map(|queued| queued.request.decide(&mut batch)).collect();
-        let (decided, floor) = batch.finish();
-        let written = self.write(&decided.events, floor);
-        let batch = Logged { decided, answers, times };
+        let mut requests: Vec<_> = requests.into_iter().map(|queued| queued.request).collect();
+        requests.iter_mut().for_each(|request| request.plan(&mut batch));
+        let Batch { events, pending, floor, .. } = batch;
+        let written = self.write(&events, floor);
+        let batch = Logged { decided: Decided { events, pending }, requests, times };
         if let Err(error) = written {
             return self.refuse(batch, &error);
         }
@@ -298,19 +192,20 @@ impl Writer {
         }
     }
 
-    /// Makes the logged batch, which is durable, visible, and answers its requests.
+    /// Makes the logged batch, which is durable, visible, and sends the results.
     fn publish(&mut self) {
-        let Some(Logged { decided: Decided { events, pending }, answers, times }) = self.logged.take() else {
+        let Some(Logged { decided: Decided { events, pending }, requests, times }) = self.logged.take()
+        else {
             return;
         };
         if let Err(error) = self.store.publish(&events) {
             // It is in the log: the next start applies it.
             let error = self.refuse_from_now_on(&error.to_string());
-            return self.refuse(Logged { decided: Decided { events, pending }, answers, times }, &error);
+            return self.refuse(Logged { decided: Decided { events, pending }, requests, times }, &error);
         }
         self.store.seal_if_large();
-        self.store.counters.batch(answers.len(), events.len());
-        answers.into_iter().for_each(Answer::send);
+        self.store.counters.batch(requests.len(), events.len());
+        requests.into_iter().for_each(|request| request.reply(None));
         self.reuse(pending);
     }
 
@@ -320,9 +215,9 @@ impl Writer {
         self.publish();
     }
 
-    /// Answers all requests of a batch with an error: each reply depends on the requests before it.
+    /// Refuses all requests of a batch: each result depends on the requests before it.
     fn refuse(&mut self, batch: Logged, error: &Error) {
-        batch.answers.into_iter().for_each(|answer| answer.refuse(error));
+        batch.requests.into_iter().for_each(|request| request.reply(Some(error)));
         self.reuse(batch.decided.pending);
     }
 

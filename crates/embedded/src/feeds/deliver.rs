@@ -64,7 +64,7 @@ fn work(feeds: &Feeds, job: Job) -> Result<Option<Job>> {
             Ok(after.map(|after| Job::Push { author, key, after: Some(after) }))
         }
         Job::TakeBack { author, key, after } => {
-            let followers = feeds.edges.index.counts(EdgeKind::Follow, author).followers;
+            let followers = feeds.edges.index.of(EdgeKind::Follow).counts(author).followers;
             // Looking through very many inboxes for one key is not worth it: readers see that the post is gone.
             if followers >= feeds.settings.fan_out_threshold {
                 return Ok(None);
@@ -107,7 +107,7 @@ fn for_followers(
 /// Takes the posts of an author out of an inbox, unless the user follows the author again.
 fn take_out(feeds: &Feeds, follower: Id, followee: Id) -> Result<()> {
     // A job that was tried again may come after the one that brings the posts in again.
-    if feeds.edges.index.contains(EdgeKind::Follow, Edge { follower, followee }) {
+    if feeds.edges.index.of(EdgeKind::Follow).contains(Edge { follower, followee }) {
         return Ok(());
     }
     let Some(inbox) = feeds.inboxes.look(follower) else { return Ok(()) };

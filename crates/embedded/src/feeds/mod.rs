@@ -49,15 +49,6 @@ pub struct Feeds {
     dropped: Mutex<u64>,
 }
 
-/// What feeds are made from.
-pub struct FeedSources {
-    pub edges: Arc<Edges>,
-    pub posts: Arc<Posts>,
-    pub folder: StoreFolder,
-    pub identity: Identity,
-    pub settings: Settings,
-}
-
 /// The state of feeds at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedStats {
@@ -70,7 +61,13 @@ pub struct FeedStats {
 
 impl Feeds {
     /// Feeds without inboxes.
-    pub fn new(FeedSources { edges, posts, folder, identity, settings }: FeedSources) -> Self {
+    pub fn new(
+        edges: Arc<Edges>,
+        posts: Arc<Posts>,
+        folder: StoreFolder,
+        identity: Identity,
+        settings: Settings,
+    ) -> Self {
         let key_len = inbox::key_len(identity.ids);
         let inboxes = Inboxes::new(Capacity { key_len, entries: settings.inbox_entries.max(1) });
         let (deliveries, dropped) = (Deliveries::default(), Mutex::default());

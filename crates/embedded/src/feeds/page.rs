@@ -40,7 +40,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn page(&self, now: u64) -> Result<Vec<Post>> {
         let Wanted { of, after, limit } = self.wanted;
-        let followees = self.feeds.edges.index.followees(EdgeKind::Follow, of);
+        let followees = self.feeds.edges.index.of(EdgeKind::Follow).followees(of);
         if followees.is_empty() {
             return Ok(Vec::new());
         }
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         let capacity = feeds.inboxes.capacity();
         let ticket = feeds.inboxes.begin(of, now);
         // Read after the inbox is there: the posts of later followees are brought in by themselves.
-        let followees = self.feeds.edges.index.followees(EdgeKind::Follow, of);
+        let followees = self.feeds.edges.index.of(EdgeKind::Follow).followees(of);
         let mut merge = self.merge_authors(&followees, None)?;
         let (newest, from) = newest_pushed(capacity.entries, || {
             self.require_wanted()?;
@@ -135,23 +135,24 @@ impl<'a> Reader<'a> {
         Merge::new(sources)
     }
 
+    fn follows(&self, author: Id) -> bool {
+        let edge = Edge { follower: self.wanted.of, followee: author };
+        self.feeds.edges.index.of(EdgeKind::Follow).contains(edge)
+    }
+
     fn require_wanted(&self) -> Result<()> {
         if (self.is_given_up)() { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Adds posts to a page until it is full: those that are there, of authors who are followed.
     fn show(&self, mut merge: Merge<'_>, posts: &mut Vec<Post>) -> Result<()> {
-        let Wanted { of, limit, .. } = self.wanted;
+        let limit = self.wanted.limit;
         while posts.len() < limit
             && let Some((key, _)) = merge.next()?
         {
             self.require_wanted()?;
             if let Some(PostState::Present(post, _)) = self.feeds.posts.state(key.id)?
-                && self
-                    .feeds
-                    .edges
-                    .index
-                    .contains(EdgeKind::Follow, Edge { follower: of, followee: post.author })
+                && self.follows(post.author)
             {
                 posts.push(post);
             }

@@ -13,7 +13,7 @@ use super::Feeds;
 use super::inbox::{Inbox, pack, unpack};
 use super::snapshot::forget_stored;
 use crate::posts::Record;
-use crate::projection::{Difference, Fault, Suspects};
+use crate::projection::{Fault, Suspects, difference};
 
 /// How many posts that an inbox seems to lack are looked at again: one is enough to drop it.
 const LACKING_MAX: usize = 8;
@@ -76,7 +76,7 @@ pub fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result<()> {
                 done += 1;
                 suspects.step("comparing inboxes", done);
                 for fault in faults(feeds, of)? {
-                    suspects.add(Difference::new(feeds, InboxPlace { of, fault }))?;
+                    suspects.add(difference(feeds, InboxPlace { of, fault }))?;
                 }
             }
             Ok::<(), Error>(())
@@ -98,7 +98,7 @@ fn faults(feeds: &Feeds, of: Id) -> Result<Vec<InboxFault>> {
         }
     }
     let mut lacking = 0;
-    for author in feeds.edges.index.followees(EdgeKind::Follow, of) {
+    for author in feeds.edges.index.of(EdgeKind::Follow).followees(of) {
         for post in feeds.posts.by_author(author, None) {
             let (key, mode) = post?;
             if !reaches(&inbox, key) || lacking == LACKING_MAX {
@@ -148,7 +148,7 @@ fn is_due(feeds: &Feeds, of: Id, key: PostKey) -> Result<bool> {
     let author = post.author;
     let undelivered = feeds.deliveries.undelivered(of, &[author]);
     Ok(post.created_at == key.since
-        && feeds.edges.index.contains(EdgeKind::Follow, Edge { follower: of, followee: author })
+        && feeds.edges.index.of(EdgeKind::Follow).contains(Edge { follower: of, followee: author })
         && !undelivered.posts.contains(&key)
         && !undelivered.authors.contains(&author))
 }

@@ -14,9 +14,10 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent, ParentKind};
-use kinfolk_core::{Id, IdKind, KeyHash};
+use kinfolk_core::comments::{CommentChange, CommentId, CommentStatus, Moderator, Parent};
+use kinfolk_core::{Id, KeyHash};
 
+use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
 
 const REPLY: u8 = 1;
@@ -162,29 +163,27 @@ impl LoggedCommentEvent {
     }
 
     /// Reads an event of a type from these bytes; returns what is behind it.
-    pub fn decode(tag: u8, ids: IdKind, bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let mut reader = Reader { ids, bytes };
-        let event = match tag {
+    pub fn decode(tag: u8, reader: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match tag {
             6 => {
                 let [flags, depth] = reader.take()?;
                 (flags & !(REPLY | WITH_KEY | ERASED) == 0).then_some(())?;
-                let place = reader.place()?;
-                let reply_to = (flags & REPLY != 0).then(|| reader.comment_id());
-                let reply_to = if let Some(found) = reply_to { Some(found?) } else { None };
+                let place = read_place(reader)?;
+                let reply_to = if flags & REPLY != 0 { Some(reader.comment_id()?) } else { None };
                 let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
-                Self::Written { place, depth, reply_to, key, text: reader.text(flags)? }
+                Self::Written { place, depth, reply_to, key, text: read_text(reader, flags)? }
             }
             7 => {
                 let [flags] = reader.take()?;
                 (flags & !ERASED == 0).then_some(())?;
-                let (place, version) = (reader.place()?, u32::from_le_bytes(reader.take()?));
-                Self::Edited { place, version, text: reader.text(flags)? }
+                let (place, version) = (read_place(reader)?, u32::from_le_bytes(reader.take()?));
+                Self::Edited { place, version, text: read_text(reader, flags)? }
             }
             8 => {
                 let [flags] = reader.take()?;
                 let status = status_from(flags & !WITH_MODERATOR);
                 let status = status.filter(|&status| status != CommentStatus::Active)?;
-                let (place, reason) = (reader.place()?, reader.string()?);
+                let (place, reason) = (read_place(reader)?, reader.string()?);
                 let by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
                 Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
             }
@@ -194,8 +193,7 @@ impl LoggedCommentEvent {
                 Self::Locked { parent: reader.parent()?, locked: locked == 1 }
             }
             _ => return None,
-        };
-        Some((event, reader.bytes))
+        })
     }
 }
 
@@ -252,78 +250,31 @@ fn push_text(bytes: &mut Vec<u8>, text: &LoggedText) {
     }
 }
 
-/// Takes fields off the front of bytes.
-pub struct Reader<'a> {
-    pub ids: IdKind,
-    pub bytes: &'a [u8],
+fn read_place(reader: &mut ByteReader<'_>) -> Option<CommentPlace> {
+    Some(CommentPlace { id: reader.comment_id()?, parent: reader.parent()?, author: reader.id()? })
 }
 
-impl<'a> Reader<'a> {
-    /// So many bytes.
-    pub fn take<const LEN: usize>(&mut self) -> Option<[u8; LEN]> {
-        let (taken, rest) = self.bytes.split_first_chunk()?;
-        self.bytes = rest;
-        Some(*taken)
+fn read_text(reader: &mut ByteReader<'_>, flags: u8) -> Option<LoggedText> {
+    if flags & ERASED == 0 {
+        return Some(LoggedText::Kept(reader.string()?.into()));
     }
-
-    fn slice(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(length)?;
-        self.bytes = rest;
-        Some(taken)
-    }
-
-    /// An id of a user or parent.
-    pub fn id(&mut self) -> Option<Id> {
-        let length = id_encoding::id_len(self.ids);
-        id_encoding::read_id(self.ids, self.slice(length)?)
-    }
-
-    /// The id of a comment.
-    pub fn comment_id(&mut self) -> Option<CommentId> {
-        self.take().map(|bytes| CommentId(u128::from_be_bytes(bytes)))
-    }
-
-    /// What a thread belongs to.
-    pub fn parent(&mut self) -> Option<Parent> {
-        let [kind] = self.take()?;
-        Some(Parent { kind: ParentKind::from_number(kind)?, id: self.id()? })
-    }
-
-    fn place(&mut self) -> Option<CommentPlace> {
-        Some(CommentPlace { id: self.comment_id()?, parent: self.parent()?, author: self.id()? })
-    }
-
-    /// As many bytes as the length before them says.
-    pub fn length_and_bytes(&mut self) -> Option<&'a [u8]> {
-        let length = u32::from_le_bytes(self.take()?);
-        self.slice(length as usize)
-    }
-
-    /// Who removed or purged a comment.
-    pub fn moderator(&mut self) -> Option<Moderator> {
-        match self.take()? {
-            [1] => self.id().map(Moderator::User),
-            [2] => self.string().map(|key| Moderator::Service(key.into())),
-            _ => None,
-        }
-    }
-
-    fn string(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.length_and_bytes()?).ok()
-    }
-
-    fn text(&mut self, flags: u8) -> Option<LoggedText> {
-        if flags & ERASED == 0 {
-            return Some(LoggedText::Kept(self.string()?.into()));
-        }
-        let zeros = self.length_and_bytes()?;
-        zeros.iter().all(|&byte| byte == 0).then_some(LoggedText::Erased(zeros.len() as u32))
-    }
+    let zeros = reader.length_and_bytes()?;
+    zeros.iter().all(|&byte| byte == 0).then_some(LoggedText::Erased(zeros.len() as u32))
 }
 
 #[cfg(test)]
 mod tests {
+    use kinfolk_core::comments::ParentKind;
+
+    use kinfolk_core::IdKind;
+
     use super::*;
+
+    /// The event, and the bytes after it.
+    fn decode(tag: u8, ids: IdKind, bytes: &[u8]) -> Option<(LoggedCommentEvent, &[u8])> {
+        let mut reader = ByteReader { ids, bytes };
+        LoggedCommentEvent::decode(tag, &mut reader).map(|event| (event, reader.bytes))
+    }
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<LoggedCommentEvent> {
         let parent = Parent { kind: ParentKind::Item, id: of(2) };
@@ -367,14 +318,10 @@ mod tests {
             for event in events {
                 let mut bytes = encoded(&event);
                 for cut in 0..bytes.len() {
-                    assert_eq!(
-                        LoggedCommentEvent::decode(event.tag(), ids, &bytes[..cut]),
-                        None,
-                        "{event:?}"
-                    );
+                    assert_eq!(decode(event.tag(), ids, &bytes[..cut]), None, "{event:?}");
                 }
                 bytes.push(77);
-                assert_eq!(LoggedCommentEvent::decode(event.tag(), ids, &bytes), Some((event, &[77][..])));
+                assert_eq!(decode(event.tag(), ids, &bytes), Some((event, &[77][..])));
             }
         }
     }

@@ -24,6 +24,7 @@ use kinfolk_core::graph::{Edge, EdgeEvent};
 use kinfolk_core::{EdgeKind, Id, IdKind, Sequence, Shard, Timestamp};
 
 use super::comment_events::LoggedCommentEvent;
+use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
 
 /// Length and checksum.
@@ -245,86 +246,53 @@ pub fn decode(ids: IdKind, expected_checksum: u32, rest: &[u8]) -> Option<Frame>
     (checksum(rest.len() as u32, rest) == expected_checksum).then_some(())?;
     let (first, count) = read_extent(rest)?;
     let floor = read_time(rest.get(12..HEADER_LEN)?)?;
-    let mut body = rest.get(HEADER_LEN..)?;
+    let mut body = ByteReader { ids, bytes: rest.get(HEADER_LEN..)? };
     let mut events = Vec::with_capacity(count as usize);
     for offset in 0..u64::from(count) {
-        let (event, remaining) = decode_event(ids, Sequence(first.0 + offset), body)?;
-        events.push(event);
-        body = remaining;
+        events.push(decode_event(Sequence(first.0 + offset), &mut body)?);
     }
-    body.is_empty().then_some(Frame { floor, events })
+    body.bytes.is_empty().then_some(Frame { floor, events })
 }
 
-fn decode_event(ids: IdKind, position: Sequence, bytes: &[u8]) -> Option<(Event, &[u8])> {
-    let (header, rest) = bytes.split_at_checked(8)?;
-    let kind = EdgeKind::from_number(header[1])?;
-    let at = read_time(&header[2..8])?;
-    let id_len = id_encoding::id_len(ids);
-    let edge = |bytes: &[u8]| {
-        Some(Edge {
-            follower: id_encoding::read_id(ids, &bytes[..id_len])?,
-            followee: id_encoding::read_id(ids, &bytes[id_len..2 * id_len])?,
-        })
-    };
-    let (body, rest) = match header[0] {
-        1 => {
-            let (fields, rest) = rest.split_at_checked(2 * id_len)?;
-            (EventBody::Followed(edge(fields)?), rest)
-        }
-        2 => {
-            let (fields, rest) = rest.split_at_checked(2 * id_len + 6)?;
-            (EventBody::Unfollowed(edge(fields)?, read_time(&fields[2 * id_len..])?), rest)
-        }
-        3 => {
-            let (fields, rest) = rest.split_at_checked(16)?;
-            let number = u64::from_le_bytes(fields[..8].try_into().ok()?);
-            let edges = u64::from_le_bytes(fields[8..].try_into().ok()?);
-            (EventBody::Imported { number, edges }, rest)
-        }
-        4 => decode_registration(ids, rest)?,
+fn decode_event(position: Sequence, reader: &mut ByteReader<'_>) -> Option<Event> {
+    let [tag, kind] = reader.take()?;
+    let (kind, at) = (EdgeKind::from_number(kind)?, take_time(reader)?);
+    let body = match tag {
+        1 => EventBody::Followed(take_edge(reader)?),
+        2 => EventBody::Unfollowed(take_edge(reader)?, take_time(reader)?),
+        3 => EventBody::Imported {
+            number: u64::from_le_bytes(reader.take()?),
+            edges: u64::from_le_bytes(reader.take()?),
+        },
+        4 => EventBody::Posted(Arc::new(decode_registration(reader)?)),
         5 => {
-            let (id, author, created_at, rest) = decode_post_place(ids, rest)?;
-            (EventBody::PostDeleted { id, author, created_at }, rest)
+            EventBody::PostDeleted { id: reader.id()?, author: reader.id()?, created_at: take_time(reader)? }
         }
-        tag => {
-            let (event, rest) = LoggedCommentEvent::decode(tag, ids, rest)?;
-            (EventBody::Comment(Arc::new(event)), rest)
-        }
+        tag => EventBody::Comment(Arc::new(LoggedCommentEvent::decode(tag, reader)?)),
     };
-    Some((Event { position, at, kind, body }, rest))
+    Some(Event { position, at, kind, body })
 }
 
-fn decode_post_place(ids: IdKind, bytes: &[u8]) -> Option<(Id, Id, Timestamp, &[u8])> {
-    let id_len = id_encoding::id_len(ids);
-    let (fields, rest) = bytes.split_at_checked(2 * id_len + 6)?;
-    let id = id_encoding::read_id(ids, &fields[..id_len])?;
-    let author = id_encoding::read_id(ids, &fields[id_len..2 * id_len])?;
-    Some((id, author, read_time(&fields[2 * id_len..])?, rest))
+fn take_edge(reader: &mut ByteReader<'_>) -> Option<Edge> {
+    Some(Edge { follower: reader.id()?, followee: reader.id()? })
 }
 
-fn decode_registration(ids: IdKind, bytes: &[u8]) -> Option<(EventBody, &[u8])> {
-    let (&flags, rest) = bytes.split_first()?;
+fn take_time(reader: &mut ByteReader<'_>) -> Option<Timestamp> {
+    read_time(&reader.take::<6>()?)
+}
+
+fn decode_registration(reader: &mut ByteReader<'_>) -> Option<Registration> {
+    let [flags] = reader.take()?;
     (flags & !(PULLED | WITH_PAYLOAD | WITH_KEY | MADE_ID) == 0).then_some(())?;
-    let (id, author, created_at, mut rest) = decode_post_place(ids, rest)?;
-    let mut take = |len: usize| {
-        let (taken, remaining) = rest.split_at_checked(len)?;
-        rest = remaining;
-        Some(taken)
-    };
-    let payload = if flags & WITH_PAYLOAD != 0 {
-        let length = u32::from_le_bytes(take(4)?.try_into().ok()?);
-        Some(Arc::from(std::str::from_utf8(take(length as usize)?).ok()?))
-    } else {
-        None
-    };
-    let key = if flags & WITH_KEY != 0 { Some(take(16)?.try_into().ok()?) } else { None };
-    let registration = Registration {
+    let (id, author, created_at) = (reader.id()?, reader.id()?, take_time(reader)?);
+    let payload = if flags & WITH_PAYLOAD != 0 { Some(reader.string()?.into()) } else { None };
+    let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
+    Some(Registration {
         post: Post { id, author, created_at, payload },
         delivery: if flags & PULLED != 0 { Delivery::Pull } else { Delivery::Push },
         key,
         is_id_generated: flags & MADE_ID != 0,
-    };
-    Some((EventBody::Posted(Arc::new(registration)), rest))
+    })
 }
 
 #[cfg(test)]
@@ -403,9 +371,9 @@ mod tests {
         let mut bytes = vec![16];
         push_edge(&mut bytes, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
         push_time(&mut bytes, Timestamp::MIN);
-        assert_eq!(decode_registration(IdKind::Integer, &bytes), None);
+        assert_eq!(decode_registration(&mut ByteReader { ids: IdKind::Integer, bytes: &bytes }), None);
         bytes[0] = 0;
-        assert!(decode_registration(IdKind::Integer, &bytes).is_some());
+        assert!(decode_registration(&mut ByteReader { ids: IdKind::Integer, bytes: &bytes }).is_some());
     }
 
     /// Edges are what a log is full of: posts must not make their events larger.

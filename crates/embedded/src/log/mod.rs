@@ -15,8 +15,7 @@ mod sync;
 mod writer;
 
 pub use comment_events::{
-    CommentPlace, LoggedCommentEvent, LoggedText, Reader, push_moderator, push_parent, status_from,
-    status_number,
+    CommentPlace, LoggedCommentEvent, LoggedText, push_moderator, push_parent, status_from, status_number,
 };
 pub use erase::{ERASING_FILE, blank};
 pub use frame::{Event, EventBody, FrameBuilder};

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Result, Sequence, Timestamp};
 
 use super::frame::Frame;
 use super::mark::Mark;
@@ -13,9 +13,8 @@ use super::reader::{FrameReader, LogReader, Next};
 use super::segment::{self, Segment, Segments};
 use super::writer::{LogEnd, LogSizes, LogWriter, write_zeros};
 use crate::disk::files::{self, IoContext};
-use crate::disk::folder_lock::FolderLock;
 use crate::disk::format::Identity;
-use crate::runtime::health::Health;
+use crate::runtime::folder::StoreFolder;
 
 /// An open log.
 pub struct Recovered {
@@ -32,21 +31,19 @@ pub struct Recovered {
 /// Refuses when acknowledged events are missing: when the log starts after `from`, has a gap, or ends before the
 /// mark. What a crash tore at the end was never acknowledged and is cut off.
 pub fn recover(
-    (lock, health): (&Arc<FolderLock>, &Arc<Health>),
+    folder: &StoreFolder,
     identity: Identity,
     sizes: LogSizes,
     from: Sequence,
     replay: &mut dyn FnMut(Frame) -> Result<()>,
 ) -> Result<Recovered> {
-    let folder = lock.path();
-    let log_folder = folder.join("log");
+    let log_folder = folder.path().join("log");
     files::create_folder(&log_folder)?;
-    let (mut mark, marked) = Mark::open(folder, identity.epoch)?;
+    let (mut mark, marked) = Mark::open(folder.path(), identity.epoch)?;
     let found = segment::list(&log_folder)?;
-    let found = drop_unfinished_segment(found, (identity.ids, identity.epoch), marked)?;
+    let found = drop_unfinished_segment(found, identity, marked)?;
     let mut scan = Scan {
-        ids: identity.ids,
-        epoch: identity.epoch,
+        identity,
         marked,
         next: identity.base.next(),
         floor: Timestamp::MIN,
@@ -62,21 +59,20 @@ pub fn recover(
     let segments = Arc::new(Segments(parking_lot::RwLock::new(segments.into())));
     let reader = LogReader::new(identity.ids, Arc::clone(&segments));
     let Scan { offset, next, started_at, .. } = scan;
-    let end = LogEnd { offset, next, started_at, mark, lock: Arc::clone(lock) };
-    let writer =
-        LogWriter::open((&log_folder, health), (identity.ids, identity.epoch), sizes, segments, end)?;
+    let end = LogEnd { offset, next, started_at, mark };
+    let writer = LogWriter::open(folder, identity, sizes, segments, end)?;
     Ok(Recovered { writer, reader, floor: scan.floor })
 }
 
 /// A crash may leave a last segment whose header never became durable. It holds nothing that was acknowledged.
 fn drop_unfinished_segment(
     mut found: Vec<Segment>,
-    (ids, epoch): (IdKind, Epoch),
+    identity: Identity,
     marked: Option<Sequence>,
 ) -> Result<Vec<Segment>> {
     if let Some(last) = found.last()
         && marked.is_some_and(|marked| marked < last.first)
-        && !has_header(last, ids, epoch)?
+        && !has_header(last, identity)?
     {
         files::remove_file(&last.path)?;
         found.pop();
@@ -84,16 +80,15 @@ fn drop_unfinished_segment(
     Ok(found)
 }
 
-fn has_header(segment: &Segment, ids: IdKind, epoch: Epoch) -> Result<bool> {
+fn has_header(segment: &Segment, identity: Identity) -> Result<bool> {
     let mut header = Vec::new();
     let file = File::open(&segment.path).during("opening", &segment.path)?;
     file.take(segment::HEADER_LEN).read_to_end(&mut header).during("reading", &segment.path)?;
-    Ok(header == segment::encode_header(ids, epoch, segment.first))
+    Ok(header == segment::encode_header(identity.ids, identity.epoch, segment.first))
 }
 
 struct Scan {
-    ids: IdKind,
-    epoch: Epoch,
+    identity: Identity,
     marked: Option<Sequence>,
     /// The position that the next event must have.
     next: Sequence,
@@ -164,7 +159,7 @@ impl Scan {
         from: Sequence,
         replay: &mut dyn FnMut(Frame) -> Result<()>,
     ) -> Result<()> {
-        if segment.first != self.next || !has_header(segment, self.ids, self.epoch)? {
+        if segment.first != self.next || !has_header(segment, self.identity)? {
             return Err(damaged(segment, "a part is missing before, or the header is damaged,"));
         }
         if is_last {
@@ -199,7 +194,7 @@ impl Scan {
         segment: &mut Segment,
         take: &mut dyn FnMut(Frame) -> Result<()>,
     ) -> Result<bool> {
-        let mut reader = FrameReader::open(&segment.path, self.ids, segment::HEADER_LEN)?;
+        let mut reader = FrameReader::open(&segment.path, self.identity.ids, segment::HEADER_LEN)?;
         self.started_at = None;
         let mut index = Vec::new();
         let end = loop {
@@ -278,10 +273,11 @@ fn rest_is_zero(file: &File, from: u64, to: u64) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use kinfolk_conformance::block_on;
-    use kinfolk_core::Id;
     use kinfolk_core::feeds::{NewPost, PostStore};
+    use kinfolk_core::{Id, IdKind};
 
     use super::*;
+    use crate::disk::folder_lock::FolderLock;
     use crate::disk::format;
     use crate::{Embedded, Settings};
 
@@ -310,7 +306,7 @@ mod tests {
             replayed += frame.events.len();
             Ok(())
         };
-        recover((&lock, &Arc::new(Health::default())), identity, sizes, Sequence::START, replay).unwrap();
+        recover(&StoreFolder::new(&lock, &Arc::default()), identity, sizes, Sequence::START, replay).unwrap();
         assert_eq!(replayed, 1);
     }
 }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Result, Sequence, Timestamp};
 
 use super::mark::Mark;
 use super::segment::{self, Segment, Segments};
 use super::sync::{self, Syncer};
 use crate::disk::files::{IoContext, io_error, remove_file, sync_folder};
-use crate::disk::folder_lock::FolderLock;
+use crate::disk::format::Identity;
 use crate::disk::free_space::FreeSpace;
-use crate::runtime::health::Health;
+use crate::runtime::folder::StoreFolder;
 
 /// Why a frame was not appended.
 #[derive(Debug)]
@@ -41,14 +41,12 @@ pub struct LogSizes {
 /// The end of the log.
 #[derive(Debug)]
 pub struct LogWriter {
+    store_folder: StoreFolder,
     pub(super) folder: PathBuf,
-    ids: IdKind,
-    epoch: Epoch,
+    identity: Identity,
     sizes: LogSizes,
     pub(super) segments: Arc<Segments>,
     mark: Mark,
-    /// New segments are made by the folder's name, which must still be the store's.
-    lock: Arc<FolderLock>,
     file: Arc<File>,
     syncer: Syncer,
     /// Whether something was written that no sync has been begun for.
@@ -62,8 +60,6 @@ pub struct LogWriter {
     allocated: u64,
     /// The position of the next event.
     next: Sequence,
-    /// After a failure nothing is appended.
-    health: Arc<Health>,
     /// For segments that only retention wants.
     pub(super) room: FreeSpace,
 }
@@ -74,40 +70,38 @@ pub struct LogEnd {
     pub next: Sequence,
     pub started_at: Option<Timestamp>,
     pub mark: Mark,
-    pub lock: Arc<FolderLock>,
 }
 
 impl LogWriter {
     /// Goes on in the last segment of `segments`, or starts the first one.
     pub fn open(
-        (folder, health): (&Path, &Arc<Health>),
-        (ids, epoch): (IdKind, Epoch),
+        store_folder: &StoreFolder,
+        identity: Identity,
         sizes: LogSizes,
         segments: Arc<Segments>,
         end: LogEnd,
     ) -> Result<Self> {
+        let folder = store_folder.path().join("log");
         let last = segments.0.read().back().map(|segment| segment.path.clone());
         let (file, path) = match last {
             Some(path) => (File::options().write(true).open(&path).during("opening", &path)?, path),
             None => {
-                let (file, path) = create_segment(folder, (ids, epoch), end.next, sizes)
+                let (file, path) = create_segment(&folder, identity, end.next, sizes)
                     .map_err(|(path, error)| io_error("creating", &path, &error))?;
                 segments.0.write().push_back(new_segment(end.next, path.clone()));
                 (file, path)
             }
         };
         let allocated = file.metadata().during("reading", &path)?.len();
-        let syncer = Syncer::start(health)?;
-        let LogEnd { offset, next, started_at, mark, lock } = end;
-        let folder = folder.to_path_buf();
+        let syncer = Syncer::start(&store_folder.health)?;
+        let LogEnd { offset, next, started_at, mark } = end;
         Ok(Self {
+            store_folder: store_folder.clone(),
             folder,
-            ids,
-            epoch,
+            identity,
             sizes,
             segments,
             mark,
-            lock,
             file: Arc::new(file),
             syncer,
             unsynced: false,
@@ -116,7 +110,6 @@ impl LogWriter {
             started_at,
             allocated,
             next,
-            health: Arc::clone(health),
             room: FreeSpace::default(),
         })
     }
@@ -128,7 +121,7 @@ impl LogWriter {
 
     /// Why nothing can be appended any more, if that is so.
     pub fn failure(&self) -> Option<&str> {
-        self.health.refusal()
+        self.store_folder.health.refusal()
     }
 
     /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync.
@@ -213,13 +206,13 @@ impl LogWriter {
 
     /// Refuses to make or remove files in a folder that is not the store's any more.
     pub(super) fn require_folder(&self) -> std::result::Result<(), AppendError> {
-        self.lock.check().map_err(|reason| self.end(&reason))
+        self.store_folder.lock.check().map_err(|reason| self.end(&reason))
     }
 
     /// Starts a new segment, then closes the old one at its exact length.
     pub(super) fn roll(&mut self) -> std::result::Result<(), AppendError> {
         self.require_folder()?;
-        let (file, path) = match create_segment(&self.folder, (self.ids, self.epoch), self.next, self.sizes) {
+        let (file, path) = match create_segment(&self.folder, self.identity, self.next, self.sizes) {
             Ok(created) => created,
             Err((path, error)) => {
                 let _ = remove_file(&path);
@@ -281,7 +274,7 @@ impl LogWriter {
 
     fn end(&self, reason: &str) -> AppendError {
         tracing::error!(%reason, "the change log failed; writes are refused from now on");
-        self.health.refuse_writes(reason);
+        self.store_folder.health.refuse_writes(reason);
         AppendError::Failed(reason.to_owned())
     }
 }
@@ -292,14 +285,14 @@ fn new_segment(first: Sequence, path: PathBuf) -> Segment {
 
 fn create_segment(
     folder: &Path,
-    (ids, epoch): (IdKind, Epoch),
+    identity: Identity,
     first: Sequence,
     sizes: LogSizes,
 ) -> std::result::Result<(File, PathBuf), (PathBuf, io::Error)> {
     let path = segment::path(folder, first);
     let create = || {
         let file = File::options().write(true).create_new(true).open(&path)?;
-        file.write_all_at(&segment::encode_header(ids, epoch, first), 0)?;
+        file.write_all_at(&segment::encode_header(identity.ids, identity.epoch, first), 0)?;
         write_zeros(&file, segment::HEADER_LEN, segment::HEADER_LEN + sizes.allocate_bytes)?;
         file.sync_all()?;
         File::open(folder)?.sync_all()?;

@@ -1,29 +1,42 @@
-//! Idempotency keys: how long they are kept. Expired ones count for nothing, and go when the
-//! files that hold them are compacted.
+//! Idempotency keys in a tree: their rows, how long they are kept, and how they are compared with the log. Expired ones count for
+//! nothing, and go when the files that hold them are compacted.
+//!
+//! ```text
+//! tag u8 | author | hash of the key, 16 bytes -> id | at u48
+//! ```
+//!
+//! Everything is big-endian. In a backup, a row is its key without the tag, and its value.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::{Id, KeyHash, Timestamp};
+use kinfolk_core::{Id, IdKind, KeyHash, Result, Timestamp};
+use lsm_tree::SeqNo;
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
 
-use super::decode_since;
+use super::{LsmTree, damaged_row, decode_since, since_value};
+use crate::disk::byte_reader::ByteReader;
+use crate::disk::id_encoding;
 
 /// The keys of a tree: rows that begin with a tag, and whose values end with the time when the key was used, in 48 bits.
 #[derive(Clone, Debug)]
 pub struct IdempotencyKeys {
     tag: u8,
+    /// The kind of the authors' ids.
+    authors: IdKind,
+    /// The kind of the ids that keys stand for.
+    ids: IdKind,
     keep: Duration,
     /// When the newest key was used, in milliseconds.
     newest_at: Arc<AtomicU64>,
 }
 
 impl IdempotencyKeys {
-    /// Keys under a tag that are kept for `keep`.
-    pub fn new(tag: u8, keep: Duration) -> Self {
-        Self { tag, keep, newest_at: Arc::default() }
+    /// Keys under a tag that are kept for `keep`, and stand for ids of a kind.
+    pub fn new(tag: u8, authors: IdKind, ids: IdKind, keep: Duration) -> Self {
+        Self { tag, authors, ids, keep, newest_at: Arc::default() }
     }
 
     /// Something was written at a time: keys that have expired by then may be forgotten.
@@ -39,28 +52,38 @@ impl IdempotencyKeys {
 
 /// What a key stands for, and when it was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct KeyUse<I> {
-    pub id: I,
+pub struct KeyUse {
+    pub id: Id,
     pub at: Timestamp,
 }
 
 /// A key of an author, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeyRow<I> {
+pub struct KeyRow {
     pub author: Id,
     pub hash: KeyHash,
-    pub used: KeyUse<I>,
+    pub used: KeyUse,
+}
+
+impl KeyRow {
+    /// Appends it as a record of a backup.
+    pub fn push_to(&self, bytes: &mut Vec<u8>) {
+        id_encoding::push_id(bytes, self.author);
+        bytes.extend_from_slice(&self.hash);
+        id_encoding::push_id(bytes, self.used.id);
+        bytes.extend_from_slice(&since_value(self.used.at));
+    }
 }
 
 /// A key of an author, and what it stands for by the log; `None` where the log is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LoggedKey<I> {
+pub struct LoggedKey {
     pub author: Id,
     pub hash: KeyHash,
-    pub logged: Option<KeyUse<I>>,
+    pub logged: Option<KeyUse>,
 }
 
-impl<I: fmt::Display> LoggedKey<I> {
+impl LoggedKey {
     /// Says what is wrong with it.
     pub fn describe(&self, out: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         let author = self.author;
@@ -79,21 +102,101 @@ impl<I: fmt::Display> LoggedKey<I> {
 
 /// What is stored under a key.
 #[derive(Clone, Copy, Debug)]
-pub enum StoredKey<I> {
+enum StoredKey {
     Missing,
     /// It can't be read, or names what is not there or another's.
     Wrong,
-    Sound(KeyUse<I>),
+    Sound(KeyUse),
 }
 
 impl IdempotencyKeys {
-    /// What should be stored under a key, if that is not what is; `now` is not earlier than any event.
-    pub fn expected<I: Copy + PartialEq>(
+    fn key(&self, author: Id, hash: &KeyHash) -> Vec<u8> {
+        let mut key = vec![self.tag];
+        id_encoding::push_id(&mut key, author);
+        key.extend_from_slice(hash);
+        key
+    }
+
+    fn read_value(&self, value: &[u8]) -> Option<KeyUse> {
+        let mut value = ByteReader { ids: self.ids, bytes: value };
+        Some(KeyUse { id: value.id()?, at: decode_since(value.bytes)? })
+    }
+
+    /// The key in a row, which the log is not asked about.
+    pub fn read_key(&self, tree: &LsmTree, key: &[u8]) -> Result<LoggedKey> {
+        let mut key = ByteReader { ids: self.authors, bytes: key.get(1..).unwrap_or_default() };
+        let read = key.id().zip(key.take());
+        read.map(|(author, hash)| LoggedKey { author, hash, logged: None }).ok_or_else(|| tree.damaged())
+    }
+
+    /// Puts a key into the tree.
+    pub fn put(&self, tree: &LsmTree, row: KeyRow) {
+        let mut record = vec![self.tag];
+        row.push_to(&mut record);
+        let value = record.split_off(1 + id_encoding::id_len(self.authors) + row.hash.len());
+        tree.insert(record, value);
+    }
+
+    /// What a key stands for, if it is known and has not expired.
+    pub fn find(&self, tree: &LsmTree, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
+        let Some(value) = tree.get(self.key(author, hash))? else { return Ok(None) };
+        let used = self.read_value(&value).ok_or_else(|| tree.damaged())?;
+        Ok((!self.is_expired(used.at, now)).then_some(used.id))
+    }
+
+    /// All keys as of a moment.
+    pub fn rows(&self, tree: &LsmTree, moment: SeqNo) -> impl Iterator<Item = Result<KeyRow>> + Send + use<> {
+        let (keys, name) = (self.clone(), tree.name);
+        tree.rows(&[self.tag], (None, None), moment).map(move |row| {
+            let (key, value) = row?;
+            let record = [key.get(1..).unwrap_or_default(), &value].concat();
+            let mut record = ByteReader { ids: keys.authors, bytes: &record };
+            let row = keys.read_record(&mut record, &|time| time).filter(|_| record.bytes.is_empty());
+            row.ok_or_else(|| damaged_row(name))
+        })
+    }
+
+    /// Reads a record of a backup.
+    pub fn read_record(
         &self,
-        stored: StoredKey<I>,
-        logged: Option<KeyUse<I>>,
+        block: &mut ByteReader<'_>,
+        clamped: &dyn Fn(Timestamp) -> Timestamp,
+    ) -> Option<KeyRow> {
+        let (author, hash) = (block.id()?, block.take()?);
+        let id = id_encoding::read_id(self.ids, block.slice(id_encoding::id_len(self.ids))?)?;
+        let at = clamped(decode_since(&block.take::<6>()?)?);
+        Some(KeyRow { author, hash, used: KeyUse { id, at } })
+    }
+
+    /// What should be stored under a key, if that is not what is. `is_sound` says whether the author has what the key stands for.
+    pub fn difference(
+        &self,
+        tree: &LsmTree,
+        key: &LoggedKey,
         now: Timestamp,
-    ) -> Option<Option<KeyUse<I>>> {
+        is_sound: impl FnOnce(KeyUse) -> Result<bool>,
+    ) -> Result<Option<Option<KeyUse>>> {
+        let row = tree.get(self.key(key.author, &key.hash))?;
+        let stored = match row.map(|value| self.read_value(&value)) {
+            None => StoredKey::Missing,
+            Some(Some(used)) if is_sound(used)? => StoredKey::Sound(used),
+            Some(_) => StoredKey::Wrong,
+        };
+        Ok(self.expected(stored, key.logged, now))
+    }
+
+    /// Stores what [`IdempotencyKeys::difference`] says should be stored.
+    pub fn mend(&self, tree: &LsmTree, key: &LoggedKey, expected: Option<Option<KeyUse>>) {
+        let LoggedKey { author, hash, .. } = *key;
+        match expected {
+            None => {}
+            Some(Some(used)) => self.put(tree, KeyRow { author, hash, used }),
+            Some(None) => tree.remove(self.key(author, &hash)),
+        }
+    }
+
+    /// What should be stored under a key, if that is not what is; `now` is not earlier than any event.
+    fn expected(&self, stored: StoredKey, logged: Option<KeyUse>, now: Timestamp) -> Option<Option<KeyUse>> {
         let Some(logged) = logged else {
             return matches!(stored, StoredKey::Wrong).then_some(None);
         };
@@ -134,15 +237,14 @@ impl CompactionFilter for IdempotencyKeys {
 #[cfg(test)]
 mod tests {
     use kinfolk_core::Sequence;
-    use lsm_tree::SeqNo;
 
     use super::*;
-    use crate::lsm::{LsmTree, RowStorage, Shared, since_value};
+    use crate::lsm::{RowStorage, Shared};
 
     #[test]
     fn the_log_decides_what_a_key_stands_for() {
-        let keys = IdempotencyKeys::new(3, Duration::from_millis(10));
-        let used = |id: u8, at| KeyUse { id, at: Timestamp::from_millis(at) };
+        let keys = IdempotencyKeys::new(3, IdKind::Integer, IdKind::Integer, Duration::from_millis(10));
+        let used = |id, at| KeyUse { id: Id::Integer(id), at: Timestamp::from_millis(at) };
         let expected = |stored, logged| keys.expected(stored, logged, Timestamp::from_millis(20));
         let logged = used(1, 15);
         assert_eq!(expected(StoredKey::Sound(logged), Some(logged)), None);
@@ -157,11 +259,33 @@ mod tests {
         assert_eq!(expected(StoredKey::Missing, None), None);
     }
 
+    /// The layout is a promise to every store and backup on disk.
+    #[test]
+    fn rows_are_laid_out_as_documented() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = IdempotencyKeys::new(3, IdKind::Integer, IdKind::Uuid, Duration::from_secs(1));
+        let shared = Shared::new(1 << 20, Sequence::START, &Arc::default());
+        let tree = LsmTree::open("keys", &folder.path().join("keys"), &shared, &keys).unwrap();
+        let used = KeyUse { id: Id::Uuid(5), at: Timestamp::from_millis(6) };
+        let row = KeyRow { author: Id::Integer(4), hash: [7; 16], used };
+        keys.put(&tree, row);
+        assert_eq!(keys.rows(&tree, SeqNo::MAX).next().unwrap().unwrap(), row);
+        let (key, value) = tree.rows(&[3], (None, None), SeqNo::MAX).next().unwrap().unwrap();
+        let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
+        assert_eq!(*key, [vec![3], number(4, 8), vec![7; 16]].concat());
+        assert_eq!(*value, [number(5, 16), number(6, 6)].concat());
+        assert_eq!(keys.read_key(&tree, &key).unwrap().author, row.author);
+        assert_eq!(keys.find(&tree, row.author, &row.hash, used.at).unwrap(), Some(used.id));
+        let record = [&key[1..], &value].concat();
+        let mut block = ByteReader { ids: IdKind::Integer, bytes: &record };
+        assert_eq!(keys.read_record(&mut block, &|time| time), Some(row));
+    }
+
     #[test]
     fn compaction_leaves_out_expired_keys() {
         const TAG: u8 = 3;
         let folder = tempfile::tempdir().unwrap();
-        let keys = IdempotencyKeys::new(TAG, Duration::from_millis(10));
+        let keys = IdempotencyKeys::new(TAG, IdKind::Integer, IdKind::Integer, Duration::from_millis(10));
         let tree = LsmTree::open(
             "keys",
             &folder.path().join("keys"),

@@ -6,6 +6,7 @@ mod encoding;
 mod error;
 mod idempotency_keys;
 mod part;
+mod restore;
 mod row_storage;
 mod storing;
 mod tables;
@@ -27,8 +28,9 @@ pub use encoding::{
     TIME_MASK, complement, decode_since, increment, push_list_key, read_list_key, since_value,
 };
 pub use error::tree_error;
-pub use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, StoredKey};
+pub use idempotency_keys::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey};
 pub use part::{Part, first_key, read_part};
+pub use restore::{RestoreOptions, TreeRestore};
 pub use row_storage::{Backlog, RowStorage};
 pub use storing::Storing;
 pub use tree::LsmTree;
@@ -84,6 +86,11 @@ pub fn open_tree(config: Config) -> Result<AnyTree> {
 }
 
 /// Reads the position up to which the log is applied in a tree.
+/// A row of a tree has an unknown layout.
+pub fn damaged_row(tree: &str) -> Error {
+    Error::Corrupt { detail: format!("a row of {tree} has an unknown layout; restore from a backup") }
+}
+
 fn read_position(tree: &AnyTree, name: &str) -> Result<Sequence> {
     let Some(value) = tree.get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)? else {
         return Ok(Sequence::START);

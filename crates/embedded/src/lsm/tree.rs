@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::{Result, Sequence};
+use kinfolk_core::{Error, Result, Sequence};
 use lsm_tree::{AbstractTree, AnyTree, Guard, SeqNo, SequenceNumberCounter, UserKey, UserValue};
 
 use super::{
-    Backlog, IdempotencyKeys, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, increment,
-    open_tree, read_part, tree_error,
+    Backlog, IdempotencyKeys, POSITION_KEY, Part, RowStorage, Shared, compact, compact_fully, damaged_row,
+    increment, open_tree, read_part, tree_error,
 };
 use crate::disk::files::{self, IoContext};
 use crate::settings::Settings;
 
 /// A tree. Its own memory takes new rows: for rows that are few beside edges.
 pub struct LsmTree {
-    name: &'static str,
+    pub(super) name: &'static str,
     folder: PathBuf,
     tree: AnyTree,
     sequence: SequenceNumberCounter,
@@ -66,6 +66,11 @@ impl LsmTree {
         let sequence = self.sequence.next();
         self.tree.remove(key, sequence);
         self.visible.fetch_max(sequence + 1);
+    }
+
+    /// A row of it has an unknown layout.
+    pub fn damaged(&self) -> Error {
+        damaged_row(self.name)
     }
 
     /// The moment between the last row and the next: between two batches, if the writer asks.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState};
-use kinfolk_core::{Id, IdKind, KeyHash, Timestamp};
+use kinfolk_core::{Id, IdKind, Timestamp};
 
 use crate::disk::id_encoding;
 use crate::lsm::{decode_since, push_list_key, read_list_key, since_value};
@@ -123,13 +123,6 @@ pub fn author_key(author: Id, at: PostKey) -> Vec<u8> {
     key
 }
 
-/// The key of an author's idempotency key.
-pub fn idempotency_key(author: Id, hash: &KeyHash) -> Vec<u8> {
-    let mut key = tagged(KEY, author);
-    key.extend_from_slice(hash);
-    key
-}
-
 /// The key of an author who has had a post pulled.
 pub fn pulled_key(author: Id) -> Vec<u8> {
     tagged(PULLED_AUTHOR, author)
@@ -145,26 +138,6 @@ pub fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, Pos
     let (author, at) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
     let [flags] = value else { return None };
     Some((id_encoding::read_id(ids, author)?, read_list_key(ids, at)?, read_delivery(*flags)?))
-}
-
-/// The value of an idempotency key: which post, and when it was registered.
-pub fn key_value(id: Id, at: Timestamp) -> Vec<u8> {
-    let mut value = Vec::with_capacity(16 + 6);
-    id_encoding::push_id(&mut value, id);
-    value.extend_from_slice(&since_value(at));
-    value
-}
-
-/// Reads the value of an idempotency key.
-pub fn read_key_value(ids: IdKind, value: &[u8]) -> Option<(Id, Timestamp)> {
-    let (id, at) = value.split_at_checked(id_encoding::id_len(ids))?;
-    Some((id_encoding::read_id(ids, id)?, decode_since(at)?))
-}
-
-/// Reads the key of an idempotency key.
-pub fn read_idempotency_key(ids: IdKind, key: &[u8]) -> Option<(Id, KeyHash)> {
-    let (author, hash) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
-    Some((id_encoding::read_id(ids, author)?, hash.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -200,9 +173,6 @@ mod tests {
             let key = author_key(of(9), at);
             let row = read_author_row(ids, &key, &author_value(Delivery::Pull));
             assert_eq!(row, Some((of(9), at, Delivery::Pull)));
-            assert_eq!(read_key_value(ids, &key_value(of(7), at.since)), Some((of(7), at.since)));
-            let key = idempotency_key(of(9), &[3; 16]);
-            assert_eq!(read_idempotency_key(ids, &key), Some((of(9), [3; 16])));
             assert_eq!(read_tagged(ids, &pulled_key(of(9))), Some(of(9)));
         }
     }

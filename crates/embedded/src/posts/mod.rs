@@ -49,17 +49,10 @@ pub struct Posts {
     keys: IdempotencyKeys,
 }
 
-/// All posts as of one moment.
-pub struct PostsSnapshot {
-    pub records: Box<dyn Iterator<Item = Result<(Id, Record)>> + Send>,
-    pub keys: Box<dyn Iterator<Item = Result<KeyRow<Id>>> + Send>,
-    pub newest_generated_id: Option<Id>,
-}
-
 impl Posts {
     /// Opens the posts in a folder, making it if it is missing. Idempotency keys are kept for `key_keep`.
     pub fn open(folder: &Path, ids: IdKind, shared: &Shared, key_keep: Duration) -> Result<Self> {
-        let keys = IdempotencyKeys::new(layout::KEY, key_keep);
+        let keys = IdempotencyKeys::new(layout::KEY, ids, ids, key_keep);
         let tree = LsmTree::open("posts", folder, shared, &keys)?;
         let posts = Self { ids, tree, pulled: RwLock::new(Arc::from([])), keys };
         let authors = posts
@@ -125,10 +118,7 @@ impl Posts {
 
     /// The post that an author's key stands for, unless the key has expired.
     fn keyed(&self, author: Id, hash: &KeyHash, now: Timestamp) -> Result<Option<Id>> {
-        let key = layout::idempotency_key(author, hash);
-        let Some(value) = self.tree.get(key)? else { return Ok(None) };
-        let (id, at) = layout::read_key_value(self.ids, &value).ok_or_else(damaged)?;
-        Ok((!self.keys.is_expired(at, now)).then_some(id))
+        self.keys.find(&self.tree, author, hash, now)
     }
 
     /// The newest id that the store made, if it ever made one.
@@ -160,7 +150,7 @@ impl Posts {
         self.put_record(post.id, &Record::Present(post.clone(), *delivery));
         if let Some(hash) = key {
             let used = KeyUse { id: post.id, at };
-            self.put_key(KeyRow { author: post.author, hash: *hash, used });
+            self.keys.put(&self.tree, KeyRow { author: post.author, hash: *hash, used });
         }
         if *is_id_generated {
             self.put_newest_generated_id(post.id);
@@ -181,11 +171,6 @@ impl Posts {
             self.note_pulled(author);
         }
         self.tree.insert(layout::author_key(author, at), layout::author_value(delivery));
-    }
-
-    /// Puts an idempotency key in.
-    pub fn put_key(&self, KeyRow { author, hash, used }: KeyRow<Id>) {
-        self.tree.insert(layout::idempotency_key(author, &hash), layout::key_value(used.id, used.at));
     }
 
     /// Remembers the newest id that the store made.
@@ -211,22 +196,6 @@ impl Posts {
             let (key, value) = row?;
             let id = layout::read_tagged(ids, &key).ok_or_else(damaged)?;
             Ok((id, Record::decode(id, &value).ok_or_else(damaged)?))
-        })
-    }
-
-    /// All posts as of now. Called by the writer, between batches.
-    pub fn snapshot(&self) -> Result<PostsSnapshot> {
-        let (ids, sequence) = (self.ids, self.tree.now());
-        let keys = self.tree.rows(&[layout::KEY], (None, None), sequence).map(move |row| {
-            let (key, value) = row?;
-            let (author, hash) = layout::read_idempotency_key(ids, &key).ok_or_else(damaged)?;
-            let (id, at) = layout::read_key_value(ids, &value).ok_or_else(damaged)?;
-            Ok(KeyRow { author, hash, used: KeyUse { id, at } })
-        });
-        Ok(PostsSnapshot {
-            records: Box::new(self.records(sequence)),
-            keys: Box::new(keys),
-            newest_generated_id: self.newest_generated_id()?,
         })
     }
 }
@@ -257,8 +226,8 @@ impl Projection for Arc<Posts> {
         verify::logged_key(self, event)
     }
 
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
-        Ok(Some(Box::new(Posts::snapshot(self)?)))
+    fn back_up(&self) -> Result<Option<BackupPart>> {
+        backup::back_up(self).map(Some)
     }
 
     fn reconcile(&self) -> Option<Box<dyn Reconcile>> {

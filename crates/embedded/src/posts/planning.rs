@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kinfolk_core::feeds::{NewPost, PostEvent, PostPlanner, PostState, PostView, PostWritten, WriteOutcome};
 use kinfolk_core::graph::EdgeEvent;
-use kinfolk_core::{EdgeKind, Id, KeyHash, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Id, KeyHash, Planned, Result, Timestamp};
 
 use crate::engine::batch::{Batch, Decided};
 use crate::engine::store::Store;
@@ -36,7 +36,7 @@ impl PostView for VisiblePosts<'_> {
     }
 
     fn followers(&self, author: Id) -> u64 {
-        self.store.edges.index.counts(EdgeKind::Follow, author).followers
+        self.store.edges.index.of(EdgeKind::Follow).counts(author).followers
     }
 
     fn pending_len(&self) -> usize {
@@ -51,16 +51,14 @@ impl PostView for VisiblePosts<'_> {
 impl Batch<'_> {
     /// Plans to register a post.
     pub fn register(&mut self, request: NewPost) -> Result<PostWritten> {
-        let (posted, event) = self.post_planner().register(request)?;
-        self.push_post(event);
-        Ok(posted)
+        let planned = self.post_planner().register(request)?;
+        Ok(self.push_post(planned))
     }
 
     /// Plans to delete a post.
     pub fn delete_post(&mut self, id: Id) -> Result<WriteOutcome> {
-        let (removed, event) = self.post_planner().delete(id)?;
-        self.push_post(event);
-        Ok(removed)
+        let planned = self.post_planner().delete(id)?;
+        Ok(self.push_post(planned))
     }
 
     fn post_planner(&mut self) -> PostPlanner<'_, VisiblePosts<'_>> {
@@ -76,7 +74,7 @@ impl Batch<'_> {
         }
     }
 
-    fn push_post(&mut self, event: Option<PostEvent>) {
+    fn push_post<T>(&mut self, Planned { result, event }: Planned<T, PostEvent>) -> T {
         let body = event.map(|event| match event {
             PostEvent::Registered(registration) => EventBody::Posted(Arc::new(registration)),
             PostEvent::Deleted { id, author, created_at } => {
@@ -84,5 +82,6 @@ impl Batch<'_> {
             }
         });
         self.extend(body);
+        result
     }
 }

@@ -7,15 +7,16 @@ use kinfolk_core::{Frontier, Id, Result};
 
 use crate::Embedded;
 use crate::edges::index::Scratch;
-use crate::engine::writer::Request;
+use crate::engine::request::weight;
 
 impl PostStore for Embedded {
     async fn register(&self, post: NewPost) -> Result<PostWritten> {
-        self.request(|reply| Request::Register(Box::new(post), reply)).await
+        let weight = weight(post.payload.as_ref().map_or(0, |payload| payload.len()));
+        self.request(weight, |batch| batch.register(post)).await?
     }
 
     async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
-        self.request(|reply| Request::DeletePost(id, reply)).await
+        self.request(1, move |batch| batch.delete_post(id)).await?
     }
 
     async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {

@@ -10,11 +10,8 @@ use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
 use crate::log::{Event, EventBody};
-use crate::lsm::{KeyRow, KeyUse, LoggedKey, StoredKey, first_key};
-use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects};
-
-/// A place in an author's list.
-type Place = (Id, PostKey);
+use crate::lsm::{KeyUse, LoggedKey, first_key};
+use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, difference};
 
 /// Something that differs from the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +19,7 @@ pub enum PostFault {
     /// The list of an author's posts is not what the post's record says.
     Listed { author: Id, at: PostKey },
     /// An idempotency key names something else than the log and the records.
-    Key(LoggedKey<Id>),
+    Key(LoggedKey),
 }
 
 impl fmt::Display for PostFault {
@@ -39,7 +36,7 @@ impl fmt::Display for PostFault {
 impl Fault<Posts> for PostFault {
     fn recheck(&self, posts: &Posts, now: Timestamp) -> Result<Option<Self>> {
         let differs = match self {
-            &Self::Listed { author, at } => posts.difference((author, at))?.is_some(),
+            &Self::Listed { author, at } => posts.difference(author, at)?.is_some(),
             Self::Key(key) => posts.key_difference(key, now)?.is_some(),
         };
         Ok(differs.then_some(*self))
@@ -47,7 +44,7 @@ impl Fault<Posts> for PostFault {
 
     fn repair(&self, posts: &Posts, now: Timestamp) -> Result<()> {
         match self {
-            &Self::Listed { author, at } => posts.mend((author, at)),
+            &Self::Listed { author, at } => posts.mend(author, at),
             Self::Key(key) => posts.mend_key(key, now),
         }
     }
@@ -58,7 +55,7 @@ pub fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) 
     for (number, row) in (1..).zip(posts.tree.all_rows()) {
         suspects.step("comparing posts", number);
         if let Some(fault) = posts.examine(&row?, now)? {
-            suspects.add(Difference::new(posts, fault))?;
+            suspects.add(difference(posts, fault))?;
         }
     }
     Ok(())
@@ -69,7 +66,7 @@ pub fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
     let EventBody::Posted(posted) = &event.body else { return None };
     let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
     let logged = Some(KeyUse { id, at: event.at });
-    Some(Difference::new(posts, PostFault::Key(LoggedKey { author, hash, logged })))
+    Some(difference(posts, PostFault::Key(LoggedKey { author, hash, logged })))
 }
 
 /// Goes through all rows of posts.
@@ -91,7 +88,7 @@ impl Reconcile for PostReconcile {
         findings.note_part(&mut part);
         for row in &part.rows {
             let fault = findings.readable(self.posts.examine(row, findings.now)).flatten();
-            findings.suspected.extend(fault.map(|fault| Difference::new(&self.posts, fault)));
+            findings.suspected.extend(fault.map(|fault| difference(&self.posts, fault)));
         }
         let is_complete = part.next.is_none();
         self.from = part.next.unwrap_or_else(first_key);
@@ -108,18 +105,17 @@ impl Posts {
                 let record = Record::decode(id, value).ok_or_else(damaged)?;
                 let Record::Present(post, _) = record else { return Ok(None) };
                 let (author, at) = (post.author, post.key());
-                let differs = self.difference((author, at))?.is_some();
+                let differs = self.difference(author, at)?.is_some();
                 Ok(differs.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::BY_AUTHOR) => {
                 let (author, at, _) = layout::read_author_row(self.ids, key, value).ok_or_else(damaged)?;
                 // What the list lacks is found by its record.
-                let is_stray = self.difference((author, at))? == Some(None);
+                let is_stray = self.difference(author, at)? == Some(None);
                 Ok(is_stray.then_some(PostFault::Listed { author, at }))
             }
             Some(&layout::KEY) => {
-                let (author, hash) = layout::read_idempotency_key(self.ids, key).ok_or_else(damaged)?;
-                let key = LoggedKey { author, hash, logged: None };
+                let key = self.keys.read_key(&self.tree, key)?;
                 let differs = self.key_difference(&key, now)?.is_some();
                 Ok(differs.then_some(PostFault::Key(key)))
             }
@@ -128,7 +124,7 @@ impl Posts {
     }
 
     /// What should be at a place of a list, if that is not what is there.
-    fn difference(&self, (author, at): Place) -> Result<Option<Option<Delivery>>> {
+    fn difference(&self, author: Id, at: PostKey) -> Result<Option<Option<Delivery>>> {
         let expected = match self.record(at.id)? {
             Some(Record::Present(post, delivery)) if (post.author, post.key()) == (author, at) => {
                 Some(delivery)
@@ -152,16 +148,9 @@ impl Posts {
     }
 
     /// What a key should stand for, if that is not what it does.
-    fn key_difference(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<Option<Option<KeyUse<Id>>>> {
-        let row = self.tree.get(layout::idempotency_key(key.author, &key.hash))?;
-        let stored = match row.map(|value| layout::read_key_value(self.ids, &value)) {
-            None => StoredKey::Missing,
-            Some(Some((id, at))) if at <= now && self.author_of(id)? == Some(key.author) => {
-                StoredKey::Sound(KeyUse { id, at })
-            }
-            Some(_) => StoredKey::Wrong,
-        };
-        Ok(self.keys.expected(stored, key.logged, now))
+    fn key_difference(&self, key: &LoggedKey, now: Timestamp) -> Result<Option<Option<KeyUse>>> {
+        let is_sound = |used: KeyUse| Ok(used.at <= now && self.author_of(used.id)? == Some(key.author));
+        self.keys.difference(&self.tree, key, now, is_sound)
     }
 
     /// Who has registered a post, whether or not it is there.
@@ -173,18 +162,14 @@ impl Posts {
     }
 
     /// Brings a key back to what it stands for. Runs on the writer's thread.
-    fn mend_key(&self, key: &LoggedKey<Id>, now: Timestamp) -> Result<()> {
-        match self.key_difference(key, now)? {
-            None => {}
-            Some(Some(used)) => self.put_key(KeyRow { author: key.author, hash: key.hash, used }),
-            Some(None) => self.tree.remove(layout::idempotency_key(key.author, &key.hash)),
-        }
+    fn mend_key(&self, key: &LoggedKey, now: Timestamp) -> Result<()> {
+        self.keys.mend(&self.tree, key, self.key_difference(key, now)?);
         Ok(())
     }
 
     /// Brings a place of a list back to what the record says. Runs on the writer's thread.
-    fn mend(&self, (author, at): Place) -> Result<()> {
-        match self.difference((author, at))? {
+    fn mend(&self, author: Id, at: PostKey) -> Result<()> {
+        match self.difference(author, at)? {
             None => {}
             Some(Some(delivery)) => {
                 self.put_in_list(author, at, delivery);

@@ -53,64 +53,15 @@ pub trait Fault<P>: fmt::Display + Clone + Send + Sync + 'static {
 }
 
 /// A fault of some projection.
-#[derive(Clone)]
-pub struct Difference(Arc<dyn AnyFault>);
+pub type Difference = Arc<dyn AnyFault>;
 
-impl Difference {
-    /// A fault of a projection.
-    pub fn new<P: Send + Sync + 'static>(of: &Arc<P>, fault: impl Fault<P>) -> Self {
-        Self(Arc::new(FaultOf { of: Arc::clone(of), fault }))
-    }
-
-    /// As [`Fault::recheck`].
-    pub fn recheck(&self, now: Timestamp) -> Result<Option<Self>> {
-        self.0.recheck(now)
-    }
-
-    /// As [`Fault::repair`].
-    pub fn repair(&self, now: Timestamp) -> Result<()> {
-        self.0.repair(now)
-    }
-
-    /// As [`Fault::spreads`].
-    pub fn spreads(&self) -> bool {
-        self.0.spreads()
-    }
-
-    /// As [`Fault::is_count`].
-    pub fn is_count(&self) -> bool {
-        self.0.is_count()
-    }
-
-    /// As [`Fault::stored_count`].
-    pub fn stored_count(&self) -> Result<u64> {
-        self.0.stored_count()
-    }
-
-    /// As [`Fault::counted_rows`].
-    pub fn counted_rows(&self) -> Result<Counting> {
-        self.0.counted_rows()
-    }
-
-    /// As [`Fault::correct_count`].
-    pub fn correct_count(&self, step: i64) -> Result<()> {
-        self.0.correct_count(step)
-    }
-
-    /// As [`Fault::with_counts`].
-    pub fn with_counts(&self, stored: u64, found: u64) -> Self {
-        self.0.with_counts(stored, found)
-    }
+/// The difference that a fault of a projection is.
+pub fn difference<P: Send + Sync + 'static>(of: &Arc<P>, fault: impl Fault<P>) -> Difference {
+    Arc::new(FaultOf { of: Arc::clone(of), fault })
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(out)
-    }
-}
-
-/// A fault with the type of its projection hidden.
-trait AnyFault: fmt::Display + Send + Sync {
+/// A [`Fault`] together with the projection that has it, whichever that is.
+pub trait AnyFault: fmt::Display + Send + Sync {
     fn recheck(&self, now: Timestamp) -> Result<Option<Difference>>;
     fn repair(&self, now: Timestamp) -> Result<()>;
     fn spreads(&self) -> bool;
@@ -134,7 +85,7 @@ impl<P, F: fmt::Display> fmt::Display for FaultOf<P, F> {
 
 impl<P: Send + Sync + 'static, F: Fault<P>> AnyFault for FaultOf<P, F> {
     fn recheck(&self, now: Timestamp) -> Result<Option<Difference>> {
-        Ok(self.fault.recheck(&self.of, now)?.map(|fault| Difference::new(&self.of, fault)))
+        Ok(self.fault.recheck(&self.of, now)?.map(|fault| difference(&self.of, fault)))
     }
 
     fn repair(&self, now: Timestamp) -> Result<()> {
@@ -162,6 +113,6 @@ impl<P: Send + Sync + 'static, F: Fault<P>> AnyFault for FaultOf<P, F> {
     }
 
     fn with_counts(&self, stored: u64, found: u64) -> Difference {
-        Difference::new(&self.of, self.fault.with_counts(stored, found))
+        difference(&self.of, self.fault.with_counts(stored, found))
     }
 }

@@ -8,7 +8,7 @@ mod suspects;
 
 use kinfolk_core::{Result, Sequence, Timestamp};
 
-pub use difference::{Counting, Difference, Fault};
+pub use difference::{Counting, Difference, Fault, difference};
 pub use reconcile::{Findings, Reconcile, Unreadable};
 pub use recount::Recount;
 pub use suspects::{Suspects, TOGETHER};
@@ -88,7 +88,7 @@ pub trait Projection: Send + Sync {
     }
 
     /// What it puts into a backup, as of now; nothing if a restore builds it from others. Called by the writer, between two batches.
-    fn back_up(&self) -> Result<Option<Box<dyn BackupPart>>> {
+    fn back_up(&self) -> Result<Option<BackupPart>> {
         Ok(None)
     }
 

@@ -86,6 +86,7 @@ impl<'a> Suspects<'a> {
 
 #[cfg(test)]
 mod tests {
+    use crate::projection::difference;
     use std::fmt;
     use std::sync::Arc;
 
@@ -126,14 +127,14 @@ mod tests {
         let seen = std::cell::RefCell::new(Vec::new());
         let settle = |suspected: Vec<Difference>| {
             assert!(suspected.len() <= TOGETHER);
-            seen.borrow_mut().extend(suspected.iter().map(Difference::is_count));
+            seen.borrow_mut().extend(suspected.iter().map(|difference| difference.is_count()));
             Ok(suspected.into_iter().skip(1).collect())
         };
         let mut suspects = Suspects::new(&settle, &|_| {});
         let of = Arc::new(());
         for _ in 0..20_000 {
-            suspects.add(Difference::new(&of, Nothing { is_count: false })).unwrap();
-            suspects.add(Difference::new(&of, Nothing { is_count: true })).unwrap();
+            suspects.add(difference(&of, Nothing { is_count: false })).unwrap();
+            suspects.add(difference(&of, Nothing { is_count: true })).unwrap();
             assert!(suspects.held.len() < TOGETHER && suspects.counts.len() < COUNTS_MAX);
         }
         let report = suspects.finish().unwrap();

@@ -9,10 +9,10 @@ use super::health::Health;
 use crate::disk::folder_lock::FolderLock;
 
 /// The locked folder of an open store.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct StoreFolder {
-    lock: Arc<FolderLock>,
-    health: Arc<Health>,
+    pub lock: Arc<FolderLock>,
+    pub health: Arc<Health>,
 }
 
 impl StoreFolder {

@@ -50,7 +50,7 @@ pub fn compute(
     let run = resumable.filter(|_| !request.afresh).unwrap_or_else(|| Run::new(request.bounds, clock.now()));
     let (resumed, suggested_before) = (run.users, run.suggested);
     suggestions.keep_run(&run)?;
-    let users = suggestions.edges.index.users_by_id(EdgeKind::Follow, run.done);
+    let users = suggestions.edges.index.of(EdgeKind::Follow).users_by_id(run.done);
     let work = Work {
         suggestions,
         clock,

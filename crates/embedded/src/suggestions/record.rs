@@ -15,6 +15,7 @@ use foldhash::fast::RandomState;
 use kinfolk_core::suggestions::{Score, StoredSuggestions, Suggestion};
 use kinfolk_core::{Id, IdKind, Timestamp};
 
+use crate::disk::byte_reader::ByteReader;
 use crate::disk::id_encoding;
 
 const VERSION: u8 = 1;
@@ -48,19 +49,21 @@ pub fn encode(computed_at: Timestamp, items: &[Suggestion]) -> Vec<u8> {
 
 /// What the bytes say; `None` if this is not a record.
 pub fn decode(ids: IdKind, bytes: &[u8]) -> Option<StoredSuggestions> {
-    let mut input = Input { ids, bytes };
-    (input.take(1)? == [VERSION]).then_some(())?;
-    let time = input.take(6)?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
+    let mut input = ByteReader { ids, bytes };
+    (input.take()? == [VERSION]).then_some(())?;
+    let time = input.take::<6>()?.iter().fold(0, |time, &byte| time << 8 | u64::from(byte));
     let computed_at = Timestamp::from_millis(time);
-    let between = (0..input.number()?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
+    let between = (0..take_number(&mut input)?).map(|_| input.id()).collect::<Option<Vec<Id>>>()?;
     let mut items = Vec::new();
     while !input.bytes.is_empty() {
         let id = input.id()?;
-        let mutual_count = u32::try_from(input.number()?).ok()?;
-        let score = Score(input.number()?);
-        let jaccard = f64::from(mutual_count) / input.number()?.max(1) as f64;
+        let mutual_count = u32::try_from(take_number(&mut input)?).ok()?;
+        let score = Score(take_number(&mut input)?);
+        let jaccard = f64::from(mutual_count) / take_number(&mut input)?.max(1) as f64;
         let place = |place: u64| between.get(usize::try_from(place).ok()?).copied();
-        let via = (0..input.number()?).map(|_| place(input.number()?)).collect::<Option<Vec<Id>>>()?;
+        let via = (0..take_number(&mut input)?)
+            .map(|_| place(take_number(&mut input)?))
+            .collect::<Option<Vec<Id>>>()?;
         items.push(Suggestion { id, mutual_count, score, jaccard, via });
     }
     Some(StoredSuggestions { computed_at, items })
@@ -74,34 +77,16 @@ fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-struct Input<'a> {
-    ids: IdKind,
-    bytes: &'a [u8],
-}
-
-impl<'a> Input<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(length)?;
-        self.bytes = rest;
-        Some(taken)
-    }
-
-    fn id(&mut self) -> Option<Id> {
-        let bytes = self.take(id_encoding::id_len(self.ids))?;
-        id_encoding::read_id(self.ids, bytes)
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = *self.take(1)?.first()?;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(number);
-            }
+fn take_number(input: &mut ByteReader<'_>) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let [byte] = input.take()?;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(number);
         }
-        None
     }
+    None
 }
 
 #[cfg(test)]

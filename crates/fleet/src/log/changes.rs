@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
+use kinfolk_core::changes::{Change, ChangeLog, LogPage, LogSpan};
 use kinfolk_core::{Error, Frontier, Position, Result, Sequence, Shard};
 use tokio::time::{Instant, timeout};
 
@@ -50,7 +50,8 @@ impl Reader {
         loop {
             let spans = self.visible_spans().await?;
             let after = self.starts(&spans)?;
-            let mut changes = self.log().changes(&rotated(&after), limit).await?;
+            let logged = self.log().changes(&rotated(&after), limit).await?;
+            let mut changes: Vec<Change> = logged.into_iter().map(|logged| logged.change).collect();
             let mut next: Frontier = after.into_iter().collect();
             let is_contiguous = changes.iter().all(|change| {
                 let follows =

@@ -4,8 +4,11 @@
 //! |---|---|---|
 //! | 1 | an edge was made | kind (1), follower, followee |
 //! | 2 | an edge was removed | kind (1), follower, followee, since (8) |
+//! | 3 | an edge was made that is older than its entry | kind (1), follower, followee, since (8) |
+//! | 4 | a change was lost, and verification has filled its place | |
 //!
-//! Ids are 8 or 16 bytes, as the deployment's id kind has them; numbers are big-endian. An edge's `since` is the entry's `at`.
+//! Ids are 8 or 16 bytes, as the deployment's id kind has them; numbers are big-endian. The `since` of an edge of type 1 is the
+//! entry's `at`. Imports write type 3; consumers of the log see it as any other new edge.
 
 use kinfolk_core::changes::{Change, ChangeBody};
 use kinfolk_core::graph::{Edge, EdgeEvent};
@@ -13,6 +16,38 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind, Position, Result, Timestamp};
 
 const FOLLOWED: i16 = 1;
 const UNFOLLOWED: i16 = 2;
+const IMPORTED: i16 = 3;
+const LOST: i16 = 4;
+
+/// A planned event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlannedEvent {
+    pub(crate) event: EdgeEvent,
+    /// Since when a new edge exists, where that is not the time of its event.
+    pub(crate) imported_since: Option<Timestamp>,
+}
+
+impl PlannedEvent {
+    /// Since when the edge exists after the event, if it does.
+    pub(crate) fn since(&self) -> Option<Timestamp> {
+        self.event.removed_since.is_none().then(|| self.imported_since.unwrap_or(self.event.at))
+    }
+}
+
+impl From<EdgeEvent> for PlannedEvent {
+    fn from(event: EdgeEvent) -> Self {
+        Self { event, imported_since: None }
+    }
+}
+
+/// A change as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoggedChange {
+    /// What consumers see of it.
+    pub change: Change,
+    /// Since when an imported edge exists. Any other edge exists from the time of its change on.
+    pub imported_since: Option<Timestamp>,
+}
 
 /// An entry, without its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,38 +59,48 @@ pub(crate) struct Entry {
 
 impl Entry {
     /// The entry of a planned event.
-    pub(crate) fn of_edge(event: &EdgeEvent) -> Self {
+    pub(crate) fn of_edge(planned: &PlannedEvent) -> Self {
+        let event = &planned.event;
         let mut body = vec![event.kind.number()];
         push_id(&mut body, event.edge.follower);
         push_id(&mut body, event.edge.followee);
-        let kind = match event.removed_since {
-            None => FOLLOWED,
-            Some(since) => {
-                body.extend_from_slice(&since.millis().to_be_bytes());
-                UNFOLLOWED
-            }
+        let (kind, since) = match (event.removed_since, planned.imported_since) {
+            (Some(since), _) => (UNFOLLOWED, Some(since)),
+            (None, Some(since)) => (IMPORTED, Some(since)),
+            (None, None) => (FOLLOWED, None),
         };
+        body.extend(since.iter().flat_map(|since| since.millis().to_be_bytes()));
         Self { at: event.at, kind, body }
     }
 
-    /// What the entry says.
-    pub(crate) fn decode(&self, position: Position, id_kind: IdKind) -> Result<Change> {
-        let body = self.read_body(id_kind);
-        let body = body
-            .ok_or_else(|| Error::Corrupt { detail: format!("entry {position} of the log can't be read") })?;
-        Ok(Change { position, at: self.at, body })
+    /// The entry in the place of a change that was lost. Its time is that of the entry before it.
+    pub(crate) fn lost() -> Self {
+        Self { at: Timestamp::MIN, kind: LOST, body: Vec::new() }
     }
 
-    fn read_body(&self, id_kind: IdKind) -> Option<ChangeBody> {
+    /// What the entry says.
+    pub(crate) fn decode(&self, position: Position, id_kind: IdKind) -> Result<LoggedChange> {
+        let (body, imported_since) = self
+            .read_body(id_kind)
+            .ok_or_else(|| Error::Corrupt { detail: format!("entry {position} of the log can't be read") })?;
+        Ok(LoggedChange { change: Change { position, at: self.at, body }, imported_since })
+    }
+
+    fn read_body(&self, id_kind: IdKind) -> Option<(ChangeBody, Option<Timestamp>)> {
+        if self.kind == LOST {
+            // Whatever it was: consumers are told to read the graph afresh, as after an import.
+            return Some((ChangeBody::Imported { kind: EdgeKind::Follow, edges: 0 }, None));
+        }
         let (&kind, mut rest) = self.body.split_first()?;
         let kind = EdgeKind::from_number(kind)?;
         let edge = Edge { follower: read_id(&mut rest, id_kind)?, followee: read_id(&mut rest, id_kind)? };
+        if self.kind == FOLLOWED && rest.is_empty() {
+            return Some((ChangeBody::Followed { kind, edge }, None));
+        }
+        let since = Timestamp::from_millis(u64::from_be_bytes(rest.try_into().ok()?));
         match self.kind {
-            FOLLOWED if rest.is_empty() => Some(ChangeBody::Followed { kind, edge }),
-            UNFOLLOWED => {
-                let since = Timestamp::from_millis(u64::from_be_bytes(rest.try_into().ok()?));
-                Some(ChangeBody::Unfollowed { kind, edge, since })
-            }
+            UNFOLLOWED => Some((ChangeBody::Unfollowed { kind, edge, since }, None)),
+            IMPORTED => Some((ChangeBody::Followed { kind, edge }, Some(since))),
             _ => None,
         }
     }
@@ -97,13 +142,13 @@ mod tests {
 
     use super::*;
 
-    fn event(id: fn(u8) -> Id, removed_since: Option<u64>) -> EdgeEvent {
-        EdgeEvent {
+    fn event(id: fn(u8) -> Id, removed_since: Option<u64>) -> PlannedEvent {
+        PlannedEvent::from(EdgeEvent {
             kind: EdgeKind::Block,
             edge: Edge { follower: id(1), followee: id(2) },
             at: Timestamp::from_millis(9),
             removed_since: removed_since.map(Timestamp::from_millis),
-        }
+        })
     }
 
     /// Entries stay readable: these bytes are on disks.
@@ -120,21 +165,26 @@ mod tests {
             expected.extend([[0; 15].as_slice(), &[last]].concat());
         }
         expected.extend([0, 0, 0, 0, 0, 0, 0, 7]);
-        assert_eq!((unfollowed.kind, unfollowed.body), (2, expected));
+        assert_eq!((unfollowed.kind, &unfollowed.body), (2, &expected));
+        let since = Some(Timestamp::from_millis(7));
+        let imported = PlannedEvent { imported_since: since, ..event(|id| Id::Uuid(id.into()), None) };
+        let imported = Entry::of_edge(&imported);
+        assert_eq!((imported.kind, imported.body), (3, expected));
     }
 
     #[test]
     fn an_entry_says_what_was_planned() {
         let position = Sequence(3).on(Shard(1));
-        for removed_since in [None, Some(7)] {
-            let event = event(|id| Id::Uuid(id.into()), removed_since);
-            let change = Entry::of_edge(&event).decode(position, IdKind::Uuid).unwrap();
-            let (kind, edge) = (event.kind, event.edge);
-            let expected = match event.removed_since {
+        for (removed_since, imported_since) in [(None, None), (Some(7), None), (None, Some(5))] {
+            let imported_since = imported_since.map(Timestamp::from_millis);
+            let planned = PlannedEvent { imported_since, ..event(|id| Id::Uuid(id.into()), removed_since) };
+            let logged = Entry::of_edge(&planned).decode(position, IdKind::Uuid).unwrap();
+            let EdgeEvent { kind, edge, at, removed_since } = planned.event;
+            let body = match removed_since {
                 None => ChangeBody::Followed { kind, edge },
                 Some(since) => ChangeBody::Unfollowed { kind, edge, since },
             };
-            assert_eq!(change, Change { position, at: event.at, body: expected });
+            assert_eq!(logged, LoggedChange { change: Change { position, at, body }, imported_since });
         }
     }
 

@@ -5,6 +5,7 @@ mod entry;
 mod pages;
 mod retention;
 
-pub(crate) use entry::{Entry, floor_after};
+pub use entry::LoggedChange;
+pub(crate) use entry::{Entry, PlannedEvent, floor_after};
 pub(crate) use pages::{LogReader, ShardSpan};
 pub use retention::{Retention, Trimmed};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
-use kinfolk_core::changes::Change;
 use kinfolk_core::{Position, Sequence, Shard, Timestamp};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
-use super::Entry;
+use super::{Entry, LoggedChange};
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::{Failure, Query, limit_value};
@@ -28,6 +28,13 @@ impl ShardSpan {
     pub(crate) fn newest(self) -> Sequence {
         self.newest.unwrap_or_default()
     }
+}
+
+/// Which connections read.
+#[derive(Clone, Copy)]
+enum Connections {
+    OfReads,
+    OfWrites,
 }
 
 /// Reads logs of a deployment.
@@ -56,7 +63,12 @@ impl LogReader<'_> {
             let sequence =
                 |column| row.get::<_, Option<i64>>(column).map(|sequence| Sequence(sequence as u64));
             let span = ShardSpan { oldest: sequence(4), newest: sequence(5) };
-            if is_current { Ok((shard, span)) } else { Err(Failure::Moved) }
+            if !is_current {
+                return Err(Failure::Moved);
+            }
+            let host = &self.topology.hosts[host];
+            self.shared.acknowledged.require(host, self.topology.epoch, span.newest().on(shard))?;
+            Ok((shard, span))
         };
         let spans: Vec<_> = rows.iter().map(span).collect::<Result<_, _>>()?;
         if spans.len() == shards.len() { Ok(spans) } else { Err(Failure::Moved) }
@@ -64,13 +76,36 @@ impl LogReader<'_> {
 
     /// Up to `limit` changes after some positions, one of each shard. Those of a shard are in order; the shards that are named
     /// first come first.
-    pub(crate) async fn changes(&self, after: &[Position], limit: usize) -> Result<Vec<Change>, Failure> {
+    pub(crate) async fn changes(
+        &self,
+        after: &[Position],
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, Failure> {
+        self.changes_by(after, limit, Connections::OfReads).await
+    }
+
+    /// As [`LogReader::changes`], by connections that have committed a write before they are used: what they show is on the
+    /// standby, so that it may be passed on to other hosts.
+    pub(crate) async fn durable_changes(
+        &self,
+        after: &[Position],
+        limit: usize,
+    ) -> Result<Vec<LoggedChange>, Failure> {
+        self.changes_by(after, limit, Connections::OfWrites).await
+    }
+
+    async fn changes_by(
+        &self,
+        after: &[Position],
+        limit: usize,
+        connections: Connections,
+    ) -> Result<Vec<LoggedChange>, Failure> {
         let mut by_host: BTreeMap<usize, Vec<Position>> = BTreeMap::new();
         for &position in after {
             by_host.entry(self.topology.host_of(position.shard)).or_default().push(position);
         }
-        let pages = by_host.into_iter().map(|(host, after)| self.changes_on(host, after, limit));
-        let mut changes: Vec<Change> = try_join_all(pages).await?.into_iter().flatten().collect();
+        let pages = by_host.into_iter().map(|(host, after)| self.changes_on(host, after, limit, connections));
+        let mut changes: Vec<LoggedChange> = try_join_all(pages).await?.into_iter().flatten().collect();
         changes.truncate(limit);
         Ok(changes)
     }
@@ -80,18 +115,22 @@ impl LogReader<'_> {
         host: usize,
         after: Vec<Position>,
         limit: usize,
-    ) -> Result<Vec<Change>, Failure> {
+        connections: Connections,
+    ) -> Result<Vec<LoggedChange>, Failure> {
         let shards: Vec<i16> = after.iter().map(|position| position.shard.0 as i16).collect();
         let sequences: Vec<i64> = after.iter().map(|position| position.sequence.0 as i64).collect();
         let (limit, epoch) = (limit_value(limit), self.topology.epoch.0 as i64);
         let host = &self.topology.hosts[host];
-        let rows = host
-            .query(&self.shared.statements, Query::Changes, &[&shards, &sequences, &limit, &epoch])
-            .await?;
+        let parameters: [&(dyn ToSql + Sync); 4] = [&shards, &sequences, &limit, &epoch];
+        let statements = &self.shared.statements;
+        let rows = match connections {
+            Connections::OfReads => host.query(statements, Query::Changes, &parameters).await?,
+            Connections::OfWrites => host.query_durable(statements, Query::Changes, &parameters).await?,
+        };
         rows.iter().map(|row| self.change(row)).collect()
     }
 
-    fn change(&self, row: &Row) -> Result<Change, Failure> {
+    fn change(&self, row: &Row) -> Result<LoggedChange, Failure> {
         let position = Sequence(row.get::<_, i64>(1) as u64).on(Shard(row.get::<_, i16>(0) as u16));
         let at = Timestamp::from_millis(row.get::<_, i64>(2) as u64);
         let entry = Entry { at, kind: row.get(3), body: row.get(4) };

@@ -138,6 +138,12 @@ impl Host {
         })
     }
 
+    /// Closes the connections that nobody uses right now: they lead to an old primary.
+    pub(crate) fn drop_connections(&self) {
+        self.reads.retain(|_, _| false);
+        self.writes.retain(|_, _| false);
+    }
+
     /// A connection for statements of their own.
     pub(crate) async fn reader(&self) -> std::result::Result<Pooled, Failure> {
         self.connection(&self.reads).await
@@ -160,7 +166,26 @@ impl Host {
         query: Query,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> std::result::Result<Vec<Row>, Failure> {
-        let connection = self.reader().await?;
+        self.query_by(self.reader().await?, statements, query, parameters).await
+    }
+
+    /// As [`Host::query`], by a connection that has committed a write: what it shows is on the standby.
+    pub(crate) async fn query_durable(
+        &self,
+        statements: &Statements,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> std::result::Result<Vec<Row>, Failure> {
+        self.query_by(self.writer().await?, statements, query, parameters).await
+    }
+
+    async fn query_by(
+        &self,
+        connection: Pooled,
+        statements: &Statements,
+        query: Query,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> std::result::Result<Vec<Row>, Failure> {
         let rows = async {
             let statement = connection.prepare(statements, query).await?;
             connection.client().query(&statement, parameters).await

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use bytes::BytesMut;
-use kinfolk_core::Id;
+use kinfolk_core::{Id, IdKind};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// An id in PostgreSQL's binary format: 8 or 16 bytes, big-endian. Both types order as ids do: integer ids have 63 bits, so
@@ -38,5 +38,21 @@ impl FromSql<'_> for IdValue {
 
     fn accepts(kind: &Type) -> bool {
         <Self as ToSql>::accepts(kind)
+    }
+}
+
+/// The lowest id.
+pub(crate) fn id_min(kind: IdKind) -> Id {
+    match kind {
+        IdKind::Integer => Id::Integer(0),
+        IdKind::Uuid => Id::Uuid(0),
+    }
+}
+
+/// The highest id.
+pub(crate) fn id_max(kind: IdKind) -> Id {
+    match kind {
+        IdKind::Integer => Id::Integer(i64::MAX as u64),
+        IdKind::Uuid => Id::Uuid(u128::MAX),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kinfolk_core::changes::{Change, ChangeBody};
+use kinfolk_core::changes::ChangeBody;
 use kinfolk_core::{Epoch, Frontier, Sequence, Shard};
 use tokio::time::timeout;
 use tokio_postgres::Row;
@@ -12,6 +12,7 @@ use tokio_postgres::types::ToSql;
 use super::SourceBatch;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
+use crate::log::LoggedChange;
 use crate::postgres::{Failure, Host, IdValue, Pooled, Query, unavailable};
 use crate::write::{BEGIN, COMMIT, NetEdge, net_edges};
 
@@ -104,7 +105,7 @@ async fn apply_with(
             step.add(mark, batch.changes);
         }
     }
-    let rows = Rows::new(topology, host, &step.changes);
+    let rows = ProjectedRows::new(topology, host, &step.changes);
     let of_rows = rows.parameters();
     let of_marks: [&(dyn ToSql + Sync); 2] = [&step.sources, &step.sequences];
     let (written, advanced, committed) = tokio::join!(
@@ -122,7 +123,7 @@ async fn apply_with(
 /// What follows on the marks.
 #[derive(Default)]
 struct Step {
-    changes: Vec<Change>,
+    changes: Vec<LoggedChange>,
     /// The new marks.
     sources: Vec<i16>,
     sequences: Vec<i64>,
@@ -131,11 +132,11 @@ struct Step {
 
 impl Step {
     /// Takes the changes that follow on a mark, one after another: earlier ones are applied already.
-    fn add(&mut self, mark: &Mark, mut changes: Vec<Change>) {
-        changes.sort_by_key(|change| change.position.sequence);
+    fn add(&mut self, mark: &Mark, mut changes: Vec<LoggedChange>) {
+        changes.sort_by_key(|logged| logged.change.position.sequence);
         let mut reached = mark.sequence;
-        for change in changes {
-            let sequence = change.position.sequence;
+        for logged in changes {
+            let sequence = logged.change.position.sequence;
             if sequence <= reached {
                 continue;
             }
@@ -144,7 +145,7 @@ impl Step {
                 break;
             }
             reached = sequence;
-            self.changes.push(change);
+            self.changes.push(logged);
         }
         if reached > mark.sequence {
             self.sources.push(mark.source.0 as i16);
@@ -165,14 +166,15 @@ struct Edges {
     sequences: Vec<i64>,
 }
 
-pub(super) struct Rows {
+/// Changes of the follower side of one host.
+pub(crate) struct ProjectedRows {
     gone: Edges,
     there: Edges,
 }
 
-impl Rows {
+impl ProjectedRows {
     /// The parameters of `Query::Apply`.
-    pub(super) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
+    pub(crate) fn parameters(&self) -> [&(dyn ToSql + Sync); 11] {
         let Self { gone, there } = self;
         [
             &gone.shards,
@@ -190,14 +192,14 @@ impl Rows {
     }
 
     /// What changes leave of the edges whose followees are on a host.
-    fn new(topology: &Topology, host: usize, changes: &[Change]) -> Self {
+    fn new(topology: &Topology, host: usize, changes: &[LoggedChange]) -> Self {
         let is_here = |edge: &NetEdge| topology.host_of(topology.shard_of(edge.edge.followee)) == host;
         let edges = net_edges(changes.iter().filter_map(net_edge)).into_iter().filter(is_here).collect();
         Self::of_edges(topology, edges)
     }
 
     /// The rows of edges whose followees are on one host.
-    pub(super) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
+    pub(crate) fn of_edges(topology: &Topology, mut edges: Vec<NetEdge>) -> Self {
         // In the order of the key.
         edges.sort_by_key(|edge| {
             (topology.shard_of(edge.edge.followee), edge.kind, edge.edge.followee, edge.edge.follower)
@@ -218,9 +220,9 @@ impl Rows {
 }
 
 /// What a change says about its edge, if it is about one.
-fn net_edge(change: &Change) -> Option<NetEdge> {
+fn net_edge(LoggedChange { change, imported_since }: &LoggedChange) -> Option<NetEdge> {
     let (kind, edge, since) = match change.body {
-        ChangeBody::Followed { kind, edge } => (kind, edge, Some(change.at)),
+        ChangeBody::Followed { kind, edge } => (kind, edge, Some(imported_since.unwrap_or(change.at))),
         ChangeBody::Unfollowed { kind, edge, .. } => (kind, edge, None),
         ChangeBody::Imported { .. }
         | ChangeBody::Posted { .. }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 use futures_util::future::try_join_all;
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Epoch, Error, Id, IdKind, Result, Sequence, Shard, Timestamp};
+use kinfolk_core::{EdgeKind, Epoch, Error, Result, Sequence, Shard, Timestamp};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::apply::Rows;
+use super::apply::ProjectedRows;
 use crate::Fleet;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::postgres::{Failure, Host, IdValue, Query};
+use crate::postgres::{Failure, Host, IdValue, Query, id_min};
 use crate::write::{LOCK_CLASS, NetEdge};
 
 /// Edges that are copied at once.
@@ -95,10 +95,10 @@ async fn rebuild(
     let mut after = (0_i16, IdValue(id_min(topology.id_kind)), IdValue(id_min(topology.id_kind)));
     loop {
         let parameters: [&(dyn ToSql + Sync); 5] = [&number, &after.0, &after.1, &after.2, &PAGE];
-        let rows = from.query(&shared.statements, Query::EdgesOfShard, &parameters).await?;
-        let edges: Vec<NetEdge> = rows.iter().map(edge).collect::<Result<_>>().map_err(Failure::Final)?;
+        let rows = from.query_durable(&shared.statements, Query::EdgesOfShard, &parameters).await?;
+        let edges: Vec<NetEdge> = rows.iter().map(edge_of_row).collect::<std::result::Result<_, _>>()?;
         for (host, edges) in by_target(topology, &edges) {
-            let rows = Rows::of_edges(topology, edges);
+            let rows = ProjectedRows::of_edges(topology, edges);
             topology.hosts[host].execute(&shared.statements, Query::Apply, &rows.parameters()).await?;
         }
         let Some(last) = rows.last().filter(|_| rows.len() as i64 == PAGE) else { break };
@@ -116,7 +116,8 @@ async fn rebuild(
     try_join_all(topology.hosts.iter().map(advance)).await.map(drop)
 }
 
-fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetEdge>> {
+/// Edges by the host of their followees.
+pub(crate) fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetEdge>> {
     let mut by_host: BTreeMap<usize, Vec<NetEdge>> = BTreeMap::new();
     for &edge in edges {
         let host = topology.host_of(topology.shard_of(edge.edge.followee));
@@ -125,11 +126,12 @@ fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usize, Vec<NetE
     by_host
 }
 
-fn edge(row: &Row) -> Result<NetEdge> {
+/// A row of `Query::EdgesOfShard`.
+pub(crate) fn edge_of_row(row: &Row) -> std::result::Result<NetEdge, Failure> {
     let number: i16 = row.get(0);
     let kind = u8::try_from(number).ok().and_then(EdgeKind::from_number);
-    let kind =
-        kind.ok_or_else(|| Error::Corrupt { detail: format!("an edge has the unknown kind {number}") })?;
+    let unknown = || Error::Corrupt { detail: format!("an edge has the unknown kind {number}") };
+    let kind = kind.ok_or_else(unknown).map_err(Failure::Final)?;
     let (IdValue(follower), IdValue(followee)) = (row.get(1), row.get(2));
     Ok(NetEdge {
         kind,
@@ -137,11 +139,4 @@ fn edge(row: &Row) -> Result<NetEdge> {
         since: Some(Timestamp::from_millis(row.get::<_, i64>(3) as u64)),
         sequence: Sequence(row.get::<_, i64>(4) as u64),
     })
-}
-
-fn id_min(kind: IdKind) -> Id {
-    match kind {
-        IdKind::Integer => Id::Integer(0),
-        IdKind::Uuid => Id::Uuid(0),
-    }
 }

@@ -3,12 +3,11 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use kinfolk_core::changes::Change;
 use kinfolk_core::{Epoch, Frontier, Position, Result, Shard};
 
 use crate::Fleet;
 use crate::fleet::Shared;
-use crate::log::LogReader;
+use crate::log::{LogReader, LoggedChange};
 use crate::postgres::Failure;
 
 /// Changes of one source.
@@ -19,7 +18,7 @@ pub struct SourceBatch {
     /// The life of that log.
     pub epoch: Epoch,
     /// The changes.
-    pub changes: Vec<Change>,
+    pub changes: Vec<LoggedChange>,
 }
 
 /// Brings changes to a projection.
@@ -54,14 +53,15 @@ impl LogSource {
 
 impl ChangeSource for LogSource {
     async fn changes(&self, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
+        let shard = |logged: &LoggedChange| logged.change.position.shard;
         let topology = self.shared.topology();
         let log = LogReader { shared: &self.shared, topology: &topology };
         let after: Vec<Position> = after.iter().collect();
-        let mut changes = log.changes(&after, limit).await.map_err(Failure::into_error)?;
-        changes.sort_by_key(|change| change.position.shard);
-        let of_one = changes.chunk_by(|one, other| one.position.shard == other.position.shard);
-        let batch = |changes: &[Change]| SourceBatch {
-            source: changes[0].position.shard,
+        let mut changes = log.durable_changes(&after, limit).await.map_err(Failure::into_error)?;
+        changes.sort_by_key(shard);
+        let of_one = changes.chunk_by(|one, other| shard(one) == shard(other));
+        let batch = |changes: &[LoggedChange]| SourceBatch {
+            source: shard(&changes[0]),
             epoch: topology.epoch,
             changes: changes.to_vec(),
         };

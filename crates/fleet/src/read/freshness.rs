@@ -23,7 +23,7 @@ pub(crate) const GUARD_COLUMNS: usize = 3;
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// What a host must have before it may answer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Guard {
     epoch: i64,
     shards: Vec<i16>,
@@ -83,6 +83,8 @@ enum Refusal {
     Behind {
         shard: Shard,
         current: Sequence,
+        /// Whether the truth is behind, or else the follower side.
+        is_truth: bool,
     },
 }
 
@@ -92,6 +94,7 @@ impl Refusal {
         let behind = || Self::Behind {
             shard: Shard(row.get::<_, i16>(1) as u16),
             current: Sequence(row.get::<_, i64>(2) as u64),
+            is_truth: reason == Some(2),
         };
         reason.map(|reason| if reason == 1 { Self::Moved } else { behind() })
     }
@@ -136,6 +139,7 @@ impl Reader {
         guard: &Guard,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> std::result::Result<Vec<Row>, Failure> {
+        let guard = self.with_acknowledged(guard);
         let all: Vec<&(dyn ToSql + Sync)> =
             guard.parameters().into_iter().chain(parameters.iter().copied()).collect();
         let host = &self.topology.hosts[host];
@@ -147,9 +151,15 @@ impl Reader {
             match rows.first().and_then(Refusal::of) {
                 None => return Ok(rows),
                 Some(Refusal::Moved) => return Err(Failure::Moved),
-                Some(Refusal::Behind { shard, current }) => {
+                Some(Refusal::Behind { shard, current, is_truth }) => {
+                    let shown = if is_truth {
+                        self.shared.acknowledged.require(host, self.topology.epoch, current.on(shard))
+                    } else {
+                        Ok(())
+                    };
                     let Some(left) = self.time_left() else {
-                        return Err(Failure::Final(self.not_yet_visible(shard, current)));
+                        return shown
+                            .and_then(|()| Err(Failure::Final(self.not_yet_visible(shard, current))));
                     };
                     // Woken early or not, the host is asked again.
                     _ = timeout(pause.min(left), progress.changed()).await;
@@ -157,6 +167,16 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// The same guard, which also asks for what was acknowledged: an old primary does not have it.
+    fn with_acknowledged(&self, guard: &Guard) -> Guard {
+        let mut guard = guard.clone();
+        for (shard, sequence) in guard.shards.iter().zip(&mut guard.sequences) {
+            let acknowledged = self.shared.acknowledged.get(self.topology.epoch, Shard(*shard as u16));
+            *sequence = (*sequence).max(acknowledged.0 as i64);
+        }
+        guard
     }
 
     /// How long the read may still wait.

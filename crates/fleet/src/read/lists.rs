@@ -1,11 +1,11 @@
 //! Lists: pages of an index, from a key on.
 
 use kinfolk_core::graph::{EdgeList, ListEntry, ListKey, Side};
-use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
+use kinfolk_core::{EdgeKind, Id, Timestamp};
 use tokio_postgres::Row;
 
 use super::freshness::{GUARD_COLUMNS, Guard, Reader};
-use crate::postgres::{Failure, IdValue, Query, limit_value};
+use crate::postgres::{Failure, IdValue, Query, id_max, limit_value};
 
 /// A page of a list.
 #[derive(Clone, Copy, Debug)]
@@ -61,11 +61,4 @@ fn entry(row: &Row) -> Option<ListEntry> {
     let since = row.get::<_, Option<i64>>(GUARD_COLUMNS)?;
     let IdValue(id) = row.get(GUARD_COLUMNS + 1);
     Some(ListKey { since: Timestamp::from_millis(since as u64), id })
-}
-
-fn id_max(kind: IdKind) -> Id {
-    match kind {
-        IdKind::Integer => Id::Integer(i64::MAX as u64),
-        IdKind::Uuid => Id::Uuid(u128::MAX),
-    }
 }

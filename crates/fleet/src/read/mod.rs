@@ -1,5 +1,6 @@
 //! Reads: each is one statement on each host that it concerns, which shows at least a frontier or says why not.
 
+mod acknowledged;
 mod checks;
 mod counts;
 mod freshness;
@@ -7,5 +8,7 @@ mod friends;
 mod lists;
 mod overlap;
 mod ports;
+mod readiness;
 
+pub(crate) use acknowledged::Acknowledged;
 pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};

@@ -6,7 +6,7 @@ use kinfolk_core::{EdgeKind, Error, Id, IdKind};
 use tokio_postgres::Row;
 
 use super::freshness::{GUARD_COLUMNS, Guard, Reader};
-use crate::postgres::{Failure, IdValue, Query, limit_value};
+use crate::postgres::{Failure, IdValue, Query, id_min, limit_value};
 
 /// How many members are read and probed at once.
 const CHUNK: usize = 2_000;
@@ -140,8 +140,7 @@ fn id_of(row: &Row) -> Option<Id> {
 /// The lowest id after another, or of all. After the highest there is none.
 fn successor(after: Option<Id>, kind: IdKind) -> Option<Id> {
     match after {
-        None if kind == IdKind::Integer => Some(Id::Integer(0)),
-        None => Some(Id::Uuid(0)),
+        None => Some(id_min(kind)),
         Some(Id::Integer(id)) => (id < i64::MAX as u64).then(|| Id::Integer(id + 1)),
         Some(Id::Uuid(id)) => id.checked_add(1).map(Id::Uuid),
     }

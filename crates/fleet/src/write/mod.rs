@@ -8,5 +8,6 @@ mod settle;
 mod transaction;
 
 pub(crate) use batcher::Writers;
-pub(crate) use rows::{NetEdge, net_edges};
-pub(crate) use transaction::{BEGIN, COMMIT, LOCK_CLASS};
+pub(crate) use plan::Subjects;
+pub(crate) use rows::{NetEdge, Rows, net_edges};
+pub(crate) use transaction::{BEGIN, COMMIT, LOCK_CLASS, Sent, ShardWriter, random_batch};

@@ -3,24 +3,37 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use kinfolk_core::graph::{Edge, EdgeEvent, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
+use kinfolk_core::graph::{Edge, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
 use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
 use tokio_postgres::Row;
 
+use crate::log::PlannedEvent;
+
 /// What a batch is about: every edge and every follower that its requests name, each once.
 #[derive(Default)]
-pub(super) struct Subjects {
+pub(crate) struct Subjects {
     pub(super) edges: Vec<(EdgeKind, Edge)>,
     pub(super) users: Vec<(EdgeKind, Id)>,
 }
 
 impl Subjects {
     pub(super) fn of(requests: &[&WriteRequest]) -> Self {
-        let mut subjects = Self::default();
-        for request in requests {
-            subjects.users.push((request.kind, request.follower));
-            subjects.edges.extend(request.edge_commands().map(|command| (request.kind, command.edge)));
-        }
+        let users = requests.iter().map(|request| (request.kind, request.follower));
+        let edges = requests
+            .iter()
+            .flat_map(|request| request.edge_commands().map(|command| (request.kind, command.edge)));
+        Self::new(edges.collect(), users.collect())
+    }
+
+    /// Edges of one kind, with their followers.
+    pub(crate) fn of_edges(kind: EdgeKind, edges: impl Iterator<Item = Edge>) -> Self {
+        let edges: Vec<_> = edges.map(|edge| (kind, edge)).collect();
+        let users = edges.iter().map(|&(kind, edge)| (kind, edge.follower)).collect();
+        Self::new(edges, users)
+    }
+
+    fn new(edges: Vec<(EdgeKind, Edge)>, users: Vec<(EdgeKind, Id)>) -> Self {
+        let mut subjects = Self { edges, users };
         subjects.edges.sort_unstable();
         subjects.edges.dedup();
         subjects.users.sort_unstable();
@@ -46,7 +59,7 @@ impl Subjects {
 
 /// The rows of a batch as they are before it.
 #[derive(Default)]
-pub(super) struct Before {
+pub(crate) struct Before {
     pub(super) since: HashMap<(EdgeKind, Edge), Timestamp, RandomState>,
     pub(super) following: HashMap<(EdgeKind, Id), u64, RandomState>,
 }
@@ -67,7 +80,7 @@ impl EdgeView for Before {
 pub(super) struct Plan {
     /// The newest change before it.
     pub(super) newest: Position,
-    pub(super) events: Vec<EdgeEvent>,
+    pub(super) events: Vec<PlannedEvent>,
     /// One for each request.
     pub(super) results: Vec<Result<Receipt>>,
 }
@@ -90,12 +103,8 @@ impl Plan {
             let position = Sequence(newest.sequence.0 + events.len() as u64).on(newest.shard);
             results.push(changed.map(|changed| Receipt { position, changed }));
         }
+        let events = events.into_iter().map(PlannedEvent::from).collect();
         Self { newest, events, results }
-    }
-
-    /// The events with their sequences.
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (Sequence, &EdgeEvent)> {
-        (self.newest.sequence.0 + 1..).map(Sequence).zip(&self.events)
     }
 
     /// The newest change once the batch is committed.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Sequence, Timestamp};
 
-use super::plan::{Before, Plan};
-use crate::log::Entry;
+use super::plan::Before;
+use crate::log::{Entry, PlannedEvent};
 use crate::postgres::IdValue;
 
 /// An edge after some events.
@@ -27,11 +27,13 @@ pub(crate) fn net_edges(events: impl IntoIterator<Item = NetEdge>) -> Vec<NetEdg
 }
 
 /// The rows of a batch, a column each.
-pub(super) struct Rows {
+pub(crate) struct Rows {
     pub(super) removed: Edges,
     pub(super) added: Edges,
     pub(super) counted: Counted,
     pub(super) log: LogRows,
+    /// The newest change of the shard once they are committed.
+    pub(crate) last: Sequence,
 }
 
 /// Rows of `following`.
@@ -63,11 +65,13 @@ pub(super) struct LogRows {
 }
 
 impl Rows {
-    pub(super) fn new(before: &Before, plan: &Plan) -> Self {
-        let events = plan.numbered().map(|(sequence, event)| NetEdge {
-            kind: event.kind,
-            edge: event.edge,
-            since: event.removed_since.is_none().then_some(event.at),
+    /// The rows of events that come after the newest change of their shard.
+    pub(crate) fn new(before: &Before, newest: Sequence, planned: &[PlannedEvent]) -> Self {
+        let sequences = || (newest.0 + 1..).map(Sequence);
+        let events = sequences().zip(planned).map(|(sequence, planned)| NetEdge {
+            kind: planned.event.kind,
+            edge: planned.event.edge,
+            since: planned.since(),
             sequence,
         });
         let (mut removed, mut added) = (Edges::default(), Edges::default());
@@ -95,15 +99,17 @@ impl Rows {
             counted.ids.push(IdValue(id));
             counted.following.push(following as i64 + step);
         }
-        Self { removed, added, counted, log: LogRows::new(plan) }
+        let log = LogRows::new(sequences().zip(planned));
+        let last = Sequence(newest.0 + planned.len() as u64);
+        Self { removed, added, counted, log, last }
     }
 }
 
 impl LogRows {
-    fn new(plan: &Plan) -> Self {
+    fn new<'a>(events: impl Iterator<Item = (Sequence, &'a PlannedEvent)>) -> Self {
         let mut rows = Self::default();
-        for (sequence, event) in plan.numbered() {
-            let entry = Entry::of_edge(event);
+        for (sequence, planned) in events {
+            let entry = Entry::of_edge(planned);
             rows.sequences.push(sequence.0 as i64);
             rows.at.push(entry.at.millis() as i64);
             rows.kinds.push(entry.kind);

@@ -71,7 +71,11 @@ impl ShardWriter {
         connection.begin(BEGIN).await?;
         client.query_one(&lock, &[&LOCK_CLASS, &i32::from(self.shard.0)]).await?;
         let head = client.query_opt(&head, &[&shard]).await?;
-        let is_here = head.is_some_and(|head| (head.get(0), head.get(2)) == (unsettled.epoch.0 as i64, true));
+        let acknowledged = self.shared.acknowledged.get(unsettled.epoch, self.shard).0 as i64;
+        let is_here = head.is_some_and(|head| {
+            let newest = head.get::<_, Option<i64>>(3).unwrap_or(0);
+            (head.get(0), head.get(2)) == (unsettled.epoch.0 as i64, true) && newest >= acknowledged
+        });
         if !is_here {
             return Ok(None);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::{Epoch, Error, Id, Result, Sequence, Shard, Timestamp};
+use kinfolk_core::{Epoch, Error, Id, Position, Result, Sequence, Shard, Timestamp};
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -34,9 +34,9 @@ pub(crate) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Writes batches of one shard.
-pub(super) struct ShardWriter {
-    pub(super) shared: Arc<Shared>,
-    pub(super) shard: Shard,
+pub(crate) struct ShardWriter {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) shard: Shard,
 }
 
 /// A batch whose COMMIT was sent and not answered.
@@ -46,16 +46,24 @@ pub(super) struct Unsettled {
     pub(super) epoch: Epoch,
 }
 
+/// A shard under its lock, and what was read of it.
+pub(crate) struct Locked {
+    prepared: Prepared,
+    pub(crate) before: Before,
+    pub(crate) newest: Position,
+    /// The earliest time of the next change.
+    pub(crate) floor: Timestamp,
+}
+
 /// A batch under the lock, between its reads and its writes.
 struct Begun {
-    prepared: Prepared,
-    before: Before,
+    locked: Locked,
     plan: Plan,
 }
 
 /// What became of one attempt.
 enum Attempt {
-    Committed(Plan),
+    Committed(Plan, Epoch),
     /// Nothing has happened.
     Failed(Failure),
     /// Nobody knows yet.
@@ -63,7 +71,7 @@ enum Attempt {
 }
 
 impl ShardWriter {
-    pub(super) fn new(shared: Arc<Shared>, shard: Shard) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, shard: Shard) -> Self {
         Self { shared, shard }
     }
 
@@ -74,10 +82,10 @@ impl ShardWriter {
         let mut pause = Duration::from_millis(2);
         loop {
             let failure = match self.attempt(requests).await {
-                Attempt::Committed(plan) => return self.acknowledge(plan),
+                Attempt::Committed(plan, epoch) => return self.acknowledge(plan, epoch),
                 Attempt::Failed(failure) => failure,
                 Attempt::Lost(unsettled) => match self.settle(&unsettled).await {
-                    Some(true) => return self.acknowledge(unsettled.plan),
+                    Some(true) => return self.acknowledge(unsettled.plan, unsettled.epoch),
                     // The lock was taken after it, so that it can't commit any more.
                     Some(false) => Failure::Transient(unavailable(&self.name(), "a connection was lost")),
                     None => return refuse(&|| Error::TimedOut),
@@ -99,15 +107,21 @@ impl ShardWriter {
         }
     }
 
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("shard {}", self.shard.0)
     }
 
-    fn acknowledge(&self, plan: Plan) -> Vec<Result<Receipt>> {
+    fn acknowledge(&self, plan: Plan, epoch: Epoch) -> Vec<Result<Receipt>> {
         if !plan.events.is_empty() {
-            self.shared.announce_progress();
+            self.committed(epoch, plan.last());
         }
         plan.results
+    }
+
+    /// Notes that a change was committed.
+    pub(crate) fn committed(&self, epoch: Epoch, newest: Position) {
+        self.shared.acknowledged.note(epoch, newest);
+        self.shared.announce_progress();
     }
 
     async fn attempt(&self, requests: &[&WriteRequest]) -> Attempt {
@@ -130,7 +144,7 @@ impl ShardWriter {
         };
         if begun.plan.events.is_empty() {
             return match connection.end("ROLLBACK").await {
-                Ok(()) => Attempt::Committed(begun.plan),
+                Ok(()) => Attempt::Committed(begun.plan, topology.epoch),
                 Err(error) => {
                     connection.discard();
                     Attempt::Failed(Failure::of_statement(&host.name, &error))
@@ -144,19 +158,29 @@ impl ShardWriter {
         Failure::Transient(unavailable(&self.name(), "the host did not answer in time"))
     }
 
-    /// The first round trip: lock, check, read. Nothing is written.
     async fn begin(
         &self,
         connection: &Pooled,
         topology: &Topology,
         requests: &[&WriteRequest],
     ) -> std::result::Result<Begun, Failure> {
+        let locked = self.lock(connection, topology, &Subjects::of(requests)).await?;
+        let plan = Plan::new(&locked.before, requests, locked.newest, locked.floor);
+        Ok(Begun { locked, plan })
+    }
+
+    /// The first round trip: lock, check, read. Nothing is written.
+    pub(crate) async fn lock(
+        &self,
+        connection: &Pooled,
+        topology: &Topology,
+        subjects: &Subjects,
+    ) -> std::result::Result<Locked, Failure> {
         let assignment = topology.assignment(self.shard).ok_or(Failure::Moved)?;
         let name = &topology.hosts[assignment.host].name;
         let failed = |error: tokio_postgres::Error| Failure::of_statement(name, &error);
         let prepared = Prepared::new(connection, &self.shared.statements).await.map_err(failed)?;
 
-        let subjects = Subjects::of(requests);
         let shard = self.shard.0 as i16;
         let edge_kinds: Vec<i16> = subjects.edges.iter().map(|(kind, _)| kind.number().into()).collect();
         let followers: Vec<IdValue> = subjects.edges.iter().map(|(_, edge)| IdValue(edge.follower)).collect();
@@ -188,9 +212,10 @@ impl ShardWriter {
         }
         let before = subjects.before(&edges, &users);
         let (newest, floor) = self.newest(&head, topology).map_err(Failure::Final)?;
+        let host = &topology.hosts[assignment.host];
+        self.shared.acknowledged.require(host, topology.epoch, newest.on(self.shard))?;
         let floor = self.shared.clock.now().max(floor);
-        let plan = Plan::new(&before, requests, newest.on(self.shard), floor);
-        Ok(Begun { prepared, before, plan })
+        Ok(Locked { prepared, before, newest: newest.on(self.shard), floor })
     }
 
     /// The newest change of the shard, and the earliest time of the next one.
@@ -202,7 +227,7 @@ impl ShardWriter {
         let at = Timestamp::from_millis(head.get::<_, i64>(4) as u64);
         let entry = Entry { at, kind: head.get(5), body: head.get(6) };
         let change = entry.decode(sequence.on(self.shard), topology.id_kind)?;
-        Ok((sequence, floor_after(&change)))
+        Ok((sequence, floor_after(&change.change)))
     }
 
     /// The second round trip: write and commit. From here on, only a reply shows what has happened.
@@ -215,9 +240,11 @@ impl ShardWriter {
             }
         };
         let timeouts = self.shared.settings.timeouts;
-        let written = timeout(timeouts.statement + GRACE, self.send(&connection, &begun, batch)).await;
+        let Begun { locked, plan } = &begun;
+        let rows = Rows::new(&locked.before, plan.newest.sequence, &plan.events);
+        let written = timeout(timeouts.statement + GRACE, self.send(&connection, locked, &rows, batch)).await;
         match written {
-            Ok(Ok(())) => Attempt::Committed(begun.plan),
+            Ok(Ok(())) => Attempt::Committed(begun.plan, epoch),
             Ok(Err(Sent::Nothing(failure))) => {
                 connection.discard();
                 Attempt::Failed(failure)
@@ -229,12 +256,16 @@ impl ShardWriter {
         }
     }
 
-    async fn send(&self, connection: &Pooled, begun: &Begun, batch: Id) -> std::result::Result<(), Sent> {
-        let Begun { prepared, before, plan } = begun;
-        let rows = Rows::new(before, plan);
-        let (shard, last) = (self.shard.0 as i16, plan.last().sequence.0 as i64);
+    /// Writes rows and commits.
+    pub(crate) async fn send(
+        &self,
+        connection: &Pooled,
+        Locked { prepared, .. }: &Locked,
+        Rows { removed, added, counted, log, last }: &Rows,
+        batch: Id,
+    ) -> std::result::Result<(), Sent> {
+        let (shard, last) = (self.shard.0 as i16, last.0 as i64);
         let batch = IdValue(batch);
-        let Rows { removed, added, counted, log } = &rows;
         let delete_parameters: [&(dyn ToSql + Sync); 4] =
             [&shard, &removed.kinds, &removed.followers, &removed.followees];
         let upsert_parameters: [&(dyn ToSql + Sync); 6] =
@@ -278,14 +309,15 @@ impl ShardWriter {
 }
 
 /// Why a batch that was sent is not known to be committed.
-enum Sent {
+pub(crate) enum Sent {
     /// It is not committed.
     Nothing(Failure),
     /// The connection was lost, or the commit itself has failed.
     Unanswered,
 }
 
-fn random_batch() -> Result<Id> {
+/// A new batch id.
+pub(crate) fn random_batch() -> Result<Id> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::Storage { detail: format!("the system has no randomness: {error}") })?;

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU16;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -72,6 +73,29 @@ impl Databases {
         }
     }
 
+    /// The name of a database.
+    pub fn name(&self, database: usize) -> &str {
+        &self.names[database]
+    }
+
+    /// Runs SQL beside one of the databases, on its server.
+    pub fn beside(&self, database: usize, sql: &str) {
+        self.runtime.block_on(async {
+            let client = connect(self.servers[database].parse().unwrap()).await;
+            client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        });
+    }
+
+    /// Ends all connections to some databases of a server, and returns when they are gone.
+    pub fn disconnect(&self, database: usize, names: &[&str]) {
+        let end =
+            "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = ANY ($1)";
+        self.runtime.block_on(async {
+            let client = connect(self.servers[database].parse().unwrap()).await;
+            while client.query_one(end, &[&names]).await.unwrap().get::<_, i64>(0) > 0 {}
+        });
+    }
+
     /// Runs SQL in one of the databases: 0 is the catalog.
     pub fn execute(&self, database: usize, sql: &str) {
         self.runtime.block_on(async {
@@ -111,6 +135,7 @@ impl Databases {
              UPDATE shards SET epoch = {epoch};
              DELETE FROM followers; DELETE FROM follower_counts;
              DELETE FROM following; DELETE FROM users; DELETE FROM log;
+             TRUNCATE import, import_progress, staged_edges;
              COMMIT;"
         );
         self.execute(1, &script);
@@ -123,6 +148,24 @@ impl Drop for Databases {
     fn drop(&mut self) {
         self.of_servers("DROP DATABASE", "WITH (FORCE)");
     }
+}
+
+/// A command that runs one test of this binary as a process of its own, on the same deployment.
+pub fn process(settings: &Settings, test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", test, "--nocapture"])
+        .env("CATALOG", &settings.catalog)
+        .env("HOST_a", &settings.hosts["a"])
+        .env("HOST_b", &settings.hosts["b"]);
+    command
+}
+
+/// The settings that [`process`] has passed on.
+pub fn settings_of_process() -> Settings {
+    let setting = |name: &str| std::env::var(name).unwrap();
+    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
+    Settings::new(setting("CATALOG"), hosts.into())
 }
 
 async fn connect(config: Config) -> Client {

@@ -16,10 +16,10 @@ use crate::proxy::{Cuts, Proxy};
 
 /// Proxies in front of the servers of hosts, but not of the catalog.
 #[derive(Default)]
-struct Proxies(Mutex<HashMap<SocketAddr, Proxy>>);
+pub struct Proxies(Mutex<HashMap<SocketAddr, Proxy>>);
 
 impl Proxies {
-    fn before_hosts(&self, mut settings: Settings) -> Settings {
+    pub fn before_hosts(&self, mut settings: Settings) -> Settings {
         for url in settings.hosts.values_mut() {
             let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
             let server = address.parse().unwrap();
@@ -36,7 +36,7 @@ impl Proxies {
         }
     }
 
-    fn count(&self, which: impl Fn(&Cuts) -> &AtomicU64) -> u64 {
+    pub fn count(&self, which: impl Fn(&Cuts) -> &AtomicU64) -> u64 {
         self.0.lock().unwrap().values().map(|proxy| which(&proxy.cuts).load(Ordering::SeqCst)).sum()
     }
 }

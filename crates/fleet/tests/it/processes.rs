@@ -1,21 +1,24 @@
 //! Real processes on one deployment that are stopped and killed while they write and project: nothing that was acknowledged is
 //! lost, nothing is invented, and a stopped process does not keep a shard from the others.
+//!
+//! Every process projects all sources: each source has three owners at once, and one that was stopped comes back in the middle of
+//! what the others have done meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroU16;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kinfolk_conformance::{block_on, edge, user};
 use kinfolk_core::changes::{Change, ChangeBody, ChangeLog};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
-use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Position, SystemClock};
-use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings};
+use kinfolk_core::{EdgeKind, Frontier, Id, IdKind, Position, Shard, SystemClock};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings, Timeouts};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::deployments::{Databases, servers};
+use crate::deployments::{Databases, process, servers, settings_of_process};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const IDS: IdKind = IdKind::Integer;
@@ -27,6 +30,15 @@ const CHILD: &str = "KINFOLK_FLEET_CHILD";
 /// How many rounds of faults to run: as many as the environment asks for.
 fn rounds() -> u32 {
     std::env::var("KINFOLK_FLEET_FAULTS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(6)
+}
+
+/// How long a process is stopped in a round: longer than every timeout in some of them.
+fn stop(round: u32, random: &mut Random) -> Duration {
+    match (round % 3, rounds()) {
+        (2, 0..30) => Duration::from_secs(5),
+        (2, _) => Duration::from_secs(5 + random.below(26)),
+        _ => Duration::ZERO,
+    }
 }
 
 struct Random(u64);
@@ -54,9 +66,7 @@ fn open(settings: Settings) -> Fleet {
 #[test]
 fn a_process_of_its_own() {
     let Ok(seed) = std::env::var(CHILD) else { return };
-    let setting = |name: &str| std::env::var(name).unwrap();
-    let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
-    let store = open(Settings::new(setting("CATALOG"), hosts.into()));
+    let store = open(settings_of_process());
     let mut random = Random(seed.parse().unwrap());
     let mut out = std::io::stdout();
     loop {
@@ -82,12 +92,8 @@ struct Writer {
 
 impl Writer {
     fn start(settings: &Settings, seed: u64) -> Self {
-        let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "processes::a_process_of_its_own", "--nocapture"])
+        let mut process = process(settings, "processes::a_process_of_its_own")
             .env(CHILD, seed.to_string())
-            .env("CATALOG", &settings.catalog)
-            .env("HOST_a", &settings.hosts["a"])
-            .env("HOST_b", &settings.hosts["b"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -173,15 +179,22 @@ fn processes_that_are_stopped_and_killed_lose_nothing() {
             writer.read(20 + random.below(40) as usize, &mut acknowledged);
         }
         let victim = random.below(2) as usize;
+        let (stopped, stop) = (Instant::now(), stop(round, &mut random));
         writers[victim].signal(Signal::STOP);
         // Whatever it was in the middle of, every shard can be written.
-        for number in 0..USERS {
-            let began = Instant::now();
-            let action = if random.below(2) == 0 { EdgeAction::Follow } else { EdgeAction::Unfollow };
-            let (position, changed) = write(&store, action, number, (number + 1) % USERS).expect("a write");
-            longest = longest.max(began.elapsed());
-            if changed {
-                acknowledged.changes.push((position, action, edge(IDS, number, (number + 1) % USERS)));
+        loop {
+            for number in 0..USERS {
+                let began = Instant::now();
+                let action = if random.below(2) == 0 { EdgeAction::Follow } else { EdgeAction::Unfollow };
+                let (position, changed) =
+                    write(&store, action, number, (number + 1) % USERS).expect("a write");
+                longest = longest.max(began.elapsed());
+                if changed {
+                    acknowledged.changes.push((position, action, edge(IDS, number, (number + 1) % USERS)));
+                }
+            }
+            if stopped.elapsed() >= stop {
+                break;
             }
         }
         writers[victim].signal(Signal::CONT);
@@ -196,6 +209,56 @@ fn processes_that_are_stopped_and_killed_lose_nothing() {
         acknowledged.changes.len(),
         acknowledged.errors
     );
+    audit(&store, &acknowledged);
+}
+
+/// A transaction that waits for its process under the lock of a shard, by the host of the lock: its shard and its backend.
+const HELD: &str = "
+    SELECT coalesce(max(locks.objid::bigint * 4294967296 + locks.pid), -1)
+    FROM pg_locks AS locks JOIN pg_stat_activity AS backends USING (pid)
+    WHERE locks.locktype = 'advisory' AND locks.classid = 27494 AND locks.granted
+      AND backends.datname = current_database() AND backends.state = 'idle in transaction'";
+
+/// The shard whose lock a process holds that is stopped: its host finds the transaction waiting, and again a moment later.
+fn shard_held_by_stopped(databases: &Databases) -> Option<Shard> {
+    let held = |database| Some(databases.number(database, HELD)).filter(|&held| held >= 0);
+    let first = held(1).map(|held| (1, held)).or_else(|| held(2).map(|held| (2, held)));
+    let (database, found) = first?;
+    (held(database) == Some(found)).then_some(Shard((found >> 32) as u16))
+}
+
+/// The host ends the transaction of a process that is silent for two seconds. A write that gives up after three gets the shard.
+#[test]
+fn a_stopped_process_loses_its_shard_within_seconds() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let settings = databases.settings();
+    Fleet::init(&settings, NewDeployment { id_kind: IDS, shards: NonZeroU16::new(4).unwrap() }).unwrap();
+    let timeouts = Timeouts { write: Duration::from_secs(3), ..settings.timeouts };
+    let store = open(Settings { timeouts, ..settings.clone() });
+    let mut acknowledged = Acknowledged::default();
+    let mut writer = Writer::start(&settings, 7);
+    let shard = loop {
+        writer.read(3, &mut acknowledged);
+        writer.signal(Signal::STOP);
+        if let Some(shard) = shard_held_by_stopped(&databases) {
+            break shard;
+        }
+        writer.signal(Signal::CONT);
+    };
+    let from = (0..USERS).find(|&number| store.shard_of(user(IDS, number)) == shard).unwrap();
+    let began = Instant::now();
+    // Of both, one changes something.
+    for action in [EdgeAction::Follow, EdgeAction::Unfollow] {
+        let (position, changed) = write(&store, action, from, (from + 1) % USERS).expect("a write");
+        if changed {
+            acknowledged.changes.push((position, action, edge(IDS, from, (from + 1) % USERS)));
+        }
+    }
+    println!("shard {} was free after {:?}", shard.0, began.elapsed());
+    writer.signal(Signal::CONT);
+    writer.read(20, &mut acknowledged);
+    writer.kill(&mut acknowledged);
     audit(&store, &acknowledged);
 }
 
@@ -246,7 +309,7 @@ fn about(change: &Change) -> (EdgeAction, Edge) {
     }
 }
 
-fn whole_log(store: &Fleet) -> BTreeMap<(kinfolk_core::Shard, kinfolk_core::Sequence), Change> {
+fn whole_log(store: &Fleet) -> BTreeMap<(Shard, kinfolk_core::Sequence), Change> {
     let (mut log, mut after) = (BTreeMap::new(), Frontier::default());
     loop {
         let page = block_on(store.changes(&after, 1_000)).unwrap();

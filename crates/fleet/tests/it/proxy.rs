@@ -18,6 +18,10 @@ pub struct Cuts {
     pub before: AtomicU64,
     /// Connections that were cut after the commit was sent, and before its reply.
     pub after: AtomicU64,
+    /// Locks of shards that were taken by connections that have committed a write.
+    pub trusted: AtomicU64,
+    /// The same by connections that have not.
+    pub untrusted: AtomicU64,
 }
 
 /// A proxy, until it is dropped.
@@ -75,6 +79,7 @@ async fn relay(
         }
     });
     let mut bytes = vec![0; 64 << 10];
+    let mut has_written = false;
     loop {
         let count = from_client.read(&mut bytes).await?;
         if count == 0 {
@@ -83,6 +88,13 @@ async fn relay(
         let sent = &bytes[..count];
         // Only the commits of batches: they turn the timeout off first.
         let is_commit = sent.windows(12).any(|window| window == b"= 0; COMMIT\0");
+        let says = |text: &[u8]| sent.windows(text.len()).any(|window| window == text);
+        // The next statement is sent only when the first write was answered.
+        has_written |= says(b"'connected'");
+        if says(b"BEGIN ISOLATION LEVEL READ COMMITTED") {
+            let locks = if has_written { &cuts.trusted } else { &cuts.untrusted };
+            locks.fetch_add(1, Ordering::SeqCst);
+        }
         let turn = if is_commit { cuts.commits.fetch_add(1, Ordering::SeqCst) } else { 1 };
         if is_commit && turn.is_multiple_of(every) {
             // No reply from here on.

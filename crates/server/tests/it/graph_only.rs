@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use kinfolk_conformance::forward;
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
@@ -38,76 +39,33 @@ impl Deployment for GraphOnly {
 }
 
 impl CheckStore for GraphOnly {
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
-        self.0.contains(kind, edges, at_least).await
-    }
-
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
         self.0.contains_now(kind, edge, at_least)
+    }
+
+    forward! { self => self.0;
+        fn contains(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>>;
     }
 }
 
 impl EdgeStore for GraphOnly {
-    async fn write(&self, requests: Vec<WriteRequest>) -> Vec<Result<Receipt>> {
-        self.0.write(requests).await
-    }
-
-    async fn since(
-        &self,
-        kind: EdgeKind,
-        edges: &[Edge],
-        at_least: &Frontier,
-    ) -> Result<Vec<Option<Timestamp>>> {
-        self.0.since(kind, edges, at_least).await
-    }
-
-    async fn list(
-        &self,
-        list: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<ListEntry>> {
-        self.0.list(list, after, limit, at_least).await
-    }
-
-    async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<ListEntry>> {
-        self.0.friends(kind, of, after, limit, at_least).await
-    }
-
-    async fn overlap(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        after: Option<Id>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Overlap> {
-        self.0.overlap(kind, sets, after, limit, at_least).await
-    }
-
-    async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
-        self.0.counts(kind, of, at_least).await
+    forward! { self => self.0;
+        fn write(requests: Vec<WriteRequest>) -> Vec<Result<Receipt>>;
+        fn since(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<Option<Timestamp>>>;
+        fn list(list: EdgeList, after: Option<ListKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<ListEntry>>;
+        fn friends(kind: EdgeKind, of: Id, after: Option<ListKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<ListEntry>>;
+        fn overlap(kind: EdgeKind, sets: &[UserSet], after: Option<Id>, limit: usize, at_least: &Frontier)
+            -> Result<Overlap>;
+        fn counts(kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>>;
     }
 }
 
 impl ChangeLog for GraphOnly {
-    async fn span(&self) -> Result<LogSpan> {
-        self.0.span().await
-    }
-
-    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
-        self.0.changes(after, limit).await
-    }
-
-    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
-        self.0.wait_for_changes(after).await
+    forward! { self => self.0;
+        fn span() -> Result<LogSpan>;
+        fn changes(after: &Frontier, limit: usize) -> Result<LogPage>;
+        fn wait_for_changes(after: &Frontier) -> Result<bool>;
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kinfolk_conformance::{ModelStore, SimulatedClock, block_on};
+use kinfolk_conformance::{ModelStore, SimulatedClock, block_on, forward};
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::comments::{
     Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
@@ -280,25 +280,6 @@ impl EdgeStore for WatchedStore {
         self.model.write(requests).await
     }
 
-    async fn since(
-        &self,
-        kind: EdgeKind,
-        edges: &[Edge],
-        at_least: &Frontier,
-    ) -> Result<Vec<Option<Timestamp>>> {
-        self.model.since(kind, edges, at_least).await
-    }
-
-    async fn list(
-        &self,
-        list: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<ListEntry>> {
-        self.model.list(list, after, limit, at_least).await
-    }
-
     async fn friends(
         &self,
         kind: EdgeKind,
@@ -311,21 +292,18 @@ impl EdgeStore for WatchedStore {
         self.model.friends(kind, of, after, limit, at_least).await
     }
 
-    async fn overlap(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        after: Option<Id>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Overlap> {
-        self.model.overlap(kind, sets, after, limit, at_least).await
-    }
-
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.require_whole()?;
         self.watch.note_asked(at_least);
         self.model.counts(kind, of, at_least).await
+    }
+
+    forward! { self => self.model;
+        fn since(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<Option<Timestamp>>>;
+        fn list(list: EdgeList, after: Option<ListKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<ListEntry>>;
+        fn overlap(kind: EdgeKind, sets: &[UserSet], after: Option<Id>, limit: usize, at_least: &Frontier)
+            -> Result<Overlap>;
     }
 }
 
@@ -333,19 +311,6 @@ impl SuggestionStore for WatchedStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
         self.watch.begin_walk().go_on().await;
         self.model.candidates(of, bounds, at_least).await
-    }
-
-    async fn stored_suggestions(
-        &self,
-        of: Id,
-        max_age: Duration,
-        at_least: &Frontier,
-    ) -> Result<Option<StoredSuggestions>> {
-        self.model.stored_suggestions(of, max_age, at_least).await
-    }
-
-    async fn store_suggestions(&self, computed: Vec<(Id, StoredSuggestions)>) -> Result<()> {
-        self.model.store_suggestions(computed).await
     }
 
     fn compute_suggestions(
@@ -362,6 +327,12 @@ impl SuggestionStore for WatchedStore {
         }
         self.model.compute_suggestions(request, watch)
     }
+
+    forward! { self => self.model;
+        fn stored_suggestions(of: Id, max_age: Duration, at_least: &Frontier)
+            -> Result<Option<StoredSuggestions>>;
+        fn store_suggestions(computed: Vec<(Id, StoredSuggestions)>) -> Result<()>;
+    }
 }
 
 impl PostStore for WatchedStore {
@@ -369,14 +340,6 @@ impl PostStore for WatchedStore {
         self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
         self.pass().await?;
         self.model.register(post).await
-    }
-
-    async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
-        self.model.delete_post(id).await
-    }
-
-    async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
-        self.model.posts(ids, at_least).await
     }
 
     async fn posts_by(
@@ -388,6 +351,11 @@ impl PostStore for WatchedStore {
     ) -> Result<Vec<Post>> {
         self.watch.begin_walk().go_on().await;
         self.model.posts_by(author, after, limit, at_least).await
+    }
+
+    forward! { self => self.model;
+        fn delete_post(id: Id) -> Result<WriteOutcome>;
+        fn posts(ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>>;
     }
 }
 
@@ -405,103 +373,33 @@ impl FeedStore for WatchedStore {
 }
 
 impl InboxStore for WatchedStore {
-    async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
-        self.model.inbox(of, at_least).await
-    }
-
-    async fn drop_inbox(&self, of: Id) -> Result<()> {
-        self.model.drop_inbox(of).await
+    forward! { self => self.model;
+        fn inbox(of: Id, at_least: &Frontier) -> Result<Option<Inbox>>;
+        fn drop_inbox(of: Id) -> Result<()>;
     }
 }
 
 impl CommentStore for WatchedStore {
-    async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
-        self.model.comment(new).await
-    }
-
-    async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
-        self.model.edit_comment(edit).await
-    }
-
-    async fn withdraw_comment(
-        &self,
-        id: CommentId,
-        withdrawal: Withdrawal,
-        by: Option<Moderator>,
-    ) -> Result<WriteOutcome> {
-        self.model.withdraw_comment(id, withdrawal, by).await
-    }
-
-    async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        self.model.lock_comment_thread(parent, locked).await
-    }
-
-    async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
-        self.model.comments(ids, at_least).await
-    }
-
-    async fn comment_thread(
-        &self,
-        parent: Parent,
-        order: CommentOrder,
-        after: Option<CommentId>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Comment>> {
-        self.model.comment_thread(parent, order, after, limit, at_least).await
-    }
-
-    async fn replies(
-        &self,
-        branches: &[Branch],
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Vec<Comment>>> {
-        self.model.replies(branches, limit, at_least).await
-    }
-
-    async fn comments_by(
-        &self,
-        author: Id,
-        after: Option<CommentId>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Comment>> {
-        self.model.comments_by(author, after, limit, at_least).await
-    }
-
-    async fn comment_versions(
-        &self,
-        id: CommentId,
-        after: u32,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<CommentVersion>> {
-        self.model.comment_versions(id, after, limit, at_least).await
-    }
-
-    async fn comment_threads(
-        &self,
-        parents: &[Parent],
-        at_least: &Frontier,
-    ) -> Result<Vec<CommentThreadState>> {
-        self.model.comment_threads(parents, at_least).await
-    }
-
-    async fn erase_purged(&self) -> Result<u64> {
-        self.model.erase_purged().await
+    forward! { self => self.model;
+        fn comment(new: NewComment) -> Result<CommentWritten>;
+        fn edit_comment(edit: CommentEdit) -> Result<CommentWritten>;
+        fn withdraw_comment(id: CommentId, withdrawal: Withdrawal, by: Option<Moderator>)
+            -> Result<WriteOutcome>;
+        fn lock_comment_thread(parent: Parent, locked: bool) -> Result<WriteOutcome>;
+        fn comments(ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>>;
+        fn comment_thread(parent: Parent, order: CommentOrder, after: Option<CommentId>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<Comment>>;
+        fn replies(branches: &[Branch], limit: usize, at_least: &Frontier) -> Result<Vec<Vec<Comment>>>;
+        fn comments_by(author: Id, after: Option<CommentId>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<Comment>>;
+        fn comment_versions(id: CommentId, after: u32, limit: usize, at_least: &Frontier)
+            -> Result<Vec<CommentVersion>>;
+        fn comment_threads(parents: &[Parent], at_least: &Frontier) -> Result<Vec<CommentThreadState>>;
+        fn erase_purged() -> Result<u64>;
     }
 }
 
 impl ChangeLog for WatchedStore {
-    async fn span(&self) -> Result<LogSpan> {
-        self.model.span().await
-    }
-
-    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
-        self.model.changes(after, limit).await
-    }
-
     async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
         if let Some(error) = self.watch.0.unwatchable.lock().unwrap().pop() {
             return Err(error);
@@ -511,5 +409,10 @@ impl ChangeLog for WatchedStore {
         let grown = self.model.wait_for_changes(after).await;
         self.watch.0.watchers.fetch_sub(1, Ordering::SeqCst);
         grown
+    }
+
+    forward! { self => self.model;
+        fn span() -> Result<LogSpan>;
+        fn changes(after: &Frontier, limit: usize) -> Result<LogPage>;
     }
 }

@@ -56,40 +56,26 @@ impl<S: ContentPorts> PostStore for Unsettled<S> {
         self.send(move |store: &S| block_on(store.delete_post(id)), |_| Err(Error::TimedOut))
     }
 
-    async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {
-        self.readable()?.posts(ids, at_least).await
-    }
-
-    async fn posts_by(
-        &self,
-        author: Id,
-        after: Option<PostKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Post>> {
-        self.readable()?.posts_by(author, after, limit, at_least).await
+    crate::forward! { self => self.readable()?;
+        fn posts(ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>>;
+        fn posts_by(author: Id, after: Option<PostKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<Post>>;
     }
 }
 
 impl<S: ContentPorts> FeedStore for Unsettled<S> {
-    async fn feed(
-        &self,
-        of: Id,
-        after: Option<PostKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Post>> {
-        self.readable()?.feed(of, after, limit, at_least).await
+    crate::forward! { self => self.readable()?;
+        fn feed(of: Id, after: Option<PostKey>, limit: usize, at_least: &Frontier) -> Result<Vec<Post>>;
     }
 }
 
 impl<S: ContentPorts> InboxStore for Unsettled<S> {
-    async fn inbox(&self, of: Id, at_least: &Frontier) -> Result<Option<Inbox>> {
-        self.readable()?.inbox(of, at_least).await
+    crate::forward! { self => self.readable()?;
+        fn inbox(of: Id, at_least: &Frontier) -> Result<Option<Inbox>>;
     }
 
-    async fn drop_inbox(&self, of: Id) -> Result<()> {
-        self.store.drop_inbox(of).await
+    crate::forward! { self => self.store;
+        fn drop_inbox(of: Id) -> Result<()>;
     }
 }
 
@@ -121,59 +107,19 @@ impl<S: ContentPorts> CommentStore for Unsettled<S> {
         )
     }
 
-    async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {
-        self.readable()?.comments(ids, at_least).await
+    crate::forward! { self => self.readable()?;
+        fn comments(ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>>;
+        fn comment_thread(parent: Parent, order: CommentOrder, after: Option<CommentId>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<Comment>>;
+        fn replies(branches: &[Branch], limit: usize, at_least: &Frontier) -> Result<Vec<Vec<Comment>>>;
+        fn comments_by(author: Id, after: Option<CommentId>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<Comment>>;
+        fn comment_versions(id: CommentId, after: u32, limit: usize, at_least: &Frontier)
+            -> Result<Vec<CommentVersion>>;
+        fn comment_threads(parents: &[Parent], at_least: &Frontier) -> Result<Vec<CommentThreadState>>;
     }
 
-    async fn comment_thread(
-        &self,
-        parent: Parent,
-        order: CommentOrder,
-        after: Option<CommentId>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Comment>> {
-        self.readable()?.comment_thread(parent, order, after, limit, at_least).await
-    }
-
-    async fn replies(
-        &self,
-        branches: &[Branch],
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Vec<Comment>>> {
-        self.readable()?.replies(branches, limit, at_least).await
-    }
-
-    async fn comments_by(
-        &self,
-        author: Id,
-        after: Option<CommentId>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Comment>> {
-        self.readable()?.comments_by(author, after, limit, at_least).await
-    }
-
-    async fn comment_versions(
-        &self,
-        id: CommentId,
-        after: u32,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<CommentVersion>> {
-        self.readable()?.comment_versions(id, after, limit, at_least).await
-    }
-
-    async fn comment_threads(
-        &self,
-        parents: &[Parent],
-        at_least: &Frontier,
-    ) -> Result<Vec<CommentThreadState>> {
-        self.readable()?.comment_threads(parents, at_least).await
-    }
-
-    async fn erase_purged(&self) -> Result<u64> {
-        self.store.erase_purged().await
+    crate::forward! { self => self.store;
+        fn erase_purged() -> Result<u64>;
     }
 }

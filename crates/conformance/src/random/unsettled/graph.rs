@@ -21,12 +21,12 @@ impl<S: GraphStore> Deployment for Unsettled<S> {
 }
 
 impl<S: GraphStore> CheckStore for Unsettled<S> {
-    async fn contains(&self, kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>> {
-        self.readable()?.contains(kind, edges, at_least).await
-    }
-
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
         self.store.contains_now(kind, edge, at_least)
+    }
+
+    crate::forward! { self => self.readable()?;
+        fn contains(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<bool>>;
     }
 }
 
@@ -47,62 +47,22 @@ impl<S: GraphStore> EdgeStore for Unsettled<S> {
         requests.into_iter().map(write).collect()
     }
 
-    async fn since(
-        &self,
-        kind: EdgeKind,
-        edges: &[Edge],
-        at_least: &Frontier,
-    ) -> Result<Vec<Option<Timestamp>>> {
-        self.readable()?.since(kind, edges, at_least).await
-    }
-
-    async fn list(
-        &self,
-        list: EdgeList,
-        after: Option<ListKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<ListEntry>> {
-        self.readable()?.list(list, after, limit, at_least).await
-    }
-
-    async fn friends(
-        &self,
-        kind: EdgeKind,
-        of: Id,
-        after: Option<ListKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<ListEntry>> {
-        self.readable()?.friends(kind, of, after, limit, at_least).await
-    }
-
-    async fn overlap(
-        &self,
-        kind: EdgeKind,
-        sets: &[UserSet],
-        after: Option<Id>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Overlap> {
-        self.readable()?.overlap(kind, sets, after, limit, at_least).await
-    }
-
-    async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
-        self.readable()?.counts(kind, of, at_least).await
+    crate::forward! { self => self.readable()?;
+        fn since(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<Option<Timestamp>>>;
+        fn list(list: EdgeList, after: Option<ListKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<ListEntry>>;
+        fn friends(kind: EdgeKind, of: Id, after: Option<ListKey>, limit: usize, at_least: &Frontier)
+            -> Result<Vec<ListEntry>>;
+        fn overlap(kind: EdgeKind, sets: &[UserSet], after: Option<Id>, limit: usize, at_least: &Frontier)
+            -> Result<Overlap>;
+        fn counts(kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>>;
     }
 }
 
 impl<S: GraphStore> ChangeLog for Unsettled<S> {
-    async fn span(&self) -> Result<LogSpan> {
-        self.readable()?.span().await
-    }
-
-    async fn changes(&self, after: &Frontier, limit: usize) -> Result<LogPage> {
-        self.readable()?.changes(after, limit).await
-    }
-
-    async fn wait_for_changes(&self, after: &Frontier) -> Result<bool> {
-        self.readable()?.wait_for_changes(after).await
+    crate::forward! { self => self.readable()?;
+        fn span() -> Result<LogSpan>;
+        fn changes(after: &Frontier, limit: usize) -> Result<LogPage>;
+        fn wait_for_changes(after: &Frontier) -> Result<bool>;
     }
 }

@@ -9,6 +9,7 @@ use kinfolk_core::{EdgeKind, Id, IdKind, Timestamp};
 use super::*;
 use crate::edges::faults::EdgeFault;
 use crate::edges::{Row, Tree};
+use crate::projection::difference;
 use crate::{Embedded, Settings};
 
 const FOLLOW: EdgeKind = EdgeKind::Follow;
@@ -74,10 +75,10 @@ fn a_difference_is_repaired_only_after_its_time() {
     rows.repair(Tree::Followers, row(truth[7].0, since), false);
     rows.repair(Tree::Following, row(truth[8].0, since), false);
     rows.repair(Tree::Followers, row(edge(2, 150), since), true);
-    index.remove(FOLLOW, truth[20].0);
-    index.insert(FOLLOW, edge(77, 100));
-    index.insert(FOLLOW, edge(1, 9_000));
-    index.set_follower_count(FOLLOW, Id::Integer(140), 9);
+    index.of(FOLLOW).remove(truth[20].0);
+    index.of(FOLLOW).insert(edge(77, 100));
+    index.of(FOLLOW).insert(edge(1, 9_000));
+    index.of(FOLLOW).set_follower_count(Id::Integer(140), 9);
     store.compact().unwrap();
 
     assert_eq!(reconcile(&store, &[0, 29]), 0);
@@ -94,7 +95,7 @@ fn a_difference_that_goes_away_is_forgotten() {
     let start = Instant::now();
     let (edge, since) = truth[3];
     let row = EdgeFault::Row { tree: Tree::Followers, kind: FOLLOW, edge, since, missing: true };
-    reconciler.suspect(Difference::new(&store.shared().edges, row), start);
+    reconciler.suspect(difference(&store.shared().edges, row), start);
     assert!(reconciler.overdue(start + PATIENCE).is_empty() && reconciler.suspects.is_empty());
 }
 
@@ -144,8 +145,8 @@ fn a_long_list_is_counted_while_it_changes() {
     };
     write(EdgeAction::Follow, 0..FOLLOWERS);
     store.compact().unwrap();
-    let count = || shared.edges.index.counts(FOLLOW, celebrity).followers;
-    shared.edges.index.set_follower_count(FOLLOW, celebrity, 17);
+    let count = || shared.edges.index.of(FOLLOW).counts(celebrity).followers;
+    shared.edges.index.of(FOLLOW).set_follower_count(celebrity, 17);
     let mut reconciler = Reconciler::new(Arc::clone(&shared), 40);
     let start = Instant::now();
     while !reconciler.suspects.keys().any(|key| key.is_count) {

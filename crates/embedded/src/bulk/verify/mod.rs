@@ -96,7 +96,7 @@ pub fn settle(store: &Store, suspected: &[Difference], repair: bool) -> Result<S
     }
     if repair && !real.is_empty() {
         repaired(store, real.len());
-        if real.iter().any(Difference::spreads) {
+        if real.iter().any(|difference| difference.spreads()) {
             store.projections.all().try_for_each(Projection::source_repaired)?;
         }
     }
@@ -164,9 +164,9 @@ mod tests {
         rows.repair(Tree::Followers, row(present, since), false);
         rows.repair(Tree::Following, row(truth[8].0, truth[8].1), false);
         rows.repair(Tree::Followers, row(edge(1, 9_999), since), true);
-        index.remove(FOLLOW, truth[20].0);
-        index.insert(FOLLOW, edge(77, 100));
-        index.set_follower_count(FOLLOW, Id::Integer(100), 9);
+        index.of(FOLLOW).remove(truth[20].0);
+        index.of(FOLLOW).insert(edge(77, 100));
+        index.of(FOLLOW).set_follower_count(Id::Integer(100), 9);
 
         let found = store.verify(false, &|_| {}).unwrap();
         assert!(found.difference_count >= 6, "{:?}", found.differences);

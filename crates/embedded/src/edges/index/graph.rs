@@ -18,7 +18,7 @@ use parking_lot::RwLock;
 use super::snapshot::{Sink, Source};
 use super::table::{Table, User};
 use super::walk::{Scratch, Walk};
-use super::{AnyGraph, UsersById};
+use super::{KindIndex, UsersById};
 use crate::disk::id_encoding::IdEncoding;
 
 /// More shards make waiting for a writer rarer; each costs a cache line and some slack.
@@ -138,7 +138,7 @@ fn removed(list: &[u32], at: usize) -> Box<[u32]> {
     [&list[..at], &list[at + 1..]].concat().into_boxed_slice()
 }
 
-impl<K: IdEncoding> AnyGraph for KindGraph<K> {
+impl<K: IdEncoding> KindIndex for KindGraph<K> {
     #[inline]
     fn contains(&self, edge: Edge) -> bool {
         let (follower, followee) = (K::from_id(edge.follower), K::from_id(edge.followee));
@@ -157,7 +157,7 @@ impl<K: IdEncoding> AnyGraph for KindGraph<K> {
 
     /// Looks through the shorter side: a look-up of each edge, or a walk through the follower's followees. All edges
     /// are of one follower.
-    fn contains_all(&self, edges: &[Edge], answers: &mut Vec<bool>) {
+    fn contains_run(&self, edges: &[Edge], found: &mut Vec<bool>) {
         let Some(first) = edges.first() else { return };
         let follower = K::from_id(first.follower);
         let followed = {
@@ -167,14 +167,14 @@ impl<K: IdEncoding> AnyGraph for KindGraph<K> {
             (following.len() < edges.len()).then(|| following.to_vec())
         };
         let Some(followed) = followed else {
-            return answers.extend(edges.iter().map(|&edge| self.contains(edge)));
+            return found.extend(edges.iter().map(|&edge| self.contains(edge)));
         };
         let ids = self.ids.read();
         let mut followed: Vec<K> = followed.iter().map(|&number| ids[number as usize]).collect();
         drop(ids);
         followed.sort_unstable();
         let exists = |edge: &Edge| followed.binary_search(&K::from_id(edge.followee)).is_ok();
-        answers.extend(edges.iter().map(exists));
+        found.extend(edges.iter().map(exists));
     }
 
     fn examine(&self, edge: Edge) -> (bool, u64) {
@@ -503,7 +503,7 @@ mod tests {
                     let edges: Vec<Edge> = (0..asked).map(|b| edge(a, b)).collect();
                     let expected: Vec<bool> = (0..asked).map(|b| model.contains(&(a, b))).collect();
                     let mut answers = Vec::new();
-                    graph.contains_all(&edges, &mut answers);
+                    graph.contains_run(&edges, &mut answers);
                     prop_assert_eq!(answers, expected);
                 }
             }

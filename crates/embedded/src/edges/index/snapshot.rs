@@ -115,7 +115,7 @@ pub fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> R
         let mut places = Vec::new();
         for kind in EdgeKind::ALL {
             let lists = sink.written;
-            index.kind(kind).save(&mut sink)?;
+            index.of(kind).save(&mut sink)?;
             places.extend([lists, sink.ids_start, sink.written]);
         }
         for place in places {
@@ -185,7 +185,7 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Sequence)> 
 /// Reads one kind; returns the checksum that now covers it too.
 fn read_kind(
     input: &mut BufReader<File>,
-    graph: &mut dyn super::AnyGraph,
+    graph: &mut dyn super::KindIndex,
     (lists, ids, end): (u64, u64, u64),
     checksum: u32,
 ) -> io::Result<u32> {
@@ -212,7 +212,7 @@ mod tests {
         let index = Index::new(ids);
         for (kind, a, b) in [(1, 1, 2), (1, 1, 3), (1, 2, 1), (2, 5, 1), (6, 9, 8)] {
             let kind = EdgeKind::from_number(kind).unwrap();
-            index.insert(kind, Edge { follower: of(a), followee: of(b) });
+            index.of(kind).insert(Edge { follower: of(a), followee: of(b) });
         }
         index
     }
@@ -229,10 +229,10 @@ mod tests {
             let (loaded, position) = load(folder.path(), ids, EPOCH).unwrap().unwrap();
             assert_eq!(position, Sequence(7));
             for kind in EdgeKind::ALL {
-                assert_eq!(loaded.edge_count(kind), index.edge_count(kind));
+                assert_eq!(loaded.of(kind).edge_count(), index.of(kind).edge_count());
                 for id in (0..10).map(of) {
-                    assert_eq!(loaded.counts(kind, id), index.counts(kind, id));
-                    assert_eq!(loaded.followees(kind, id), index.followees(kind, id));
+                    assert_eq!(loaded.of(kind).counts(id), index.of(kind).counts(id));
+                    assert_eq!(loaded.of(kind).followees(id), index.of(kind).followees(id));
                 }
             }
             assert!(load(folder.path(), ids, Epoch(4)).unwrap().is_none());

@@ -395,7 +395,7 @@ mod tests {
     use kinfolk_core::graph::Edge;
     use proptest::prelude::*;
 
-    use super::super::AnyGraph;
+    use super::super::KindIndex;
     use super::*;
 
     fn walk(graph: &KindGraph<u64>, ranking: Ranking, copied_max: usize) -> Vec<Vec<Suggestion>> {

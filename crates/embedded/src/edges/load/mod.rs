@@ -156,7 +156,7 @@ fn decide<K: IdEncoding>(
     senders: &[SyncSender<Arc<Chunk<K>>>],
     report: &dyn Fn(u64),
 ) -> Result<Loaded> {
-    let empty = index.user_count(kind) == 0;
+    let empty = index.of(kind).user_count() == 0;
     let mut loaded = Loaded::default();
     let mut chunk = Chunk::new();
     let mut group: Vec<(K, u64)> = Vec::new();
@@ -175,7 +175,7 @@ fn decide<K: IdEncoding>(
             continue;
         }
         if !empty {
-            let known = index.followees(kind, follower.to_id());
+            let known = index.of(kind).followees(follower.to_id());
             let offered = group.len();
             group.retain(|&(followee, _)| known.binary_search(&followee.to_id()).is_err());
             loaded.duplicates += (offered - group.len()) as u64;
@@ -259,7 +259,7 @@ fn load_index<K: IdEncoding>(target: &Target<'_>, chunks: Receiver<Arc<Chunk<K>>
         for (follower, group) in chunk.groups() {
             followees.clear();
             followees.extend(group.iter().map(|&(followee, _)| followee.to_id()));
-            target.index.extend(target.kind, follower.to_id(), &followees);
+            target.index.of(target.kind).extend(follower.to_id(), &followees);
         }
     }
     Ok(())

@@ -183,13 +183,6 @@ impl Block {
         self.at == self.bytes.len()
     }
 
-    /// The next bytes, if there are so many.
-    pub fn take(&mut self, len: usize) -> Option<&[u8]> {
-        let taken = self.bytes.get(self.at..)?.get(..len)?;
-        self.at += len;
-        Some(taken)
-    }
-
     #[inline]
     fn varint(&mut self) -> Option<u128> {
         let mut value = 0;

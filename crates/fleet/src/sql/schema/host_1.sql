@@ -93,3 +93,45 @@ CREATE TABLE log (
     body      bytea    NOT NULL,
     PRIMARY KEY (shard, sequence)
 );
+
+-- The import that is being staged or applied, if there is one. Every host has its own row.
+CREATE TABLE import (
+    only_one         boolean  PRIMARY KEY DEFAULT true CHECK (only_one),
+    fingerprint      text     NOT NULL,
+    kind             smallint NOT NULL,
+    -- The most edges of a follower; none for no limit.
+    following_limit  bigint,
+    -- So many edges of the input were looked at, and those whose followers are here are staged.
+    taken            bigint   NOT NULL,
+    self_follows     bigint   NOT NULL,
+    -- Whether the whole input is staged.
+    complete         boolean  NOT NULL
+);
+
+-- Edges of the import. An edge without a time has the highest one. Applied in the order of the key: of several lines about one
+-- edge the earliest counts, and a follower with too many edges keeps the earliest.
+CREATE TABLE staged_edges (
+    shard     smallint NOT NULL,
+    follower  {id}     NOT NULL,
+    since     bigint   NOT NULL,
+    followee  {id}     NOT NULL,
+    -- Which edge of the input it is.
+    line      bigint   NOT NULL,
+    PRIMARY KEY (shard, follower, since, followee, line)
+);
+
+-- How far the import is applied to each shard, changed in the transaction of each chunk.
+CREATE TABLE import_progress (
+    shard       smallint PRIMARY KEY,
+    chunk       bigint   NOT NULL,
+    -- The key of the last staged edge that is applied.
+    follower    {id}     NOT NULL,
+    since       bigint   NOT NULL,
+    followee    {id}     NOT NULL,
+    line        bigint   NOT NULL,
+    added       bigint   NOT NULL,
+    duplicates  bigint   NOT NULL,
+    over_limit  bigint   NOT NULL,
+    -- The last change of the shard that the import has made.
+    sequence    bigint   NOT NULL
+) WITH (fillfactor = 50);

@@ -1,4 +1,4 @@
-//! The administration of a fleet through a server: what it can do so far, and the state of its hosts for metrics.
+//! The administration of a fleet through a server: bulk work on streams, and the state of its hosts for metrics.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
@@ -38,9 +38,9 @@ impl Administration for FleetAdministration {
         self.status.get().as_ref().map(stats).unwrap_or_default()
     }
 
-    /// Backups are PostgreSQL's own, and there are no files to compact. The others are not there yet.
-    fn has(&self, _capability: Capability) -> bool {
-        false
+    /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.
+    fn has(&self, capability: Capability) -> bool {
+        matches!(capability, Capability::Imports | Capability::Exports | Capability::Verification)
     }
 
     fn import(
@@ -56,8 +56,8 @@ impl Administration for FleetAdministration {
         self.files.export(file, request)
     }
 
-    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        Err(Error::NotAvailable { what: "verifying" })
+    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
+        self.files.store.verify(repair, &|step| progress(step))
     }
 
     fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {

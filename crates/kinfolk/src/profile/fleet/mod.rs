@@ -12,7 +12,7 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
-use kinfolk_fleet::{Fleet, NewDeployment, Retention, Settings};
+use kinfolk_fleet::{Fleet, Import, NewDeployment, Retention, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
 pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
@@ -151,7 +151,7 @@ impl Profile for FleetProfile {
 }
 
 impl OpenStore for Fleet {
-    type Import = NoImport;
+    type Import = Import;
 
     fn keyring(&self) -> Keyring {
         Self::keyring(self)
@@ -171,15 +171,15 @@ impl OpenStore for Fleet {
         None
     }
 
-    fn import(&self, _options: &ImportOptions) -> kinfolk_core::Result<NoImport> {
-        Err(Error::NotAvailable { what: "importing" })
+    fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Import> {
+        Self::import(&Arc::new(self.clone()), options)
     }
 
     fn edges(
         &self,
-        _kind: EdgeKind,
+        kind: EdgeKind,
     ) -> kinfolk_core::Result<impl Iterator<Item = DatedEdge> + Send + 'static> {
-        Err::<std::iter::Empty<DatedEdge>, _>(Error::NotAvailable { what: "exporting" })
+        Self::edges(&Arc::new(self.clone()), kind)
     }
 
     fn all_comments(
@@ -199,23 +199,20 @@ impl OpenStore for Fleet {
     }
 }
 
-/// The import of a store that has none: it has no values.
-pub(crate) enum NoImport {}
-
-impl EdgeImport for NoImport {
+impl EdgeImport for Import {
     fn taken(&self) -> u64 {
-        match *self {}
+        Self::taken(self)
     }
 
-    fn push(&mut self, _edge: Edge, _since: Option<Timestamp>) -> kinfolk_core::Result<()> {
-        match *self {}
+    fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> kinfolk_core::Result<()> {
+        Self::push(self, edge, since)
     }
 
-    fn finish(self, _progress: &dyn Fn(Progress)) -> kinfolk_core::Result<ImportReport> {
-        match self {}
+    fn finish(self, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<ImportReport> {
+        Self::finish(self, progress)
     }
 
     fn abandon(self) -> kinfolk_core::Result<()> {
-        match self {}
+        Self::abandon(self)
     }
 }

@@ -5,5 +5,6 @@ mod commands;
 mod configuration;
 mod databases;
 mod encryption;
+mod files;
 mod processes;
 mod same_results;

@@ -1,4 +1,4 @@
--- Which of some users are among a user's followers.
+-- Which of some users are on one side of a user.
 WITH {guard}
 SELECT refusal.*, member.id
 FROM (VALUES (1)) AS always
@@ -9,10 +9,10 @@ LEFT JOIN LATERAL (
     WHERE refusal.reason IS NULL
       AND (
           SELECT true
-          FROM followers
-          WHERE followers.shard = $7::smallint
-            AND followers.kind = $8::smallint
-            AND followers.followee = $9::{id}
-            AND followers.follower = asked.id
+          FROM {side}
+          WHERE {side}.shard = $7::smallint
+            AND {side}.kind = $8::smallint
+            AND {side}.{user} = $9::{id}
+            AND {side}.{member} = asked.id
       )
 ) AS member ON true

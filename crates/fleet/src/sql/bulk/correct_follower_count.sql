@@ -1,0 +1,3 @@
+UPDATE follower_counts
+SET count = count + $4::bigint
+WHERE shard = $1::smallint AND kind = $2::smallint AND followee = $3::{id} AND bucket = 0

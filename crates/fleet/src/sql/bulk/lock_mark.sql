@@ -1,0 +1,2 @@
+-- How far this host shows a source. While the mark is locked, nobody moves it.
+SELECT epoch, sequence FROM projected WHERE source = $1::smallint FOR UPDATE

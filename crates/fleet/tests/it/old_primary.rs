@@ -1,0 +1,107 @@
+//! Connections to an old primary, and clocks that are ahead.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kinfolk_conformance::{SimulatedClock, block_on, edge, user};
+use kinfolk_core::changes::ChangeLog;
+use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
+use kinfolk_core::{Clock, EdgeKind, Error, Frontier, IdKind, SystemClock, Timestamp};
+use kinfolk_fleet::{Fleet, Settings, Timeouts};
+
+use crate::deployments::{Databases, Projecting, Stores, servers};
+use crate::lost_commits::Proxies;
+
+const IDS: IdKind = IdKind::Integer;
+const KIND: EdgeKind = EdgeKind::Follow;
+
+fn follow(store: &Fleet, to: u64) -> kinfolk_core::Result<()> {
+    let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IDS, to) }];
+    let request = WriteRequest { kind: KIND, follower: user(IDS, 0), commands, following_limit: 99 };
+    block_on(store.write_one(request)).map(drop)
+}
+
+/// Puts another database in the place of the first host's, as if its name led to another server.
+fn swap(databases: &Databases, away: &str, in_its_place: &str) {
+    let name = databases.name(1);
+    databases.disconnect(1, &[name, in_its_place]);
+    databases.beside(1, &format!("ALTER DATABASE {name} RENAME TO {away}"));
+    databases.beside(1, &format!("ALTER DATABASE {in_its_place} RENAME TO {name}"));
+}
+
+#[test]
+fn a_connection_to_an_old_primary_is_dropped() {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 1, Projecting::Never).with_settings(|settings| {
+        let short = Duration::from_millis(300);
+        let timeouts = Timeouts { visible: short, write: short, ..settings.timeouts };
+        Settings { timeouts, ..settings }
+    });
+    let store = stores.make(IDS, Arc::new(SimulatedClock::default()));
+    follow(&store, 1).unwrap();
+    let (old, new) = stores.with_databases(IDS, |databases| {
+        let name = databases.name(1);
+        let (old, new) = (format!("{name}_old"), format!("{name}_new"));
+        databases.disconnect(1, &[name]);
+        databases.beside(1, &format!("CREATE DATABASE {old} TEMPLATE {name}"));
+        (old, new)
+    });
+    follow(&store, 2).unwrap();
+    let is_followed = |to| block_on(store.contains(KIND, &[edge(IDS, 0, to)], Frontier::EMPTY));
+    assert!(is_followed(2).unwrap()[0]);
+
+    stores.with_databases(IDS, |databases| swap(databases, &new, &old));
+    for _ in 0..2 {
+        assert!(matches!(is_followed(2), Err(Error::Unavailable { .. })), "{:?}", is_followed(2));
+        assert!(matches!(follow(&store, 3), Err(Error::Unavailable { .. })));
+        assert!(matches!(block_on(store.span()), Err(Error::Unavailable { .. })));
+    }
+    stores.with_databases(IDS, |databases| {
+        assert_eq!(databases.number(1, "SELECT count(*) FROM log"), 1, "nothing is written to it");
+        swap(databases, &old, &new);
+    });
+    // Connections that were ended by the swap are replaced when they are found to be closed.
+    let is_back = (0..20).any(|_| is_followed(2).is_ok_and(|found| found[0]));
+    assert!(is_back, "the current primary is found again");
+    follow(&store, 3).unwrap();
+    assert!(is_followed(3).unwrap()[0]);
+    stores.with_databases(IDS, |databases| databases.beside(1, &format!("DROP DATABASE {old}")));
+}
+
+/// Whatever was lost before it: a connection that takes the lock of a shard has committed a write.
+#[test]
+fn a_new_connection_commits_before_it_is_trusted() {
+    let Some(servers) = servers() else { return };
+    let proxies = Arc::new(Proxies::default());
+    let before_hosts = Arc::clone(&proxies);
+    let stores = Stores::new(servers, 4, Projecting::AtOnce)
+        .with_settings(move |settings| before_hosts.before_hosts(settings));
+    let store = stores.make(IDS, Arc::new(SimulatedClock::default()));
+    for number in 1..=60 {
+        follow(&store, number).unwrap();
+    }
+    let cut = proxies.count(|cuts| &cuts.before) + proxies.count(|cuts| &cuts.after);
+    assert!(cut >= 10, "{cut} connections were cut");
+    assert!(proxies.count(|cuts| &cuts.trusted) > 60);
+    assert_eq!(proxies.count(|cuts| &cuts.untrusted), 0);
+}
+
+/// A clock that is ahead of the system's.
+struct Ahead(Duration);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        SystemClock.now().plus_millis(self.0.as_millis() as u64)
+    }
+}
+
+#[test]
+fn a_process_whose_clock_is_ahead_is_not_ready() {
+    let Some(servers) = servers() else { return };
+    let stores = Stores::new(servers, 2, Projecting::Never);
+    let ready = stores.make(IDS, Arc::new(Ahead(Duration::ZERO)));
+    assert_eq!(block_on(ready.not_ready()).unwrap(), None);
+    let ahead = stores.make(IDS, Arc::new(Ahead(Duration::from_secs(60))));
+    let reason = block_on(ahead.not_ready()).unwrap().expect("a reason");
+    assert!(reason.contains("s ahead of host a's") && reason.contains("synchronize"), "{reason}");
+}
