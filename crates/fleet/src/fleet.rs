@@ -3,17 +3,19 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use kinfolk_core::{Absent, Clock, Deployment, Epoch, Error, Id, IdKind, Result, Store, SystemClock};
+use kinfolk_core::{
+    Absent, Clock, Deployment, Epoch, Error, Id, IdKind, Keyring, Result, Store, SystemClock, Timestamp,
+};
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use crate::catalog::{Catalog, Topology};
-use crate::postgres::{Failure, Query, Statements};
+use crate::postgres::{Failure, Query, Statements, unavailable};
 use crate::read::Acknowledged;
 use crate::write::Writers;
-use crate::{NewDeployment, Settings};
+use crate::{FleetStatus, NewDeployment, Settings};
 
 /// Walks for suggestions that run at once.
 const WALKS_MAX: usize = 2;
@@ -45,7 +47,9 @@ impl Shared {
     /// Reads the catalog again, after a host has refused a shard.
     pub(crate) async fn reload_topology(&self) -> std::result::Result<(), Failure> {
         let known = self.topology();
-        let newer = known.reload(&self.catalog, &self.settings).await.map_err(Failure::Transient)?;
+        let newer = known.reload(&self.catalog, &self.settings).await;
+        // The reason is for operators: the caller of a read may be anybody.
+        let newer = newer.map_err(|error| Failure::Transient(unavailable("the catalog", error)))?;
         *self.topology.write() = Arc::new(newer);
         Ok(())
     }
@@ -60,12 +64,20 @@ impl Shared {
 }
 
 /// The store of a fleet. It runs its work on threads of its own; callers only wait for it, on whatever runtime they have.
+/// Clones share it; it ends with the last of them.
+#[derive(Clone)]
 pub struct Fleet {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) writers: Writers,
-    /// Not there only while the store is dropped.
-    runtime: Option<Runtime>,
+    pub(crate) writers: Arc<Writers>,
+    keyring: Keyring,
+    runtime: Arc<StoreRuntime>,
 }
+
+/// The threads of a store.
+struct StoreRuntime(
+    /// Not there only while it is dropped.
+    Option<Runtime>,
+);
 
 impl Fleet {
     /// Creates a deployment: see [`Catalog::init`].
@@ -81,8 +93,32 @@ impl Fleet {
     /// Opens the store of a deployment with a clock.
     pub fn open_with_clock(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self> {
         let runtime = runtime(settings.threads)?;
-        let catalog = Catalog::new(&settings.catalog, settings.timeouts.connect);
+        let catalog = Catalog::new(&settings)?;
         let topology = runtime.block_on(Topology::open(&catalog, &settings))?;
+        let keyring = runtime.block_on(catalog.keys())?;
+        Ok(Self::assemble(settings, clock, runtime, Known { catalog, topology, keyring }))
+    }
+
+    /// The state of a deployment, whether or not its hosts answer or are what the catalog says.
+    pub fn inspect(settings: Settings) -> Result<FleetStatus> {
+        let runtime = runtime(settings.threads)?;
+        let catalog = Catalog::new(&settings)?;
+        let (topology, refused) = runtime.block_on(Topology::inspect(&catalog, &settings))?;
+        let keyring = runtime.block_on(catalog.keys())?;
+        let handle = runtime.handle().clone();
+        let fleet =
+            Self::assemble(settings, Arc::new(SystemClock), runtime, Known { catalog, topology, keyring });
+        let mut status = handle.block_on(fleet.status())?;
+        for host in &mut status.hosts {
+            if let Some(error) = refused.get(&host.name) {
+                host.condition = Err(error.to_string());
+            }
+        }
+        Ok(status)
+    }
+
+    fn assemble(settings: Settings, clock: Arc<dyn Clock>, runtime: Runtime, known: Known) -> Self {
+        let Known { catalog, topology, keyring } = known;
         let shared = Arc::new(Shared {
             settings,
             clock,
@@ -93,8 +129,18 @@ impl Fleet {
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });
-        let writers = Writers::new(Arc::clone(&shared), runtime.handle());
-        Ok(Self { shared, writers, runtime: Some(runtime) })
+        let writers = Arc::new(Writers::new(Arc::clone(&shared), runtime.handle()));
+        Self { shared, writers, keyring, runtime: Arc::new(StoreRuntime(Some(runtime))) }
+    }
+
+    /// The keys that sign tokens and cursors, as they were when the store was opened.
+    pub fn keyring(&self) -> Keyring {
+        self.keyring.clone()
+    }
+
+    /// The time of the store.
+    pub fn now(&self) -> Timestamp {
+        self.shared.clock.now()
     }
 
     /// The deployment's catalog.
@@ -103,7 +149,7 @@ impl Fleet {
     }
 
     pub(crate) fn handle(&self) -> &Handle {
-        self.runtime.as_ref().expect("the runtime is there until the store is dropped").handle()
+        self.runtime.0.as_ref().expect("the runtime is there until the store is dropped").handle()
     }
 
     /// Runs a read on the store's threads. A caller that stops waiting ends it.
@@ -148,10 +194,17 @@ fn runtime(threads: usize) -> Result<Runtime> {
     built.map_err(|error| Error::Storage { detail: format!("no threads for the store: {error}") })
 }
 
-impl Drop for Fleet {
+/// What the catalog has told about a deployment.
+struct Known {
+    catalog: Catalog,
+    topology: Topology,
+    keyring: Keyring,
+}
+
+impl Drop for StoreRuntime {
     fn drop(&mut self) {
         // Not by waiting: the store may be dropped where nothing may block.
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }

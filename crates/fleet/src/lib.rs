@@ -34,4 +34,4 @@ pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
 pub use settings::{Settings, Timeouts};
-pub use status::{HostCondition, HostStatus};
+pub use status::{FleetStatus, HostCondition, HostStatus, ProcessStatus};

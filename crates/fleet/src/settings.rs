@@ -1,15 +1,22 @@
 //! The settings of a process: where the databases of its fleet are, and how long it waits for them.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Where a fleet is, and how a process uses it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Settings {
+    /// What the process does, as hosts show it to operators: see [`ProcessStatus`](crate::ProcessStatus).
+    pub role: String,
     /// The connection string of the catalog's database.
     pub catalog: String,
     /// The connection string of each host, by the name that the catalog has for it.
     pub hosts: BTreeMap<String, String>,
+    /// The file of the authorities whose certificates the databases show, as PEM. With it, connections are encrypted, unless their
+    /// string says `sslmode=disable`.
+    pub authorities: Option<PathBuf>,
     /// Connections for reads, to each host.
     pub read_connections: usize,
     /// Connections for writes and projection, to each host.
@@ -24,13 +31,23 @@ impl Settings {
     /// The usual settings for some databases.
     pub fn new(catalog: impl Into<String>, hosts: BTreeMap<String, String>) -> Self {
         Self {
+            role: "all".to_owned(),
             catalog: catalog.into(),
             hosts,
+            authorities: None,
             read_connections: 8,
             write_connections: 8,
             threads: 2,
             timeouts: Timeouts::default(),
         }
+    }
+}
+
+/// Without the connection strings, which may hold passwords.
+impl fmt::Debug for Settings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<&String> = self.hosts.keys().collect();
+        out.debug_struct("Settings").field("role", &self.role).field("hosts", &hosts).finish_non_exhaustive()
     }
 }
 

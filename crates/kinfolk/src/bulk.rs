@@ -140,7 +140,7 @@ pub(crate) fn export(
     report: &dyn Fn(Progress),
     mut write: impl FnMut(Edge, Timestamp) -> Result<()>,
 ) -> Result<u64> {
-    let total = Some(store.edge_count(KIND));
+    let total = store.edge_count(KIND);
     let mut edges = 0;
     for edge in store.edges(KIND)? {
         let (edge, since) = edge?;

@@ -13,7 +13,7 @@ use crate::failure::UsageError;
 use crate::print::{Outcome, Print, WriteResult};
 use crate::profile::embedded::{Folder, Settings, WallClock};
 use crate::progress::Reporter;
-use crate::settings::{Configuration, Origin, Texts};
+use crate::settings::{Configuration, Fleet, Origin, Texts};
 use crate::standard_output::StandardOutput;
 
 /// The context of a command.
@@ -45,6 +45,7 @@ impl Context {
         settings: Settings,
         clock: WallClock,
     ) -> Result<Self> {
+        require_one_profile(&configuration, &texts)?;
         let folder = Folder {
             path: configuration.data.folder.clone(),
             ids: configuration.data.ids,
@@ -96,6 +97,10 @@ impl Context {
 
     /// The folder, for a command that no server offers.
     pub(crate) fn folder_only(&self) -> Result<&Folder> {
+        if self.configuration.fleet.catalog.is_some() {
+            let message = "this command needs a folder, and the configuration names a fleet, which has none";
+            return Err(UsageError(message.to_owned()).into());
+        }
         if matches!(self.texts.origin("client", "url"), Origin::Flag(_)) {
             let message =
                 "this command needs a folder that no server has open; name it with --data DIR".to_owned();
@@ -132,6 +137,38 @@ fn call_and_close<T>(client: Client, call: impl FnOnce(&Client) -> Result<T>) ->
     let result = call(&client)?;
     client.close()?;
     Ok(result)
+}
+
+/// What a binary without the fleet profile says about a fleet.
+pub(crate) const BUILT_WITHOUT_FLEET: &str = "this binary was built without the fleet profile; build one with 'cargo build --release --features fleet'";
+
+/// Returns an error unless the configuration names a folder or a whole fleet that this binary can use.
+fn require_one_profile(configuration: &Configuration, texts: &Texts) -> Result<()> {
+    let (catalog, hosts) = (texts.origin("fleet", "catalog"), texts.origin("fleet", "hosts"));
+    let Fleet { catalog: named, hosts: by_name, .. } = &configuration.fleet;
+    let named = if named.is_some() {
+        catalog
+    } else if by_name.0.is_empty() {
+        return Ok(());
+    } else {
+        hosts
+    };
+    if !cfg!(feature = "fleet") {
+        anyhow::bail!("{named}: {BUILT_WITHOUT_FLEET}");
+    }
+    let data = texts.origin("data", "folder");
+    let message = if configuration.fleet.catalog.is_none() {
+        format!("{named}: fleet.hosts needs fleet.catalog")
+    } else if by_name.0.is_empty() {
+        format!("{named}: fleet.catalog needs fleet.hosts")
+    } else if *data != Origin::Default {
+        format!(
+            "{data} names a folder and {named} a fleet, which keeps nothing in a folder: leave out one of them"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(UsageError(message).into())
 }
 
 /// The folder if a flag or variable names one, else the server. A folder named in the configuration file belongs to

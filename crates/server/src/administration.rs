@@ -7,6 +7,8 @@ use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
 use kinfolk_core::{Error, Result};
 
+use crate::service::Capability;
+
 /// Bulk work and statistics. The methods block and may take long: protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
     /// The state of the store, for metrics. Cheap: it is asked at every scrape.
@@ -21,6 +23,11 @@ pub trait Administration: Send + Sync + 'static {
     /// Why the store can't go on, if that is so: the server is not ready from then on. Cheap, too.
     fn failure(&self) -> Option<String> {
         None
+    }
+
+    /// Whether the store has one of the capabilities that operators use.
+    fn has(&self, _capability: Capability) -> bool {
+        true
     }
 
     /// How suggestions are computed for everyone, where the caller leaves it open.

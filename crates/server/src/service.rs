@@ -40,11 +40,33 @@ pub enum Capability {
     Feeds,
     /// Comments on posts.
     Comments,
+    /// Suggestions computed for all users and stored.
+    SuggestionRuns,
+    /// Imports of files.
+    Imports,
+    /// Exports to files.
+    Exports,
+    /// Comparisons of derived data with the edges, and repairs.
+    Verification,
+    /// Backups of the store in one file.
+    Backups,
+    /// Compaction of the store's files.
+    Compaction,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Suggestions, Self::Feeds, Self::Comments];
+    pub const ALL: [Self; 9] = [
+        Self::Suggestions,
+        Self::Feeds,
+        Self::Comments,
+        Self::SuggestionRuns,
+        Self::Imports,
+        Self::Exports,
+        Self::Verification,
+        Self::Backups,
+        Self::Compaction,
+    ];
 
     /// The name in the OpenAPI document.
     pub fn name(self) -> &'static str {
@@ -52,6 +74,12 @@ impl Capability {
             Self::Suggestions => "suggestions",
             Self::Feeds => "feeds",
             Self::Comments => "comments",
+            Self::SuggestionRuns => "suggestion-runs",
+            Self::Imports => "imports",
+            Self::Exports => "exports",
+            Self::Verification => "verification",
+            Self::Backups => "backups",
+            Self::Compaction => "compaction",
         }
     }
 
@@ -61,6 +89,12 @@ impl Capability {
             Self::Suggestions => "the suggestion API",
             Self::Feeds => "the feed API",
             Self::Comments => "the comment API",
+            Self::SuggestionRuns => "computing suggestions for all users",
+            Self::Imports => "importing",
+            Self::Exports => "exporting",
+            Self::Verification => "verifying",
+            Self::Backups => "backing up",
+            Self::Compaction => "compacting",
         };
         Error::NotAvailable { what }
     }
@@ -154,6 +188,12 @@ impl<S: Store> Service<S> {
             Capability::Suggestions => self.suggestions.is_some(),
             Capability::Feeds => self.feeds.is_some(),
             Capability::Comments => self.comments.is_some(),
+            Capability::SuggestionRuns => self.suggestions.is_some() && self.administration.has(capability),
+            Capability::Imports
+            | Capability::Exports
+            | Capability::Verification
+            | Capability::Backups
+            | Capability::Compaction => self.administration.has(capability),
         }
     }
 

@@ -16,7 +16,7 @@ use super::chunk::ShardImport;
 use super::staging::{Found, Manifest, Staging};
 use crate::Fleet;
 use crate::catalog::Topology;
-use crate::postgres::connect;
+use crate::postgres::{Target, connect};
 use crate::write::ShardWriter;
 
 /// Edges of the input that are staged together: what a stopped import has to read again.
@@ -54,7 +54,10 @@ impl Import {
         let mut staged = Vec::new();
         for host in &topology.hosts {
             let address = settings.hosts.get(&host.name).map_or("", String::as_str);
-            let client = connect(address, "kinfolk", settings.timeouts.connect).await?;
+            let what = format!("host {}", host.name);
+            let encryption = &fleet.shared.catalog().encryption;
+            let target = Target { what: &what, connection: address, encryption, schema: "kinfolk" };
+            let client = connect(target, settings.timeouts.connect).await?;
             staged.push(Staging::open(&host.name, client).await?);
         }
         let mut import = Self { fleet, topology, staged, manifest, line: 0 };

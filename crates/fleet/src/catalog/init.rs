@@ -7,10 +7,10 @@ use tokio_postgres::Client;
 
 use super::{Catalog, schema, storage};
 use crate::Settings;
-use crate::postgres::connect;
+use crate::postgres::{Target, connect};
 
-/// The most shards of a deployment: far more than hosts, so that shards can be spread, and few enough for a token.
-const SHARDS_MAX: u16 = 4_096;
+/// The most shards of a deployment. A token may name every shard, and servers refuse tokens above 8,192 characters.
+const SHARDS_MAX: u16 = 512;
 
 /// What a new deployment is made of. The shards are spread over the hosts of the settings, in turn.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +26,16 @@ impl Catalog {
     pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
         let shards = new.shards.get();
         if shards > SHARDS_MAX {
-            return Err(Error::TooMany { what: "shards", count: shards.into(), max: SHARDS_MAX.into() });
+            let detail = format!(
+                "a deployment has at most {SHARDS_MAX} shards, not {shards}: a token names every shard, and tokens above \
+                 8,192 characters are refused"
+            );
+            return Err(Error::InvalidStore { detail });
         }
         if settings.hosts.is_empty() {
             return Err(Error::InvalidStore { detail: "name at least one host".into() });
         }
-        let catalog = Self::new(&settings.catalog, settings.timeouts.connect);
+        let catalog = Self::new(settings)?;
         let mut client = catalog.client().await?;
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
@@ -40,7 +44,10 @@ impl Catalog {
         for (index, (name, connection)) in settings.hosts.iter().enumerate() {
             let held: Vec<i16> =
                 (0..shards as i16).filter(|&shard| shard as usize % names.len() == index).collect();
-            let mut host = connect(connection, schema::HOST.name, settings.timeouts.connect).await?;
+            let what = format!("host {name}");
+            let (encryption, schema) = (&catalog.encryption, schema::HOST.name);
+            let target = Target { what: &what, connection, encryption, schema };
+            let mut host = connect(target, settings.timeouts.connect).await?;
             schema::HOST.apply(&mut host, new.id_kind).await?;
             prepare_host(&mut host, (identity, name), epoch, &held, shards).await?;
         }
@@ -61,7 +68,9 @@ async fn prepare_identity(client: &Client, new: NewDeployment) -> Result<i64> {
     let row = client.query_one("SELECT identity, id_kind, shards, epoch FROM deployment", &[]).await;
     let row = row.map_err(|error| storage(&error))?;
     if row.get::<_, i64>(3) != 0 {
-        return Err(Error::InvalidStore { detail: "the catalog has a deployment already".into() });
+        return Err(Error::InvalidStore {
+            detail: "the catalog has a deployment already: see 'kinfolk fleet status'".into(),
+        });
     }
     if (row.get::<_, &str>(1), row.get::<_, i32>(2)) != (new.id_kind.name(), shards) {
         let detail =

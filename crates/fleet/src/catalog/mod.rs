@@ -12,13 +12,22 @@ use tokio_postgres::Client;
 pub use init::NewDeployment;
 pub(crate) use topology::Topology;
 
-use crate::postgres::connect;
+use crate::Settings;
+use crate::postgres::{Encryption, Target, connect};
 
 /// The catalog of a deployment.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Catalog {
     connection: String,
+    pub(crate) encryption: Encryption,
     timeout: Duration,
+}
+
+/// Without the connection string, which may hold a password.
+impl std::fmt::Debug for Catalog {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Catalog").finish_non_exhaustive()
+    }
 }
 
 /// What the catalog says about a deployment.
@@ -32,13 +41,23 @@ pub(crate) struct Description {
 }
 
 impl Catalog {
-    /// The catalog at a connection string.
-    pub fn new(connection: impl Into<String>, timeout: Duration) -> Self {
-        Self { connection: connection.into(), timeout }
+    /// The catalog that the settings name.
+    pub fn new(settings: &Settings) -> Result<Self> {
+        Ok(Self {
+            connection: settings.catalog.clone(),
+            encryption: Encryption::new(settings.authorities.as_deref())?,
+            timeout: settings.timeouts.connect,
+        })
     }
 
     async fn client(&self) -> Result<Client> {
-        connect(&self.connection, schema::CATALOG.name, self.timeout).await
+        let target = Target {
+            what: "the catalog",
+            connection: &self.connection,
+            encryption: &self.encryption,
+            schema: schema::CATALOG.name,
+        };
+        connect(target, self.timeout).await
     }
 
     /// Reads what the deployment is made of. A catalog of another version is refused.
@@ -49,8 +68,10 @@ impl Catalog {
             .query_opt("SELECT identity, id_kind, epoch, shards FROM deployment", &[])
             .await
             .map_err(|error| storage(&error))?;
-        let row = row
-            .ok_or_else(|| Error::InvalidStore { detail: "the catalog is empty: run `fleet init`".into() })?;
+        // An epoch of 0 is that of a creation that was interrupted.
+        let row = row.filter(|row| row.get::<_, i64>(2) != 0).ok_or_else(|| Error::InvalidStore {
+            detail: "the catalog has no complete deployment: run 'kinfolk fleet init'".into(),
+        })?;
         let id_kind: String = row.get(1);
         let id_kind = IdKind::from_name(&id_kind).ok_or_else(|| Error::InvalidStore {
             detail: format!("the catalog has ids of kind {id_kind}"),

@@ -43,10 +43,10 @@ impl Schema {
     pub(super) async fn require(&self, client: &Client) -> Result<()> {
         let (found, known) = (self.version(client).await?, self.newest());
         let detail = match found {
-            0 => format!("there is no schema {} here: run `fleet init`", self.name),
+            0 => format!("there is no schema {} here: run 'kinfolk fleet init'", self.name),
             _ if found < known => {
                 format!(
-                    "schema {} has version {found}, this program needs {known}: run `fleet init` of this program",
+                    "schema {} has version {found}, this program needs {known}: run 'kinfolk fleet init' of this program",
                     self.name
                 )
             }

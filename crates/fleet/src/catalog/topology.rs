@@ -8,7 +8,7 @@ use kinfolk_core::{Epoch, Error, Id, IdKind, Result, Shard};
 
 use super::{Catalog, Description, schema};
 use crate::Settings;
-use crate::postgres::{Host, connect};
+use crate::postgres::{Host, Target, connect};
 
 /// Where a shard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,34 +30,48 @@ pub(crate) struct Topology {
 impl Topology {
     /// Reads the catalog and makes sure that every host is what the catalog says.
     pub(crate) async fn open(catalog: &Catalog, settings: &Settings) -> Result<Self> {
+        let (topology, refused) = Self::inspect(catalog, settings).await?;
+        refused.into_values().next().map_or(Ok(topology), Err)
+    }
+
+    /// Reads the catalog, and why hosts can't be used, by name.
+    pub(crate) async fn inspect(
+        catalog: &Catalog,
+        settings: &Settings,
+    ) -> Result<(Self, BTreeMap<String, Error>)> {
         let description = catalog.describe().await?;
+        let mut refused = BTreeMap::new();
         for name in description.host_names() {
-            let client =
-                connect(address(settings, name)?, schema::HOST.name, settings.timeouts.connect).await?;
-            schema::HOST.require(&client).await?;
-            let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
-            let row = row.map_err(|error| super::storage(&error))?;
-            let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
-            if found != Some((description.identity, name)) {
-                let detail = format!("the database of host {name} belongs to another host or deployment");
-                return Err(Error::InvalidStore { detail });
+            let what = format!("host {name}");
+            let target = target(&what, address(settings, name)?, catalog);
+            if let Err(error) = require_host(name, description.identity, target, settings).await {
+                refused.insert(name.to_owned(), error);
             }
         }
-        Self::new(&description, settings, &[])
+        Ok((Self::new(&description, catalog, settings, &[])?, refused))
     }
 
     /// Reads the catalog again, and keeps the connections to hosts that are known.
     pub(crate) async fn reload(&self, catalog: &Catalog, settings: &Settings) -> Result<Self> {
-        Self::new(&catalog.describe().await?, settings, &self.hosts)
+        Self::new(&catalog.describe().await?, catalog, settings, &self.hosts)
     }
 
-    fn new(description: &Description, settings: &Settings, known: &[Arc<Host>]) -> Result<Self> {
+    fn new(
+        description: &Description,
+        catalog: &Catalog,
+        settings: &Settings,
+        known: &[Arc<Host>],
+    ) -> Result<Self> {
         let mut hosts = Vec::new();
         let mut indexes = BTreeMap::new();
         for name in description.host_names() {
             let host = match known.iter().find(|host| host.name == name) {
                 Some(host) => Arc::clone(host),
-                None => Arc::new(Host::new(name, address(settings, name)?, settings)?),
+                None => {
+                    let what = format!("host {name}");
+                    let target = target(&what, address(settings, name)?, catalog);
+                    Arc::new(Host::new(name, target, settings)?)
+                }
             };
             indexes.insert(name, hosts.len());
             hosts.push(host);
@@ -77,7 +91,7 @@ impl Topology {
     /// The shard of a user.
     pub(crate) fn shard_of(&self, id: Id) -> Shard {
         let count = u16::try_from(self.assignments.len()).ok().and_then(NonZeroU16::new);
-        Shard::of(id, count.expect("a deployment has between 1 and 4,096 shards"))
+        Shard::of(id, count.expect("a deployment has at least one shard, and fewer than 65,536"))
     }
 
     /// Every shard, in order.
@@ -102,6 +116,25 @@ impl Topology {
     pub(crate) fn shards_on(&self, host: usize) -> impl Iterator<Item = Shard> {
         self.shards().filter(move |&shard| self.host_of(shard) == host)
     }
+}
+
+/// The database of a host.
+fn target<'a>(what: &'a str, connection: &'a str, catalog: &'a Catalog) -> Target<'a> {
+    Target { what, connection, encryption: &catalog.encryption, schema: schema::HOST.name }
+}
+
+/// Refuses a host that is not what the catalog says.
+async fn require_host(name: &str, identity: i64, target: Target<'_>, settings: &Settings) -> Result<()> {
+    let client = connect(target, settings.timeouts.connect).await?;
+    schema::HOST.require(&client).await?;
+    let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
+    let row = row.map_err(|error| super::storage(&error))?;
+    let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
+    if found != Some((identity, name)) {
+        let detail = format!("the database of host {name} belongs to another host or deployment");
+        return Err(Error::InvalidStore { detail });
+    }
+    Ok(())
 }
 
 impl Description {

@@ -1,15 +1,16 @@
 //! A host: a PostgreSQL database that holds shards, and this process's connections to it.
 
+use std::error::Error as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
 use kinfolk_core::{Clock, Error, Result};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Config, NoTls, Row, Statement};
+use tokio_postgres::{Client, Config, Row, Statement};
 
-use super::{Failure, Query, Statements};
-use crate::Settings;
+use super::{Encryption, Failure, Query, Statements};
+use crate::{ProcessStatus, Settings};
 
 /// Written by every new connection for writes: a commit that waits for the standby, if there is one.
 ///
@@ -26,6 +27,16 @@ const FIRST_WRITE: &str = "
 const PLANNER: &str = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c enable_material=off -c enable_memoize=off \
                        -c enable_bitmapscan=off -c jit=off";
+
+/// The connections that [`application_name`] has named.
+const CONNECTED: &str = "
+    SELECT DISTINCT application_name, coalesce(host(client_addr), 'local')
+    FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'kinfolk %'";
+
+/// Names the connections of this process, so that operators and [`Host::processes`] can see what it does.
+fn application_name(role: &str) -> String {
+    format!("kinfolk {role} {}", std::process::id())
+}
 
 /// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
 /// and the next user of its connection would continue its transaction.
@@ -90,7 +101,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    pub(crate) fn new(name: &str, connection: &str, settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(name: &str, target: Target<'_>, settings: &Settings) -> Result<Self> {
         let timeouts = settings.timeouts;
         let idle = timeouts.idle_in_transaction.as_millis();
         let lock = timeouts.lock.as_millis();
@@ -98,12 +109,14 @@ impl Host {
         let options = format!(
             "{} {PLANNER} -c idle_in_transaction_session_timeout={idle} -c lock_timeout={lock} \
              -c statement_timeout={statement}",
-            pool_options("kinfolk"),
+            pool_options(target.schema),
         );
+        let mut config = configured(target, &options, timeouts.connect)?;
+        config.application_name(application_name(&settings.role));
         let pool = |size, hook: Option<Hook>| -> Result<Pool> {
             let manager = Manager::from_config(
-                configured(connection, &options, timeouts.connect)?,
-                NoTls,
+                config.clone(),
+                target.encryption.clone(),
                 ManagerConfig { recycling_method: RecyclingMethod::Fast },
             );
             let builder = Pool::builder(manager)
@@ -229,6 +242,19 @@ impl Host {
         }
     }
 
+    /// The processes of the fleet that are connected to the host, by the names of their connections.
+    pub(crate) async fn processes(&self) -> std::result::Result<Vec<ProcessStatus>, Failure> {
+        let connection = self.reader().await?;
+        let rows = self.within_time(connection.client().query(CONNECTED, &[])).await;
+        let rows = rows.inspect_err(|_| connection.discard())?;
+        let process = |row: &Row| {
+            let mut words = row.get::<_, &str>(0).split(' ').skip(1);
+            let (role, process) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+            Some(ProcessStatus { role, process, address: row.get(1) })
+        };
+        Ok(rows.iter().filter_map(process).collect())
+    }
+
     /// The plan of a statement, as every connection of this store makes it.
     pub(crate) async fn explain(&self, text: &str) -> std::result::Result<String, Failure> {
         let connection = self.reader().await?;
@@ -252,10 +278,26 @@ fn pool_options(schema: &str) -> String {
     format!("-c search_path={schema} -c client_min_messages=warning")
 }
 
-fn configured(connection: &str, options: &str, connect: Duration) -> Result<Config> {
-    let mut config: Config = connection
-        .parse()
-        .map_err(|error| Error::InvalidStore { detail: format!("not a connection string: {error}") })?;
+/// A database to connect to.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// What it is, for messages.
+    pub(crate) what: &'a str,
+    pub(crate) connection: &'a str,
+    pub(crate) encryption: &'a Encryption,
+    /// The schema that its tables are in.
+    pub(crate) schema: &'static str,
+}
+
+fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Config> {
+    let mut config: Config = target.connection.parse().map_err(|error: tokio_postgres::Error| {
+        // The reason names the part that is wrong; the string itself may hold a password.
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        Error::InvalidStore {
+            detail: format!("the connection string of {} is invalid: {reason}", target.what),
+        }
+    })?;
+    target.encryption.apply(target.what, &mut config)?;
     let options = match config.get_options() {
         Some(own) => format!("{own} {options}"),
         None => options.to_owned(),
@@ -266,13 +308,15 @@ fn configured(connection: &str, options: &str, connect: Duration) -> Result<Conf
     Ok(config)
 }
 
-/// A connection outside of any pool, for the catalog and for creating schemas.
-pub(crate) async fn connect(connection: &str, schema: &str, timeout: Duration) -> Result<Client> {
-    let config = configured(connection, &pool_options(schema), timeout)?;
-    let connected = tokio::time::timeout(timeout, config.connect(NoTls)).await;
-    let (client, driver) = connected
-        .map_err(|_| super::unavailable(schema, "the connection timed out"))?
-        .map_err(|error| super::unavailable(schema, error))?;
+/// A connection outside of any pool, for the catalog and for creating schemas. Its errors say why: they go to operators.
+pub(crate) async fn connect(target: Target<'_>, timeout: Duration) -> Result<Client> {
+    let config = configured(target, &pool_options(target.schema), timeout)?;
+    let connected = tokio::time::timeout(timeout, config.connect(target.encryption.clone())).await;
+    let because = |reason: &str| super::unavailable(&format!("{} ({reason})", target.what), reason);
+    let (client, driver) = connected.map_err(|_| because("the connection timed out"))?.map_err(|error| {
+        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        because(&reason)
+    })?;
     tokio::spawn(async move {
         if let Err(error) = driver.await {
             tracing::debug!(%error, "a connection ended");

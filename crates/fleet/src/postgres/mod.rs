@@ -1,12 +1,14 @@
 //! PostgreSQL: connections, statements, and what a failure means. Nothing here knows the graph.
 
+mod encryption;
 mod failure;
 mod host;
 mod id;
 mod statements;
 
+pub(crate) use encryption::Encryption;
 pub(crate) use failure::{Failure, unavailable};
-pub(crate) use host::{Host, Pooled, connect};
+pub(crate) use host::{Host, Pooled, Target, connect};
 pub(crate) use id::{IdValue, id_max, id_min};
 pub use statements::Query;
 pub(crate) use statements::{Statements, for_id_kind};

@@ -28,15 +28,47 @@ fn a_deployment_is_created_once() {
     assert!(refusal(Fleet::init(&settings, NEW)).contains("already"));
     let store = Fleet::open(settings).unwrap();
     let status = block_on(store.status()).unwrap();
-    let shards: Vec<_> = status.iter().map(|host| (host.name.as_str(), host.shards)).collect();
+    let shards: Vec<_> = status.hosts.iter().map(|host| (host.name.as_str(), host.shards)).collect();
     assert_eq!(shards, [("a", 3), ("b", 2)]);
     assert!(
-        status.iter().all(|host| host.condition.as_ref().is_ok_and(|host| host.changes_behind == 0)),
+        status
+            .hosts
+            .iter()
+            .all(|host| host.condition.as_ref().is_ok_and(|host| host.changes_behind == Some(0))),
         "{status:?}"
     );
+    let own = status.processes.iter().find(|process| process.process == std::process::id());
+    assert_eq!(own.map(|process| process.role.as_str()), Some("all"), "{status:?}");
     assert_eq!(databases.number(1, "SELECT count(*) FROM shards"), 3);
     assert_eq!(databases.number(2, "SELECT count(*) FROM shards"), 2);
     assert_eq!(databases.number(2, "SELECT count(*) FROM projected"), 5);
+}
+
+#[test]
+fn more_shards_than_a_token_can_name_are_refused() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let many = NewDeployment { shards: NonZeroU16::new(513).unwrap(), ..NEW };
+    let detail = refusal(Fleet::init(&databases.settings(), many));
+    assert!(detail.contains("at most 512 shards") && detail.contains("8,192 characters"), "{detail}");
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_shown() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let mut settings = databases.settings();
+    Fleet::init(&settings, NEW).unwrap();
+    // Nobody listens there.
+    settings.hosts.insert("b".into(), "postgres://postgres@127.0.0.1:1/nothing".into());
+    let Err(Error::Unavailable { what, .. }) = Fleet::open(settings.clone()) else {
+        panic!("a store was opened without its host");
+    };
+    assert!(what.starts_with("host b (") && what.contains("refused"), "{what}");
+    let status = Fleet::inspect(settings).unwrap();
+    let [a, b] = &status.hosts[..] else { panic!("{status:?}") };
+    assert_eq!(a.condition.as_ref().unwrap().changes_behind, None, "nobody knows what host b has");
+    assert!(b.condition.as_ref().is_err_and(|reason| reason.contains("refused")), "{status:?}");
 }
 
 #[test]
@@ -47,6 +79,7 @@ fn an_interrupted_creation_is_completed() {
     Fleet::init(&settings, NEW).unwrap();
     // As a stop before the last step leaves it.
     databases.execute(0, "DELETE FROM shard_map; DELETE FROM hosts; UPDATE deployment SET epoch = 0");
+    assert!(refusal(Fleet::open(settings.clone())).contains("no complete deployment"));
     let other = NewDeployment { id_kind: IdKind::Integer, ..NEW };
     assert!(refusal(Fleet::init(&settings, other)).contains("interrupted"));
     Fleet::init(&settings, NEW).unwrap();

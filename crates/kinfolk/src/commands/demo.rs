@@ -110,7 +110,7 @@ fn serve(configuration: &Configuration, folder: &Folder, sample: Sample) -> Resu
         Err(taken) if taken.downcast_ref::<io::Error>().is_some_and(is_taken) => {
             writeln!(io::stdout(), "{taken:#}: taking free ports instead\n")?;
             let free = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-            Server::with_listeners(configuration, folder, Listeners::bind(free, free)?)?
+            Server::with_listeners(configuration, folder, Listeners::bind(free, Some(free))?)?
         }
         Err(error) => return Err(error),
     };
@@ -131,6 +131,7 @@ fn is_taken(error: &io::Error) -> bool {
 fn show_calls(out: &mut impl Write, ready: &Ready, sample: Sample) -> io::Result<()> {
     let Sample { celebrity, fan, post } = sample;
     let Ready { http, redis, .. } = ready;
+    let redis = redis.as_deref().unwrap_or_default();
     let port = redis.rsplit(':').next().unwrap_or_default();
     let program = std::env::args().next().unwrap_or_else(|| "kinfolk".to_owned());
     let program = Path::new(&program).file_name().map_or_else(String::new, |name| name.display().to_string());

@@ -19,8 +19,9 @@ use crate::free_space;
 use crate::input::{Source, Stop};
 use crate::interrupt;
 use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::profile::IMPORTED_FILE;
 use crate::profile::Profile;
-use crate::profile::embedded::{Folder, IMPORTED_FILE};
+use crate::profile::embedded::Folder;
 use crate::progress::{ReadProgress, Reporter};
 
 /// Add the edges of files

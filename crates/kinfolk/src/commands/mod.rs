@@ -20,6 +20,8 @@ mod dismiss;
 mod edit_comment;
 mod export;
 mod feed;
+#[cfg_attr(not(feature = "fleet"), path = "without_fleet.rs")]
+mod fleet;
 mod follow;
 mod followers;
 mod following;
@@ -78,6 +80,7 @@ commands! {
     demo::Demo,
     config::Config,
     keys::Keys,
+    fleet::Fleet,
     follow::Follow,
     unfollow::Unfollow,
     check::Check,

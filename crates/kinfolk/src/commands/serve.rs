@@ -7,6 +7,9 @@ use clap::Args;
 
 use crate::context::Context;
 use crate::print::Outcome;
+use crate::profile::Profile;
+#[cfg(feature = "fleet")]
+use crate::profile::fleet::FleetProfile;
 use crate::serve::{Logging, Server};
 use crate::settings::ServerFlags;
 
@@ -14,8 +17,10 @@ use crate::settings::ServerFlags;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     kinfolk serve\n  \
-    kinfolk serve --data /var/lib/kinfolk --http 0.0.0.0:7400 --auth-keys /etc/kinfolk/keys.toml\n\n\
-    The graph is created if there is none. A line on standard error says when the server is ready.\n\
+    kinfolk serve --data /var/lib/kinfolk --http 0.0.0.0:7400 --auth-keys /etc/kinfolk/keys.toml\n  \
+    kinfolk serve --config fleet.toml --role api\n\n\
+    The graph is created if there is none. With the section fleet in the configuration, the server is a process of that\n\
+    fleet, in the role --role. A line on standard error says when the server is ready.\n\
     SIGTERM and SIGINT stop it gracefully; a second one stops it at once. SIGHUP reloads keys and certificates, which\n\
     are also reloaded when they change.")]
 pub(crate) struct Serve {
@@ -25,13 +30,21 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) fn run(self, context: &Context) -> Result<Outcome> {
-        let server = Server::bind(&context.configuration, context.folder_only()?)?;
-        let logging = Logging::start(&context.configuration)?;
-        let served = server.run(|ready| {
-            // A closed stderr is no reason not to serve.
-            let _ = writeln!(io::stderr(), "kinfolk: {ready}");
-        });
-        logging.end();
-        served.map(|()| Outcome::Done)
+        #[cfg(feature = "fleet")]
+        if let Some(fleet) = FleetProfile::of(context) {
+            return serve(context, &fleet);
+        }
+        serve(context, context.folder_only()?)
     }
+}
+
+fn serve<P: Profile>(context: &Context, profile: &P) -> Result<Outcome> {
+    let server = Server::bind(&context.configuration, profile)?;
+    let logging = Logging::start(&context.configuration)?;
+    let served = server.run(|ready| {
+        // A closed stderr is no reason not to serve.
+        let _ = writeln!(io::stderr(), "kinfolk: {ready}");
+    });
+    logging.end();
+    served.map(|()| Outcome::Done)
 }

@@ -53,7 +53,10 @@ impl Suggest {
         let begin = Instant::now();
         let Run { outcome, stopped_by } = context.call(|client| match client {
             Client::Local(graph) => {
-                let request = self.request(graph.profile().everyone());
+                let everyone = graph.profile().everyone();
+                let missing =
+                    || kinfolk_core::Error::NotAvailable { what: "computing suggestions for all users" };
+                let request = self.request(everyone.ok_or_else(missing)?);
                 graph.run(compute(graph.suggestion_store()?, request, &context.reporter))
             }
             Client::Remote(server) => self.send(server, &context.reporter),

@@ -2,6 +2,9 @@
 //! configuration decides which one.
 
 pub(crate) mod embedded;
+mod files;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 
 use std::sync::Arc;
 
@@ -13,6 +16,10 @@ use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
+pub(crate) use files::IMPORTED_FILE;
+
+use crate::settings::Role;
+
 /// Removes a graph that was just created, after its first write failed.
 pub(crate) type Discard = Box<dyn FnOnce() -> Result<()> + Send>;
 
@@ -21,8 +28,14 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// The open store.
     type Store: OpenStore;
 
+    /// The work that a server does beside requests. Dropping it ends the work.
+    type Background: Send;
+
     /// The location, for messages.
     fn location(&self) -> String;
+
+    /// Returns an error for a role that its servers do not have.
+    fn require_role(&self, role: Role) -> Result<()>;
 
     /// Opens the graph, which must exist.
     fn open(&self) -> Result<Self::Store>;
@@ -36,8 +49,8 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// The settings of its services.
     fn service_settings(&self) -> ServiceSettings;
 
-    /// The default computation of suggestions for all users.
-    fn everyone(&self) -> SuggestionRunRequest;
+    /// The default computation of suggestions for all users; none if the profile computes them only on request.
+    fn everyone(&self) -> Option<SuggestionRunRequest>;
 
     /// Memory for sorting an import, in bytes.
     fn sort_memory(&self) -> usize;
@@ -47,6 +60,9 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
 
     /// The operations for administrators of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
+
+    /// Starts the background work of a server, in a tokio runtime.
+    fn start_background(&self, store: &Self::Store) -> Self::Background;
 }
 
 /// An opened store.
@@ -70,8 +86,8 @@ pub(crate) trait OpenStore: Store + Clone {
     /// Why the store failed, if it did.
     fn failure(&self) -> Option<String>;
 
-    /// The number of edges of a kind.
-    fn edge_count(&self, kind: EdgeKind) -> u64;
+    /// The number of edges of a kind; none if the store would have to count them.
+    fn edge_count(&self, kind: EdgeKind) -> Option<u64>;
 
     /// Starts an import, or resumes a stopped one with the same options.
     fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Self::Import>;

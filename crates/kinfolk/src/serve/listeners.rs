@@ -1,4 +1,4 @@
-//! The two sockets, bound before anything else, so that a port in use is reported at once.
+//! The sockets, bound before anything else, so that a port in use is reported at once.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -9,14 +9,15 @@ use anyhow::{Context, Result};
 pub(crate) struct Listeners {
     /// For REST.
     pub(crate) http: TcpListener,
-    /// For the Redis protocol.
-    pub(crate) resp: TcpListener,
+    /// For the Redis protocol, if the process serves it.
+    pub(crate) resp: Option<TcpListener>,
 }
 
 impl Listeners {
-    /// Binds both addresses.
-    pub(crate) fn bind(http: SocketAddr, resp: SocketAddr) -> Result<Self> {
-        Ok(Self { http: bind(http, "--http")?, resp: bind(resp, "--resp")? })
+    /// Binds the addresses.
+    pub(crate) fn bind(http: SocketAddr, resp: Option<SocketAddr>) -> Result<Self> {
+        let http = bind(http, "--http")?;
+        Ok(Self { http, resp: resp.map(|resp| bind(resp, "--resp")).transpose()? })
     }
 
     /// The address of REST.
@@ -25,8 +26,8 @@ impl Listeners {
     }
 
     /// The address of the Redis protocol.
-    pub(crate) fn resp_address(&self) -> Result<SocketAddr> {
-        Ok(self.resp.local_addr()?)
+    pub(crate) fn resp_address(&self) -> Result<Option<SocketAddr>> {
+        Ok(self.resp.as_ref().map(TcpListener::local_addr).transpose()?)
     }
 }
 

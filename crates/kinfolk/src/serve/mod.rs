@@ -25,7 +25,7 @@ pub(crate) use signals::{Signals, StopSignal, on_stop};
 
 use crate::print::grouped;
 use crate::profile::{OpenStore, Profile};
-use crate::settings::{Configuration, Role};
+use crate::settings::Configuration;
 use protocols::{Protocols, Urls};
 use signals::SignalRequest;
 use suggest::Schedule;
@@ -50,10 +50,10 @@ pub(crate) struct Server<P> {
 pub(crate) struct Ready {
     /// The URL of REST.
     pub(crate) http: String,
-    /// The URL of the Redis protocol.
-    pub(crate) redis: String,
-    /// The number of edges.
-    pub(crate) edges: u64,
+    /// The URL of the Redis protocol, if the process serves it.
+    pub(crate) redis: Option<String>,
+    /// The number of edges, if the store knows it.
+    pub(crate) edges: Option<u64>,
     /// The time that the load took.
     pub(crate) loaded_in: Duration,
     /// Whether authentication is off.
@@ -63,8 +63,14 @@ pub(crate) struct Ready {
 impl std::fmt::Display for Ready {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { http, redis, edges, loaded_in, is_open } = self;
-        let seconds = loaded_in.as_secs_f64();
-        write!(out, "ready: {http} {redis}, {} edges, loaded in {seconds:.1} s", grouped(*edges))?;
+        write!(out, "ready: {http}")?;
+        if let Some(redis) = redis {
+            write!(out, " {redis}")?;
+        }
+        if let Some(edges) = edges {
+            write!(out, ", {} edges", grouped(*edges))?;
+        }
+        write!(out, ", loaded in {:.1} s", loaded_in.as_secs_f64())?;
         if *is_open {
             write!(out, "; authentication is off, only this machine can connect")?;
         }
@@ -75,12 +81,11 @@ impl std::fmt::Display for Ready {
 impl<P: Profile> Server<P> {
     /// Validates the configuration and binds the sockets.
     pub(crate) fn bind(configuration: &Configuration, profile: &P) -> Result<Self> {
-        let (http, resp) = (configuration.http.address, configuration.resp.address);
-        if configuration.server.role != Role::All {
-            let what = "a role other than all, which needs the fleet profile,";
-            return Err(Error::NotAvailable { what }.into());
-        }
+        let role = configuration.server.role;
+        profile.require_role(role)?;
         protocols::check(configuration)?;
+        let (http, resp) = (configuration.http.address, configuration.resp.address);
+        let resp = role.serves_api().then_some(resp);
         Self::with_listeners(configuration, profile, Listeners::bind(http, resp)?)
     }
 
@@ -133,10 +138,17 @@ impl<P: Profile> Server<P> {
         let is_open = access.is_open();
         let service = service(&profile, access, &store);
         door.open(Arc::clone(&service));
-        protocols.start_resp(&configuration, resp_listener, Arc::clone(&service))?;
+        if let Some(listener) = resp_listener {
+            protocols.start_resp(&configuration, listener, Arc::clone(&service))?;
+        }
+        let background = profile.start_background(&store);
         let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
         announce(&Ready { http, redis, edges, loaded_in, is_open });
-        let schedule = Schedule::start(store.clone(), profile.everyone(), configuration.suggest.every.0)?;
+        let every = configuration.suggest.every.0;
+        let schedule = match profile.everyone() {
+            Some(request) => Schedule::start(store.clone(), request, every)?,
+            None => None,
+        };
 
         let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
         Signals::end_at_once_on_the_next().context("could not start a thread")?;
@@ -156,6 +168,7 @@ impl<P: Profile> Server<P> {
         }
         let grace_ends = Instant::now() + configuration.server.grace.0;
         outcome = outcome.and(protocols.stop().await);
+        drop(background);
         Ok(Some(Served { store, grace_ends, outcome }))
     }
 }

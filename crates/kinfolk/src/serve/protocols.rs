@@ -78,10 +78,10 @@ fn new_access(configuration: &Configuration, id_kind: IdKind) -> Result<Access> 
     Ok(Access::new(&settings)?)
 }
 
-/// The URLs of both protocols.
+/// The URLs of the protocols.
 pub(crate) struct Urls {
     pub(crate) http: String,
-    pub(crate) redis: String,
+    pub(crate) redis: Option<String>,
 }
 
 /// The URLs of bound sockets.
@@ -89,7 +89,7 @@ pub(crate) fn urls(listeners: &Listeners, is_encrypted: bool) -> Result<Urls> {
     let (http, redis) = if is_encrypted { ("https", "rediss") } else { ("http", "redis") };
     Ok(Urls {
         http: format!("{http}://{}", listeners.http_address()?),
-        redis: format!("{redis}://{}", listeners.resp_address()?),
+        redis: listeners.resp_address()?.map(|address| format!("{redis}://{address}")),
     })
 }
 
@@ -133,6 +133,7 @@ impl Protocols {
             request_timeout: configuration.http.timeout.0,
             drain_timeout: configuration.server.grace.0,
             allowed_origins: configuration.http.origins.0.clone(),
+            is_system_only: !configuration.server.role.serves_api(),
             adopt_trace: adopt_trace(configuration),
             ..defaults
         };

@@ -5,15 +5,16 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use kinfolk_core::Error;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::SETTINGS;
 use crate::failure::UsageError;
 
+/// The one setting that is a table.
+const HOSTS: &str = "fleet.hosts";
+
 /// A value in a file.
-#[derive(Debug)]
 pub(crate) struct FileText {
     pub(crate) text: String,
     /// The file and the line, for messages.
@@ -57,13 +58,14 @@ impl File<'_> {
                 if !SETTINGS.iter().any(|setting| setting.key() == key) {
                     return Err(self.wrong(start, &format!("{key} is unknown{}", similar(&key))));
                 }
-                let text = scalar(value.get_ref()).ok_or_else(|| {
-                    self.wrong(
-                        start,
-                        &format!(
-                            "{key} is invalid: expected a string, a number, a boolean or a list of strings"
-                        ),
-                    )
+                let text = if key == HOSTS { hosts(value.get_ref()) } else { scalar(value.get_ref()) };
+                let text = text.ok_or_else(|| {
+                    let expected = if key == HOSTS {
+                        "a table of connection strings without semicolons"
+                    } else {
+                        "a string, a number, a boolean or a list of strings"
+                    };
+                    self.wrong(start, &format!("{key} is invalid: expected {expected}"))
                 })?;
                 texts.insert(key, FileText { text, location: self.location(start) });
             }
@@ -71,19 +73,14 @@ impl File<'_> {
         Ok(texts)
     }
 
-    fn require_section(
-        &self,
-        section: &Spanned<toml::de::DeString<'_>>,
-        keys: &Spanned<DeValue<'_>>,
-    ) -> Result<()> {
+    fn require_section(&self, section: &Spanned<DeString<'_>>, keys: &Spanned<DeValue<'_>>) -> Result<()> {
         let (name, start) = (section.get_ref(), section.span().start);
-        if name == "fleet" {
-            let refused =
-                Error::NotAvailable { what: "the fleet profile, which the section fleet asks for," };
-            return Err(anyhow::Error::new(refused).context(self.location(start)));
-        }
         if !keys.get_ref().is_table() {
             return Err(self.wrong(start, &format!("{name} is outside of a section")));
+        }
+        if name == "fleet" && keys.get_ref().as_table().is_some_and(DeTable::is_empty) {
+            let needed = "the section fleet is empty; it needs catalog and hosts, or leave it out";
+            return Err(self.wrong(start, needed));
         }
         if SETTINGS.iter().any(|setting| setting.section == name) {
             return Ok(());
@@ -120,6 +117,17 @@ fn scalar(value: &DeValue<'_>) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The text of a table of connection strings; none for anything that its text could not hold.
+fn hosts(value: &DeValue<'_>) -> Option<String> {
+    let Some(table) = value.as_table() else { return scalar(value) };
+    let host = |(name, connection): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
+        let connection = connection.get_ref().as_str().filter(|connection| !connection.contains(';'))?;
+        Some(format!("{}={connection}", name.get_ref()))
+    };
+    let hosts: Option<Vec<String>> = table.iter().map(host).collect();
+    hosts.map(|hosts| hosts.join("; "))
 }
 
 /// Suggests a key of the same name, or lists the keys of the section.

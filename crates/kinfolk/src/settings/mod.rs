@@ -5,6 +5,7 @@
 //! of them once; [`Configuration`] has the parsed values.
 
 mod comments;
+mod connection;
 mod file;
 mod print;
 mod suggest;
@@ -21,7 +22,7 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 pub(crate) use print::{effective, reference};
 pub(crate) use suggest::bound;
-pub(crate) use table::{Client, Comments, Configuration, SETTINGS, Suggest, TlsFiles, Tracing};
+pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
 pub(crate) use value::{LogFormat, Role, Value};
 
 use self::file::FileText;
@@ -47,10 +48,11 @@ pub(crate) struct Setting {
     pub(crate) default: &'static str,
     /// The description.
     pub(crate) help: &'static str,
-    quoted: bool,
     switch: bool,
     /// Validates a text; returns its canonical form.
     canonical: fn(&str) -> Result<String, String>,
+    /// Formats a canonical text for a TOML file, without secrets.
+    literal: fn(&str) -> String,
 }
 
 /// The commands that have a setting's flag. Its variable and key apply to all commands.
@@ -60,6 +62,8 @@ pub(crate) enum Reach {
     Everywhere,
     /// Commands that run a server.
     Server,
+    /// None: its value may hold a secret, and other users of the machine can read command lines.
+    Nowhere,
 }
 
 /// The origin of a value, in ascending order of precedence.
@@ -125,10 +129,16 @@ impl Setting {
 }
 
 /// The text of a setting, and its origin.
-#[derive(Debug)]
 struct SettingText {
     text: String,
     origin: Origin,
+}
+
+/// Without the text, which may hold a secret.
+impl fmt::Debug for SettingText {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.origin)
+    }
 }
 
 /// The texts of all settings by key.
@@ -151,8 +161,11 @@ impl Texts {
             } else if let Some(text) = variable(&setting.variable()) {
                 let name = setting.variable();
                 let text = text.into_string().map_err(|_| UsageError(format!("{name} is not UTF-8")))?;
-                let canonical = (setting.canonical)(&text)
-                    .map_err(|reason| UsageError(format!("{name}: invalid value '{text}': {reason}")))?;
+                let canonical = (setting.canonical)(&text).map_err(|reason| {
+                    let shown =
+                        if setting.reach == Reach::Nowhere { String::new() } else { format!(" '{text}'") };
+                    UsageError(format!("{name}: invalid value{shown}: {reason}"))
+                })?;
                 SettingText { text: canonical, origin: Origin::Environment(name) }
             } else if let Some(FileText { text, location }) = from_file.get(&key) {
                 let canonical = (setting.canonical)(text)
@@ -253,6 +266,8 @@ pub(crate) struct FileArgument {
 
 #[cfg(test)]
 mod tests {
+    use toml::de::DeTable;
+
     use super::*;
 
     fn texts(flags: &[(&'static str, &str)], variables: &[(&str, &str)], file: &str) -> Result<Texts> {
@@ -301,12 +316,35 @@ mod tests {
             ("port = 1\n", "k.toml:1: port is outside of a section"),
             ("[http]\naddress = [1]\n", "k.toml:2: http.address is invalid"),
             ("[http\n", "k.toml:1: "),
-            ("[fleet]\nshards = 1\n", "not available"),
+            ("[fleet]\nshards = 1\n", "k.toml:2: fleet.shards is unknown"),
+            ("[fleet]\n", "k.toml:1: the section fleet is empty"),
+            ("[fleet]\nhosts = \"a\"\n", "k.toml:2: fleet.hosts is invalid: expected NAME=CONNECTION"),
+            ("[fleet.hosts]\na = 1\n", "k.toml:1: fleet.hosts is invalid"),
+            ("[fleet.hosts]\na = \"x;y\"\n", "k.toml:1: fleet.hosts is invalid"),
         ] {
             let message = format!("{:#}", texts(&[], &[], file).unwrap_err());
             assert!(message.contains(part), "{file:?}: {message}");
         }
         let message = texts(&[], &[("KINFOLK_JSON", "perhaps")], "").unwrap_err().to_string();
         assert!(message.contains("KINFOLK_JSON: invalid value 'perhaps'"), "{message}");
+    }
+
+    #[test]
+    fn secrets_are_read_but_not_shown() {
+        let file = "[fleet]\ncatalog = \"postgres://me:secret@db/catalog\"\n\
+                    [fleet.hosts]\na = \"postgres://me:secret@db/a\"\n\"b\" = \"host=db password=secret\"\n";
+        let read = texts(&[], &[], file).unwrap();
+        let configuration = Configuration::from_texts(&read).unwrap();
+        let names: Vec<&String> = configuration.fleet.hosts.0.keys().collect();
+        assert_eq!(names, ["a", "b"]);
+        for shown in [effective(&read), format!("{read:?}"), format!("{configuration:?}")] {
+            assert!(!shown.contains("secret"), "{shown}");
+        }
+        let printed = effective(&read);
+        assert!(printed.contains("hosts = { \"a\" = \"postgres://me:***@db/a\", "), "{printed}");
+        assert!(DeTable::parse(&printed).is_ok(), "{printed}");
+        let variables = [("KINFOLK_FLEET_HOSTS", "a=postgres://me:secret@db/a; secret")];
+        let message = texts(&[], &variables, "").unwrap_err().to_string();
+        assert!(message.contains("KINFOLK_FLEET_HOSTS") && !message.contains("secret"), "{message}");
     }
 }

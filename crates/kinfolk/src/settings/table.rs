@@ -7,6 +7,7 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggestions::Ranking;
 
+use super::connection::{ConnectionString, Hosts};
 use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Names, Origins, Role, Span, Value, Within};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
@@ -31,6 +32,7 @@ macro_rules! settings {
         $(
             $(#[doc = $about])+
             #[derive(Clone, Debug)]
+            #[cfg_attr(not(feature = "fleet"), allow(dead_code, reason = "the settings of the fleet are known everywhere"))]
             pub(crate) struct $struct {
                 $(#[doc = $help] pub(crate) $name: $type,)+
             }
@@ -57,9 +59,9 @@ macro_rules! settings {
                 reach: Reach::$reach,
                 default: $default,
                 help: $help.trim_ascii(),
-                quoted: <$type as Value>::QUOTED,
                 switch: <$type as Value>::SWITCH,
                 canonical: |text| <$type as Value>::parse(text).map(|value| value.text()),
+                literal: |text| <$type as Value>::parse(text).map_or_else(|reason| reason, |value| value.literal()),
             },
         )+)+];
     };
@@ -77,6 +79,23 @@ settings! {
         folder: PathBuf = "./kinfolk-data", "data", "DIR", Everywhere;
         /// The kind of ids, integer or uuid; chosen when the graph is created [default: integer]
         ids: Option<IdKind> = "", "ids", "KIND", Everywhere;
+    }
+    /// A fleet of PostgreSQL databases that keeps the graph, instead of a folder.
+    fleet: Fleet {
+        /// The connection string of the catalog's database; names a fleet to serve instead of a folder
+        catalog: Option<ConnectionString> = "", "fleet-catalog", "CONNECTION", Nowhere;
+        /// The connection string of each host by its name: a table of the file, or NAME=CONNECTION, separated by semicolons
+        hosts: Hosts = "", "fleet-hosts", "HOSTS", Nowhere;
+        /// The certificates of the databases' authorities, as PEM; with them, connections are encrypted
+        ca_file: Option<PathBuf> = "", "fleet-ca-file", "FILE", Server;
+        /// Connections to each host for reads
+        read_connections: Count = "8", "fleet-read-connections", "N", Server;
+        /// Connections to each host for writes and projection
+        write_connections: Count = "8", "fleet-write-connections", "N", Server;
+        /// Threads for the work of the store
+        threads: Count = "2", "fleet-threads", "N", Server;
+        /// Maximum number of changes that each shard keeps in its log; log.keep is their maximum age
+        log_changes: Count = "1000000", "fleet-log-changes", "N", Server;
     }
     /// The REST interface.
     http: Http {
@@ -118,7 +137,7 @@ settings! {
     }
     /// The server process.
     server: Server {
-        /// The role of this process: all, or one role of a fleet
+        /// The role of this process in a fleet: api serves requests, project keeps followers and counts up to date, all does both
         role: Role = "all", "role", "ROLE", Server;
         /// How long to keep serving after the readiness check starts to fail, so that load balancers notice
         drain: Span = "0 s", "drain", "TIME", Server;

@@ -22,6 +22,17 @@ pub(crate) trait Value: Sized {
 
     /// Formats it so that parsing gives the same value.
     fn text(&self) -> String;
+
+    /// Formats it as a value of a TOML file, without secrets.
+    fn literal(&self) -> String {
+        if Self::QUOTED { quoted(&self.text()) } else { self.text() }
+    }
+}
+
+/// A string in a TOML file.
+pub(super) fn quoted(text: &str) -> String {
+    // A JSON string is a valid TOML string.
+    serde_json::Value::from(text).to_string()
 }
 
 /// An optional value: the empty text is none.
@@ -35,6 +46,10 @@ impl<T: Value> Value for Option<T> {
 
     fn text(&self) -> String {
         self.as_ref().map(T::text).unwrap_or_default()
+    }
+
+    fn literal(&self) -> String {
+        self.as_ref().map_or_else(|| quoted(""), T::literal)
     }
 }
 
@@ -327,6 +342,13 @@ choice! {
         FanOut = "fan-out",
         /// Computes suggestions for all users.
         Suggest = "suggest",
+    }
+}
+
+impl Role {
+    /// Whether a process serves the graph, or only its own health, readiness and metrics.
+    pub(crate) fn serves_api(self) -> bool {
+        matches!(self, Self::All | Self::Api)
     }
 }
 

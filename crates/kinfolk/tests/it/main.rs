@@ -9,6 +9,8 @@ mod clock;
 mod comments;
 mod documentation;
 mod faults;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod formats;
 mod free_space;
 mod fuzz;

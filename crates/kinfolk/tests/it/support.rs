@@ -11,6 +11,8 @@ use serde_json::Value;
 /// A folder of its own for a test, in which the binary runs.
 pub struct Sandbox {
     folder: tempfile::TempDir,
+    /// The folder of the graph, unless the configuration decides.
+    data: Option<&'static str>,
 }
 
 /// What a run printed and how it ended.
@@ -23,7 +25,14 @@ pub struct Run {
 
 impl Sandbox {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), data: Some("./kinfolk-data") }
+    }
+
+    /// As [`Sandbox::new`]; the file `kinfolk.toml` decides where the graph is.
+    pub fn configured(file: &str) -> Self {
+        let sandbox = Self { data: None, ..Self::new() };
+        sandbox.write("kinfolk.toml", file);
+        sandbox
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -37,7 +46,7 @@ impl Sandbox {
     }
 
     /// The binary, not started yet, free of the settings of whoever runs the tests. It works on the folder
-    /// `kinfolk-data` unless it is told otherwise.
+    /// `kinfolk-data` unless it or the sandbox is told otherwise.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kinfolk"));
         command.current_dir(self.folder.path()).args(arguments);
@@ -45,7 +54,7 @@ impl Sandbox {
         for name in settings.filter(|name| name.to_string_lossy().starts_with("KINFOLK_")) {
             command.env_remove(name);
         }
-        command.env("KINFOLK_DATA", "./kinfolk-data");
+        command.envs(self.data.map(|data| ("KINFOLK_DATA", data)));
         command
     }
 

@@ -82,6 +82,8 @@ pub struct RestSettings {
     pub keep_alive_interval: Duration,
     /// The origins whose web pages may call; none by default.
     pub allowed_origins: Vec<Origin>,
+    /// Whether only health, readiness and metrics are served: the process has no API.
+    pub is_system_only: bool,
     /// Makes the span of a request the child of its caller's, if spans go anywhere.
     pub adopt_trace: Option<AdoptTrace>,
 }
@@ -100,6 +102,7 @@ impl Default for RestSettings {
             body_bytes_max: 256 * 1024,
             keep_alive_interval: Duration::from_secs(15),
             allowed_origins: Vec::new(),
+            is_system_only: false,
             adopt_trace: None,
         }
     }
@@ -143,7 +146,7 @@ pub async fn serve<S: Store>(
     settings: RestSettings,
     stop: CancellationToken,
 ) {
-    let routes = routes::all::<S>();
+    let routes = if settings.is_system_only { routes::system_only::<S>() } else { routes::all::<S>() };
     let shared = Rest::new(door, settings, stop, routes.api.clone());
     let router = routes::finish(routes, &shared);
     connection::accept(listener, tls, shared, router).await;

@@ -90,6 +90,11 @@ pub(crate) fn all<S: Store>() -> Routes<S> {
     system::routes(routes)
 }
 
+/// The routes about the process itself.
+pub fn system_only<S: Store>() -> Routes<S> {
+    system::routes(Routes { api: document::head(), routes: Vec::new() })
+}
+
 /// The router, with the guards and what is around all routes.
 pub(crate) fn finish<S: Store>(routes: Routes<S>, shared: &Shared<S>) -> Router {
     let mut router = Router::new();

@@ -1,59 +1,42 @@
 //! The administration of an embedded store through a server: bulk work on streams, and statistics for metrics.
 
-use std::io::{Read, Seek, Write};
-use std::path::PathBuf;
+use std::io::{Read, Write};
+use std::sync::Mutex;
 
+use kinfolk_core::Result;
 use kinfolk_core::bulk::{Progress, VerifyReport};
-use kinfolk_core::comments::Comment;
 use kinfolk_core::suggestions::SuggestionRunRequest;
-use kinfolk_core::{Deployment, Error, Result};
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{
-    Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, LayerTimes, Stat,
-};
+use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, Stat};
 
 use super::{Folder, stats};
-use crate::bulk::{self, ImportChoices};
-use crate::free_space;
-use crate::input::{Stop, Text, expect_parquet, read_parquet};
-use crate::output::{Comments, EdgeRow, Edges, Encoder};
-
-/// The name of an imported file in messages: the server does not know it.
-pub(crate) const IMPORTED_FILE: &str = "the file";
-
-/// The bytes copied between two checks of free disk space.
-const CHECK_EVERY_BYTES: u64 = 16 << 20;
+use crate::profile::files::StoreFiles;
 
 /// The prefix of folders in which older versions wrote backups.
 const BACKUP_PREFIX: &str = ".backup-";
 
 /// Bulk work on the embedded store.
 pub(crate) struct EmbeddedAdministration {
-    store: Embedded,
-    folder: PathBuf,
-    following_limit: u32,
-    sort_memory: usize,
+    files: StoreFiles<Embedded>,
     everyone: SuggestionRunRequest,
-    /// A store runs one import at a time; a second one waits.
-    importing: std::sync::Mutex<()>,
 }
 
 impl EmbeddedAdministration {
     /// The administration of a store in a folder.
     pub(crate) fn new(store: Embedded, folder: &Folder) -> Self {
-        Self {
+        let files = StoreFiles {
             store,
             folder: folder.path.clone(),
             following_limit: folder.service.graph.following_limit,
             sort_memory: folder.settings.sort_memory,
-            everyone: folder.everyone,
-            importing: std::sync::Mutex::new(()),
-        }
+            importing: Mutex::new(()),
+        };
+        Self { files, everyone: folder.everyone }
     }
 
     /// Removes the files of an older version that was killed during a backup.
     pub(crate) fn remove_leftovers(&self) {
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in std::fs::read_dir(&self.files.folder).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(BACKUP_PREFIX)
                 && let Err(error) = std::fs::remove_dir_all(entry.path())
             {
@@ -61,61 +44,19 @@ impl EmbeddedAdministration {
             }
         }
     }
-
-    fn temporary_failed(&self, error: &std::io::Error) -> Error {
-        let detail = format!("could not use a temporary file in {}: {error}", self.folder.display());
-        if error.kind() == std::io::ErrorKind::StorageFull {
-            Error::StorageFull { detail }
-        } else {
-            Error::Storage { detail }
-        }
-    }
-
-    /// Copies a Parquet file to disk, because it is read from its end. Its edges need at least as much space again; the exact
-    /// number is known once the file is complete.
-    fn spool(
-        &self,
-        file: &mut (dyn Read + Send),
-        length: Option<u64>,
-    ) -> std::result::Result<std::fs::File, Stop> {
-        let failed = |error: std::io::Error| Stop::Refused(self.temporary_failed(&error));
-        let require = |needed| free_space::require(&self.folder, needed).map_err(Stop::Refused);
-        require(length.unwrap_or(0).saturating_mul(2))?;
-        let mut spooled = tempfile::tempfile_in(&self.folder).map_err(failed)?;
-        let mut buffer = vec![0; 256 << 10];
-        let (mut copied, mut checked) = (0, 0);
-        loop {
-            let count = match file.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Stop::Unreadable(error.into())),
-            };
-            spooled.write_all(buffer.get(..count).unwrap_or_default()).map_err(failed)?;
-            copied += count as u64;
-            if copied - checked >= CHECK_EVERY_BYTES {
-                require(copied)?;
-                checked = copied;
-            }
-        }
-        let expected = expect_parquet(spooled.try_clone().map_err(failed)?);
-        require(expected.map_or(0, |expected| free_space::of_edges(expected, self.store.id_kind())))?;
-        spooled.rewind().map_err(failed)?;
-        Ok(spooled)
-    }
 }
 
 impl Administration for EmbeddedAdministration {
     fn stats(&self) -> Vec<Stat> {
-        stats::stats(&self.store)
+        stats::stats(&self.files.store)
     }
 
     fn layers(&self) -> Vec<LayerTimes> {
-        stats::layers(&self.store)
+        stats::layers(&self.files.store)
     }
 
     fn failure(&self) -> Option<String> {
-        self.store.failure().map(str::to_owned)
+        self.files.store.failure().map(str::to_owned)
     }
 
     fn everyone(&self) -> SuggestionRunRequest {
@@ -128,68 +69,22 @@ impl Administration for EmbeddedAdministration {
         request: &ImportRequest,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<ImportDone> {
-        let _one_at_a_time = self.importing.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let choices = ImportChoices {
-            skip_invalid: request.skip_invalid,
-            following_limit: (!request.no_limit).then_some(self.following_limit),
-            sort_memory: self.sort_memory,
-            fingerprint: None,
-            bytes_total: None,
-        };
-        let report = |step| progress(step);
-        let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
-            if request.format == FileFormat::Parquet {
-                let file = self.spool(file, request.length)?;
-                return read_parquet(file, IMPORTED_FILE, rules, bytes_read, intake);
-            }
-            Text { name: IMPORTED_FILE, format: request.format }.read(file, rules, intake)
-        });
-        let done = imported.map_err(|stop| match stop {
-            Stop::Malformed(detail) => Error::InvalidInput { detail },
-            Stop::Unreadable(error) => Error::InvalidRequest { detail: format!("{error:#}") },
-            Stop::Refused(error) => error,
-        })?;
-        Ok(ImportDone { report: done.report, invalid: done.invalid })
+        self.files.import(file, request, progress)
     }
 
     fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
-        let (ids, format) = (self.store.id_kind(), request.format);
-        let work = || -> anyhow::Result<u64> {
-            match request.content {
-                ExportContent::Edges => {
-                    let mut encoder = Encoder::new(file, format, Edges { ids, since: true })?;
-                    let edges = bulk::export(&self.store, &|_| {}, |edge, since| {
-                        encoder.write(&EdgeRow { edge, since })
-                    })?;
-                    encoder.finish()?.flush()?;
-                    Ok(edges)
-                }
-                ExportContent::Comments => {
-                    let mut encoder = Encoder::new(file, format, Comments { ids })?;
-                    let write = |comment: &Comment| encoder.write(comment);
-                    let comments = bulk::export_comments(&self.store, &|_| {}, write)?;
-                    encoder.finish()?.flush()?;
-                    Ok(comments)
-                }
-            }
-        };
-        work().map_err(known)
+        self.files.export(file, request)
     }
 
     fn compact(&self) -> Result<u64> {
-        self.store.compact()
+        self.files.store.compact()
     }
 
     fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        self.store.verify(repair, &|step| progress(step))
+        self.files.store.verify(repair, &|step| progress(step))
     }
 
     fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        self.store.backup(file, &|_| {}).map(|_| ())
+        self.files.store.backup(file, &|_| {}).map(|_| ())
     }
-}
-
-/// The error of the store; any other error is a failed write to the stream.
-fn known(error: anyhow::Error) -> Error {
-    error.downcast::<Error>().unwrap_or_else(|error| Error::Storage { detail: format!("{error:#}") })
 }

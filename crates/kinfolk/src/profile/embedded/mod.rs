@@ -17,13 +17,13 @@ use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Time
 use kinfolk_embedded::{Embedded, GuardedClock, Import};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub(crate) use administration::IMPORTED_FILE;
 pub(crate) use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
 pub(crate) use wall_clock::WallClock;
 
 use self::administration::EmbeddedAdministration;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::free_space;
+use crate::settings::Role;
 
 /// A folder, which may not contain a store yet.
 #[derive(Clone, Debug)]
@@ -91,9 +91,18 @@ pub(crate) fn inspect_backup(file: &Path) -> kinfolk_core::Result<BackupReport> 
 
 impl Profile for Folder {
     type Store = Embedded;
+    type Background = ();
 
     fn location(&self) -> String {
         self.path.display().to_string()
+    }
+
+    fn require_role(&self, role: Role) -> Result<()> {
+        if role == Role::All {
+            return Ok(());
+        }
+        let what = "a role other than all, which needs the fleet profile,";
+        Err(Error::NotAvailable { what }.into())
     }
 
     fn open(&self) -> Result<Embedded> {
@@ -132,8 +141,8 @@ impl Profile for Folder {
         self.service
     }
 
-    fn everyone(&self) -> SuggestionRunRequest {
-        self.everyone
+    fn everyone(&self) -> Option<SuggestionRunRequest> {
+        Some(self.everyone)
     }
 
     fn sort_memory(&self) -> usize {
@@ -149,6 +158,9 @@ impl Profile for Folder {
         administration.remove_leftovers();
         Arc::new(administration)
     }
+
+    /// The store has threads of its own.
+    fn start_background(&self, _store: &Embedded) {}
 }
 
 /// The process that has the folder open may be a server: suggest to use it.
@@ -204,8 +216,8 @@ impl OpenStore for Embedded {
         Self::failure(self).map(str::to_owned)
     }
 
-    fn edge_count(&self, kind: EdgeKind) -> u64 {
-        Self::edge_count(self, kind)
+    fn edge_count(&self, kind: EdgeKind) -> Option<u64> {
+        Some(Self::edge_count(self, kind))
     }
 
     fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Import> {

@@ -48,7 +48,7 @@ fn mistakes_are_told_by_line() {
     for (file, status, part) in [
         ("[http]\nadress = \"x\"\n", 2, "kinfolk.toml:2: http.adress is unknown"),
         ("[http]\n\naddress = \"x\"\n", 2, "kinfolk.toml:3: http.address is invalid"),
-        ("[fleet]\n", 1, "kinfolk.toml:1: the fleet profile"),
+        ("[fleet]\n", 2, "kinfolk.toml:1: the section fleet is empty"),
     ] {
         sandbox.write("kinfolk.toml", file);
         let message = sandbox.fails("serve", status);
@@ -60,6 +60,17 @@ fn mistakes_are_told_by_line() {
     assert!(sandbox.fails("serve --resp-unfinished-timeout 0", 2).contains("more than 0 s"));
     assert!(sandbox.fails("serve --role relay", 1).contains("not available"));
     assert!(sandbox.fails("serve --log-level shouting=loud", 2).contains("logging.level"));
+}
+
+#[cfg(not(feature = "fleet"))]
+#[test]
+fn a_binary_without_the_fleet_says_so() {
+    let sandbox = Sandbox::new();
+    let message = sandbox.fails("fleet init --shards 4", 1);
+    assert!(message.contains("built without the fleet profile"), "{message}");
+    let sandbox = Sandbox::configured("[fleet]\ncatalog = \"postgres://db/catalog\"\n");
+    let message = sandbox.fails("serve", 1);
+    assert!(message.starts_with("kinfolk.toml:2: this binary was built without"), "{message}");
 }
 
 #[test]

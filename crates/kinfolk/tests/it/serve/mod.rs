@@ -10,7 +10,7 @@ mod folders;
 mod hostile;
 mod keys;
 mod lifecycle;
-mod remote;
+pub mod remote;
 mod resp_traces;
 mod retention;
 pub mod running;

@@ -19,7 +19,7 @@ pub struct Running {
     lines: Receiver<String>,
     /// Where REST is.
     pub http: String,
-    /// Where the Redis protocol is.
+    /// Where the Redis protocol is, if it is served.
     pub resp: String,
     /// The line that said so.
     pub ready: String,
@@ -76,7 +76,8 @@ impl Running {
             if let Some(places) = line.strip_prefix("kinfolk: ready: ") {
                 let mut words = places.split([' ', ',']);
                 let http = words.next().unwrap().to_owned();
-                let resp = words.next().unwrap().split("://").nth(1).unwrap().to_owned();
+                let resp =
+                    words.next().and_then(|word| word.split("://").nth(1)).unwrap_or_default().to_owned();
                 return Ok(Self { child: Some(child), lines, http, resp, ready: line, before });
             }
             before.push(line);
@@ -84,7 +85,7 @@ impl Running {
     }
 
     /// The process that serves: a tracer or a shell may have started it.
-    fn process(&self) -> u32 {
+    pub fn process(&self) -> u32 {
         let mut id = self.child.as_ref().unwrap().id();
         let started_by = |id: u32| -> Option<u32> {
             let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;

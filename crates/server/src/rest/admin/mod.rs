@@ -40,14 +40,15 @@ const DISCARD_TIME_MAX: Duration = Duration::from_secs(10);
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let job = &[ErrorCode::Overloaded];
-    let everyone = Endpoint::admin(Operation::Suggest).abandonable().needing(Capability::Suggestions);
+    let job = |operation, capability| Endpoint::admin(operation).needing(capability).refusing(job);
+    let everyone = job(Operation::Suggest, Capability::SuggestionRuns).abandonable();
     routes
-        .add(Endpoint::admin(Operation::Import).joining_token().refusing(job), routes!(import))
-        .add(Endpoint::admin(Operation::Export).refusing(job), routes!(export))
-        .add(Endpoint::admin(Operation::Verify).refusing(job), routes!(verify))
-        .add(Endpoint::admin(Operation::Backup).refusing(job), routes!(backup))
-        .add(Endpoint::admin(Operation::Compact).refusing(job), routes!(compact::compact))
-        .add(everyone.refusing(job), routes!(suggest::suggest))
+        .add(job(Operation::Import, Capability::Imports).joining_token(), routes!(import))
+        .add(job(Operation::Export, Capability::Exports), routes!(export))
+        .add(job(Operation::Verify, Capability::Verification), routes!(verify))
+        .add(job(Operation::Backup, Capability::Backups), routes!(backup))
+        .add(job(Operation::Compact, Capability::Compaction), routes!(compact::compact))
+        .add(everyone, routes!(suggest::suggest))
 }
 
 /// Adds the edges of a file, all or nothing.

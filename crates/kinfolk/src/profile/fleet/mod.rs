@@ -1,0 +1,218 @@
+//! The fleet profile: databases that many processes share. Only this module uses the fleet store.
+
+mod administration;
+mod background;
+
+use std::num::NonZeroU16;
+use std::sync::Arc;
+
+use anyhow::Result;
+use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress, SuggestionRun};
+use kinfolk_core::comments::Comment;
+use kinfolk_core::graph::Edge;
+use kinfolk_core::suggestions::SuggestionRunRequest;
+use kinfolk_core::{Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
+use kinfolk_fleet::{Fleet, Import, NewDeployment, Retention, Settings};
+use kinfolk_server::{Administration, ServiceSettings};
+
+pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
+
+use self::administration::FleetAdministration;
+use self::background::{Background, LatestStatus};
+use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
+use crate::context::Context;
+use crate::settings::{Role, Value};
+
+/// A deployment of databases.
+#[derive(Clone)]
+pub(crate) struct FleetProfile {
+    settings: Settings,
+    /// The requested kind of ids.
+    ids: Option<IdKind>,
+    role: Role,
+    retention: Retention,
+    service: ServiceSettings,
+    sort_memory: usize,
+    status: Arc<LatestStatus>,
+}
+
+impl FleetProfile {
+    /// The fleet that the configuration names, if it names one.
+    pub(crate) fn of(context: &Context) -> Option<Self> {
+        let configuration = &context.configuration;
+        let fleet = &configuration.fleet;
+        let catalog = fleet.catalog.as_ref()?;
+        let hosts = fleet.hosts.0.iter().map(|(name, connection)| (name.clone(), connection.0.clone()));
+        let role = configuration.server.role;
+        let settings = Settings {
+            role: role.text(),
+            authorities: fleet.ca_file.clone(),
+            read_connections: fleet.read_connections.0,
+            write_connections: fleet.write_connections.0,
+            threads: fleet.threads.0,
+            ..Settings::new(catalog.0.clone(), hosts.collect())
+        };
+        Some(Self {
+            settings,
+            ids: configuration.data.ids,
+            role,
+            retention: Retention { age: configuration.log.keep.0, entries_max: fleet.log_changes.0 as u64 },
+            service: context.folder.service,
+            sort_memory: context.folder.settings.sort_memory,
+            status: Arc::default(),
+        })
+    }
+
+    /// The names of its hosts.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.settings.hosts.keys().map(String::as_str)
+    }
+
+    /// Creates the deployment; returns the kind of its ids.
+    pub(crate) fn init(&self, shards: NonZeroU16) -> kinfolk_core::Result<IdKind> {
+        let id_kind = self.ids.unwrap_or(IdKind::Integer);
+        Fleet::init(&self.settings, NewDeployment { id_kind, shards })?;
+        Ok(id_kind)
+    }
+
+    /// The state of the deployment, of hosts that do not answer, too.
+    pub(crate) fn inspect(&self) -> kinfolk_core::Result<FleetStatus> {
+        Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })
+    }
+
+    fn projects(&self) -> bool {
+        matches!(self.role, Role::All | Role::Project)
+    }
+}
+
+impl Profile for FleetProfile {
+    type Store = Fleet;
+    type Background = Background;
+
+    fn location(&self) -> String {
+        format!("a fleet on {}", self.hosts().collect::<Vec<_>>().join(", "))
+    }
+
+    fn require_role(&self, role: Role) -> Result<()> {
+        match role {
+            Role::All | Role::Api | Role::Project => Ok(()),
+            Role::Relay | Role::FanOut | Role::Suggest => {
+                Err(Error::NotAvailable { what: "this role" }.into())
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Fleet> {
+        let store = Fleet::open(self.settings.clone())?;
+        let kind = store.id_kind();
+        if self.ids.is_some_and(|asked| asked != kind) {
+            let name = kind.name();
+            let detail = format!(
+                "the fleet uses {name} ids, chosen when it was created; leave out data.ids and --ids"
+            );
+            return Err(Error::InvalidStore { detail }.into());
+        }
+        Ok(store)
+    }
+
+    /// A server creates no fleet: `kinfolk fleet init` does.
+    fn open_or_create(&self) -> Result<Opened<Fleet>> {
+        Ok(Opened { store: self.open()?, discard: None })
+    }
+
+    fn require_creatable_for(&self, _users: &[Id]) -> Result<()> {
+        Ok(())
+    }
+
+    fn service_settings(&self) -> ServiceSettings {
+        self.service
+    }
+
+    fn everyone(&self) -> Option<SuggestionRunRequest> {
+        None
+    }
+
+    fn sort_memory(&self) -> usize {
+        self.sort_memory
+    }
+
+    /// The disks are those of the databases.
+    fn require_free_space(&self, _bytes: u64) -> kinfolk_core::Result<()> {
+        Ok(())
+    }
+
+    fn administration(&self, store: &Fleet) -> Arc<dyn Administration> {
+        Arc::new(FleetAdministration::new(store.clone(), self))
+    }
+
+    fn start_background(&self, store: &Fleet) -> Background {
+        Background::start(store, self)
+    }
+}
+
+impl OpenStore for Fleet {
+    type Import = Import;
+
+    fn keyring(&self) -> Keyring {
+        Self::keyring(self)
+    }
+
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
+
+    /// What fails is tried again: a fleet has no state that only a restart could mend.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// Counting would read every row.
+    fn edge_count(&self, _kind: EdgeKind) -> Option<u64> {
+        None
+    }
+
+    fn import(&self, options: &ImportOptions) -> kinfolk_core::Result<Import> {
+        Self::import(&Arc::new(self.clone()), options)
+    }
+
+    fn edges(
+        &self,
+        kind: EdgeKind,
+    ) -> kinfolk_core::Result<impl Iterator<Item = DatedEdge> + Send + 'static> {
+        Self::edges(&Arc::new(self.clone()), kind)
+    }
+
+    fn all_comments(
+        &self,
+    ) -> kinfolk_core::Result<impl Iterator<Item = kinfolk_core::Result<Comment>> + Send + 'static> {
+        Err::<std::iter::Empty<kinfolk_core::Result<Comment>>, _>(Error::NotAvailable { what: "commenting" })
+    }
+
+    fn suggestion_run(&self) -> Option<SuggestionRun> {
+        None
+    }
+
+    /// Every acknowledged write is committed already.
+    fn close(self) -> kinfolk_core::Result<()> {
+        drop(self);
+        Ok(())
+    }
+}
+
+impl EdgeImport for Import {
+    fn taken(&self) -> u64 {
+        Self::taken(self)
+    }
+
+    fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> kinfolk_core::Result<()> {
+        Self::push(self, edge, since)
+    }
+
+    fn finish(self, progress: &dyn Fn(Progress)) -> kinfolk_core::Result<ImportReport> {
+        Self::finish(self, progress)
+    }
+
+    fn abandon(self) -> kinfolk_core::Result<()> {
+        Self::abandon(self)
+    }
+}

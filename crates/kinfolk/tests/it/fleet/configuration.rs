@@ -1,0 +1,84 @@
+//! What the section fleet may say, and what is never printed of it. Needs no database.
+
+use crate::support::Sandbox;
+
+const FLEET: &str = "[fleet]\ncatalog = \"postgres://me:secret@127.0.0.1:1/catalog\"\n\
+                     [fleet.hosts]\na = \"host=127.0.0.1 port=1 password=secret\"\n";
+
+#[test]
+fn passwords_are_not_printed() {
+    let sandbox = Sandbox::configured(FLEET);
+    let printed = sandbox.ok("config");
+    assert!(printed.contains("catalog = \"postgres://me:***@127.0.0.1:1/catalog\""), "{printed}");
+    assert!(printed.contains("hosts = { \"a\" = \"host=127.0.0.1 port=1 password=***\" }"), "{printed}");
+    for line in ["serve --http 127.0.0.1:0 --resp 127.0.0.1:0", "fleet init", "fleet status"] {
+        let run = sandbox.run(line);
+        let message = run.stderr;
+        assert_eq!(run.status, 1, "{line}: {message}");
+        assert!(message.contains("the catalog") && message.contains("unreachable"), "{line}: {message}");
+        assert!(!message.contains("secret"), "{line}: {message}");
+    }
+    let mut command = sandbox.command(["config"]);
+    let output = command.env("KINFOLK_FLEET_HOSTS", "a=host=db password=secret; secret").output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("KINFOLK_FLEET_HOSTS: invalid value: expected"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+}
+
+#[test]
+fn a_connection_string_that_is_none_is_refused() {
+    let sandbox = Sandbox::configured("[fleet]\ncatalog = \"secret\"\nhosts = { a = \"x\" }\n");
+    let message = sandbox.fails("fleet status", 1);
+    assert!(message.contains("the connection string of the catalog is invalid"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
+}
+
+#[test]
+fn a_fleet_and_a_folder_exclude_each_other() {
+    let sandbox = Sandbox::configured(FLEET);
+    for line in ["serve --data elsewhere", "check 1 2 --data elsewhere"] {
+        let message = sandbox.fails(line, 2);
+        assert!(message.starts_with("--data names a folder and kinfolk.toml:2 a fleet"), "{message}");
+    }
+    sandbox.write("kinfolk.toml", format!("[data]\nfolder = \"elsewhere\"\n{FLEET}"));
+    let message = sandbox.fails("serve", 2);
+    assert!(message.starts_with("kinfolk.toml:2 names a folder and kinfolk.toml:4 a fleet"), "{message}");
+}
+
+#[test]
+fn half_a_fleet_is_refused() {
+    for (file, part) in [
+        ("[fleet]\n", "kinfolk.toml:1: the section fleet is empty"),
+        ("[fleet]\ncatalog = \"host=db\"\n", "kinfolk.toml:2: fleet.catalog needs fleet.hosts"),
+        ("[fleet]\nhosts = { a = \"host=db\" }\n", "kinfolk.toml:2: fleet.hosts needs fleet.catalog"),
+        ("[fleet]\ncatalog = \"\"\nhost = \"db\"\n", "kinfolk.toml:3: fleet.host is unknown"),
+    ] {
+        let message = Sandbox::configured(file).fails("serve", 2);
+        assert!(message.contains(part), "{message}");
+    }
+    let message = Sandbox::configured("").fails("fleet status", 2);
+    assert!(message.contains("no fleet is configured"), "{message}");
+}
+
+#[test]
+fn commands_that_need_a_folder_say_so() {
+    let sandbox = Sandbox::configured(FLEET);
+    for line in ["restore some.backup", "apply"] {
+        let message = sandbox.fails(line, 2);
+        assert!(message.contains("the configuration names a fleet, which has none"), "{line}: {message}");
+    }
+    // Others ask a server.
+    let message = sandbox.fails("check 1 2 --url http://127.0.0.1:1", 1);
+    assert!(message.contains("no server answers at http://127.0.0.1:1"), "{message}");
+}
+
+#[test]
+fn roles_that_are_not_there_yet_are_refused() {
+    let sandbox = Sandbox::configured(FLEET);
+    for role in ["relay", "fan-out", "suggest"] {
+        let message = sandbox.fails(&format!("serve --role {role}"), 1);
+        assert!(message.contains("not available"), "{message}");
+    }
+    assert!(sandbox.fails("serve --role king", 2).contains("expected one of all, api"));
+}

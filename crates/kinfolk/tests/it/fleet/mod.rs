@@ -1,0 +1,10 @@
+//! The fleet profile of the binary on a real PostgreSQL. Runs where `KINFOLK_TEST_POSTGRES` names one, as `scripts/stack` starts
+//! it.
+
+mod commands;
+mod configuration;
+mod databases;
+mod encryption;
+mod files;
+mod processes;
+mod same_results;
