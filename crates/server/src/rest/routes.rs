@@ -91,7 +91,7 @@ pub(crate) fn all<S: Store>() -> Routes<S> {
 }
 
 /// The routes about the process itself.
-pub fn system_only<S: Store>() -> Routes<S> {
+pub(super) fn system_only<S: Store>() -> Routes<S> {
     system::routes(Routes { api: document::head(), routes: Vec::new() })
 }
 
