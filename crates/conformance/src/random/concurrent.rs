@@ -192,6 +192,10 @@ impl<S: GraphStore> History<S> {
                 for exists in found.into_iter().flatten() {
                     self.timeline.record((kind, edge), Event::Read { exists }, began);
                 }
+                let (began, store) = (self.timeline.now(), self.reader());
+                if let Some(exists) = store.contains_now(kind, edge) {
+                    self.timeline.record((kind, edge), Event::Read { exists }, began);
+                }
             }
         }
     }
