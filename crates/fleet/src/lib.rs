@@ -15,6 +15,8 @@
 //! | `bulk` | imports, exports, verification |
 //! | `suggestions` | suggestions, found by a walk in the request |
 
+#![warn(clippy::too_many_lines, unreachable_pub)]
+
 mod bulk;
 mod catalog;
 mod fleet;

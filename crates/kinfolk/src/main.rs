@@ -1,5 +1,7 @@
 //! The binary: parses the command line, runs one command and turns its outcome into an exit status.
 
+#![warn(clippy::too_many_lines, unreachable_pub)]
+
 mod bulk;
 mod cli;
 mod client;

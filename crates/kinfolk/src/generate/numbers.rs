@@ -2,7 +2,7 @@
 
 /// A permutation of the numbers below a size: multiplication by a coprime number.
 #[derive(Clone, Copy, Debug)]
-pub struct Shuffle {
+pub(crate) struct Shuffle {
     size: u64,
     factor: u64,
     offset: u64,
@@ -10,7 +10,7 @@ pub struct Shuffle {
 
 impl Shuffle {
     /// A permutation of the numbers below a size.
-    pub fn new(size: u64, seed: u64) -> Self {
+    pub(crate) fn new(size: u64, seed: u64) -> Self {
         let size = size.max(1);
         // Sizes are below 2^32, so that the product fits 64 bits.
         let mut factor = seed % size;
@@ -21,7 +21,7 @@ impl Shuffle {
     }
 
     /// The number at an index.
-    pub fn at(self, number: u64) -> u64 {
+    pub(crate) fn at(self, number: u64) -> u64 {
         (number * self.factor + self.offset) % self.size
     }
 }
@@ -35,7 +35,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 
 /// The ranks of one follower: open addressing in a reused table.
 #[derive(Debug, Default)]
-pub struct RankSet {
+pub(crate) struct RankSet {
     slots: Vec<u32>,
     mask: usize,
 }
@@ -44,7 +44,7 @@ impl RankSet {
     const FREE: u32 = u32::MAX;
 
     /// Clears the set and reserves capacity.
-    pub fn clear_for(&mut self, count: usize) {
+    pub(crate) fn clear_for(&mut self, count: usize) {
         let size = (count * 2).next_power_of_two().max(8);
         self.slots.clear();
         self.slots.resize(size, Self::FREE);
@@ -52,7 +52,7 @@ impl RankSet {
     }
 
     /// Inserts a rank; returns whether it is new.
-    pub fn insert(&mut self, rank: u32) -> bool {
+    pub(crate) fn insert(&mut self, rank: u32) -> bool {
         let mut at = (rank.wrapping_mul(0x9e37_79b1) >> 7) as usize & self.mask;
         loop {
             match self.slots[at] {
@@ -68,30 +68,30 @@ impl RankSet {
 }
 
 /// SplitMix64: small, fast, and the same on every machine.
-pub struct Random(pub u64);
+pub(crate) struct Random(pub u64);
 
 impl Random {
     /// The next number of the sequence.
-    pub fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
     /// Uniform from 0 to below 1.
-    pub fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 
 /// Hashes a number; 0 stays 0.
-pub fn mix(value: u64) -> u64 {
+pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ value >> 31
 }
 
 /// A permutation of the numbers below 2^63: every step is invertible, so ids stay distinct.
-pub fn spread(value: u64) -> u64 {
+pub(crate) fn spread(value: u64) -> u64 {
     const MASK: u64 = i64::MAX as u64;
     let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15) & MASK;
     let value = (value ^ value >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) & MASK;

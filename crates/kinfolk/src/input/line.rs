@@ -7,7 +7,7 @@ use memchr::memchr;
 use super::Rules;
 
 /// The maximum length of a line: 100 bytes for an edge, more for comments.
-pub const LINE_LEN_MAX: usize = 4_096;
+pub(crate) const LINE_LEN_MAX: usize = 4_096;
 
 /// The largest integer id.
 const INTEGER_MAX: u64 = i64::MAX as u64;
@@ -41,11 +41,11 @@ impl Separator {
 }
 
 /// An edge of a text file.
-pub type ParsedEdge = (Edge, Option<Timestamp>);
+pub(crate) type ParsedEdge = (Edge, Option<Timestamp>);
 
 /// Parses the lines of one file: the first one decides the separator.
 #[derive(Debug)]
-pub struct LineParser {
+pub(crate) struct LineParser {
     rules: Rules,
     separator: Option<Separator>,
     /// Whether the next line may still be the header.
@@ -54,14 +54,14 @@ pub struct LineParser {
 
 impl LineParser {
     /// A parser at the start of a file.
-    pub fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Self { rules, separator: None, header_may_come: true }
     }
 
     /// Parses a plain edge of integers at the start of `text`, which continues with more lines: the edge, and the length of
     /// its line with the line end. `None` for every other line.
     #[inline]
-    pub fn quick(&self, text: &[u8]) -> Option<(ParsedEdge, usize)> {
+    pub(crate) fn quick(&self, text: &[u8]) -> Option<(ParsedEdge, usize)> {
         let separator = self.separator?.byte();
         if self.rules.ids != IdKind::Integer {
             return None;
@@ -107,7 +107,7 @@ impl LineParser {
     }
 
     /// Parses any line without its line end: `None` for a comment, a blank line or the header. The error is the reason.
-    pub fn careful(&mut self, line: &[u8]) -> Result<Option<ParsedEdge>, String> {
+    pub(crate) fn careful(&mut self, line: &[u8]) -> Result<Option<ParsedEdge>, String> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > LINE_LEN_MAX {
             return Err(overlong());
@@ -164,7 +164,7 @@ impl LineParser {
 }
 
 /// Parses a time.
-pub fn parse_since(text: &str, rules: Rules) -> Result<Timestamp, String> {
+pub(crate) fn parse_since(text: &str, rules: Rules) -> Result<Timestamp, String> {
     let since = Timestamp::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         format!("since {shown:?} is neither an RFC 3339 time nor Unix milliseconds between 1970 and 9999")
@@ -173,7 +173,7 @@ pub fn parse_since(text: &str, rules: Rules) -> Result<Timestamp, String> {
 }
 
 /// Returns an error for a time in the future.
-pub fn require_not_ahead(since: Timestamp, rules: Rules) -> Result<Timestamp, String> {
+pub(crate) fn require_not_ahead(since: Timestamp, rules: Rules) -> Result<Timestamp, String> {
     if since > rules.since_max {
         return Err(format!("since {since} is more than 5 minutes in the future"));
     }
@@ -181,12 +181,12 @@ pub fn require_not_ahead(since: Timestamp, rules: Rules) -> Result<Timestamp, St
 }
 
 /// The reason for a line that is too long.
-pub fn overlong() -> String {
+pub(crate) fn overlong() -> String {
     format!("the line is longer than {LINE_LEN_MAX} bytes")
 }
 
 /// Whether the column names are those of an edge.
-pub fn are_column_names(names: &[&str]) -> bool {
+pub(crate) fn are_column_names(names: &[&str]) -> bool {
     let same = |wanted: &[&str]| {
         names.len() == wanted.len()
             && names.iter().zip(wanted).all(|(name, wanted)| name.eq_ignore_ascii_case(wanted))
