@@ -331,20 +331,20 @@ mod tests {
 
     #[test]
     fn secrets_are_read_but_not_shown() {
-        let file = "[fleet]\ncatalog = \"postgres://me:secret@db/catalog\"\n\
-                    [fleet.hosts]\na = \"postgres://me:secret@db/a\"\n\"b\" = \"host=db password=secret\"\n";
+        let file = "[fleet]\ncatalog = \"postgres://me:hunter2@db/catalog\"\n\
+                    [fleet.hosts]\na = \"postgres://me:hunter2@db/a\"\n\"b\" = \"host=db password=hunter2\"\n";
         let read = texts(&[], &[], file).unwrap();
         let configuration = Configuration::from_texts(&read).unwrap();
         let names: Vec<&String> = configuration.fleet.hosts.0.keys().collect();
         assert_eq!(names, ["a", "b"]);
         for shown in [effective(&read), format!("{read:?}"), format!("{configuration:?}")] {
-            assert!(!shown.contains("secret"), "{shown}");
+            assert!(!shown.contains("hunter2"), "{shown}");
         }
         let printed = effective(&read);
         assert!(printed.contains("hosts = { \"a\" = \"postgres://me:***@db/a\", "), "{printed}");
         assert!(DeTable::parse(&printed).is_ok(), "{printed}");
-        let variables = [("KINFOLK_FLEET_HOSTS", "a=postgres://me:secret@db/a; secret")];
+        let variables = [("KINFOLK_FLEET_HOSTS", "a=postgres://me:hunter2@db/a; hunter2")];
         let message = texts(&[], &variables, "").unwrap_err().to_string();
-        assert!(message.contains("KINFOLK_FLEET_HOSTS") && !message.contains("secret"), "{message}");
+        assert!(message.contains("KINFOLK_FLEET_HOSTS") && !message.contains("hunter2"), "{message}");
     }
 }

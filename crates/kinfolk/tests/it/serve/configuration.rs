@@ -14,15 +14,16 @@ fn the_effective_configuration_says_where_each_value_came_from() {
     let mut command = sandbox.command(["config", "--log-keep", "2 d"]);
     command.env("KINFOLK_HTTP", "127.0.0.1:2");
     let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    let line = |key: &str| {
-        let line = printed.lines().find(|line| line.trim_start_matches("# ").starts_with(key)).unwrap();
+    let line = |section: &str, key: &str| {
+        let section = printed.lines().skip_while(|line| *line != format!("[{section}]"));
+        let line = section.into_iter().find(|line| line.trim_start_matches("# ").starts_with(key)).unwrap();
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(line("address"), "address = \"127.0.0.1:2\" # KINFOLK_HTTP");
-    assert_eq!(line("threads"), "threads = 3 # kinfolk.toml:3");
-    assert_eq!(line("keep ="), "keep = \"2 d\" # --log-keep");
-    assert_eq!(line("following_limit"), "following_limit = 10000 # default");
-    assert_eq!(line("otlp_endpoint"), "# otlp_endpoint = \"\" # default");
+    assert_eq!(line("http", "address"), "address = \"127.0.0.1:2\" # KINFOLK_HTTP");
+    assert_eq!(line("http", "threads"), "threads = 3 # kinfolk.toml:3");
+    assert_eq!(line("log", "keep ="), "keep = \"2 d\" # --log-keep");
+    assert_eq!(line("graph", "following_limit"), "following_limit = 10000 # default");
+    assert_eq!(line("tracing", "otlp_endpoint"), "# otlp_endpoint = \"\" # default");
 
     // What is printed is a configuration of the same meaning.
     sandbox.write("again.toml", &printed);
