@@ -126,7 +126,7 @@ async fn compute<S: SuggestionStore>(
             signal = signals.next_stop(), if stopped_by.is_none() => {
                 stopped_by = Some(signal);
                 stop.store(true, Ordering::Relaxed);
-                Signals::end_at_once_on_the_next().context("could not start a thread")?;
+                Signals::end_at_once_on_the_next(Some(Instant::now())).context("could not start a thread")?;
             }
             Ok(()) = progress.changed() => {
                 if let Some(progress) = *progress.borrow_and_update() {

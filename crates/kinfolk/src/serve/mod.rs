@@ -151,7 +151,9 @@ impl<P: Profile> Server<P> {
         };
 
         let mut outcome = watch(&mut signals, &service, &mut protocols, schedule.as_ref()).await;
-        Signals::end_at_once_on_the_next().context("could not start a thread")?;
+        // It stops by a signal, or because a part failed.
+        let signalled = outcome.is_ok().then(Instant::now);
+        Signals::end_at_once_on_the_next(signalled).context("could not start a thread")?;
         door.close();
         match &outcome {
             Ok(()) => tracing::info!("stopping"),

@@ -76,12 +76,11 @@ impl Signals {
         }
     }
 
-    /// Ends the process at once on the next stop signal. One that arrives together with the first is the same request:
-    /// `timeout` signals its process, and then the process group.
-    pub(crate) fn end_at_once_on_the_next() -> io::Result<()> {
-        let first = Instant::now();
+    /// Ends the process at once on the next stop signal. One that arrives together with a first, which was received just now, is
+    /// the same request: `timeout` signals its process, and then the process group.
+    pub(crate) fn end_at_once_on_the_next(first: Option<Instant>) -> io::Result<()> {
         on_stop(move |_| {
-            if first.elapsed() < SAME_REQUEST {
+            if first.is_some_and(|first| first.elapsed() < SAME_REQUEST) {
                 return;
             }
             let message = "ended at once by a second signal; acknowledged writes are safe";
