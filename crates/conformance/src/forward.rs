@@ -2,7 +2,7 @@
 
 /// Writes methods that call the method of the same name of another value, with the same arguments and perhaps more:
 ///
-/// ```ignore
+/// ```text
 /// forward! { self => self.inner;
 ///     fn counts(kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>>;
 /// }
