@@ -16,7 +16,7 @@ const IDS: IdKind = IdKind::Integer;
 const KIND: EdgeKind = EdgeKind::Follow;
 const USERS: u64 = 40;
 
-/// Users 0 to 39, each of whom follows the next five.
+/// Users 0 to 39, each following the next five.
 fn populated(stores: &Stores) -> Arc<Fleet> {
     let store = Arc::new(stores.make(IDS, Arc::new(SimulatedClock::default())));
     for from in 0..USERS {
