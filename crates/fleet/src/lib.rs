@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `catalog` | creates and describes a deployment: id kind, shards, hosts, keys |
 //! | `postgres` | connections, statements, and what a failed one means |
-//! | `sql` | every statement, and the schema |
+//! | `sql` | the statements of requests, projection and verification, and the schema |
 //! | `write` | one batcher for each shard: lock, read, plan, write, commit |
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |

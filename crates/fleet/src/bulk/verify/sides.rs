@@ -18,7 +18,8 @@ use crate::write::{COMMIT, NetEdge};
 /// Edges that are looked at again together, while the mark of their source is locked.
 const SETTLED_TOGETHER: usize = 500;
 
-/// Changes after a mark that are read to see which edges are about to change. A host that is further behind is not verified.
+/// Changes after a mark that are read to see which edges are about to change. With as many or more, the suspects of that source are
+/// passed over.
 const BEHIND_MAX: usize = 10_000;
 
 /// An edge of a kind.

@@ -73,7 +73,7 @@ fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
     Stat { name, help, kind: StatKind::Gauge, value }
 }
 
-/// The state of the hosts; what is unknown is left out.
+/// The state of the hosts. A lag that is unknown is left out; the clock's lead is 0 while no host answers.
 fn stats(observed: &Observed) -> Vec<Stat> {
     let hosts = &observed.status.hosts;
     let conditions = || hosts.iter().filter_map(|host: &HostStatus| host.condition.as_ref().ok());
