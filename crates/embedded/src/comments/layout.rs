@@ -9,7 +9,7 @@ use crate::log::{push_moderator, push_parent, status_from, status_number};
 use crate::lsm::{decode_since, since_value};
 
 pub(crate) const RECORD: u8 = 1;
-pub(crate) const PLACE: u8 = 2;
+pub(crate) const PARENT: u8 = 2;
 pub(crate) const REPLY: u8 = 3;
 pub(crate) const BY_AUTHOR: u8 = 4;
 pub(crate) const VERSION: u8 = 5;
@@ -174,8 +174,8 @@ pub(crate) fn read_record_key(ids: IdKind, key: &[u8]) -> Option<(Parent, Commen
     Some((reader.parent()?, reader.comment_id()?))
 }
 
-pub(crate) fn place_key(id: CommentId) -> Vec<u8> {
-    key(PLACE, |key| push_comment(key, id))
+pub(crate) fn parent_key(id: CommentId) -> Vec<u8> {
+    key(PARENT, |key| push_comment(key, id))
 }
 
 pub(crate) fn parent_value(parent: Parent) -> Vec<u8> {

@@ -35,7 +35,7 @@ use kinfolk_core::comments::{
     Branch, Comment, CommentId, CommentOrder, CommentStatus, CommentThreadState, CommentVersion, Parent,
 };
 use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
-use lsm_tree::{SeqNo, UserKey, UserValue};
+use lsm_tree::SeqNo;
 use parking_lot::Mutex;
 
 pub(crate) use backup::restore;
@@ -45,8 +45,8 @@ pub(crate) use layout::{Record, StoredVersion, version_key};
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
 use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
-use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
-use crate::projection::{Difference, Projection, Reconcile, Suspects};
+use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, LsmTree, Shared};
+use crate::projection::{Difference, Row, TreeProjection};
 
 /// The comment threads of a store.
 pub(crate) struct Comments {
@@ -67,7 +67,7 @@ impl Comments {
 
     /// Where a comment is.
     fn parent_of(&self, id: CommentId) -> Result<Option<Parent>> {
-        let value = self.tree.get(layout::place_key(id))?;
+        let value = self.tree.get(layout::parent_key(id))?;
         value.map(|value| layout::read_parent(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
@@ -200,7 +200,7 @@ impl Comments {
 
     /// The newest id that the store made, if it ever made one.
     pub(crate) fn newest_generated_id(&self) -> Result<Option<Id>> {
-        let newest = self.tree.rows(&[layout::PLACE], (None, None), SeqNo::MAX).next_back().transpose()?;
+        let newest = self.tree.rows(&[layout::PARENT], (None, None), SeqNo::MAX).next_back().transpose()?;
         newest.map(|(key, _)| Ok(Id::Uuid(layout::read_tagged(&key).ok_or_else(damaged)?.0))).transpose()
     }
 
@@ -210,16 +210,6 @@ impl Comments {
         let found =
             value.map(|value| layout::read_version(self.ids, &value).ok_or_else(damaged)).transpose()?;
         Ok(found == Some((CommentStatus::Active, version)))
-    }
-
-    /// Applies the events that the tree lacks.
-    fn apply_events(&self, events: &[Event]) -> Result<()> {
-        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
-            if let EventBody::Comment(body) = &event.body {
-                self.apply_one(body, event)?;
-            }
-        }
-        Ok(())
     }
 
     fn apply_one(&self, body: &LoggedCommentEvent, event: &Event) -> Result<()> {
@@ -315,7 +305,7 @@ impl Comments {
     pub(crate) fn put_new(&self, record: &Record) -> Result<()> {
         let Comment { parent, id, author, reply_to, .. } = record.comment;
         self.put_record(record);
-        self.tree.insert(layout::place_key(id), layout::parent_value(parent));
+        self.tree.insert(layout::parent_key(id), layout::parent_value(parent));
         self.tree.insert(layout::reply_key(parent, reply_to, id), []);
         if let Some(answered) = reply_to {
             let count = self.reply_count(answered)? + 1;
@@ -376,37 +366,51 @@ impl Comments {
     }
 }
 
-impl Projection for Arc<Comments> {
-    fn content(&self) -> Content {
-        Content::Comments
+impl TreeProjection for Comments {
+    const CONTENT: Content = Content::Comments;
+    const STAGE: &'static str = "comparing comments";
+    const KEYED: &'static str = "comment";
+    type Tally = verify::Tallying;
+
+    fn tree(&self) -> &LsmTree {
+        &self.tree
     }
 
-    fn applied(&self) -> Result<Sequence> {
-        self.tree.applied()
+    fn keys(&self) -> &IdempotencyKeys {
+        &self.keys
     }
 
-    fn apply(&self, events: &[Event]) -> Result<()> {
-        self.apply_events(events)
+    fn apply_event(&self, event: &Event) -> Result<()> {
+        if let EventBody::Comment(body) = &event.body { self.apply_one(body, event) } else { Ok(()) }
     }
 
-    fn rows(&self) -> Option<&dyn RowStorage> {
-        Some(&self.tree)
+    fn examine(
+        self: &Arc<Self>,
+        row: &Row,
+        tally: &mut Self::Tally,
+        found: &mut Vec<Difference>,
+    ) -> Result<()> {
+        verify::examine(self, row, tally, found)
     }
 
-    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
-        verify::compare(self, now, suspects)
+    fn finish_tally(self: &Arc<Self>, tally: &mut Self::Tally, found: &mut Vec<Difference>) -> Result<()> {
+        verify::finish_tally(self, tally, found)
     }
 
-    fn logged_key(&self, event: &Event) -> Option<Difference> {
-        verify::logged_key(self, event)
+    fn key_of(&self, event: &Event) -> Option<LoggedKey> {
+        let EventBody::Comment(body) = &event.body else { return None };
+        let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
+        let logged = Some(KeyUse { id: Id::Uuid(place.id.0), at: event.at });
+        Some(LoggedKey { author: place.author, hash: *hash, logged })
     }
 
-    fn back_up(&self) -> Result<Option<BackupPart>> {
-        Ok(Some(backup::back_up(self)))
+    fn is_sound(&self, key: &LoggedKey, KeyUse { id, at }: KeyUse, _: Timestamp) -> Result<bool> {
+        let is_it = |record: Record| record.comment.author == key.author && record.comment.created_at == at;
+        Ok(self.record(comment_id(id))?.is_some_and(is_it))
     }
 
-    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
-        Some(Box::new(verify::CommentReconcile::new(self)))
+    fn back_up(&self) -> Result<BackupPart> {
+        Ok(backup::back_up(self))
     }
 
     fn may_be_compacted(&self) -> bool {
@@ -422,9 +426,6 @@ fn comment_id(id: Id) -> CommentId {
         Id::Integer(id) => CommentId(id.into()),
     }
 }
-
-/// A row of the tree.
-type Row = (UserKey, UserValue);
 
 fn read_record(ids: IdKind, (key, value): &Row) -> Result<Record> {
     let place = layout::read_record_key(ids, key);

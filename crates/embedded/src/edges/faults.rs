@@ -6,7 +6,7 @@ use kinfolk_core::graph::{Edge, EdgeList, Side};
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
 use super::{Edges, Row, Tree};
-use crate::projection::{Counting, Fault};
+use crate::projection::{Count, Counting, Difference, Fault, FaultOf, difference};
 
 /// Something that differs from the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +15,6 @@ pub(crate) enum EdgeFault {
     Row { tree: Tree, kind: EdgeKind, edge: Edge, since: Timestamp, missing: bool },
     /// The index has other followees for a user.
     Followees { kind: EdgeKind, follower: Id },
-    /// The index counts another number of followers than there are.
-    FollowerCount { kind: EdgeKind, id: Id, counted: u64, is: u64 },
 }
 
 impl fmt::Display for EdgeFault {
@@ -31,15 +29,13 @@ impl fmt::Display for EdgeFault {
             Self::Followees { kind, follower } => {
                 write!(out, "the index has other {} edges from {follower} than the rows", kind.name())
             }
-            Self::FollowerCount { kind, id, counted, is } => {
-                write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
-            }
         }
     }
 }
 
-impl Fault<Edges> for EdgeFault {
-    fn recheck(&self, edges: &Edges, _: Timestamp) -> Result<Option<Self>> {
+impl EdgeFault {
+    /// The fault as it is now, if it is there.
+    pub(super) fn current(&self, edges: &Edges) -> Result<Option<Self>> {
         match *self {
             Self::Row { tree, kind, edge, since, .. } => {
                 let missing = edges.rows.since(kind, edge)? == Some(since);
@@ -50,63 +46,83 @@ impl Fault<Edges> for EdgeFault {
                 let truth: Vec<Id> = edges.rows.followees(kind, follower).collect::<Result<_>>()?;
                 Ok((edges.index.of(kind).followees(follower) != truth).then_some(*self))
             }
-            Self::FollowerCount { .. } => Ok(None),
         }
     }
+}
 
-    fn repair(&self, edges: &Edges, _: Timestamp) -> Result<()> {
-        match *self {
-            Self::Row { tree, kind, edge, since, missing } => {
+impl Fault for FaultOf<Edges, EdgeFault> {
+    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
+        Ok(self.fault.current(&self.of)?.map(|fault| difference(&self.of, fault)))
+    }
+
+    fn repair(&self, _: Timestamp) -> Result<()> {
+        let edges = &self.of;
+        match self.fault {
+            EdgeFault::Row { tree, kind, edge, since, missing } => {
                 edges.rows.repair(tree, Row { kind, edge, since }, missing);
                 edges.recent_followees.changed(edge.follower);
             }
-            Self::Followees { kind, follower } => {
+            EdgeFault::Followees { kind, follower } => {
                 let followees: Vec<Id> = edges.rows.followees(kind, follower).collect::<Result<_>>()?;
                 edges.index.of(kind).replace_followees(follower, &followees);
                 // Those who have a number only now were left out of what is kept.
                 edges.recent_followees.changed(follower);
             }
-            // A recount does it.
-            Self::FollowerCount { .. } => {}
         }
         Ok(())
     }
+}
 
-    fn is_count(&self) -> bool {
-        matches!(self, Self::FollowerCount { .. })
+/// The index counts another number of followers than there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FollowerCount {
+    pub kind: EdgeKind,
+    pub id: Id,
+    pub counted: u64,
+    pub is: u64,
+}
+
+impl fmt::Display for FollowerCount {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, id, counted, is } = self;
+        write!(out, "the index counts {counted} {} followers of {id}, there are {is}", kind.name())
+    }
+}
+
+impl Fault for FaultOf<Edges, FollowerCount> {
+    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
+        Ok(None)
     }
 
-    fn stored_count(&self, edges: &Edges) -> Result<u64> {
-        Ok(match *self {
-            Self::FollowerCount { kind, id, .. } => edges.index.of(kind).counts(id).followers,
-            Self::Row { .. } | Self::Followees { .. } => 0,
-        })
-    }
-
-    fn counted_rows(&self, edges: &Edges) -> Result<Counting> {
-        Ok(match *self {
-            Self::FollowerCount { kind, id, .. } => {
-                let rows = edges.rows.frozen_list(EdgeList { kind, side: Side::Followers, of: id });
-                Box::new(rows.map(|row| row.map(|()| true)))
-            }
-            Self::Row { .. } | Self::Followees { .. } => Box::new(std::iter::empty()),
-        })
-    }
-
-    fn correct_count(&self, edges: &Edges, step: i64) -> Result<()> {
-        if let Self::FollowerCount { kind, id, .. } = *self {
-            let count = edges.index.of(kind).counts(id).followers.saturating_add_signed(step);
-            edges.index.of(kind).set_follower_count(id, u32::try_from(count).unwrap_or(u32::MAX));
-        }
+    /// A recount does it.
+    fn repair(&self, _: Timestamp) -> Result<()> {
         Ok(())
     }
 
-    fn with_counts(&self, stored: u64, found: u64) -> Self {
-        match *self {
-            Self::FollowerCount { kind, id, .. } => {
-                Self::FollowerCount { kind, id, counted: stored, is: found }
-            }
-            other => other,
-        }
+    fn count(&self) -> Option<&dyn Count> {
+        Some(self)
+    }
+}
+
+impl Count for FaultOf<Edges, FollowerCount> {
+    fn stored(&self) -> Result<u64> {
+        Ok(self.of.index.of(self.fault.kind).counts(self.fault.id).followers)
+    }
+
+    fn rows(&self) -> Result<Counting> {
+        let FollowerCount { kind, id, .. } = self.fault;
+        let rows = self.of.rows.frozen_list(EdgeList { kind, side: Side::Followers, of: id });
+        Ok(Box::new(rows.map(|row| row.map(|()| true))))
+    }
+
+    fn correct(&self, step: i64) -> Result<()> {
+        let count = self.stored()?.saturating_add_signed(step);
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.of.index.of(self.fault.kind).set_follower_count(self.fault.id, count);
+        Ok(())
+    }
+
+    fn difference(&self, stored: u64, found: u64) -> Difference {
+        difference(&self.of, FollowerCount { counted: stored, is: found, ..self.fault })
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use kinfolk_core::graph::{EdgeList, Side};
-use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Id, Result};
 
-use super::faults::EdgeFault;
+use super::faults::{EdgeFault, FollowerCount};
 use super::{Edges, Row, Tree};
 use crate::lsm::first_key;
-use crate::projection::{Fault, Findings, Reconcile, difference};
+use crate::projection::{Findings, Reconcile, difference};
 
 /// Lists up to this long are counted when they are met, together with rows that are not on disk yet.
 const COUNTED_AT_ONCE: u64 = 5_000;
@@ -50,6 +50,11 @@ impl EdgeReconcile {
         findings.suspected.push(difference(&self.edges, fault));
     }
 
+    fn suspect_count(&self, kind: EdgeKind, id: Id, findings: &mut Findings) {
+        let count = FollowerCount { kind, id, counted: 0, is: 0 };
+        findings.suspected.push(difference(&self.edges, count));
+    }
+
     fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Place> {
         let edges = Arc::clone(&self.edges);
         let mut part = edges.rows.part(tree, from, findings.rows_max);
@@ -87,7 +92,7 @@ impl EdgeReconcile {
                 if count > 0 && findings.readable(first(side)) == Some(None) {
                     match side {
                         Side::Following => self.compare_followees(kind, of, findings),
-                        Side::Followers => self.suspect(follower_count(kind, of), findings),
+                        Side::Followers => self.suspect_count(kind, of, findings),
                     }
                 }
             }
@@ -129,14 +134,14 @@ impl EdgeReconcile {
             let counted = is_short.then(|| list.into_iter().try_fold(0, |count, row| row.map(|_| count + 1)));
             let counted = counted.and_then(|counted| findings.readable(counted));
             if counted.is_none_or(|count| count != self.edges.index.of(kind).counts(of).followers) {
-                self.suspect(follower_count(kind, of), findings);
+                self.suspect_count(kind, of, findings);
             }
         }
     }
 
     fn compare_followees(&self, kind: EdgeKind, follower: Id, findings: &mut Findings) {
-        let rechecked = EdgeFault::Followees { kind, follower }.recheck(&self.edges, Timestamp::MAX);
-        if let Some(Some(fault)) = findings.readable(rechecked) {
+        let current = EdgeFault::Followees { kind, follower }.current(&self.edges);
+        if let Some(Some(fault)) = findings.readable(current) {
             self.suspect(fault, findings);
         }
     }
@@ -152,10 +157,6 @@ impl Reconcile for EdgeReconcile {
         self.place = next.unwrap_or_else(Self::start);
         is_complete
     }
-}
-
-fn follower_count(kind: EdgeKind, id: Id) -> EdgeFault {
-    EdgeFault::FollowerCount { kind, id, counted: 0, is: 0 }
 }
 
 /// Where projections say something else about a row than the truth: the row was found in `tree`.

@@ -10,9 +10,9 @@ use foldhash::fast::FixedState;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Result, Timestamp};
 
-use super::faults::EdgeFault;
+use super::faults::{EdgeFault, FollowerCount};
 use super::{Edges, Tree};
-use crate::projection::{Fault, Suspects, difference};
+use crate::projection::{Suspects, difference};
 
 /// How many buckets users are hashed into.
 const BUCKETS: usize = 1 << 16;
@@ -165,7 +165,7 @@ impl Pass<'_, '_> {
         if counted == is {
             return Ok(());
         }
-        self.suspect(EdgeFault::FollowerCount { kind, id, counted, is })
+        self.suspects.add(difference(self.edges, FollowerCount { kind, id, counted, is }))
     }
 
     /// Compares a list with the truth row by row, for the users in some buckets. Each row is looked up, so that nothing but the
@@ -188,7 +188,7 @@ impl Pass<'_, '_> {
                 let (edge, since) = row?;
                 let fault = EdgeFault::Row { tree, kind, edge, since, missing };
                 // What is missing is met among the pairs, what is too much in the list.
-                if fault.recheck(self.edges, Timestamp::MAX)? == Some(fault) {
+                if fault.current(self.edges)? == Some(fault) {
                     self.suspect(fault)?;
                 }
             }
@@ -209,8 +209,8 @@ impl Pass<'_, '_> {
                     self.suspect(EdgeFault::Followees { kind, follower: id })?;
                 }
                 if counts.followers > 0 && !self.followed.has(number) {
-                    let counted = counts.followers;
-                    self.suspect(EdgeFault::FollowerCount { kind, id, counted, is: 0 })?;
+                    let count = FollowerCount { kind, id, counted: counts.followers, is: 0 };
+                    self.suspects.add(difference(self.edges, count))?;
                 }
             }
         }

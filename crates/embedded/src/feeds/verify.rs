@@ -13,13 +13,13 @@ use super::Feeds;
 use super::inbox::{Inbox, pack, unpack};
 use super::snapshot::forget_stored;
 use crate::posts::Record;
-use crate::projection::{Fault, Suspects, difference};
+use crate::projection::{Difference, Fault, FaultOf, Suspects, difference};
 
 /// How many posts that an inbox seems to lack are looked at again: one is enough to drop it.
 const LACKING_MAX: usize = 8;
 
 /// What is wrong with an inbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum InboxFault {
     /// A post that belongs into it is not there.
     Lacks(PostKey),
@@ -30,13 +30,13 @@ pub(crate) enum InboxFault {
 }
 
 /// A user's inbox, and what seems to be wrong with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct InboxPlace {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WrongInbox {
     pub of: Id,
     pub fault: InboxFault,
 }
 
-impl fmt::Display for InboxPlace {
+impl fmt::Display for WrongInbox {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = self.of;
         match self.fault {
@@ -49,15 +49,15 @@ impl fmt::Display for InboxPlace {
     }
 }
 
-impl Fault<Feeds> for InboxPlace {
-    fn recheck(&self, feeds: &Feeds, _: Timestamp) -> Result<Option<Self>> {
-        Ok(differs(feeds, *self)?.then_some(*self))
+impl Fault for FaultOf<Feeds, WrongInbox> {
+    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
+        Ok(differs(&self.of, self.fault)?.then(|| difference(&self.of, self.fault)))
     }
 
     /// Drops the inbox, also where it is stored.
-    fn repair(&self, feeds: &Feeds, _: Timestamp) -> Result<()> {
-        feeds.inboxes.forget(self.of);
-        forget_stored(feeds)
+    fn repair(&self, _: Timestamp) -> Result<()> {
+        self.of.inboxes.forget(self.fault.of);
+        forget_stored(&self.of)
     }
 
     fn spreads(&self) -> bool {
@@ -76,7 +76,7 @@ pub(crate) fn compare(feeds: &Arc<Feeds>, suspects: &mut Suspects<'_>) -> Result
                 done += 1;
                 suspects.step("comparing inboxes", done);
                 for fault in faults(feeds, of)? {
-                    suspects.add(difference(feeds, InboxPlace { of, fault }))?;
+                    suspects.add(difference(feeds, WrongInbox { of, fault }))?;
                 }
             }
             Ok::<(), Error>(())
@@ -127,7 +127,7 @@ fn is_stray(feeds: &Feeds, key: PostKey) -> Result<bool> {
 }
 
 /// Whether something is still wrong with an inbox. Between two batches of the writer that is certain.
-fn differs(feeds: &Feeds, InboxPlace { of, fault }: InboxPlace) -> Result<bool> {
+fn differs(feeds: &Feeds, WrongInbox { of, fault }: WrongInbox) -> Result<bool> {
     let capacity = feeds.inboxes.capacity();
     // Before the inbox: what is delivered in between is then in both, and not in neither.
     let due = match fault {
@@ -235,10 +235,10 @@ mod tests {
     #[test]
     fn what_is_to_be_delivered_is_no_difference() {
         let (_folder, store, posts) = store();
-        let place = |key| InboxPlace { of: READER, fault: InboxFault::Lacks(key) };
+        let lacking = |key| WrongInbox { of: READER, fault: InboxFault::Lacks(key) };
         let shared = store.shared();
         shared.feeds.inboxes.remove(READER, &[pack(posts[7])]);
-        assert!(differs(&shared.feeds, place(posts[7])).unwrap());
+        assert!(differs(&shared.feeds, lacking(posts[7])).unwrap());
         let job = super::super::deliveries::Job::Push { author: AUTHOR, key: posts[7], after: None };
         let delivery = super::super::deliveries::Delivery {
             position: store.shared().position(),
@@ -247,8 +247,8 @@ mod tests {
         };
         shared.feeds.deliveries.stop();
         shared.feeds.deliveries.add(&[delivery], store.shared().position());
-        assert!(!differs(&shared.feeds, place(posts[7])).unwrap());
+        assert!(!differs(&shared.feeds, lacking(posts[7])).unwrap());
         shared.feeds.deliveries.finish(&delivery);
-        assert!(differs(&shared.feeds, place(posts[7])).unwrap());
+        assert!(differs(&shared.feeds, lacking(posts[7])).unwrap());
     }
 }

@@ -7,7 +7,6 @@
 //!
 //! Everything is big-endian. In a backup, a row is its key without the tag, and its value.
 
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -83,23 +82,6 @@ pub(crate) struct LoggedKey {
     pub logged: Option<KeyUse>,
 }
 
-impl LoggedKey {
-    /// Says what is wrong with it.
-    pub(crate) fn describe(&self, out: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
-        let author = self.author;
-        match &self.logged {
-            Some(logged) => {
-                write!(
-                    out,
-                    "an idempotency key of {author} does not name {what} {} as the log does",
-                    logged.id
-                )
-            }
-            None => write!(out, "an idempotency key of {author} names no {what} of theirs"),
-        }
-    }
-}
-
 /// What is stored under a key.
 #[derive(Clone, Copy, Debug)]
 enum StoredKey {
@@ -110,6 +92,11 @@ enum StoredKey {
 }
 
 impl IdempotencyKeys {
+    /// Whether a row is one of a key.
+    pub(crate) fn has(&self, key: &[u8]) -> bool {
+        key.first() == Some(&self.tag)
+    }
+
     fn key(&self, author: Id, hash: &KeyHash) -> Vec<u8> {
         let mut key = vec![self.tag];
         id_encoding::push_id(&mut key, author);
@@ -233,7 +220,7 @@ impl Factory for IdempotencyKeys {
 
 impl CompactionFilter for IdempotencyKeys {
     fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> lsm_tree::Result<Verdict> {
-        if item.key().first() != Some(&self.tag) {
+        if !self.has(item.key()) {
             return Ok(Verdict::Keep);
         }
         let now = Timestamp::from_millis(self.newest_at.load(Ordering::Relaxed));

@@ -98,16 +98,6 @@ impl LsmTree {
         rows.map(|row| row.into_inner().map_err(tree_error))
     }
 
-    /// All rows but the position, as of now or later.
-    pub(crate) fn all_rows(&self) -> impl Iterator<Item = Result<(UserKey, UserValue)>> + Send + use<> {
-        let rows = self.tree.range::<&[u8], _>(
-            (Bound::Excluded(&POSITION_KEY[..]), Bound::Unbounded),
-            SeqNo::MAX,
-            None,
-        );
-        rows.map(|row| row.into_inner().map_err(tree_error))
-    }
-
     /// Up to `limit` rows from a key on, past what can't be read.
     pub(crate) fn part(&self, from: &[u8], limit: usize) -> Part {
         read_part(&self.tree, from, limit)

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::feeds::{Delivery, Post, PostKey, PostState, Registration};
-use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Sequence, Timestamp};
+use kinfolk_core::{Error, Id, IdKind, KeyHash, Result, Timestamp};
 use lsm_tree::SeqNo;
 use parking_lot::RwLock;
 
@@ -37,8 +37,8 @@ use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
 use crate::disk::id_encoding;
 use crate::log::{Event, EventBody};
-use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LsmTree, RowStorage, Shared};
-use crate::projection::{Difference, Projection, Reconcile, Suspects};
+use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, LsmTree, Shared};
+use crate::projection::{Difference, Row, TreeProjection, difference};
 
 /// The posts of a store.
 pub(crate) struct Posts {
@@ -127,24 +127,6 @@ impl Posts {
         value.map(|value| id_encoding::read_id(self.ids, &value).ok_or_else(damaged)).transpose()
     }
 
-    /// Applies the events that the tree lacks.
-    fn apply_events(&self, events: &[Event]) {
-        for event in events.iter().filter(|event| event.position > self.tree.applied_at_open) {
-            match &event.body {
-                EventBody::Posted(registration) => self.put(registration, event.at),
-                EventBody::PostDeleted { id, author, created_at } => {
-                    self.tree.remove(layout::author_key(*author, PostKey { since: *created_at, id: *id }));
-                    let gone = Record::Deleted { author: *author, created_at: *created_at };
-                    self.tree.insert(layout::record_key(*id), gone.encode());
-                }
-                EventBody::Followed(_)
-                | EventBody::Unfollowed(..)
-                | EventBody::Imported { .. }
-                | EventBody::Comment(_) => {}
-            }
-        }
-    }
-
     fn put(&self, registration: &Registration, at: Timestamp) {
         let Registration { post, delivery, key, is_id_generated } = registration;
         self.put_record(post.id, &Record::Present(post.clone(), *delivery));
@@ -200,38 +182,49 @@ impl Posts {
     }
 }
 
-impl Projection for Arc<Posts> {
-    fn content(&self) -> Content {
-        Content::Posts
+impl TreeProjection for Posts {
+    const CONTENT: Content = Content::Posts;
+    const STAGE: &'static str = "comparing posts";
+    const KEYED: &'static str = "post";
+    type Tally = ();
+
+    fn tree(&self) -> &LsmTree {
+        &self.tree
     }
 
-    fn applied(&self) -> Result<Sequence> {
-        self.tree.applied()
+    fn keys(&self) -> &IdempotencyKeys {
+        &self.keys
     }
 
-    fn apply(&self, events: &[Event]) -> Result<()> {
-        self.apply_events(events);
+    fn apply_event(&self, event: &Event) -> Result<()> {
+        match &event.body {
+            EventBody::Posted(registration) => self.put(registration, event.at),
+            &EventBody::PostDeleted { id, author, created_at } => {
+                self.tree.remove(layout::author_key(author, PostKey { since: created_at, id }));
+                self.tree.insert(layout::record_key(id), Record::Deleted { author, created_at }.encode());
+            }
+            _ => {}
+        }
         Ok(())
     }
 
-    fn rows(&self) -> Option<&dyn RowStorage> {
-        Some(&self.tree)
+    fn examine(self: &Arc<Self>, row: &Row, (): &mut (), found: &mut Vec<Difference>) -> Result<()> {
+        found.extend(self.suspect(row)?.map(|fault| difference(self, fault)));
+        Ok(())
     }
 
-    fn compare(&self, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
-        verify::compare(self, now, suspects)
+    fn key_of(&self, event: &Event) -> Option<LoggedKey> {
+        let EventBody::Posted(posted) = &event.body else { return None };
+        let logged = Some(KeyUse { id: posted.post.id, at: event.at });
+        Some(LoggedKey { author: posted.post.author, hash: posted.key?, logged })
     }
 
-    fn logged_key(&self, event: &Event) -> Option<Difference> {
-        verify::logged_key(self, event)
+    fn is_sound(&self, key: &LoggedKey, used: KeyUse, now: Timestamp) -> Result<bool> {
+        Ok(used.at <= now && self.author_of(used.id)? == Some(key.author))
     }
 
-    fn back_up(&self) -> Result<Option<BackupPart>> {
-        backup::back_up(self).map(Some)
-    }
-
-    fn reconcile(&self) -> Option<Box<dyn Reconcile>> {
-        Some(Box::new(verify::PostReconcile::new(self)))
+    fn back_up(&self) -> Result<BackupPart> {
+        backup::back_up(self)
     }
 }
 

@@ -2,129 +2,61 @@
 //! truth, and repairs them.
 
 use std::fmt;
-use std::sync::Arc;
 
 use kinfolk_core::feeds::{Delivery, PostKey};
 use kinfolk_core::{Id, Result, Timestamp};
-use lsm_tree::{UserKey, UserValue};
 
 use super::{Posts, Record, damaged, layout};
-use crate::log::{Event, EventBody};
-use crate::lsm::{KeyUse, LoggedKey, first_key};
-use crate::projection::{Difference, Fault, Findings, Reconcile, Suspects, difference};
+use crate::projection::{Difference, Fault, FaultOf, Row, difference};
 
-/// Something that differs from the records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PostFault {
-    /// The list of an author's posts is not what the post's record says.
-    Listed { author: Id, at: PostKey },
-    /// An idempotency key names something else than the log and the records.
-    Key(LoggedKey),
+/// An author's list that is not what the record of a post says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrongList {
+    author: Id,
+    at: PostKey,
 }
 
-impl fmt::Display for PostFault {
+impl fmt::Display for WrongList {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Listed { author, at } => {
-                write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
-            }
-            Self::Key(key) => key.describe(out, "post"),
-        }
+        let Self { author, at } = self;
+        write!(out, "the posts by {author} differ from the record of post {} of {}", at.id, at.since)
     }
 }
 
-impl Fault<Posts> for PostFault {
-    fn recheck(&self, posts: &Posts, now: Timestamp) -> Result<Option<Self>> {
-        let differs = match self {
-            &Self::Listed { author, at } => posts.difference(author, at)?.is_some(),
-            Self::Key(key) => posts.key_difference(key, now)?.is_some(),
-        };
-        Ok(differs.then_some(*self))
+impl Fault for FaultOf<Posts, WrongList> {
+    fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
+        let WrongList { author, at } = self.fault;
+        Ok(self.of.list_difference(author, at)?.map(|_| difference(&self.of, self.fault)))
     }
 
-    fn repair(&self, posts: &Posts, now: Timestamp) -> Result<()> {
-        match self {
-            &Self::Listed { author, at } => posts.mend(author, at),
-            Self::Key(key) => posts.mend_key(key, now),
-        }
-    }
-}
-
-/// Compares all rows.
-pub(crate) fn compare(posts: &Arc<Posts>, now: Timestamp, suspects: &mut Suspects<'_>) -> Result<()> {
-    for (number, row) in (1..).zip(posts.tree.all_rows()) {
-        suspects.step("comparing posts", number);
-        if let Some(fault) = posts.examine(&row?, now)? {
-            suspects.add(difference(posts, fault))?;
-        }
-    }
-    Ok(())
-}
-
-/// The key that an event must have left.
-pub(crate) fn logged_key(posts: &Arc<Posts>, event: &Event) -> Option<Difference> {
-    let EventBody::Posted(posted) = &event.body else { return None };
-    let (author, hash, id) = (posted.post.author, posted.key?, posted.post.id);
-    let logged = Some(KeyUse { id, at: event.at });
-    Some(difference(posts, PostFault::Key(LoggedKey { author, hash, logged })))
-}
-
-/// Goes through all rows of posts.
-pub(crate) struct PostReconcile {
-    posts: Arc<Posts>,
-    from: Vec<u8>,
-}
-
-impl PostReconcile {
-    /// Begins with the first row.
-    pub(crate) fn new(posts: &Arc<Posts>) -> Self {
-        Self { posts: Arc::clone(posts), from: first_key() }
-    }
-}
-
-impl Reconcile for PostReconcile {
-    fn step(&mut self, findings: &mut Findings) -> bool {
-        let mut part = self.posts.tree.part(&self.from, findings.rows_max);
-        findings.note_part(&mut part);
-        for row in &part.rows {
-            let fault = findings.readable(self.posts.examine(row, findings.now)).flatten();
-            findings.suspected.extend(fault.map(|fault| difference(&self.posts, fault)));
-        }
-        let is_complete = part.next.is_none();
-        self.from = part.next.unwrap_or_else(first_key);
-        is_complete
+    fn repair(&self, _: Timestamp) -> Result<()> {
+        self.of.mend(self.fault)
     }
 }
 
 impl Posts {
     /// What seems to differ by a row.
-    fn examine(&self, (key, value): &(UserKey, UserValue), now: Timestamp) -> Result<Option<PostFault>> {
-        match key.first() {
+    pub(super) fn suspect(&self, (key, value): &Row) -> Result<Option<WrongList>> {
+        let (author, at, is_wrong) = match key.first() {
             Some(&layout::RECORD) => {
                 let id = layout::read_tagged(self.ids, key).ok_or_else(damaged)?;
                 let record = Record::decode(id, value).ok_or_else(damaged)?;
                 let Record::Present(post, _) = record else { return Ok(None) };
                 let (author, at) = (post.author, post.key());
-                let differs = self.difference(author, at)?.is_some();
-                Ok(differs.then_some(PostFault::Listed { author, at }))
+                (author, at, self.list_difference(author, at)?.is_some())
             }
             Some(&layout::BY_AUTHOR) => {
                 let (author, at, _) = layout::read_author_row(self.ids, key, value).ok_or_else(damaged)?;
                 // What the list lacks is found by its record.
-                let is_stray = self.difference(author, at)? == Some(None);
-                Ok(is_stray.then_some(PostFault::Listed { author, at }))
+                (author, at, self.list_difference(author, at)? == Some(None))
             }
-            Some(&layout::KEY) => {
-                let key = self.keys.read_key(&self.tree, key)?;
-                let differs = self.key_difference(&key, now)?.is_some();
-                Ok(differs.then_some(PostFault::Key(key)))
-            }
-            _ => Ok(None),
-        }
+            _ => return Ok(None),
+        };
+        Ok(is_wrong.then_some(WrongList { author, at }))
     }
 
-    /// What should be at a place of a list, if that is not what is there.
-    fn difference(&self, author: Id, at: PostKey) -> Result<Option<Option<Delivery>>> {
+    /// What an author's list should have for a post, if that is not what it has.
+    fn list_difference(&self, author: Id, at: PostKey) -> Result<Option<Option<Delivery>>> {
         let expected = match self.record(at.id)? {
             Some(Record::Present(post, delivery)) if (post.author, post.key()) == (author, at) => {
                 Some(delivery)
@@ -147,29 +79,17 @@ impl Posts {
         Ok(is_known && self.tree.get(layout::pulled_key(author))?.is_some())
     }
 
-    /// What a key should stand for, if that is not what it does.
-    fn key_difference(&self, key: &LoggedKey, now: Timestamp) -> Result<Option<Option<KeyUse>>> {
-        let is_sound = |used: KeyUse| Ok(used.at <= now && self.author_of(used.id)? == Some(key.author));
-        self.keys.difference(&self.tree, key, now, is_sound)
-    }
-
     /// Who has registered a post, whether or not it is there.
-    fn author_of(&self, id: Id) -> Result<Option<Id>> {
+    pub(super) fn author_of(&self, id: Id) -> Result<Option<Id>> {
         Ok(self.record(id)?.map(|record| match record {
             Record::Present(post, _) => post.author,
             Record::Deleted { author, .. } => author,
         }))
     }
 
-    /// Brings a key back to what it stands for. Runs on the writer's thread.
-    fn mend_key(&self, key: &LoggedKey, now: Timestamp) -> Result<()> {
-        self.keys.mend(&self.tree, key, self.key_difference(key, now)?);
-        Ok(())
-    }
-
-    /// Brings a place of a list back to what the record says. Runs on the writer's thread.
-    fn mend(&self, author: Id, at: PostKey) -> Result<()> {
-        match self.difference(author, at)? {
+    /// Brings a list back to what the record says. Runs on the writer's thread.
+    fn mend(&self, WrongList { author, at }: WrongList) -> Result<()> {
+        match self.list_difference(author, at)? {
             None => {}
             Some(Some(delivery)) => {
                 self.put_in_list(author, at, delivery);

@@ -9,72 +9,51 @@ use kinfolk_core::{Result, Timestamp};
 /// For each row, whether it counts.
 pub(crate) type Counting = Box<dyn Iterator<Item = Result<bool>> + Send>;
 
-/// What can be wrong with a projection.
+/// A fault of some projection.
+pub(crate) type Difference = Arc<dyn Fault>;
+
+/// Something that is wrong with a projection.
 ///
 /// Nothing is repaired where it is found, since a write in the middle of a comparison can look like a fault: between two batches of the
 /// writer it is looked at again.
-pub(crate) trait Fault<P>: fmt::Display + Clone + Send + Sync + 'static {
+pub(crate) trait Fault: fmt::Display + Send + Sync {
     /// The fault as it is now, if it is there. Between two batches that is certain; elsewhere a write may come in between. `now` is not
     /// earlier than any event.
-    fn recheck(&self, of: &P, now: Timestamp) -> Result<Option<Self>>;
+    fn recheck(&self, now: Timestamp) -> Result<Option<Difference>>;
 
     /// Brings what differs back to the truth. Runs on the writer's thread.
-    fn repair(&self, of: &P, now: Timestamp) -> Result<()>;
+    fn repair(&self, now: Timestamp) -> Result<()>;
 
     /// Whether other projections may be built from what differs.
     fn spreads(&self) -> bool {
         true
     }
 
-    /// Whether a count is wrong. Counting takes as long as there are many: it is left to a [`super::Recount`].
-    fn is_count(&self) -> bool {
-        false
+    /// The count that is wrong, if the fault is one. Counting takes as long as there are many: it is left to a [`super::Recount`].
+    fn count(&self) -> Option<&dyn Count> {
+        None
     }
+}
 
+/// A count that a projection keeps.
+pub(crate) trait Count {
     /// The count as it is stored.
-    fn stored_count(&self, _of: &P) -> Result<u64> {
-        Ok(0)
-    }
+    fn stored(&self) -> Result<u64>;
 
     /// The rows that are counted, as of now. Runs on the writer's thread.
-    fn counted_rows(&self, _of: &P) -> Result<Counting> {
-        Ok(Box::new(std::iter::empty()))
-    }
+    fn rows(&self) -> Result<Counting>;
 
-    /// Adds to a stored count. Runs on the writer's thread.
-    fn correct_count(&self, _of: &P, _step: i64) -> Result<()> {
-        Ok(())
-    }
+    /// Adds to the stored count. Runs on the writer's thread.
+    fn correct(&self, step: i64) -> Result<()>;
 
-    /// The fault, with what is stored and what was found.
-    fn with_counts(&self, _stored: u64, _found: u64) -> Self {
-        self.clone()
-    }
+    /// The difference between what is stored and what was found.
+    fn difference(&self, stored: u64, found: u64) -> Difference;
 }
 
-/// A fault of some projection.
-pub(crate) type Difference = Arc<dyn AnyFault>;
-
-/// The difference that a fault of a projection is.
-pub(crate) fn difference<P: Send + Sync + 'static>(of: &Arc<P>, fault: impl Fault<P>) -> Difference {
-    Arc::new(FaultOf { of: Arc::clone(of), fault })
-}
-
-/// A [`Fault`] together with the projection that has it, whichever that is.
-pub(crate) trait AnyFault: fmt::Display + Send + Sync {
-    fn recheck(&self, now: Timestamp) -> Result<Option<Difference>>;
-    fn repair(&self, now: Timestamp) -> Result<()>;
-    fn spreads(&self) -> bool;
-    fn is_count(&self) -> bool;
-    fn stored_count(&self) -> Result<u64>;
-    fn counted_rows(&self) -> Result<Counting>;
-    fn correct_count(&self, step: i64) -> Result<()>;
-    fn with_counts(&self, stored: u64, found: u64) -> Difference;
-}
-
-struct FaultOf<P, F> {
-    of: Arc<P>,
-    fault: F,
+/// A fault, with the projection that has it.
+pub(crate) struct FaultOf<P, F> {
+    pub of: Arc<P>,
+    pub fault: F,
 }
 
 impl<P, F: fmt::Display> fmt::Display for FaultOf<P, F> {
@@ -83,36 +62,10 @@ impl<P, F: fmt::Display> fmt::Display for FaultOf<P, F> {
     }
 }
 
-impl<P: Send + Sync + 'static, F: Fault<P>> AnyFault for FaultOf<P, F> {
-    fn recheck(&self, now: Timestamp) -> Result<Option<Difference>> {
-        Ok(self.fault.recheck(&self.of, now)?.map(|fault| difference(&self.of, fault)))
-    }
-
-    fn repair(&self, now: Timestamp) -> Result<()> {
-        self.fault.repair(&self.of, now)
-    }
-
-    fn spreads(&self) -> bool {
-        self.fault.spreads()
-    }
-
-    fn is_count(&self) -> bool {
-        self.fault.is_count()
-    }
-
-    fn stored_count(&self) -> Result<u64> {
-        self.fault.stored_count(&self.of)
-    }
-
-    fn counted_rows(&self) -> Result<Counting> {
-        self.fault.counted_rows(&self.of)
-    }
-
-    fn correct_count(&self, step: i64) -> Result<()> {
-        self.fault.correct_count(&self.of, step)
-    }
-
-    fn with_counts(&self, stored: u64, found: u64) -> Difference {
-        difference(&self.of, self.fault.with_counts(stored, found))
-    }
+/// The difference that a fault of a projection is.
+pub(crate) fn difference<P: 'static, F: 'static>(of: &Arc<P>, fault: F) -> Difference
+where
+    FaultOf<P, F>: Fault,
+{
+    Arc::new(FaultOf { of: Arc::clone(of), fault })
 }

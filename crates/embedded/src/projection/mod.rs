@@ -5,13 +5,15 @@ mod difference;
 mod reconcile;
 mod recount;
 mod suspects;
+mod tree;
 
 use kinfolk_core::{Result, Sequence, Timestamp};
 
-pub(crate) use difference::{Counting, Difference, Fault, difference};
+pub(crate) use difference::{Count, Counting, Difference, Fault, FaultOf, difference};
 pub(crate) use reconcile::{Findings, Reconcile, Unreadable};
 pub(crate) use recount::Recount;
 pub(crate) use suspects::{Suspects, TOGETHER};
+pub(crate) use tree::{Row, TreeProjection};
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;

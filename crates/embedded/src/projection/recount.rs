@@ -18,10 +18,8 @@ pub(crate) struct Recount {
 impl Recount {
     /// Begins to count what a difference is about; `None` if that is no count. Runs on the writer's thread.
     pub(crate) fn begin(suspected: &Difference, repairs: u64) -> Result<Option<Self>> {
-        if !suspected.is_count() {
-            return Ok(None);
-        }
-        let (rows, stored) = (suspected.counted_rows()?, suspected.stored_count()?);
+        let Some(count) = suspected.count() else { return Ok(None) };
+        let (rows, stored) = (count.rows()?, count.stored()?);
         Ok(Some(Self { of: suspected.clone(), stored, found: 0, rows, repairs }))
     }
 
@@ -37,11 +35,13 @@ impl Recount {
 
     /// The difference that was found, once everything is counted.
     pub(crate) fn difference(&self) -> Option<Difference> {
-        (self.stored != self.found).then(|| self.of.with_counts(self.stored, self.found))
+        let count = self.of.count().filter(|_| self.stored != self.found)?;
+        Some(count.difference(self.stored, self.found))
     }
 
     /// Corrects the count by as much as it was wrong: what was written since has changed it and the rows alike.
     pub(crate) fn correct(&self) -> Result<()> {
-        self.of.correct_count(self.found.wrapping_sub(self.stored).cast_signed())
+        let step = self.found.wrapping_sub(self.stored).cast_signed();
+        self.of.count().map_or(Ok(()), |count| count.correct(step))
     }
 }

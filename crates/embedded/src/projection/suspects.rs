@@ -12,6 +12,7 @@ pub(crate) const TOGETHER: usize = 256;
 const COUNTS_MAX: usize = 16_384;
 /// How many differences a report spells out.
 const EXAMPLES_MAX: usize = 20;
+
 /// Takes what seems to differ, and has it looked at again.
 pub(crate) struct Suspects<'a> {
     /// Looks again, and returns what really differs.
@@ -34,7 +35,7 @@ impl<'a> Suspects<'a> {
 
     /// Something seems to differ.
     pub(crate) fn add(&mut self, suspected: Difference) -> Result<()> {
-        if suspected.is_count() {
+        if suspected.count().is_some() {
             self.counts.push(suspected);
         } else {
             self.held.push(suspected);
@@ -86,17 +87,15 @@ impl<'a> Suspects<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::projection::difference;
     use std::fmt;
     use std::sync::Arc;
 
     use kinfolk_core::Timestamp;
 
     use super::*;
-    use crate::projection::Fault;
+    use crate::projection::{Count, Counting, Fault};
 
     /// A fault of nothing.
-    #[derive(Clone)]
     struct Nothing {
         is_count: bool,
     }
@@ -107,17 +106,35 @@ mod tests {
         }
     }
 
-    impl Fault<()> for Nothing {
-        fn recheck(&self, (): &(), _: Timestamp) -> Result<Option<Self>> {
+    impl Fault for Nothing {
+        fn recheck(&self, _: Timestamp) -> Result<Option<Difference>> {
             Ok(None)
         }
 
-        fn repair(&self, (): &(), _: Timestamp) -> Result<()> {
+        fn repair(&self, _: Timestamp) -> Result<()> {
             Ok(())
         }
 
-        fn is_count(&self) -> bool {
-            self.is_count
+        fn count(&self) -> Option<&dyn Count> {
+            self.is_count.then_some(self)
+        }
+    }
+
+    impl Count for Nothing {
+        fn stored(&self) -> Result<u64> {
+            Ok(0)
+        }
+
+        fn rows(&self) -> Result<Counting> {
+            Ok(Box::new(std::iter::empty()))
+        }
+
+        fn correct(&self, _: i64) -> Result<()> {
+            Ok(())
+        }
+
+        fn difference(&self, _: u64, _: u64) -> Difference {
+            Arc::new(Self { is_count: true })
         }
     }
 
@@ -127,14 +144,13 @@ mod tests {
         let seen = std::cell::RefCell::new(Vec::new());
         let settle = |suspected: Vec<Difference>| {
             assert!(suspected.len() <= TOGETHER);
-            seen.borrow_mut().extend(suspected.iter().map(|difference| difference.is_count()));
+            seen.borrow_mut().extend(suspected.iter().map(|difference| difference.count().is_some()));
             Ok(suspected.into_iter().skip(1).collect())
         };
         let mut suspects = Suspects::new(&settle, &|_| {});
-        let of = Arc::new(());
         for _ in 0..20_000 {
-            suspects.add(difference(&of, Nothing { is_count: false })).unwrap();
-            suspects.add(difference(&of, Nothing { is_count: true })).unwrap();
+            suspects.add(Arc::new(Nothing { is_count: false })).unwrap();
+            suspects.add(Arc::new(Nothing { is_count: true })).unwrap();
             assert!(suspects.held.len() < TOGETHER && suspects.counts.len() < COUNTS_MAX);
         }
         let report = suspects.finish().unwrap();

@@ -135,7 +135,8 @@ impl Reconciler {
 
     fn suspect(&mut self, difference: Difference, since: Instant) {
         if self.suspects.len() < SUSPECTS_MAX {
-            let key = SuspectKey { is_count: difference.is_count(), description: difference.to_string() };
+            let key =
+                SuspectKey { is_count: difference.count().is_some(), description: difference.to_string() };
             self.suspects.entry(key).or_insert(Suspect { difference, since });
         }
     }
