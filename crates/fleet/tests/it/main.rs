@@ -14,4 +14,5 @@ mod projection;
 mod proxy;
 mod restores;
 mod retention;
+mod staleness;
 mod verify;
