@@ -15,4 +15,5 @@ mod proxy;
 mod restores;
 mod retention;
 mod staleness;
+mod standby;
 mod verify;
