@@ -19,6 +19,7 @@ pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
 
 use self::administration::FleetAdministration;
 use self::background::{Background, LatestStatus};
+use super::embedded::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::context::Context;
 use crate::settings::{Role, Value};
@@ -29,6 +30,7 @@ pub(crate) struct FleetProfile {
     settings: Settings,
     /// The requested kind of ids.
     ids: Option<IdKind>,
+    clock: WallClock,
     role: Role,
     retention: Retention,
     service: ServiceSettings,
@@ -55,6 +57,7 @@ impl FleetProfile {
         Some(Self {
             settings,
             ids: configuration.data.ids,
+            clock: context.folder.clock.clone(),
             role,
             retention: Retention { age: configuration.log.keep.0, entries_max: fleet.log_changes.0 as u64 },
             service: context.folder.service,
@@ -103,7 +106,7 @@ impl Profile for FleetProfile {
     }
 
     fn open(&self) -> Result<Fleet> {
-        let store = Fleet::open(self.settings.clone())?;
+        let store = Fleet::open_with_clock(self.settings.clone(), Arc::new(self.clock.clone()))?;
         let kind = store.id_kind();
         if self.ids.is_some_and(|asked| asked != kind) {
             let name = kind.name();
