@@ -80,7 +80,20 @@ impl FleetProfile {
 
     /// The state of the deployment, of hosts that do not answer, too.
     pub(crate) fn inspect(&self) -> kinfolk_core::Result<FleetStatus> {
-        Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })
+        let status = Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })?;
+        self.require_kind(status.id_kind)?;
+        Ok(status)
+    }
+
+    /// A fleet keeps its kind of ids forever.
+    fn require_kind(&self, kind: IdKind) -> kinfolk_core::Result<()> {
+        if self.ids.is_none_or(|requested| requested == kind) {
+            return Ok(());
+        }
+        let name = kind.name();
+        let detail =
+            format!("the fleet uses {name} ids, chosen when it was created; leave out data.ids and --ids");
+        Err(Error::InvalidStore { detail })
     }
 
     fn projects(&self) -> bool {
@@ -107,14 +120,7 @@ impl Profile for FleetProfile {
 
     fn open(&self) -> Result<Fleet> {
         let store = Fleet::open_with_clock(self.settings.clone(), Arc::new(self.clock.clone()))?;
-        let kind = store.id_kind();
-        if self.ids.is_some_and(|asked| asked != kind) {
-            let name = kind.name();
-            let detail = format!(
-                "the fleet uses {name} ids, chosen when it was created; leave out data.ids and --ids"
-            );
-            return Err(Error::InvalidStore { detail }.into());
-        }
+        self.require_kind(store.id_kind())?;
         Ok(store)
     }
 
