@@ -9,3 +9,4 @@ mod files;
 mod processes;
 mod readiness;
 mod same_results;
+mod scenarios;
