@@ -1,6 +1,5 @@
 //! Shows that the suite passes for a right store and fails for every planted fault.
 
-mod comment_faults;
 mod faults;
 mod sharded;
 

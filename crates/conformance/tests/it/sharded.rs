@@ -13,7 +13,7 @@ use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, IdKind};
 
-use crate::faults::quietly;
+use crate::faults::{model, quietly};
 use crate::one_at_a_time;
 
 /// How often to repeat what depends on a seed: as often as the environment asks for.
@@ -60,16 +60,8 @@ fn unknown_outcomes_are_accepted() {
         }
     }
     for shards in [1, 4] {
-        concurrent_feeds_with_timeouts(&content(shards, None), 20, SEED);
-        concurrent_comments_with_timeouts(&content(shards, None), 20, SEED);
-    }
-}
-
-/// The model with posts and comments on several shards.
-fn content(shards: u16, fault: Option<Fault>) -> impl Fn(IdKind, Arc<dyn Clock>) -> ModelStore {
-    move |id_kind, clock| match fault {
-        Some(fault) => ModelStore::with_fault(id_kind, clock, fault).on_shards(shards),
-        None => ModelStore::new(id_kind, clock).on_shards(shards),
+        concurrent_feeds_with_timeouts(&model(shards, None), 20, SEED);
+        concurrent_comments_with_timeouts(&model(shards, None), 20, SEED);
     }
 }
 
@@ -143,23 +135,23 @@ fn faults_behind_unknown_outcomes_are_caught() {
         let of_shards = |seed| concurrent_histories_with_fault(&make(4, seed), fault, 3, seed);
         assert!(caught(&of_model) && caught(&of_shards), "{fault:?}");
         for shards in [1, 4] {
-            let of_feeds = |seed| concurrent_feeds_with_fault(&content(shards, None), fault, 3, seed);
-            let of_comments = |seed| concurrent_comments_with_fault(&content(shards, None), fault, 3, seed);
+            let of_feeds = |seed| concurrent_feeds_with_fault(&model(shards, None), fault, 3, seed);
+            let of_comments = |seed| concurrent_comments_with_fault(&model(shards, None), fault, 3, seed);
             assert!(caught(&of_feeds), "{fault:?} of feeds");
             assert!(caught(&of_comments), "{fault:?} of comments");
         }
     }
     for fault in [Fault::FeedEndsWithInbox, Fault::FeedLagsBehind, Fault::FeedShowsDeleted] {
-        let run = |seed| concurrent_feeds_with_timeouts(&content(4, Some(fault)), 3, seed);
+        let run = |seed| concurrent_feeds_with_timeouts(&model(4, Some(fault)), 3, seed);
         assert!(caught(&run), "{fault:?}");
     }
     for fault in [Fault::CommentRetryWritesAgain, Fault::CommentEditOfWithdrawn, Fault::ThreadLockIgnored] {
-        let run = |seed| concurrent_comments_with_timeouts(&content(4, Some(fault)), 3, seed);
+        let run = |seed| concurrent_comments_with_timeouts(&model(4, Some(fault)), 3, seed);
         assert!(caught(&run), "{fault:?}");
     }
     for fault in [Fault::RepeatEmitsEvent, Fault::RepeatSaysChanged, Fault::LogLosesEvent] {
-        let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);
-        assert!(caught(&|seed| concurrent_histories_with_timeouts(&make, 3, seed)), "{fault:?}");
+        let run = |seed| concurrent_histories_with_timeouts(&model(1, Some(fault)), 3, seed);
+        assert!(caught(&run), "{fault:?}");
     }
     for fault in [LagFault::EventLost, LagFault::CacheFillsStale, LagFault::OldShardMap] {
         let run = |seed| {

@@ -2,8 +2,9 @@
 //!
 //! **Freshness.** Every read takes `at_least`, the frontier that its caller has seen. The result reflects everything up to
 //! there, and may reflect more. A store that is behind waits for up to a second, then returns
-//! [`crate::Error::NotYetVisible`]. A read with an empty frontier never waits, and reflects everything that was
-//! acknowledged more than 2 seconds before. A store may refuse a frontier immediately if
+//! [`crate::Error::NotYetVisible`]. Every read reflects everything that was acknowledged
+//! more than 2 seconds before; a store that can't tell that it does waits as well, then returns
+//! [`crate::Error::Unavailable`]. Otherwise a read with an empty frontier never waits. A store may refuse a frontier immediately if
 //! it names a shard that the store does not have.
 
 use std::future::Future;

@@ -230,16 +230,9 @@ impl Host {
     pub(crate) async fn clock_lead(&self, clock: &dyn Clock) -> std::result::Result<Duration, Failure> {
         let connection = self.reader().await?;
         let ask = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        let answer = connection.client().query_one(ask, &[]).await;
-        match answer {
-            Ok(row) => {
-                Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
-            }
-            Err(error) => {
-                connection.discard();
-                Err(Failure::of_statement(&self.name, &error))
-            }
-        }
+        let answer = self.within_time(connection.client().query_one(ask, &[])).await;
+        let row = answer.inspect_err(|_| connection.discard())?;
+        Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
     }
 
     /// The processes of the fleet that are connected to the host, by the names of their connections.

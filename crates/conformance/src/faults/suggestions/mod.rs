@@ -1,5 +1,7 @@
 //! Faults of suggestions: of the walk, of what is stored for everyone, and of the run that stores it.
 
+pub(super) mod declared;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
