@@ -5,7 +5,9 @@ use super::{
     ListKey, Receipt, Relationship, Side, WriteRequest,
 };
 use crate::context::require_at_most;
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result};
+use crate::{
+    Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result, Timestamp,
+};
 
 /// Limits of the graph that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -228,6 +230,13 @@ impl<S: CheckStore> Graph<S> {
 }
 
 impl<S: CheckStore + EdgeStore> Graph<S> {
+    /// Since when an edge exists, if it does.
+    pub async fn since(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<Timestamp>> {
+        self.context.require_ids(&[edge.follower, edge.followee])?;
+        let found = self.store().since(kind, &[edge], at_least).await?;
+        Ok(found.first().copied().flatten())
+    }
+
     /// The relationship of `of` to each of the others, in their order.
     pub async fn relationships(
         &self,
