@@ -33,8 +33,13 @@ impl Proxies {
         Self { every, proxies: Mutex::default() }
     }
 
-    pub fn before_hosts(&self, mut settings: Settings) -> Settings {
-        for url in settings.hosts.values_mut() {
+    pub fn before_hosts(&self, settings: Settings) -> Settings {
+        self.before(settings, &["a", "b"])
+    }
+
+    /// Only some hosts are behind a proxy.
+    pub fn before(&self, mut settings: Settings, hosts: &[&str]) -> Settings {
+        for (_, url) in settings.hosts.iter_mut().filter(|(name, _)| hosts.contains(&name.as_str())) {
             let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
             let server = address.parse().unwrap();
             let mut proxies = self.proxies.lock().unwrap();
