@@ -31,7 +31,9 @@ const OUTSTANDING: u64 = 256;
 /// Users of the graph. A follower has few edges, so that nearly every follow is new.
 const USERS: u64 = 100_000;
 
-fn shards() -> u16 { std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|s| s.parse().ok()).unwrap_or(32) }
+fn shards() -> u16 {
+    std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|s| s.parse().ok()).unwrap_or(32)
+}
 
 /// Enough memory and log that no checkpoint is forced. Durability stays on.
 const SERVER_SETTINGS: &[&str] = &[
@@ -205,7 +207,7 @@ fn edge(number: u64) -> Edge {
 
 async fn follow(fleet: &Fleet, number: u64) -> Position {
     let edge = edge(number);
-    let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }];
+    let commands = [FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }].into();
     let request = WriteRequest { kind: KIND, follower: edge.follower, commands, following_limit: u32::MAX };
     fleet.write_one(request).await.unwrap().position
 }

@@ -31,7 +31,7 @@ fn it_passes_the_suite() {
     let _turn = one_at_a_time();
     for seed in 0..runs(3) {
         for shards in [1, 4, 7] {
-            suite::run_graph(&make(shards, SEED + seed));
+            suite::run(&suite::graph(), &make(shards, SEED + seed));
         }
     }
 }
@@ -101,7 +101,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
-        case => suite::run_graph_case_in(case, scope, &make),
+        case => suite::named(&suite::graph(), case).run_in(scope, &make),
     }
 }
 
