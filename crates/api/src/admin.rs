@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::ops::AddAssign;
 
-use kinfolk_core::Position;
 use kinfolk_core::bulk::{self, BackupReport, ImportReport, VerifyReport};
 use kinfolk_core::suggestions::SuggestionRunReport;
+use kinfolk_core::{Position, names};
 use serde::{Deserialize, Serialize};
 
 use crate::Problem;
@@ -20,7 +20,7 @@ pub struct Status {
     pub status: Cow<'static, str>,
 }
 
-/// The format of a file of edges or comments.
+/// The format of a file of edges or comments. Names of such files end with the name of the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileFormat {
     /// CSV.
@@ -34,25 +34,11 @@ pub enum FileFormat {
     Parquet,
 }
 
+names! {
+    FileFormat { Csv => "csv", CsvGzip => "csv.gz", CsvZstd => "csv.zst", Parquet => "parquet" }
+}
+
 impl FileFormat {
-    /// All formats.
-    pub const ALL: [Self; 4] = [Self::Csv, Self::CsvGzip, Self::CsvZstd, Self::Parquet];
-
-    /// The name in requests, which is also how names of such files end.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::CsvGzip => "csv.gz",
-            Self::CsvZstd => "csv.zst",
-            Self::Parquet => "parquet",
-        }
-    }
-
-    /// The format of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
     /// The media type of such a file.
     pub fn media_type(self) -> &'static str {
         match self {
@@ -74,20 +60,7 @@ pub enum ExportContent {
     Comments,
 }
 
-impl ExportContent {
-    /// The name in requests.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Edges => "edges",
-            Self::Comments => "comments",
-        }
-    }
-
-    /// The content of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Edges, Self::Comments].into_iter().find(|content| content.name() == name)
-    }
-}
+names! { ExportContent { Edges => "edges", Comments => "comments" } }
 
 /// How far a job has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

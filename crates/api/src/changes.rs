@@ -25,7 +25,7 @@ pub struct Changes {
 }
 
 /// A change. Which fields it has depends on its type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Item))]
 pub struct Change {
     /// Its position in the log: the shard, and the sequence within that shard. Sequences of one shard have no gaps; those of two
@@ -117,32 +117,6 @@ impl Change {
         ParentFields { post: self.post, item: self.item, conversation: self.conversation }.parent()
     }
 
-    /// A change without the fields of its type.
-    fn bare(position: Position, at: Timestamp) -> Self {
-        Self {
-            position,
-            r#type: Cow::Borrowed(""),
-            at: at.into(),
-            follower: None,
-            followee: None,
-            since: None,
-            edges: None,
-            comment: None,
-            post: None,
-            item: None,
-            conversation: None,
-            author: None,
-            created_at: None,
-            delivery: None,
-            payload: None,
-            reply_to: None,
-            depth: None,
-            version: None,
-            body: None,
-            removed_by: None,
-        }
-    }
-
     fn with_type(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self { r#type: name.into(), ..self }
     }
@@ -194,7 +168,7 @@ impl Change {
 
 impl From<changes::Change> for Change {
     fn from(changes::Change { position, at, body }: changes::Change) -> Self {
-        let change = Self::bare(position, at);
+        let change = Self { position, at: at.into(), ..Self::default() };
         match body {
             ChangeBody::Followed { kind, edge } => change.with_type(kind.name()).with_edge(edge),
             ChangeBody::Unfollowed { kind, edge, since } => {

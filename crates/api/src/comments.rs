@@ -131,12 +131,6 @@ impl From<comments::Comment> for Comment {
 /// A page of comments.
 pub type Comments = Page<Comment>;
 
-impl From<comments::CommentPage> for Comments {
-    fn from(comments::CommentPage { items, next }: comments::CommentPage) -> Self {
-        Self::new(items, next)
-    }
-}
-
 /// What comments belong to: one of three fields, by its kind.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ParentFields {
@@ -191,12 +185,6 @@ impl From<comments::CommentNode> for CommentNode {
 /// Some comments on a post as a tree.
 pub type CommentTree = Page<CommentNode>;
 
-impl From<comments::CommentTree> for CommentTree {
-    fn from(comments::CommentTree { items, next }: comments::CommentTree) -> Self {
-        Self::new(items, next)
-    }
-}
-
 /// A version of a comment's body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -219,12 +207,6 @@ impl From<comments::CommentVersion> for CommentVersion {
 
 /// A page of the versions of a comment.
 pub type CommentHistory = Page<CommentVersion>;
-
-impl From<comments::HistoryPage> for CommentHistory {
-    fn from(comments::HistoryPage { items, next }: comments::HistoryPage) -> Self {
-        Self::new(items, next)
-    }
-}
 
 /// A status by its name.
 mod status {

@@ -24,12 +24,6 @@ impl From<graph::ListEntry> for ListEntry {
 /// A page of followees, followers or friends.
 pub type Users = Page<ListEntry>;
 
-impl From<graph::ListPage> for Users {
-    fn from(graph::ListPage { items, next }: graph::ListPage) -> Self {
-        Self::new(items, next)
-    }
-}
-
 /// A user in an overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

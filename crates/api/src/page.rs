@@ -15,10 +15,9 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-impl<T> Page<T> {
-    /// A page of entries that convert to those of the page.
-    pub fn new<E: Into<T>>(items: Vec<E>, next: Option<String>) -> Self {
-        Self { items: items.into_iter().map(E::into).collect(), next }
+impl<E, T: From<E>> From<kinfolk_core::Page<E>> for Page<T> {
+    fn from(kinfolk_core::Page { items, next }: kinfolk_core::Page<E>) -> Self {
+        Self { items: items.into_iter().map(T::from).collect(), next }
     }
 }
 

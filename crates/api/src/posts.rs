@@ -58,12 +58,6 @@ impl From<feeds::Post> for Post {
 /// A page of posts.
 pub type Posts = Page<Post>;
 
-impl From<feeds::PostPage> for Posts {
-    fn from(feeds::PostPage { items, next }: feeds::PostPage) -> Self {
-        Self::new(items, next)
-    }
-}
-
 /// A post, and the state of its comments.
 // The fields of `Post` are repeated: a flattened struct can't be deserialised with its payload kept as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

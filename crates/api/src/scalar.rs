@@ -78,6 +78,7 @@ text_type! {
 
 text_type! {
     /// A time in UTC: RFC 3339 with milliseconds.
+    #[derive(Default)]
     Time(Timestamp), "a time in RFC 3339"
 }
 
@@ -107,24 +108,13 @@ impl FromStr for CommentId {
 }
 
 impl FromStr for Time {
-    type Err = NotATime;
+    type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, NotATime> {
-        Timestamp::parse(text).map(Self).ok_or(NotATime)
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid = || Error::InvalidRequest { detail: "expected a time in RFC 3339".into() };
+        Timestamp::parse(text).map(Self).ok_or_else(invalid)
     }
 }
-
-/// The text is not a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotATime;
-
-impl fmt::Display for NotATime {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("expected a time in RFC 3339")
-    }
-}
-
-impl std::error::Error for NotATime {}
 
 /// A position in the change log as a string.
 pub(crate) mod position {

@@ -111,34 +111,22 @@ pub trait Listed: ToSchema {
     const ITEMS_DESCRIPTION: &'static str;
 }
 
-impl Listed for ListEntry {
-    const PAGE_NAME: &'static str = "Users";
-    const PAGE_DESCRIPTION: &'static str = "A page of a list.";
-    const ITEMS_DESCRIPTION: &'static str = "The entries, newest first.";
+macro_rules! listed {
+    ($($entry:ident: $name:literal, $description:literal, $items:literal;)+) => {
+        $(impl Listed for $entry {
+            const PAGE_NAME: &'static str = $name;
+            const PAGE_DESCRIPTION: &'static str = $description;
+            const ITEMS_DESCRIPTION: &'static str = $items;
+        })+
+    };
 }
 
-impl Listed for Post {
-    const PAGE_NAME: &'static str = "Posts";
-    const PAGE_DESCRIPTION: &'static str = "A page of posts.";
-    const ITEMS_DESCRIPTION: &'static str = "The posts, newest first.";
-}
-
-impl Listed for Comment {
-    const PAGE_NAME: &'static str = "Comments";
-    const PAGE_DESCRIPTION: &'static str = "A page of comments.";
-    const ITEMS_DESCRIPTION: &'static str = "The comments, tombstones included.";
-}
-
-impl Listed for CommentNode {
-    const PAGE_NAME: &'static str = "Tree";
-    const PAGE_DESCRIPTION: &'static str = "Some comments on a post as a tree.";
-    const ITEMS_DESCRIPTION: &'static str = "Comments of one branch, oldest first.";
-}
-
-impl Listed for CommentVersion {
-    const PAGE_NAME: &'static str = "CommentHistory";
-    const PAGE_DESCRIPTION: &'static str = "A page of the versions of a comment.";
-    const ITEMS_DESCRIPTION: &'static str = "The versions, oldest first.";
+listed! {
+    ListEntry: "Users", "A page of a list.", "The entries, newest first.";
+    Post: "Posts", "A page of posts.", "The posts, newest first.";
+    Comment: "Comments", "A page of comments.", "The comments, tombstones included.";
+    CommentNode: "Tree", "Some comments on a post as a tree.", "Comments of one branch, oldest first.";
+    CommentVersion: "CommentHistory", "A page of the versions of a comment.", "The versions, oldest first.";
 }
 
 impl<T: Listed> PartialSchema for Page<T> {

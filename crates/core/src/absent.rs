@@ -37,25 +37,7 @@ impl Deployment for Absent {
 /// Port methods that cannot be called.
 macro_rules! never {
     ($($name:ident($($argument:ty),*) -> $output:ty;)+) => {
-        $(never!(@one $name, ($($argument),*), $output);)+
-    };
-    (@one $name:ident, (), $output:ty) => {
-        async fn $name(&self) -> $output { match *self {} }
-    };
-    (@one $name:ident, ($a:ty), $output:ty) => {
-        async fn $name(&self, _: $a) -> $output { match *self {} }
-    };
-    (@one $name:ident, ($a:ty, $b:ty), $output:ty) => {
-        async fn $name(&self, _: $a, _: $b) -> $output { match *self {} }
-    };
-    (@one $name:ident, ($a:ty, $b:ty, $c:ty), $output:ty) => {
-        async fn $name(&self, _: $a, _: $b, _: $c) -> $output { match *self {} }
-    };
-    (@one $name:ident, ($a:ty, $b:ty, $c:ty, $d:ty), $output:ty) => {
-        async fn $name(&self, _: $a, _: $b, _: $c, _: $d) -> $output { match *self {} }
-    };
-    (@one $name:ident, ($a:ty, $b:ty, $c:ty, $d:ty, $e:ty), $output:ty) => {
-        async fn $name(&self, _: $a, _: $b, _: $c, _: $d, _: $e) -> $output { match *self {} }
+        $(async fn $name(&self, $(_: $argument),*) -> $output { match *self {} })+
     };
 }
 

@@ -1,6 +1,7 @@
 //! Names of an enum's variants, as requests, responses, settings and files spell them.
 
 /// Gives an enum the list of its variants, a name for each, and the variant of a name.
+#[macro_export]
 macro_rules! names {
     ($type:ident { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {

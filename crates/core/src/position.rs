@@ -43,7 +43,7 @@ impl fmt::Display for Sequence {
 }
 
 /// The position of an event in the change log of a deployment. Written as `SHARD-SEQUENCE`, such as `0-17`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Position {
     /// The shard.
     pub shard: Shard,
