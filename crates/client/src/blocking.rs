@@ -17,6 +17,7 @@ use std::io::{self, Read};
 use kinfolk_api::{
     CompactOutcome, ExportContent, FileFormat, Id, ImportOutcome, Progress, SuggestOutcome, VerifyOutcome,
 };
+use ureq::http::Method;
 
 #[cfg(doc)]
 use crate::Error;
@@ -34,7 +35,7 @@ pub struct Client {
     pub(crate) session: Session,
 }
 
-crate::client::common_methods!(Client);
+crate::client::common_methods!(Client, build_blocking);
 
 impl Client {
     pub(crate) fn send<T>(&self, call: Call<T>) -> Result<T> {
@@ -91,7 +92,8 @@ impl Client {
     /// # Errors
     /// As any operation. Differences are no error.
     pub fn verify(&self, repair: bool, mut progress: impl FnMut(Progress)) -> Result<VerifyOutcome> {
-        jobs::run(&self.session, &jobs::verify(repair), &mut progress)
+        let request = Request::write(Method::POST, "/v1/admin/verify").query("repair", repair);
+        jobs::run(&self.session, &request, &mut progress)
     }
 
     /// Erases the bodies of purged comments from the disk, and compacts all files.
@@ -99,7 +101,8 @@ impl Client {
     /// # Errors
     /// As any operation.
     pub fn compact(&self, mut progress: impl FnMut(Progress)) -> Result<CompactOutcome> {
-        jobs::run(&self.session, &jobs::compact(), &mut progress)
+        let request = Request::write(Method::POST, "/v1/admin/compact");
+        jobs::run(&self.session, &request, &mut progress)
     }
 
     /// Computes suggestions for everyone, and stores them.

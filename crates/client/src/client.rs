@@ -27,14 +27,14 @@ const CHANGES_MAX: usize = 256;
 
 /// What both clients have in common besides their operations.
 macro_rules! common_methods {
-    ($client:ty) => {
+    ($client:ty, $build:ident) => {
         impl $client {
             /// A client with the default settings.
             ///
             /// # Errors
             /// If the URL is not one of a server.
             pub fn new(url: impl Into<String>) -> Result<Self> {
-                Self::builder(url).try_into()
+                Self::builder(url).$build()
             }
 
             /// Settings for a client, such as a credential, certificates, timeouts and retries.
@@ -88,23 +88,7 @@ pub struct Client {
     pub(crate) session: Session,
 }
 
-common_methods!(Client);
-
-impl TryFrom<ClientBuilder> for Client {
-    type Error = Error;
-
-    fn try_from(builder: ClientBuilder) -> Result<Self> {
-        builder.build()
-    }
-}
-
-impl TryFrom<ClientBuilder> for blocking::Client {
-    type Error = Error;
-
-    fn try_from(builder: ClientBuilder) -> Result<Self> {
-        builder.build_blocking()
-    }
-}
+common_methods!(Client, build);
 
 impl Client {
     pub(crate) async fn send<T: Send + 'static>(&self, call: Call<T>) -> Result<T> {
@@ -161,7 +145,7 @@ impl Client {
     /// ```
     pub fn change_stream(&self, after: Option<&str>) -> ChangeStream {
         let mut events = blocking::ChangeEvents::new(self.session.clone(), after.map(str::to_owned));
-        let (sender, received) = mpsc::channel(CHANGES_MAX);
+        let (sender, items) = mpsc::channel(CHANGES_MAX);
         let reader = sender.downgrade();
         events.is_wanted = Box::new(move || reader.upgrade().is_some_and(|reader| !reader.is_closed()));
         // Not a thread of the runtime, which would wait for it at its end.
@@ -172,7 +156,7 @@ impl Client {
                 }
             }
         });
-        ChangeStream { received }
+        Received { items, length: None }
     }
 
     /// Adds the edges of a file, all or nothing. It is sent once: a failed import can be run again.
@@ -253,7 +237,7 @@ impl Client {
         let session = self.session.clone();
         let mut file = self.run(move || blocking::Download::open(session, &request)).await?;
         let length = file.content_length();
-        let (sender, received) = mpsc::channel(PARTS_MAX);
+        let (sender, items) = mpsc::channel(PARTS_MAX);
         tokio::task::spawn_blocking(move || {
             loop {
                 let mut part = vec![0; PART_BYTES];
@@ -270,7 +254,7 @@ impl Client {
                 }
             }
         });
-        Ok(Download { received, length })
+        Ok(Received { items, length })
     }
 
     fn blocking(&self) -> blocking::Client {
@@ -279,37 +263,29 @@ impl Client {
 }
 
 /// The change log as it grows. See [`Client::change_stream`].
-#[derive(Debug)]
-pub struct ChangeStream {
-    received: mpsc::Receiver<Result<Change>>,
-}
-
-impl Stream for ChangeStream {
-    type Item = Result<Change>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.received.poll_recv(context)
-    }
-}
+pub type ChangeStream = Received<Change>;
 
 /// A file that the server sends, in parts. A stream that ends without an error is complete.
+pub type Download = Received<Bytes>;
+
+/// What a thread receives from the server, as a stream.
 #[derive(Debug)]
-pub struct Download {
-    received: mpsc::Receiver<Result<Bytes>>,
+pub struct Received<T> {
+    items: mpsc::Receiver<Result<T>>,
     length: Option<u64>,
 }
 
-impl Download {
-    /// How many bytes it has, if the server says so.
+impl Received<Bytes> {
+    /// How many bytes the file has, if the server says so.
     pub fn content_length(&self) -> Option<u64> {
         self.length
     }
 }
 
-impl Stream for Download {
-    type Item = Result<Bytes>;
+impl<T> Stream for Received<T> {
+    type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.received.poll_recv(context)
+        self.items.poll_recv(context)
     }
 }

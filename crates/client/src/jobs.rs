@@ -2,10 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
-use kinfolk_api::{
-    CompactOutcome, ExportContent, FileFormat, ImportOutcome, JobLine, Progress, SuggestOutcome,
-    VerifyOutcome,
-};
+use kinfolk_api::{ExportContent, FileFormat, ImportOutcome, JobLine, Progress};
 use kinfolk_core::suggestions::Ranking;
 use serde::de::DeserializeOwned;
 use ureq::Body;
@@ -44,32 +41,13 @@ pub struct SuggestRun {
     pub afresh: bool,
 }
 
-/// A job that returns a `T`.
-pub(crate) struct Job<T> {
-    request: Request,
-    outcome: std::marker::PhantomData<fn() -> T>,
-}
-
-fn job<T>(request: Request) -> Job<T> {
-    Job { request, outcome: std::marker::PhantomData }
-}
-
-pub(crate) fn verify(repair: bool) -> Job<VerifyOutcome> {
-    job(Request::write(Method::POST, "/v1/admin/verify").query("repair", repair))
-}
-
-pub(crate) fn compact() -> Job<CompactOutcome> {
-    job(Request::write(Method::POST, "/v1/admin/compact"))
-}
-
-pub(crate) fn suggest(run: &SuggestRun) -> Job<SuggestOutcome> {
-    let request = Request::write(Method::POST, "/v1/admin/suggest")
+pub(crate) fn suggest(run: &SuggestRun) -> Request {
+    Request::write(Method::POST, "/v1/admin/suggest")
         .query_optional("ranking", run.ranking.map(Ranking::name))
         .query_optional("per_node", run.per_node)
         .query_optional("keep", run.keep)
         .query_optional("threads", run.threads)
-        .query_optional("afresh", run.afresh.then_some(true));
-    job(request)
+        .query_optional("afresh", run.afresh.then_some(true))
 }
 
 pub(crate) fn export(content: ExportContent, format: FileFormat) -> Request {
@@ -83,10 +61,10 @@ pub(crate) fn backup() -> Request {
 /// Runs a job to its end.
 pub(crate) fn run<T: DeserializeOwned>(
     session: &Session,
-    job: &Job<T>,
+    job: &Request,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<T> {
-    let body = session.shared.transport.open(&job.request, &session.carried(), None)?;
+    let body = session.shared.transport.open(job, &session.carried(), None)?;
     last_line(session, body, progress)
 }
 

@@ -51,7 +51,7 @@ mod session;
 mod transport;
 
 pub use builder::ClientBuilder;
-pub use client::{ChangeStream, Client, Download};
+pub use client::{ChangeStream, Client, Download, Received};
 pub use error::{Error, Refusal, Result};
 pub use jobs::{Import, SuggestRun};
 pub use kinfolk_api as api;
