@@ -405,6 +405,26 @@ error_codes! {
 }
 
 impl Error {
+    /// [`Error::Corrupt`]: what is damaged, where, and what to do.
+    pub fn corrupt(detail: impl Into<String>) -> Self {
+        Self::Corrupt { detail: detail.into() }
+    }
+
+    /// [`Error::Storage`]: the system's error message.
+    pub fn storage(detail: impl Into<String>) -> Self {
+        Self::Storage { detail: detail.into() }
+    }
+
+    /// [`Error::InvalidStore`]: what is wrong and what to do.
+    pub fn invalid_store(detail: impl Into<String>) -> Self {
+        Self::InvalidStore { detail: detail.into() }
+    }
+
+    /// [`Error::InUse`]: what is in use and what to do.
+    pub fn in_use(detail: impl Into<String>) -> Self {
+        Self::InUse { detail: detail.into() }
+    }
+
     /// Whether a write that failed with this error may have taken effect. After any other error, nothing was changed.
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Self::ReadOnly { .. } | Self::Closed | Self::TimedOut)

@@ -27,7 +27,7 @@ impl ChangeLog for Embedded {
         let changes = events.into_iter().map(|event| {
             let is_current = match &event.body {
                 EventBody::Comment(body) => {
-                    let of = |(place, version)| self.store.comments.is_current(place, version);
+                    let of = |(head, version)| self.store.comments.is_current(head, version);
                     body.version().map_or(Ok(false), of)?
                 }
                 EventBody::Posted(registration) if registration.post.payload.is_some() => {

@@ -38,7 +38,7 @@ pub struct Settings {
     pub post_key_keep: Duration,
     /// Idempotency keys of comments are kept for this long.
     pub comment_key_keep: Duration,
-    /// Texts of comments that were purged are erased from all files after this time at the latest.
+    /// Bodies of comments that were purged are erased from all files after this time at the latest.
     pub erase_after: Duration,
     /// So many rows a second are compared with the truth in the background; 0 turns it off.
     pub reconcile_rows: usize,

@@ -12,7 +12,7 @@ pub struct Stats {
     pub queued: u64,
     /// Batches made visible; each had at most one sync.
     pub batches: u64,
-    /// Requests answered by them.
+    /// Requests in them.
     pub requests: u64,
     /// Events in them.
     pub events: u64,
@@ -32,7 +32,7 @@ pub struct Stats {
     pub recent_rows: u64,
     /// Layers of rows that wait to be written to disk.
     pub sealed_layers: u64,
-    /// Un-merged runs of the tree that has most.
+    /// Runs that are not compacted, of the tree that has most.
     pub runs: u64,
     /// Bytes of the change log on disk.
     pub log_bytes: u64,
@@ -52,7 +52,7 @@ pub struct Stats {
     pub flush_stalled: Duration,
     /// How often it failed, or an index snapshot did.
     pub flush_failures: u64,
-    /// While row files wait to be merged: how long ago that last succeeded.
+    /// While row files wait for compaction: how long ago that last succeeded.
     pub merge_stalled: Duration,
     /// How often it failed.
     pub merge_failures: u64,
@@ -88,7 +88,7 @@ pub struct Stats {
     pub inboxes: u64,
     /// Bytes that inboxes take in memory, roughly.
     pub inbox_bytes: u64,
-    /// How many comments were purged whose texts are still in files.
+    /// How many comments were purged whose bodies are still in files.
     pub purged_waiting: u64,
 }
 

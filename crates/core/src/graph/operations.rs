@@ -53,7 +53,7 @@ pub struct FollowerChanges {
 pub struct Graph<S> {
     /// The store and its keys.
     pub context: Context<S>,
-    settings: GraphSettings,
+    pub(super) settings: GraphSettings,
 }
 
 impl<S> Graph<S> {
@@ -198,10 +198,6 @@ impl<S: EdgeStore> Graph<S> {
             None => self.store().friends(kind, of, after, wanted, at_least).await?,
         };
         Ok(page.page(items, |&last| list.encode(last, keys)))
-    }
-
-    pub(super) fn sets_max(&self) -> usize {
-        self.settings.sets_max
     }
 }
 

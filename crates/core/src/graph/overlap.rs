@@ -86,7 +86,7 @@ impl<S: EdgeStore> Graph<S> {
         if sets.is_empty() {
             return Err(Error::InvalidRequest { detail: "name at least one user".into() });
         }
-        require_at_most("sets", sets.len(), self.sets_max())?;
+        require_at_most("sets", sets.len(), self.settings.sets_max)?;
         sets.iter().try_for_each(|set| self.context.require_ids(&[set.of]))
     }
 }

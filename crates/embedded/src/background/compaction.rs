@@ -1,4 +1,4 @@
-//! Background work that nobody waits for unless it falls far behind: merging row files, and comparing projections with
+//! Background work that nobody waits for unless it falls far behind: compacting row files, and comparing projections with
 //! the truth. It runs at a low priority: what users ask for comes first.
 
 use std::sync::Arc;

@@ -32,7 +32,6 @@ pub struct Import {
 
 /// The collecting part, with the type of id hidden.
 trait Spool: Send {
-    fn taken(&self) -> u64;
     fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()>;
     fn finish(&mut self) -> Result<()>;
     fn manifest(&self) -> &Manifest;
@@ -42,52 +41,37 @@ trait Spool: Send {
 /// Collects edges of one id type in sorted runs.
 struct Collector<K> {
     folder: PathBuf,
+    /// What was taken so far.
     manifest: Manifest,
     sorter: Sorter<PairRecord<K>>,
-    /// What the manifest may say once the spill in flight is durable.
-    pending: Option<(u64, u64, usize)>,
-    taken: u64,
-    self_follows: u64,
+    /// What may be written down once the spill in flight is durable.
+    pending: Option<Manifest>,
 }
 
 impl<K: IdEncoding> Collector<K> {
     fn open(folder: PathBuf, manifest: Manifest, sort_memory: usize) -> Self {
         let runs = run_paths(&folder, manifest.runs);
         let sorter = Sorter::new(&folder, sort_memory).with_runs(runs);
-        let (taken, self_follows) = (manifest.taken, manifest.self_follows);
-        Self { folder, manifest, sorter, pending: None, taken, self_follows }
+        Self { folder, manifest, sorter, pending: None }
     }
 
     fn spill(&mut self) -> Result<()> {
         self.sorter.spill()?;
-        // The spill before is durable now, so the manifest may count it.
-        if let Some(durable) = self.pending.replace((self.taken, self.self_follows, self.sorter.runs().len()))
-        {
-            self.record(durable)?;
-        }
-        Ok(())
-    }
-
-    fn record(&mut self, (taken, self_follows, runs): (u64, u64, usize)) -> Result<()> {
-        self.manifest.taken = taken;
-        self.manifest.self_follows = self_follows;
-        self.manifest.runs = runs;
-        self.manifest.write(&self.folder)
+        self.manifest.runs = self.sorter.runs().len();
+        // The spill before is durable now, so it may be written down.
+        let durable = self.pending.replace(self.manifest.clone());
+        durable.map_or(Ok(()), |durable| durable.write(&self.folder))
     }
 }
 
 impl<K: IdEncoding> Spool for Collector<K> {
-    fn taken(&self) -> u64 {
-        self.taken
-    }
-
     fn push(&mut self, edge: Edge, since: Option<Timestamp>) -> Result<()> {
         if self.sorter.is_full() {
             self.spill()?;
         }
-        self.taken += 1;
+        self.manifest.taken += 1;
         if edge.follower == edge.followee {
-            self.self_follows += 1;
+            self.manifest.self_follows += 1;
             return Ok(());
         }
         let since = since.map_or(NO_SINCE, Timestamp::millis);
@@ -99,7 +83,7 @@ impl<K: IdEncoding> Spool for Collector<K> {
     fn finish(&mut self) -> Result<()> {
         self.spill()?;
         self.sorter.wait()?;
-        self.record((self.taken, self.self_follows, self.sorter.runs().len()))
+        self.manifest.write(&self.folder)
     }
 
     fn manifest(&self) -> &Manifest {
@@ -164,7 +148,7 @@ impl Import {
 
     /// How many edges an earlier run has taken in durably: skip so many of the input.
     pub fn taken(&self) -> u64 {
-        self.spool.taken()
+        self.spool.manifest().taken
     }
 
     /// Takes one edge; without `since` it gets the time at which the import takes effect. Self-follows are counted and
@@ -221,7 +205,7 @@ fn commit(
     let report = |step| {
         let _ = progress.send(Message::Progress(step));
     };
-    // A snapshot from now until the end would hold a part of the import, and replaying could not tell which.
+    // A snapshot from now until the end would hold a part of the import, and replaying could not know which.
     let _closed = store.snapshot_gate.lock();
     // Older rows must be below those of the import, not above them; and a start that finds the import half applied
     // needs the index as it was before.

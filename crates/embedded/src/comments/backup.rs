@@ -1,9 +1,9 @@
-//! The comments in a backup: their records, older texts, idempotency keys and locks. Lists and counts are made anew by a
+//! The comments in a backup: their records, older bodies, idempotency keys and locks. Lists and counts are made anew by a
 //! restore.
 //!
 //! ```text
 //! block of kind 259, comments:         parent | id | length u32 | record as in the tree of comments
-//! block of kind 260, older texts:      id | version u32 | length u32 | text as in the tree of comments
+//! block of kind 260, older bodies:      id | version u32 | length u32 | body as in the tree of comments
 //! block of kind 261, idempotency keys: author | hash of the key, 16 bytes | id | at u48
 //! block of kind 262, locked threads:   parent
 //! ```
@@ -75,7 +75,7 @@ pub(crate) fn restore(
         comment.edited_at = comment.edited_at.map(clamped);
         Some(comments.put_new(&Record { comment, position }))
     })?;
-    let versions = restore.rows(VERSIONS, Some("restoring older texts"), |block, clamped| {
+    let versions = restore.rows(VERSIONS, Some("restoring older bodies"), |block, clamped| {
         let (id, version) = (block.comment_id()?, u32::from_le_bytes(block.take()?));
         let (_, mut stored) = StoredVersion::decode(&version_key(id, version), block.length_and_bytes()?)?;
         stored.version.at = clamped(stored.version.at);

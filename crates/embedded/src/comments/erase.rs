@@ -1,8 +1,8 @@
-//! Erasing purged texts from files. A purge makes texts unreadable at once; their bytes stay in the log and in files of rows
+//! Erasing purged bodies from files. A purge makes bodies unreadable at once; their bytes stay in the log and in files of rows
 //! until this is done. What is in backups, and what a disk keeps of files that were removed, is out of reach.
 //!
-//! First the log: every segment that has one of the texts is written anew with zeros in its place, of the same length, and
-//! takes the place of the old one. Then all files of comments are merged into one, which leaves out what was replaced. Only then the comments are
+//! First the log: every segment that has one of the bodies is written anew with as many zeros instead, and
+//! replaces the old one. Then all files of comments are compacted into one, which leaves out what was replaced. Only then the comments are
 //! noted as erased: whatever stops it, it is done again.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ use crate::log::{self, Segment};
 use crate::lsm::RowStorage;
 use crate::runtime::signal;
 
-/// How often it looks whether texts are due.
+/// How often it looks whether bodies are due.
 const TICK_MIN: Duration = Duration::from_secs(1);
 const TICK_MAX: Duration = Duration::from_secs(60);
 /// How long purges from a time that the clock has not reached wait at most.
@@ -36,7 +36,7 @@ const IN_USE_MAX: Duration = Duration::from_secs(60 * 60);
 const LET_GO_MAX: Duration = Duration::from_secs(5);
 const LET_GO_PAUSE: Duration = Duration::from_millis(5);
 
-/// A comment whose texts are still in files: since when, and where they are in the log.
+/// A comment whose bodies are still in files: since when, and where they are in the log.
 struct Unerased {
     id: CommentId,
     purged_at: Timestamp,
@@ -44,13 +44,13 @@ struct Unerased {
 }
 
 impl Comments {
-    /// How many comments were purged whose texts are still in files.
+    /// How many comments were purged whose bodies are still in files.
     pub(crate) fn unerased_count(&self) -> u64 {
         // A file whose index can't be read fails for ever.
         self.unerased().take_while(Result::is_ok).count() as u64
     }
 
-    /// Comments that were purged, and whose texts are still in files.
+    /// Comments that were purged, and whose bodies are still in files.
     fn unerased(&self) -> impl Iterator<Item = Result<Unerased>> + Send + use<> {
         self.tree.rows(&[layout::UNERASED], (None, None), SeqNo::MAX).map(|row| {
             let (key, value) = row?;
@@ -62,13 +62,13 @@ impl Comments {
 }
 
 impl Embedded {
-    /// Erases the texts of all comments that were purged so far; returns how many comments there were.
+    /// Erases the bodies of all comments that were purged so far; returns how many comments there were.
     pub fn erase(&self) -> Result<u64> {
         erase(&self.store, &self.commands.downgrade())
     }
 }
 
-/// Erases purged texts when the oldest of them has waited long enough, until it is stopped. On a thread of its own:
+/// Erases purged bodies when the oldest of them has waited long enough, until it is stopped. On a thread of its own:
 /// it asks the writer, which may be waiting for other background work.
 pub(crate) fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &mpsc::WeakSender<Command>) {
     signal::lower_priority();
@@ -83,7 +83,7 @@ pub(crate) fn erase_when_due(store: &Arc<Store>, clock: &dyn Clock, commands: &m
                 if matches!(error, Error::InUse { .. }) {
                     pause = (waited * 2).min(IN_USE_MAX);
                 }
-                tracing::error!(%error, "purged texts could not be erased; it is tried again later");
+                tracing::error!(%error, "purged bodies could not be erased; it is tried again later");
             }
         }
     }
@@ -116,7 +116,7 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
     }
     let temporary = store.folder.path().join(log::ERASING_FILE);
     for TouchedSegment { segment, positions } in segments {
-        // What is left of a failure holds other texts too.
+        // What is left of a failure holds other bodies too.
         let blanked = log::blank(&segment, store.identity.ids, &positions, &temporary);
         if !blanked.inspect_err(|_| drop(files::remove_file(&temporary)))? {
             continue;
@@ -136,8 +136,8 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
             break;
         }
         if Instant::now() >= let_go_by {
-            let detail = "purged texts are in files that an export or a backup still reads: try again when it has ended";
-            return Err(Error::InUse { detail: detail.into() });
+            let detail = "purged bodies are in files that an export or a backup still reads: try again when it has ended";
+            return Err(Error::in_use(detail));
         }
         std::thread::sleep(pause);
         pause *= 2;
@@ -153,13 +153,13 @@ fn erase(store: &Arc<Store>, commands: &mpsc::WeakSender<Command>) -> Result<u64
     Ok(erased)
 }
 
-/// Has the tree drop files that were merged. Runs on the writer's thread.
+/// Has the tree drop files that were compacted. Runs on the writer's thread.
 fn let_go(writer: &mut Writer) -> Result<()> {
     writer.store.require_whole()?;
     writer.store.comments.tree.let_go(writer.store.position())
 }
 
-/// A segment, and the positions in it whose texts go.
+/// A segment, and the positions in it whose bodies go.
 struct TouchedSegment {
     segment: Segment,
     positions: BTreeSet<Sequence>,
@@ -201,12 +201,12 @@ fn ask<T: Send + 'static>(
     commands: &mpsc::WeakSender<Command>,
     work: impl FnOnce(&mut Writer) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let (reply, answer) = oneshot::channel();
+    let (reply, result) = oneshot::channel();
     let run = Command::Run(Box::new(move |writer| {
         let _ = reply.send(work(writer));
     }));
     commands.upgrade().ok_or(Error::Closed)?.blocking_send(run).map_err(|_| Error::Closed)?;
-    answer.blocking_recv().map_err(|_| Error::Closed)?
+    result.blocking_recv().map_err(|_| Error::Closed)?
 }
 
 #[cfg(test)]
@@ -227,8 +227,8 @@ mod tests {
 
     const PARENT: Parent = Parent { kind: ParentKind::Item, id: Id::Integer(1) };
 
-    /// A text that no compression shortens.
-    fn random_text() -> Arc<str> {
+    /// A body that no compression shortens.
+    fn random_body() -> Arc<str> {
         let bytes = format::random::<64>().unwrap();
         bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
     }
@@ -244,18 +244,18 @@ mod tests {
         }
     }
 
-    /// The files below a folder that hold a part of a text.
-    fn files_with(folder: &Path, text: &str) -> Vec<PathBuf> {
+    /// The files below a folder that hold a part of a body.
+    fn files_with(folder: &Path, body: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                found.extend(files_with(&path, text));
+                found.extend(files_with(&path, body));
             } else {
                 // What is gone when it is looked at holds nothing.
                 let bytes = fs::read(&path).unwrap_or_default();
                 let holds = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
-                if text.as_bytes().chunks(16).any(holds) {
+                if body.as_bytes().chunks(16).any(holds) {
                     found.push(path);
                 }
             }
@@ -268,15 +268,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { segment_bytes: 4 << 10, ..Settings::default() };
         let mut store = Embedded::create(folder.path(), IdKind::Integer, settings.clone()).unwrap();
-        let texts: Vec<Arc<str>> = (0..60).map(|_| random_text()).collect();
+        let bodies: Vec<Arc<str>> = (0..60).map(|_| random_body()).collect();
         let write = |store: &Embedded, at: usize| {
-            block_on(store.comment(request(&texts[at], &at.to_string()))).unwrap().comment.id
+            block_on(store.comment(request(&bodies[at], &at.to_string()))).unwrap().comment.id
         };
         let ids: Vec<CommentId> = (0..20).map(|at| write(&store, at)).collect();
         // Older versions are in files of their own, and in other segments of the log.
         store.flush().unwrap();
         for (at, &id) in ids.iter().enumerate() {
-            let edit = |version, text: usize| CommentEdit { id, version, body: Arc::clone(&texts[text]) };
+            let edit = |version, body: usize| CommentEdit { id, version, body: Arc::clone(&bodies[body]) };
             block_on(store.edit_comment(edit(1, 20 + at))).unwrap();
             store.flush().unwrap();
             block_on(store.edit_comment(edit(2, 40 + at))).unwrap();
@@ -286,23 +286,23 @@ mod tests {
             assert!(block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap().changed);
         }
         let gone = [3, 19, 23, 39, 43, 59];
-        assert!(gone.iter().all(|&at| !files_with(folder.path(), &texts[at]).is_empty()), "it can be found");
+        assert!(gone.iter().all(|&at| !files_with(folder.path(), &bodies[at]).is_empty()), "it can be found");
         let before = block_on(store.changes(Frontier::EMPTY, 1_000)).unwrap().changes;
         assert_eq!(store.stats().purged_waiting, 2);
         assert_eq!(block_on(store.erase_purged()).unwrap(), 2);
         assert_eq!(store.stats().purged_waiting, 0);
         assert_eq!(block_on(store.erase_purged()).unwrap(), 0);
         for round in 0..2 {
-            for (at, text) in texts.iter().enumerate() {
-                let found = files_with(folder.path(), text);
-                assert_eq!(found.is_empty(), gone.contains(&at), "text {at} in {found:?}, round {round}");
+            for (at, body) in bodies.iter().enumerate() {
+                let found = files_with(folder.path(), body);
+                assert_eq!(found.is_empty(), gone.contains(&at), "body {at} in {found:?}, round {round}");
             }
             assert_eq!(block_on(store.changes(Frontier::EMPTY, 1_000)).unwrap().changes, before);
-            let tombstone = block_on(store.comment(request(&texts[3], "3"))).unwrap();
+            let tombstone = block_on(store.comment(request(&bodies[3], "3"))).unwrap();
             assert_eq!((tombstone.is_new, tombstone.comment.status), (false, CommentStatus::Purged));
             assert_eq!(
-                block_on(store.comment(request(&texts[4], "4"))).unwrap().comment.body.as_deref(),
-                Some(&*texts[4])
+                block_on(store.comment(request(&bodies[4], "4"))).unwrap().comment.body.as_deref(),
+                Some(&*bodies[4])
             );
             assert_eq!(store.verify(false, &|_| {}).unwrap().differences, Vec::<String>::new());
             drop(store);
@@ -311,24 +311,24 @@ mod tests {
     }
 
     fn purge_one(store: &Embedded) -> Arc<str> {
-        let text = random_text();
-        let id = block_on(store.comment(request(&text, &text))).unwrap().comment.id;
+        let body = random_body();
+        let id = block_on(store.comment(request(&body, &body))).unwrap().comment.id;
         store.flush().unwrap();
         block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap();
-        text
+        body
     }
 
     #[test]
     fn what_somebody_still_reads_is_not_called_erased() {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
-        let text = purge_one(&store);
+        let body = purge_one(&store);
         store.flush().unwrap();
         let export = store.all_comments().unwrap();
         assert!(matches!(store.erase(), Err(Error::InUse { .. })));
         drop(export);
         assert_eq!(store.erase().unwrap(), 1);
-        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+        assert_eq!(files_with(folder.path(), &body), Vec::<PathBuf>::new());
     }
 
     #[test]
@@ -336,13 +336,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = Settings { erase_after: Duration::from_secs(3_600), ..Settings::default() };
         let store = Embedded::create(folder.path(), IdKind::Integer, settings).unwrap();
-        let text = purge_one(&store);
+        let body = purge_one(&store);
         let (commands, now) = (store.commands.downgrade(), store.clock.now());
         let erase_at = |now| erase_if_due(&store.store, &commands, (now, Instant::now()), &mut None).unwrap();
         assert_eq!(erase_at(now), 0);
-        assert!(!files_with(folder.path(), &text).is_empty());
+        assert!(!files_with(folder.path(), &body).is_empty());
         assert_eq!(erase_at(now.plus_millis(3_600_000)), 1);
-        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+        assert_eq!(files_with(folder.path(), &body), Vec::<PathBuf>::new());
     }
 
     /// Times that were given out never go back: after a clock was ahead, purges carry a time that comes later.
@@ -357,7 +357,7 @@ mod tests {
         clock.advance(YEAR_MS);
         purge_one(&store);
         clock.turn_back(YEAR_MS);
-        let text = purge_one(&store);
+        let body = purge_one(&store);
         let (commands, start) = (store.commands.downgrade(), Instant::now());
         let mut ahead_since = None;
         let mut erase_after = |seconds| {
@@ -367,17 +367,17 @@ mod tests {
         assert_eq!(erase_after(0), 0);
         assert_eq!(erase_after(3_599), 0);
         assert_eq!(erase_after(3_600), 2);
-        assert_eq!(files_with(folder.path(), &text), Vec::<PathBuf>::new());
+        assert_eq!(files_with(folder.path(), &body), Vec::<PathBuf>::new());
         assert_eq!(erase_after(3_601), 0);
     }
 
-    /// A start replays a log whose texts were erased: what it makes of them is the same.
+    /// A start replays a log whose bodies were erased: what it makes of them is the same.
     #[test]
     fn an_erased_log_can_be_replayed() {
         let folder = tempfile::tempdir().unwrap();
         let store = Embedded::create(folder.path(), IdKind::Integer, Settings::default()).unwrap();
-        let text = random_text();
-        let id = block_on(store.comment(request(&text, "k"))).unwrap().comment.id;
+        let body = random_body();
+        let id = block_on(store.comment(request(&body, "k"))).unwrap().comment.id;
         block_on(store.withdraw_comment(id, Withdrawal::Purge, None)).unwrap();
         let expected = block_on(store.comments(&[id], Frontier::EMPTY)).unwrap();
         store.erase().unwrap();

@@ -22,7 +22,7 @@ const STATUS: u8 = 3;
 const WITH_REPLY_TO: u8 = 4;
 const WITH_EDITED_AT: u8 = 8;
 const WITH_REASON: u8 = 16;
-const WITH_TEXT: u8 = 32;
+const WITH_BODY: u8 = 32;
 const WITH_MODERATOR: u8 = 64;
 
 /// What the row of a comment says: the comment, but for the count of its replies, which has a row of its own.
@@ -35,7 +35,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The newest text, as a version.
+    /// The newest body, as a version.
     pub(crate) fn newest_version(&self) -> Option<StoredVersion> {
         let Comment { version, created_at, edited_at, .. } = self.comment;
         let (at, body) = (edited_at.unwrap_or(created_at), self.comment.body.clone()?);
@@ -51,7 +51,7 @@ impl Record {
             | flag(comment.edited_at.is_some(), WITH_EDITED_AT)
             | flag(comment.reason.is_some(), WITH_REASON)
             | flag(comment.removed_by.is_some(), WITH_MODERATOR)
-            | flag(comment.body.is_some(), WITH_TEXT);
+            | flag(comment.body.is_some(), WITH_BODY);
         let mut value = vec![flags, comment.depth];
         id_encoding::push_id(&mut value, comment.author);
         value.extend_from_slice(&since_value(comment.created_at));
@@ -88,7 +88,7 @@ impl Record {
         };
         let removed_by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
         let body = std::str::from_utf8(reader.bytes).ok()?;
-        (flags & WITH_TEXT != 0 || body.is_empty()).then_some(())?;
+        (flags & WITH_BODY != 0 || body.is_empty()).then_some(())?;
         let comment = Comment {
             id,
             parent,
@@ -99,7 +99,7 @@ impl Record {
             version,
             edited_at,
             status: status_from(flags & STATUS)?,
-            body: (flags & WITH_TEXT != 0).then(|| body.into()),
+            body: (flags & WITH_BODY != 0).then(|| body.into()),
             reason,
             removed_by,
             reply_count: 0,
@@ -117,7 +117,7 @@ pub(crate) fn read_version(ids: IdKind, value: &[u8]) -> Option<(CommentStatus, 
     Some((status_from(flags & STATUS)?, u32::from_be_bytes(reader.take()?)))
 }
 
-/// A text that a comment has or had, and where it is in the log.
+/// A body that a comment has or had, and where it is in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredVersion {
     pub position: Sequence,
@@ -269,7 +269,7 @@ pub(crate) fn unerased_key(id: CommentId) -> Vec<u8> {
     key(UNERASED, |key| push_comment(key, id))
 }
 
-/// When a comment was purged, and where its texts are in the log.
+/// When a comment was purged, and where its bodies are in the log.
 pub(crate) fn unerased_value(at: Timestamp, positions: &[Sequence]) -> Vec<u8> {
     let mut value = since_value(at).to_vec();
     value.extend(positions.iter().flat_map(|position| position.0.to_be_bytes()));

@@ -6,7 +6,7 @@
 //! 2u8 | id                        -> parent                        where a comment is
 //! 3u8 | parent | reply_to | id    -> nothing                       direct replies; reply_to is 0 at the top
 //! 4u8 | author | !id              -> parent                        an author's active comments, newest first
-//! 5u8 | id | version u32          -> position u64 | at u48 | text  texts before the newest one
+//! 5u8 | id | version u32          -> position u64 | at u48 | body  bodies before the newest one
 //! 6u8 | author | hash of the key  -> id | at u48                   idempotency keys
 //! 7u8 | parent                    -> count u64 | locked u8         a thread as a whole
 //! 8u8 | id                        -> count u64                     how many direct replies there are, if there are any
@@ -15,8 +15,8 @@
 //!
 //! Everything is big-endian; `!` is the bitwise complement; a parent is its kind u8 and its id. A record is
 //! `flags u8 | depth u8 | author | created_at u48 | version u32 | position u64 | reply_to (flag 4) | edited_at u48 (flag 8) |
-//! length u32, reason (flag 16) | moderator as in the log (flag 64) | text (flag 32)`; flags 1 and 2 are the status. `position` is where
-//! the text is in the log. Records that have no moderator are as they were before moderators were recorded.
+//! length u32, reason (flag 16) | moderator as in the log (flag 64) | body (flag 32)`; flags 1 and 2 are the status. `position` is where
+//! the body is in the log. Records that have no moderator are as they were before moderators were recorded.
 //! The records are the truth: a comment is in other rows after its record is there. Counts are of what is applied, which a
 //! flushed tree knows exactly, so that a replay counts nothing twice.
 
@@ -44,7 +44,7 @@ pub(crate) use layout::{Record, StoredVersion, version_key};
 
 use crate::disk::backup_file::BackupPart;
 use crate::disk::format::Content;
-use crate::log::{CommentPlace, Event, EventBody, LoggedCommentEvent, LoggedText};
+use crate::log::{CommentHead, Event, EventBody, LoggedBody, LoggedCommentEvent};
 use crate::lsm::{IdempotencyKeys, KeyRow, KeyUse, LoggedKey, LsmTree, Shared};
 use crate::projection::{Difference, Row, TreeProjection};
 
@@ -161,7 +161,7 @@ impl Comments {
         Ok(found)
     }
 
-    /// Texts that a comment has or had, oldest first, with versions above `after`.
+    /// Bodies that a comment has or had, oldest first, with versions above `after`.
     pub(crate) fn versions(&self, id: CommentId, after: u32, limit: usize) -> Result<Vec<CommentVersion>> {
         // The newest first: what is edited meanwhile is then among the older ones, and left out there.
         let Some(record) = self.record(id)? else { return Ok(Vec::new()) };
@@ -205,8 +205,8 @@ impl Comments {
     }
 
     /// Whether a version of a comment is what an active comment says.
-    pub(crate) fn is_current(&self, place: CommentPlace, version: u32) -> Result<bool> {
-        let value = self.tree.get(layout::record_key(place.parent, place.id))?;
+    pub(crate) fn is_current(&self, head: CommentHead, version: u32) -> Result<bool> {
+        let value = self.tree.get(layout::record_key(head.parent, head.id))?;
         let found =
             value.map(|value| layout::read_version(self.ids, &value).ok_or_else(damaged)).transpose()?;
         Ok(found == Some((CommentStatus::Active, version)))
@@ -214,40 +214,40 @@ impl Comments {
 
     fn apply_one(&self, body: &LoggedCommentEvent, event: &Event) -> Result<()> {
         match body {
-            LoggedCommentEvent::Written { place, depth, reply_to, key, text } => {
+            LoggedCommentEvent::Written { head, depth, reply_to, key, body } => {
                 let comment = Comment {
-                    id: place.id,
-                    parent: place.parent,
-                    author: place.author,
+                    id: head.id,
+                    parent: head.parent,
+                    author: head.author,
                     reply_to: *reply_to,
                     depth: *depth,
                     created_at: event.at,
                     version: 1,
                     edited_at: None,
                     status: CommentStatus::Active,
-                    body: Some(text.text()),
+                    body: Some(body.string()),
                     reason: None,
                     removed_by: None,
                     reply_count: 0,
                 };
                 self.put_new(&Record { comment, position: event.position })?;
                 if let Some(hash) = key {
-                    let used = KeyUse { id: Id::Uuid(place.id.0), at: event.at };
-                    self.keys.put(&self.tree, KeyRow { author: place.author, hash: *hash, used });
+                    let used = KeyUse { id: Id::Uuid(head.id.0), at: event.at };
+                    self.keys.put(&self.tree, KeyRow { author: head.author, hash: *hash, used });
                 }
                 self.keys.note(event.at);
                 Ok(())
             }
-            LoggedCommentEvent::Edited { place, version, text } => {
-                self.apply_edit(*place, *version, text, event)
+            LoggedCommentEvent::Edited { head, version, body } => {
+                self.apply_edit(*head, *version, body, event)
             }
-            LoggedCommentEvent::Withdrawn { place, status, reason, by } => {
-                let Record { comment, position } = self.required(place.parent, place.id)?;
+            LoggedCommentEvent::Withdrawn { head, status, reason, by } => {
+                let Record { comment, position } = self.required(head.parent, head.id)?;
                 if comment.is_active() {
-                    self.tree.remove(layout::author_key(place.author, place.id));
-                    self.change_state(place.parent, |state| match state.count.checked_sub(1) {
+                    self.tree.remove(layout::author_key(head.author, head.id));
+                    self.change_state(head.parent, |state| match state.count.checked_sub(1) {
                         Some(count) => state.count = count,
-                        None => tracing::error!(parent = %place.parent.id, "a thread has fewer comments than are taken back; run verify"),
+                        None => tracing::error!(parent = %head.parent.id, "a thread has fewer comments than are taken back; run verify"),
                     })?;
                 }
                 let comment = comment.withdrawn(*status, reason.as_ref(), by.as_ref());
@@ -264,21 +264,21 @@ impl Comments {
         }
     }
 
-    fn apply_edit(&self, place: CommentPlace, version: u32, text: &LoggedText, event: &Event) -> Result<()> {
-        let record = self.required(place.parent, place.id)?;
+    fn apply_edit(&self, head: CommentHead, version: u32, body: &LoggedBody, event: &Event) -> Result<()> {
+        let record = self.required(head.parent, head.id)?;
         if let Some(before) = record.newest_version() {
-            self.put_version(place.id, &before);
+            self.put_version(head.id, &before);
         }
-        let (body, edited_at) = (Some(text.text()), Some(event.at));
+        let (body, edited_at) = (Some(body.string()), Some(event.at));
         let comment = Comment { version, edited_at, body, ..record.comment };
         self.put_record(&Record { comment, position: event.position });
         Ok(())
     }
 
-    /// Leaves the tombstone, which is given, and notes which places in the log are still to be erased.
+    /// Leaves the tombstone, and notes which positions of the log are still to be erased.
     fn purge(&self, record: &Record, at: Timestamp) -> Result<()> {
         let id = record.comment.id;
-        // Without the texts, which may be many.
+        // Without the bodies, which may be many.
         let older = self.older_versions(id, 0).map(|row| row.map(|old| (old.version.version, old.position)));
         let older: Vec<(u32, Sequence)> = older.collect::<Result<_>>()?;
         let mut positions: Vec<Sequence> = older.iter().map(|&(_, position)| position).collect();
@@ -307,9 +307,9 @@ impl Comments {
         self.put_record(record);
         self.tree.insert(layout::parent_key(id), layout::parent_value(parent));
         self.tree.insert(layout::reply_key(parent, reply_to, id), []);
-        if let Some(answered) = reply_to {
-            let count = self.reply_count(answered)? + 1;
-            self.tree.insert(layout::reply_count_key(answered), count.to_be_bytes());
+        if let Some(target) = reply_to {
+            let count = self.reply_count(target)? + 1;
+            self.tree.insert(layout::reply_count_key(target), count.to_be_bytes());
         }
         if record.comment.is_active() {
             self.tree.insert(layout::author_key(author, id), layout::parent_value(parent));
@@ -318,7 +318,7 @@ impl Comments {
         Ok(())
     }
 
-    /// Puts a text in that a comment had.
+    /// Puts a body in that a comment had.
     pub(crate) fn put_version(&self, id: CommentId, stored: &StoredVersion) {
         self.tree.insert(version_key(id, stored.version.version), stored.encode());
     }
@@ -341,7 +341,7 @@ impl Comments {
         self.tree.rows(&[layout::RECORD], (None, None), moment).map(move |row| read_record(ids, &row?))
     }
 
-    /// All texts before the newest ones, as of a moment.
+    /// All bodies before the newest ones, as of a moment.
     fn all_versions(
         &self,
         moment: SeqNo,
@@ -399,9 +399,9 @@ impl TreeProjection for Comments {
 
     fn key_of(&self, event: &Event) -> Option<LoggedKey> {
         let EventBody::Comment(body) = &event.body else { return None };
-        let LoggedCommentEvent::Written { place, key: Some(hash), .. } = &**body else { return None };
-        let logged = Some(KeyUse { id: Id::Uuid(place.id.0), at: event.at });
-        Some(LoggedKey { author: place.author, hash: *hash, logged })
+        let LoggedCommentEvent::Written { head, key: Some(hash), .. } = &**body else { return None };
+        let logged = Some(KeyUse { id: Id::Uuid(head.id.0), at: event.at });
+        Some(LoggedKey { author: head.author, hash: *hash, logged })
     }
 
     fn is_sound(&self, key: &LoggedKey, KeyUse { id, at }: KeyUse, _: Timestamp) -> Result<bool> {
@@ -428,15 +428,15 @@ fn comment_id(id: Id) -> CommentId {
 }
 
 fn read_record(ids: IdKind, (key, value): &Row) -> Result<Record> {
-    let place = layout::read_record_key(ids, key);
-    place.and_then(|(parent, id)| Record::decode(parent, id, value)).ok_or_else(damaged)
+    let read = layout::read_record_key(ids, key);
+    read.and_then(|(parent, id)| Record::decode(parent, id, value)).ok_or_else(damaged)
 }
 
 fn damaged() -> Error {
-    Error::Corrupt { detail: "a row of comments has an unknown layout; restore from a backup".into() }
+    Error::corrupt("a row of comments has an unknown layout; restore from a backup")
 }
 
 /// A row refers to a comment whose record is missing.
 fn torn(id: CommentId) -> Error {
-    Error::Corrupt { detail: format!("the record of comment {id} is missing; run verify") }
+    Error::corrupt(format!("the record of comment {id} is missing; run verify"))
 }

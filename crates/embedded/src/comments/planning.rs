@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::comments::{
-    Comment, CommentEdit, CommentEvent, CommentId, CommentPlanner, CommentView, CommentWritten, Moderator,
-    NewComment, Parent, Withdrawal,
-};
-use kinfolk_core::feeds::{PlannedPostView, PlannedPosts, PostState, WriteOutcome};
+use kinfolk_core::comments::{Comment, CommentEvent, CommentId, CommentPlanner, CommentView, Parent};
+use kinfolk_core::feeds::{PlannedPostView, PlannedPosts, PostState};
 use kinfolk_core::{Id, KeyHash, Planned, Result, Timestamp};
 
 use crate::engine::batch::Batch;
-use crate::log::{CommentPlace, EventBody, LoggedCommentEvent, LoggedText};
+use crate::log::{CommentHead, EventBody, LoggedBody, LoggedCommentEvent};
 use crate::posts::VisiblePosts;
 
 /// What is visible of comments and posts, and what is planned about posts.
@@ -54,33 +51,14 @@ impl CommentView for VisibleThreads<'_> {
 }
 
 impl Batch<'_> {
-    /// Plans to write a comment.
-    pub(crate) fn comment(&mut self, request: NewComment) -> Result<CommentWritten> {
-        let planned = self.comment_planner().write(request)?;
-        Ok(self.push_comment(planned))
-    }
-
-    /// Plans to edit a comment.
-    pub(crate) fn edit_comment(&mut self, edit: CommentEdit) -> Result<CommentWritten> {
-        let planned = self.comment_planner().edit(edit)?;
-        Ok(self.push_comment(planned))
-    }
-
-    /// Plans to take a comment back.
-    pub(crate) fn withdraw_comment(
+    /// Plans a request about comments.
+    pub(crate) fn plan_comment<T>(
         &mut self,
-        id: CommentId,
-        withdrawal: Withdrawal,
-        by: Option<Moderator>,
-    ) -> Result<WriteOutcome> {
-        let planned = self.comment_planner().withdraw(id, withdrawal, by)?;
-        Ok(self.push_comment(planned))
-    }
-
-    /// Plans to lock a thread, or to unlock it.
-    pub(crate) fn lock_comment_thread(&mut self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        let planned = self.comment_planner().lock(parent, locked)?;
-        Ok(self.push_comment(planned))
+        plan: impl FnOnce(CommentPlanner<'_, VisibleThreads<'_>>) -> Result<Planned<T, CommentEvent>>,
+    ) -> Result<T> {
+        let Planned { result, event } = plan(self.comment_planner())?;
+        self.extend(event.map(|event| EventBody::Comment(Arc::new(logged(event)))));
+        Ok(result)
     }
 
     fn comment_planner(&mut self) -> CommentPlanner<'_, VisibleThreads<'_>> {
@@ -98,35 +76,28 @@ impl Batch<'_> {
             floor: self.floor,
         }
     }
-
-    fn push_comment<T>(&mut self, Planned { result, event }: Planned<T, CommentEvent>) -> T {
-        self.extend(event.map(|event| EventBody::Comment(Arc::new(logged(event)))));
-        result
-    }
 }
 
 /// An event as the log keeps it.
 fn logged(event: CommentEvent) -> LoggedCommentEvent {
-    let place =
-        |comment: &Comment| CommentPlace { id: comment.id, parent: comment.parent, author: comment.author };
-    let text = |comment: Comment| {
-        LoggedText::Kept(comment.body.expect("a comment that is written or edited has a body"))
+    let head =
+        |comment: &Comment| CommentHead { id: comment.id, parent: comment.parent, author: comment.author };
+    let body = |comment: Comment| {
+        LoggedBody::Kept(comment.body.expect("a comment that is written or edited has a body"))
     };
     match event {
         CommentEvent::Written { comment, key } => LoggedCommentEvent::Written {
-            place: place(&comment),
+            head: head(&comment),
             depth: comment.depth,
             reply_to: comment.reply_to,
             key,
-            text: text(comment),
+            body: body(comment),
         },
-        CommentEvent::Edited(comment) => LoggedCommentEvent::Edited {
-            place: place(&comment),
-            version: comment.version,
-            text: text(comment),
-        },
+        CommentEvent::Edited(comment) => {
+            LoggedCommentEvent::Edited { head: head(&comment), version: comment.version, body: body(comment) }
+        }
         CommentEvent::Withdrawn { tombstone, reason, by } => {
-            LoggedCommentEvent::Withdrawn { place: place(&tombstone), status: tombstone.status, reason, by }
+            LoggedCommentEvent::Withdrawn { head: head(&tombstone), status: tombstone.status, reason, by }
         }
         CommentEvent::Locked { parent, locked } => LoggedCommentEvent::Locked { parent, locked },
     }

@@ -11,6 +11,7 @@ use kinfolk_core::{Frontier, Id, Result};
 use tokio::sync::oneshot;
 
 use crate::Embedded;
+use crate::engine::batch::Batch;
 use crate::engine::request::weight;
 
 impl Embedded {
@@ -28,11 +29,13 @@ impl Embedded {
 
 impl CommentStore for Embedded {
     async fn comment(&self, request: NewComment) -> Result<CommentWritten> {
-        self.request(weight(request.body.len()), |batch| batch.comment(request)).await?
+        self.request(weight(request.body.len()), |batch| batch.plan_comment(|planner| planner.write(request)))
+            .await?
     }
 
     async fn edit_comment(&self, edit: CommentEdit) -> Result<CommentWritten> {
-        self.request(weight(edit.body.len()), |batch| batch.edit_comment(edit)).await?
+        self.request(weight(edit.body.len()), |batch| batch.plan_comment(|planner| planner.edit(edit)))
+            .await?
     }
 
     async fn withdraw_comment(
@@ -45,11 +48,13 @@ impl CommentStore for Embedded {
             Withdrawal::Remove(reason) => reason.len(),
             Withdrawal::Delete | Withdrawal::Purge => 0,
         };
-        self.request(weight(reason_bytes), move |batch| batch.withdraw_comment(id, withdrawal, by)).await?
+        let plan =
+            move |batch: &mut Batch<'_>| batch.plan_comment(|planner| planner.withdraw(id, withdrawal, by));
+        self.request(weight(reason_bytes), plan).await?
     }
 
     async fn lock_comment_thread(&self, parent: Parent, locked: bool) -> Result<WriteOutcome> {
-        self.request(1, move |batch| batch.lock_comment_thread(parent, locked)).await?
+        self.request(1, move |batch| batch.plan_comment(|planner| planner.lock(parent, locked))).await?
     }
 
     async fn comments(&self, ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>> {

@@ -5,7 +5,7 @@
 //! magic "KINFOLKB" | version u32 | ids u32 | epoch u64 | position u64 | floor u64 | crc32c u32
 //! blocks: kind u32 | length u32 | crc32c u32 of kind, length and records | records
 //! end:    0 u32 | length u32 | crc32c u32 | number of edges u64 | from version 2: of posts u64 | of their idempotency keys u64
-//!         | from version 3: of comments u64 | of their older texts u64 | of their idempotency keys u64
+//!         | from version 3: of comments u64 | of their older bodies u64 | of their idempotency keys u64
 //! ```
 //!
 //! Little-endian. Blocks of the kinds of edges hold records as in a run of pairs; those of posts, which make a backup
@@ -20,7 +20,7 @@ use std::path::Path;
 use kinfolk_core::bulk::{BackupReport, Progress};
 use kinfolk_core::{Error, IdKind, Result, Sequence, Shard, Timestamp};
 
-use super::files::IoContext;
+use super::files::{self, IoContext};
 use super::format::{Content, Identity};
 
 const MAGIC: &[u8; 8] = b"KINFOLKB";
@@ -136,22 +136,13 @@ impl<'a> Blocks<'a> {
 }
 
 fn not_written(error: &io::Error) -> Error {
-    let detail = format!("writing the backup: {error}");
-    if error.kind() == io::ErrorKind::StorageFull {
-        Error::StorageFull { detail }
-    } else {
-        Error::Storage { detail }
-    }
+    files::storage_error(format!("writing the backup: {error}"), error)
 }
 
 fn header(&Header { content, position, floor, .. }: &Header, identity: Identity) -> [u8; HEADER_LEN] {
-    let ids: u32 = if identity.ids == IdKind::Integer { 1 } else { 2 };
+    let numbers = [content as u32, files::id_kind_number(identity.ids)];
     let mut header = [0; HEADER_LEN];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&(content as u32).to_le_bytes());
-    header[12..16].copy_from_slice(&ids.to_le_bytes());
-    header[16..24].copy_from_slice(&identity.epoch.0.to_le_bytes());
-    header[24..32].copy_from_slice(&position.0.to_le_bytes());
+    header[..32].copy_from_slice(&files::file_head(MAGIC, numbers, identity.epoch, position));
     header[32..40].copy_from_slice(&floor.millis().to_le_bytes());
     let checksum = crc32c::crc32c(&header[..40]);
     header[40..].copy_from_slice(&checksum.to_le_bytes());
@@ -197,12 +188,10 @@ impl<'a> Reader<'a> {
 
     /// The error for a backup that can't be decoded.
     pub(crate) fn damaged(&self) -> Error {
-        Error::Corrupt {
-            detail: format!(
-                "the backup {} is damaged or cut short; nothing was restored",
-                self.path.display()
-            ),
-        }
+        Error::corrupt(format!(
+            "the backup {} is damaged or cut short; nothing was restored",
+            self.path.display()
+        ))
     }
 
     /// A time of the backup, as it is restored.
@@ -240,10 +229,7 @@ impl<'a> Reader<'a> {
         if self.ended {
             return Ok(None);
         }
-        let (found, bytes) = match self.held.take() {
-            Some(held) => held,
-            None => self.read_block()?,
-        };
+        let (found, bytes) = self.held.take().map_or_else(|| self.read_block(), Ok)?;
         if found == kind {
             return Ok(Some(bytes));
         }
@@ -270,10 +256,7 @@ impl<'a> Reader<'a> {
 
     /// Requires that the end comes now and that nothing was left out.
     pub(crate) fn end(&mut self, content: Content) -> Result<()> {
-        let (kind, bytes) = match self.held.take() {
-            Some(held) => held,
-            None => self.read_block()?,
-        };
+        let (kind, bytes) = self.held.take().map_or_else(|| self.read_block(), Ok)?;
         self.ended = true;
         if kind == 0 && bytes == self.totals.encode(content) && self.is_at_end() {
             Ok(())

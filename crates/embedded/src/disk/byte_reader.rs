@@ -52,7 +52,7 @@ impl<'a> ByteReader<'a> {
         self.slice(length as usize)
     }
 
-    /// A length and a text.
+    /// A length and a string.
     pub(crate) fn string(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.length_and_bytes()?).ok()
     }

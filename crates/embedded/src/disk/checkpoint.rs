@@ -25,19 +25,15 @@ impl Checkpoint {
     /// Reads the checkpoint of a store.
     pub(crate) fn read(folder: &Path) -> Self {
         let text = fs::read_to_string(folder.join(FILE_NAME)).unwrap_or_default();
-        let parse = || {
-            let mut lines = files::open_text(&text)?.lines();
-            let rows = lines.next()?.strip_prefix("rows ")?.parse().ok()?;
-            let floor = lines.next()?.strip_prefix("floor ")?.parse().ok()?;
-            Some(Self { rows: Sequence(rows), floor: Timestamp::from_millis(floor) })
-        };
-        parse().unwrap_or_default()
+        let number = |name| files::text_field(files::open_text(&text)?, name)?.parse().ok();
+        let (rows, floor) = (number("rows").unwrap_or(0), number("floor").unwrap_or(0));
+        Self { rows: Sequence(rows), floor: Timestamp::from_millis(floor) }
     }
 
     /// Replaces the checkpoint of a store.
     pub(crate) fn write(self, folder: &Path) -> Result<()> {
         let lines = format!("rows {}\nfloor {}\n", self.rows, self.floor.millis());
-        files::replace_file(&folder.join(FILE_NAME), files::seal_text(&lines).as_bytes())
+        files::replace_text(&folder.join(FILE_NAME), &lines)
     }
 }
 

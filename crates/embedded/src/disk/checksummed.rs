@@ -33,7 +33,7 @@ pub(crate) fn write_beside(
     write: impl FnOnce(&mut ChecksumWriter) -> io::Result<()>,
 ) -> Result<PathBuf> {
     let temporary = path.with_extension("tmp");
-    let attempt = || {
+    let attempt = || -> io::Result<()> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?);
         let mut out = ChecksumWriter { out, checksum: 0, written: 0 };
         write(&mut out)?;

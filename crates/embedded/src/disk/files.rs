@@ -4,11 +4,15 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use kinfolk_core::{Error, Result};
+use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence};
 
-/// Says what was being done when an I/O error happened. A full disk keeps its own error.
+/// Says what was being done when an I/O error happened.
 pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
-    let detail = format!("{doing} {}: {error}", path.display());
+    storage_error(format!("{doing} {}: {error}", path.display()), error)
+}
+
+/// An I/O error in words. A full disk keeps its own error.
+pub(crate) fn storage_error(detail: String, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::StorageFull {
         Error::StorageFull { detail }
     } else {
@@ -127,9 +131,47 @@ pub(crate) fn read_dispensable<T>(
     }
 }
 
+/// What files of a log, a snapshot or a backup begin with: magic, two numbers, epoch and position, little-endian.
+pub(crate) fn file_head(magic: &[u8; 8], numbers: [u32; 2], epoch: Epoch, position: Sequence) -> [u8; 32] {
+    let mut head = [0; 32];
+    head[..8].copy_from_slice(magic);
+    head[8..12].copy_from_slice(&numbers[0].to_le_bytes());
+    head[12..16].copy_from_slice(&numbers[1].to_le_bytes());
+    head[16..24].copy_from_slice(&epoch.0.to_le_bytes());
+    head[24..].copy_from_slice(&position.0.to_le_bytes());
+    head
+}
+
+/// The number of a kind of ids in such files.
+pub(crate) fn id_kind_number(ids: IdKind) -> u32 {
+    match ids {
+        IdKind::Integer => 1,
+        IdKind::Uuid => 2,
+    }
+}
+
 /// Lines of text with a checksum in the last one, for small files that people may want to read.
 pub(crate) fn seal_text(lines: &str) -> String {
     format!("{lines}checksum {:08x}\n", crc32c::crc32c(lines.as_bytes()))
+}
+
+/// Replaces a file of such lines as a whole.
+pub(crate) fn replace_text(path: &Path, lines: &str) -> Result<()> {
+    replace_file(path, seal_text(lines).as_bytes())
+}
+
+/// The content of a file, if there is one. What is not text is damage, which its checksum shows.
+pub(crate) fn read_text(path: &Path) -> Result<Option<String>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io_error("reading", path, &error)),
+    }
+}
+
+/// What is behind a name at the start of a line, and a space.
+pub(crate) fn text_field<'a>(lines: &'a str, name: &str) -> Option<&'a str> {
+    lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
 /// The lines before the checksum, if it is right.

@@ -61,9 +61,9 @@ impl FolderLock {
             let path = self.path.display();
             format!("the folder {path} was moved or replaced while it was open; put it back, then restart")
         };
-        let place = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
+        let identity = |metadata: &fs::Metadata| (metadata.dev(), metadata.ino());
         match (self.folder.metadata(), fs::metadata(&self.path)) {
-            (Ok(held), Ok(found)) if place(&held) != place(&found) => Err(moved()),
+            (Ok(held), Ok(found)) if identity(&held) != identity(&found) => Err(moved()),
             (_, Err(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Err(moved())
             }
@@ -74,12 +74,10 @@ impl FolderLock {
 }
 
 fn in_use(path: &Path) -> Error {
-    Error::InUse {
-        detail: format!(
-            "{} is open in another Kinfolk process; stop it first, or name another folder",
-            path.display()
-        ),
-    }
+    Error::in_use(format!(
+        "{} is open in another Kinfolk process; stop it first, or name another folder",
+        path.display()
+    ))
 }
 
 #[cfg(test)]

@@ -82,14 +82,12 @@ pub(crate) fn require_vacant(folder: &Path) -> Result<()> {
             match entries.find(|entry| entry.as_ref().is_ok_and(|entry| !left_behind(&entry.file_name()))) {
                 None => Ok(()),
                 Some(_) if exists(folder) => {
-                    Err(Error::InvalidStore { detail: format!("{} already holds a store", folder.display()) })
+                    Err(Error::invalid_store(format!("{} already holds a store", folder.display())))
                 }
-                Some(_) => Err(Error::InvalidStore {
-                    detail: format!(
-                        "{} is not empty and holds no Kinfolk store; name another folder",
-                        folder.display()
-                    ),
-                }),
+                Some(_) => Err(Error::invalid_store(format!(
+                    "{} is not empty and holds no Kinfolk store; name another folder",
+                    folder.display()
+                ))),
             }
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => files::create_folder(folder),
@@ -106,40 +104,32 @@ pub(crate) fn write_identity(folder: &Path, identity: Identity) -> Result<()> {
         identity.epoch,
         identity.base
     );
-    files::replace_file(&folder.join(FORMAT_FILE), files::seal_text(&lines).as_bytes())
+    files::replace_text(&folder.join(FORMAT_FILE), &lines)
 }
 
 /// Reads the identity of the store in a folder.
 pub(crate) fn read_identity(folder: &Path) -> Result<Identity> {
     Marker::refuse(folder)?;
     let path = folder.join(FORMAT_FILE);
-    let text = match fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::InvalidStore {
-                detail: format!("there is no Kinfolk store in {} (no FORMAT file)", folder.display()),
-            });
-        }
-        Err(error) => return Err(files::io_error("reading", &path, &error)),
+    let missing = || {
+        Error::invalid_store(format!("there is no Kinfolk store in {} (no FORMAT file)", folder.display()))
     };
+    let text = files::read_text(&path)?.ok_or_else(missing)?;
     // The version is read before the checksum: a later format may seal its file in another way.
     if let Some(version) = text.strip_prefix("kinfolk store\nformat ").and_then(|rest| rest.lines().next())
         && version != FORMAT.to_string()
         && version.parse::<u32>().is_ok_and(|version| version > FORMAT)
         && files::open_text(&text).is_some()
     {
-        return Err(Error::InvalidStore {
-            detail: format!(
-                "the store in {} has format {version}, this Kinfolk reads format {FORMAT}: use a newer version",
-                folder.display()
-            ),
-        });
+        return Err(Error::invalid_store(format!(
+            "the store in {} has format {version}, this Kinfolk reads format {FORMAT}: use a newer version",
+            folder.display()
+        )));
     }
-    let damaged = || Error::Corrupt {
-        detail: format!("{} is damaged; restore it from a backup of the folder", path.display()),
-    };
+    let damaged =
+        || Error::corrupt(format!("{} is damaged; restore it from a backup of the folder", path.display()));
     let lines = files::open_text(&text).ok_or_else(damaged)?;
-    let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let field = |name| files::text_field(lines, name);
     let identity = || {
         Some(Identity {
             content: Content::from_number(field("format")?.parse().ok()?)?,
@@ -155,21 +145,17 @@ pub(crate) fn read_identity(folder: &Path) -> Result<Identity> {
 pub(crate) fn random<const LEN: usize>() -> Result<[u8; LEN]> {
     let mut bytes = [0; LEN];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Error::Storage { detail: format!("no randomness from the system: {error}") })?;
+        .map_err(|error| Error::storage(format!("no randomness from the system: {error}")))?;
     Ok(bytes)
 }
 
 /// Reads the signing keys, making a first one if there is none.
 pub(crate) fn read_keys(folder: &Path) -> Result<Keyring> {
     let path = folder.join(KEYS_FILE);
-    let text = match fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let keys = Keyring::new(SigningKey::new(random()?), []);
-            write_keys(folder, &keys)?;
-            return Ok(keys);
-        }
-        Err(error) => return Err(files::io_error("reading", &path, &error)),
+    let Some(text) = files::read_text(&path)? else {
+        let keys = Keyring::new(SigningKey::new(random()?), []);
+        write_keys(folder, &keys)?;
+        return Ok(keys);
     };
     let parse = || {
         let mut lines = files::open_text(&text)?.lines();
@@ -177,11 +163,11 @@ pub(crate) fn read_keys(folder: &Path) -> Result<Keyring> {
         let mut keys = lines.map(parse_key).collect::<Option<Vec<_>>>()?.into_iter();
         Some(Keyring::new(keys.next()?, keys))
     };
-    parse().ok_or_else(|| Error::Corrupt {
-        detail: format!(
+    parse().ok_or_else(|| {
+        Error::corrupt(format!(
             "{} is damaged; remove it to get new keys: older tokens and cursors then fail",
             path.display()
-        ),
+        ))
     })
 }
 

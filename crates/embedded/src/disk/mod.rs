@@ -3,6 +3,7 @@
 pub(crate) mod backup_file;
 pub(crate) mod byte_reader;
 pub(crate) mod checkpoint;
+pub(crate) mod checksummed;
 pub(crate) mod files;
 pub(crate) mod folder_lock;
 pub(crate) mod format;

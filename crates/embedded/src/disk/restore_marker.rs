@@ -57,12 +57,10 @@ impl Marker {
     pub(crate) fn refuse(folder: &Path) -> Result<()> {
         match Self::of(folder)? {
             Self::Absent | Self::Foreign => Ok(()),
-            Self::Torn | Self::Whole => Err(Error::InvalidStore {
-                detail: format!(
-                    "a restore into {} has not finished; unless it is still running, run 'kinfolk restore' again into this folder",
-                    folder.display()
-                ),
-            }),
+            Self::Torn | Self::Whole => Err(Error::invalid_store(format!(
+                "a restore into {} has not finished; unless it is still running, run 'kinfolk restore' again into this folder",
+                folder.display()
+            ))),
         }
     }
 

@@ -45,14 +45,14 @@ impl Manifest {
             self.self_follows,
             self.runs
         );
-        files::replace_file(&folder.join(MANIFEST), files::seal_text(&lines).as_bytes())
+        files::replace_text(&folder.join(MANIFEST), &lines)
     }
 
     /// Nothing, too, where a run is missing: a clean-up was interrupted, and the import is applied or was given up.
     pub(crate) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
         let lines = files::open_text(&text)?;
-        let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let field = |name| files::text_field(lines, name);
         let limit = match field("limit")? {
             "none" => None,
             limit => Some(limit.parse().ok()?),
@@ -132,14 +132,14 @@ pub(crate) fn apply(
     progress: &dyn Fn(Progress),
 ) -> Result<Loaded> {
     let EventBody::Imported { number, .. } = event.body else {
-        return Err(Error::Storage { detail: "not an import".into() });
+        return Err(Error::storage("not an import"));
     };
     let folder = import_folder(store, number);
-    let manifest = Manifest::read(&folder).ok_or_else(|| Error::Corrupt {
-        detail: format!(
+    let manifest = Manifest::read(&folder).ok_or_else(|| {
+        Error::corrupt(format!(
             "the import in {} is in the log but its files are damaged: restore from a backup",
             folder.display()
-        ),
+        ))
     })?;
     let scratch = folder.join("by-followee");
     files::create_folder(&scratch)?;

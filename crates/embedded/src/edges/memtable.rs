@@ -201,7 +201,7 @@ impl MemtableRange {
             self.pass(&key);
             rows.push_back((key, value));
         }
-        // Any of the places will do: what it has is all that is left.
+        // Any of the cursors will do: what it has is all that is left.
         self.cursors.truncate(1);
         self.cursors.iter_mut().for_each(|cursor| cursor.page = std::mem::take(&mut rows));
     }
@@ -216,7 +216,7 @@ impl MemtableRange {
     }
 }
 
-/// A place in one layer.
+/// A position in one layer.
 struct Cursor {
     layer: Arc<Memtable>,
     tree: usize,

@@ -1,4 +1,4 @@
-//! Edges: rows on disk with their memtables, the check index in memory, and what is answered from both.
+//! Edges: rows on disk with their memtables, the check index in memory, and the queries on both.
 //!
 //! Two projections: the rows, whose pairs are the truth of which edges exist, and the index, which follows them, so that a check never
 //! knows more than a list.
@@ -46,11 +46,11 @@ impl Edges {
 
     /// Since when an edge exists that the index knows of.
     pub(crate) fn stored_since(&self, kind: EdgeKind, edge: Edge) -> Result<Timestamp> {
-        self.rows.since(kind, edge)?.ok_or_else(|| Error::Corrupt {
-            detail: format!(
+        self.rows.since(kind, edge)?.ok_or_else(|| {
+            Error::corrupt(format!(
                 "the index knows the edge {} to {} but the rows don't; run verify",
                 edge.follower, edge.followee
-            ),
+            ))
         })
     }
 

@@ -12,7 +12,7 @@ const ROW_COST: u64 = 2;
 const COMPARED_MAX: u64 = 100_000;
 const LOOKED_UP_MAX: u64 = 1_000;
 
-/// A question, prepared: which set is gone through, and what the others are.
+/// An overlap, prepared: which set is gone through, and what the others are.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     kind: EdgeKind,
@@ -23,12 +23,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// How to compare sets; `None` where the answer is known to be empty.
+    /// How to compare sets; `None` where the overlap is known to be empty.
     pub(crate) fn new(edges: &Edges, kind: EdgeKind, sets: &[UserSet]) -> Option<Self> {
         let mut sized: Vec<(UserSet, u64)> = Vec::with_capacity(sets.len());
         for &set in sets {
             if !sized.iter().any(|&(known, _)| known == set) {
-                sized.push((set, size(edges, kind, set)));
+                sized.push((set, edges.index.of(kind).counts(set.of).on(set.side)));
             }
         }
         let cost =
@@ -44,14 +44,14 @@ impl Plan {
         Some(Self { kind, walked, walked_len, others, others_len })
     }
 
-    /// Whether the answer takes so little that the caller's thread may find it.
+    /// Whether it takes so little that the caller's thread may find it.
     pub(crate) fn is_short(&self) -> bool {
         let looks_up =
             self.walked.side == Side::Followers || self.others.iter().any(|set| set.side == Side::Followers);
         self.walked_len + self.others_len <= COMPARED_MAX && (!looks_up || self.walked_len <= LOOKED_UP_MAX)
     }
 
-    /// The answer: how many there are, and up to `limit` by id after a place.
+    /// The overlap: how many there are, and up to `limit` by id, after one if it is given.
     pub(crate) fn run(
         &self,
         edges: &Edges,
@@ -104,13 +104,5 @@ impl Plan {
         }
         numbers.sort_unstable();
         Ok(numbers)
-    }
-}
-
-fn size(edges: &Edges, kind: EdgeKind, set: UserSet) -> u64 {
-    let counts = edges.index.of(kind).counts(set.of);
-    match set.side {
-        Side::Following => counts.following,
-        Side::Followers => counts.followers,
     }
 }

@@ -14,7 +14,7 @@ use crate::projection::{Findings, Reconcile, difference};
 const COUNTED_AT_ONCE: u64 = 5_000;
 
 /// Where it is in its round.
-enum Place {
+enum Stage {
     /// In a tree of rows, at a key.
     Rows(Tree, Vec<u8>),
     /// At a user of the index, by number.
@@ -24,7 +24,7 @@ enum Place {
 /// Goes through all edges.
 pub(crate) struct EdgeReconcile {
     edges: Arc<Edges>,
-    place: Place,
+    stage: Stage,
     /// The list whose rows are being counted.
     counting: Option<CountedList>,
 }
@@ -39,11 +39,11 @@ struct CountedList {
 impl EdgeReconcile {
     /// Begins with the first pair.
     pub(crate) fn new(edges: &Arc<Edges>) -> Self {
-        Self { edges: Arc::clone(edges), place: Self::start(), counting: None }
+        Self { edges: Arc::clone(edges), stage: Self::start(), counting: None }
     }
 
-    fn start() -> Place {
-        Place::Rows(Tree::Pairs, first_key())
+    fn start() -> Stage {
+        Stage::Rows(Tree::Pairs, first_key())
     }
 
     fn suspect(&self, fault: EdgeFault, findings: &mut Findings) {
@@ -55,7 +55,7 @@ impl EdgeReconcile {
         findings.suspected.push(difference(&self.edges, count));
     }
 
-    fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Place> {
+    fn compare_rows(&mut self, tree: Tree, from: &[u8], findings: &mut Findings) -> Option<Stage> {
         let edges = Arc::clone(&self.edges);
         let mut part = edges.rows.part(tree, from, findings.rows_max);
         let is_broken = findings.note_part(&mut part);
@@ -71,18 +71,18 @@ impl EdgeReconcile {
             self.counting = None;
         }
         if let Some(next) = part.next {
-            return Some(Place::Rows(tree, next));
+            return Some(Stage::Rows(tree, next));
         }
         self.finish_count(tree, findings);
         Some(match tree {
-            Tree::Pairs => Place::Rows(Tree::Following, first_key()),
-            Tree::Following => Place::Rows(Tree::Followers, first_key()),
-            Tree::Followers => Place::Users(EdgeKind::ALL[0], 0),
+            Tree::Pairs => Stage::Rows(Tree::Following, first_key()),
+            Tree::Following => Stage::Rows(Tree::Followers, first_key()),
+            Tree::Followers => Stage::Users(EdgeKind::ALL[0], 0),
         })
     }
 
     /// Finds users that only the index knows: no row leads to them.
-    fn compare_users(&mut self, kind: EdgeKind, first: u32, findings: &mut Findings) -> Option<Place> {
+    fn compare_users(&mut self, kind: EdgeKind, first: u32, findings: &mut Findings) -> Option<Stage> {
         let edges = Arc::clone(&self.edges);
         let users = edges.index.of(kind).users_from(first, findings.rows_max);
         for &of in &users {
@@ -99,8 +99,8 @@ impl EdgeReconcile {
         }
         let next_kind = EdgeKind::ALL.into_iter().find(|&other| other > kind);
         match next_kind {
-            _ if users.len() == findings.rows_max => Some(Place::Users(kind, first + users.len() as u32)),
-            Some(next) => Some(Place::Users(next, 0)),
+            _ if users.len() == findings.rows_max => Some(Stage::Users(kind, first + users.len() as u32)),
+            Some(next) => Some(Stage::Users(next, 0)),
             None => None,
         }
     }
@@ -149,12 +149,12 @@ impl EdgeReconcile {
 
 impl Reconcile for EdgeReconcile {
     fn step(&mut self, findings: &mut Findings) -> bool {
-        let next = match std::mem::replace(&mut self.place, Self::start()) {
-            Place::Rows(tree, from) => self.compare_rows(tree, &from, findings),
-            Place::Users(kind, number) => self.compare_users(kind, number, findings),
+        let next = match std::mem::replace(&mut self.stage, Self::start()) {
+            Stage::Rows(tree, from) => self.compare_rows(tree, &from, findings),
+            Stage::Users(kind, number) => self.compare_users(kind, number, findings),
         };
         let is_complete = next.is_none();
-        self.place = next.unwrap_or_else(Self::start);
+        self.stage = next.unwrap_or_else(Self::start);
         is_complete
     }
 }

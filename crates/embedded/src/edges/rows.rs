@@ -1,4 +1,4 @@
-//! Rows on disk: three LSM trees that hold every edge three times, each in the order of one question.
+//! Rows on disk: three LSM trees that hold every edge three times, each in the order of one query.
 //!
 //! ```text
 //! pairs      kind u8 | follower | followee             -> since u48      the truth: is there an edge, since when
@@ -33,9 +33,8 @@ use crate::settings::Settings;
 /// The trees, and the rows that are not in them yet.
 pub(crate) struct Rows {
     ids: IdKind,
-    pairs: AnyTree,
-    following: AnyTree,
-    followers: AnyTree,
+    /// In the order of [`Tree::ALL`].
+    trees: [AnyTree; 3],
     sequence: SequenceNumberCounter,
     shared: Shared,
     recent: Memtables,
@@ -53,7 +52,7 @@ pub(crate) struct Row {
     pub since: Timestamp,
 }
 
-/// One of the trees, by the question that it answers.
+/// One of the trees, by the query that it serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Tree {
     /// Is there an edge, since when.
@@ -94,23 +93,17 @@ impl Rows {
             open_tree(config)
         };
         files::create_folder(folder)?;
-        let (pairs, following, followers) =
-            (open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?);
+        let trees = [open(Tree::Pairs)?, open(Tree::Following)?, open(Tree::Followers)?];
         // The trees sync what is in their folders, not that they have folders.
         files::sync_folder(folder)?;
-        let highest =
-            [&pairs, &following, &followers].iter().filter_map(|tree| tree.get_highest_seqno()).max();
+        let highest = trees.iter().filter_map(AbstractTree::get_highest_seqno).max();
         let next = highest.map_or(0, |highest| highest + 1);
         sequence.fetch_max(next);
         visible.fetch_max(next);
-        let applied = |tree: &AnyTree, name: Tree| shared.applied(tree, name.name());
-        let applied_at_open = [
-            applied(&pairs, Tree::Pairs)?,
-            applied(&following, Tree::Following)?,
-            applied(&followers, Tree::Followers)?,
-        ];
+        let applied = |tree: Tree| shared.applied(&trees[tree as usize], tree.name());
+        let applied_at_open = [applied(Tree::Pairs)?, applied(Tree::Following)?, applied(Tree::Followers)?];
         let (recent, flushing) = (Memtables::new(), Mutex::new(()));
-        Ok(Self { ids, pairs, following, followers, sequence, shared, recent, flushing, applied_at_open })
+        Ok(Self { ids, trees, sequence, shared, recent, flushing, applied_at_open })
     }
 
     /// The kind of ids in the rows.
@@ -120,11 +113,7 @@ impl Rows {
 
     /// One of the trees.
     pub(crate) fn tree(&self, tree: Tree) -> &AnyTree {
-        match tree {
-            Tree::Pairs => &self.pairs,
-            Tree::Following => &self.following,
-            Tree::Followers => &self.followers,
-        }
+        &self.trees[tree as usize]
     }
 
     /// Applies events, in each tree only those after the position that it has applied: an older event must never
@@ -182,7 +171,7 @@ impl Rows {
         if let Some(value) = self.recent.get(Tree::Pairs as usize, self.owner(&key), &key) {
             return Ok(value.and_then(|value| decode_since(&value)));
         }
-        let value = self.pairs.get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
+        let value = self.tree(Tree::Pairs).get(&key[..len], SeqNo::MAX).map_err(tree_error)?;
         value.map(|value| decode_since(&value).ok_or_else(|| damaged_row(Tree::Pairs.name()))).transpose()
     }
 
@@ -196,16 +185,13 @@ impl Rows {
         self.list_rows(list, after).take(limit).collect()
     }
 
-    /// A user's list from a place on, row by row.
+    /// A user's list after a key, row by row.
     pub(crate) fn list_rows(
         &self,
         EdgeList { kind, side, of }: EdgeList,
         after: Option<ListKey>,
     ) -> impl Iterator<Item = Result<ListEntry>> + use<> {
-        let (tree, ids) = (list_tree(side), self.ids);
-        let mut prefix = Vec::with_capacity(40);
-        prefix.push(kind.number());
-        id_encoding::push_id(&mut prefix, of);
+        let (tree, ids, prefix) = (list_tree(side), self.ids, owner_prefix(kind, of));
         let start = after.map(|key| {
             let mut start = prefix.clone();
             push_list_key(&mut start, key);
@@ -224,19 +210,14 @@ impl Rows {
         &self,
         EdgeList { kind, side, of }: EdgeList,
     ) -> impl Iterator<Item = Result<()>> + Send + use<> {
-        let mut prefix = vec![kind.number()];
-        id_encoding::push_id(&mut prefix, of);
-        let mut rows = self.owned_rows(list_tree(side), &prefix, None);
+        let mut rows = self.owned_rows(list_tree(side), &owner_prefix(kind, of), None);
         rows.recent.freeze();
         rows.map(|key| key.map(|_| ()))
     }
 
     /// A user's followees by the pairs, by id.
     pub(crate) fn followees(&self, kind: EdgeKind, of: Id) -> impl Iterator<Item = Result<Id>> + use<> {
-        let ids = self.ids;
-        let mut prefix = Vec::with_capacity(40);
-        prefix.push(kind.number());
-        id_encoding::push_id(&mut prefix, of);
+        let (ids, prefix) = (self.ids, owner_prefix(kind, of));
         let prefix_len = prefix.len();
         self.owned_rows(Tree::Pairs, &prefix, None).map(move |key| {
             key?.get(prefix_len..)
@@ -404,6 +385,14 @@ impl Load<'_> {
     pub(crate) fn finish(self) -> Result<()> {
         self.ingestion.finish().map_err(tree_error)
     }
+}
+
+/// What the keys of a user's rows begin with.
+fn owner_prefix(kind: EdgeKind, of: Id) -> Vec<u8> {
+    let mut prefix = Vec::with_capacity(40);
+    prefix.push(kind.number());
+    id_encoding::push_id(&mut prefix, of);
+    prefix
 }
 
 fn list_tree(side: Side) -> Tree {

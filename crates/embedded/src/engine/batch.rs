@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn delivery(batch: &mut Batch<'_>, key: &str) -> Delivery {
-        assert!(batch.register(post(key)).unwrap().is_new);
+        assert!(batch.plan_post(|planner| planner.register(post(key))).unwrap().is_new);
         match batch.events.last().map(|event| &event.body) {
             Some(EventBody::Posted(registration)) => registration.delivery,
             other => panic!("{other:?}"),
@@ -188,24 +188,36 @@ mod tests {
         assert_eq!(delivery(&mut first, "a"), Delivery::Push);
         change(&mut first, EdgeAction::Follow, 3);
         assert_eq!(delivery(&mut first, "b"), Delivery::Pull);
-        let a = first.register(post("a")).unwrap();
+        let a = first.plan_post(|planner| planner.register(post("a"))).unwrap();
         assert!(!a.is_new);
-        let b = first.register(post("b")).unwrap().post.id;
-        assert!(b > a.post.id && first.delete_post(b).unwrap().changed);
-        assert!(matches!(first.register(post("b")), Err(Error::PostDeleted { .. })));
+        let b = first.plan_post(|planner| planner.register(post("b"))).unwrap().post.id;
+        assert!(b > a.post.id && first.plan_post(|planner| planner.delete(b)).unwrap().changed);
+        assert!(matches!(
+            first.plan_post(|planner| planner.register(post("b"))),
+            Err(Error::PostDeleted { .. })
+        ));
         let earlier = Decided { events: first.events, pending: first.pending };
 
         let mut second = batch(store, Some(&earlier), &mut ids, 6);
-        assert_eq!(second.register(post("a")).unwrap().post, a.post);
-        assert!(!second.delete_post(b).unwrap().changed);
-        assert!(matches!(second.register(post("b")), Err(Error::PostDeleted { .. })));
+        assert_eq!(second.plan_post(|planner| planner.register(post("a"))).unwrap().post, a.post);
+        assert!(!second.plan_post(|planner| planner.delete(b)).unwrap().changed);
+        assert!(matches!(
+            second.plan_post(|planner| planner.register(post("b"))),
+            Err(Error::PostDeleted { .. })
+        ));
         assert_eq!(delivery(&mut second, "c"), Delivery::Pull);
         change(&mut second, EdgeAction::Unfollow, 2);
         assert_eq!(delivery(&mut second, "d"), Delivery::Push);
-        assert!(matches!(second.comment(comment(b)), Err(Error::NotFound { .. })));
-        let written = second.comment(comment(a.post.id)).unwrap();
-        assert_eq!(second.comment(comment(a.post.id)).unwrap().comment, written.comment);
-        assert!(second.lock_comment_thread(written.comment.parent, true).unwrap().changed);
+        assert!(matches!(
+            second.plan_comment(|planner| planner.write(comment(b))),
+            Err(Error::NotFound { .. })
+        ));
+        let written = second.plan_comment(|planner| planner.write(comment(a.post.id))).unwrap();
+        assert_eq!(
+            second.plan_comment(|planner| planner.write(comment(a.post.id))).unwrap().comment,
+            written.comment
+        );
+        assert!(second.plan_comment(|planner| planner.lock(written.comment.parent, true)).unwrap().changed);
         let positions: Vec<_> = second.events.iter().map(|event| event.position.0).collect();
         assert_eq!(positions, [6, 7, 8, 9, 10]);
         assert_eq!(second.position(), Sequence(10).on(Shard::ONLY));

@@ -200,7 +200,6 @@ impl Embedded {
         let (trimmed, newest) = (store.log.trimmed(), store.position());
         let workers = store.workers.stats();
         let now = self.clock.now();
-        let feeds = store.feeds.stats(now);
         let position = |at: &std::sync::atomic::AtomicU64| Sequence(at.load(Ordering::Acquire));
         Stats {
             queued: (self.commands.max_capacity() - self.commands.capacity()) as u64,
@@ -230,13 +229,8 @@ impl Embedded {
             walks_given_up: workers.given_up,
             suggest_users_done: store.suggestions.done.load(Ordering::Relaxed),
             suggest_users_total: store.suggestions.total.load(Ordering::Relaxed),
-            fan_out_lag_events: feeds.lag_events,
-            fan_out_lag: feeds.lag,
-            fan_out_entries: feeds.entries,
-            inboxes: feeds.inboxes,
-            inbox_bytes: feeds.inbox_bytes,
             purged_waiting: store.comments.unerased_count(),
-            ..store.counters.stats()
+            ..store.feeds.stats(now, store.counters.stats())
         }
     }
 

@@ -84,7 +84,7 @@ fn following(id: Id) -> Result<Id> {
             from_uuid(value).checked_add(1).filter(|free| free >> 122 == 0).map(to_uuid).map(Id::Uuid)
         }
     };
-    following.ok_or_else(|| Error::Storage { detail: "there are no higher ids".into() })
+    following.ok_or_else(|| Error::storage("there are no higher ids"))
 }
 
 /// Spreads 122 bits around version and variant: 48 of time, 12 and 62.

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use super::Embedded;
 use super::open::Opened;
 use super::store::Store;
-use super::writer::Writer;
+use super::writer::{Command, Writer};
 use crate::background::{compaction, maintenance};
 use crate::disk::files;
 use crate::disk::folder_lock::FolderLock;
@@ -45,9 +45,8 @@ impl StoreThreads {
         store.workers.stop();
         store.feeds.deliveries.stop();
         let ended: Vec<_> = background.into_iter().map(JoinHandle::join).collect();
-        let died = |_| Error::Storage {
-            detail: store.health.death().unwrap_or("a thread of the store has died").to_owned(),
-        };
+        let died =
+            |_| Error::storage(store.health.death().unwrap_or("a thread of the store has died").to_owned());
         let mut writer = writer.map_err(died)?;
         ended.into_iter().try_for_each(|ended| ended.map_err(died))?;
         if let Some(reason) = store.health.refusal() {
@@ -120,21 +119,21 @@ impl Embedded {
         let (commands, queue) = mpsc::channel(QUEUE_LEN);
         let writer = Writer::new(opened, Arc::clone(&clock));
         let writer = health.spawn("kinfolk-writer", move || writer.run(queue))?;
-        let (maintained, maintain_clock, wake) =
-            (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
-        let maintenance = health.spawn("kinfolk-maintenance", move || {
-            maintenance::run(&maintained, &*maintain_clock, &wake);
-        })?;
-        let (merged, repair) = (Arc::clone(&store), commands.downgrade());
-        let merging = health.spawn("kinfolk-compaction", move || compaction::run(&merged, &repair))?;
-        let (erased, erase_clock, asked) = (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
-        let erasing = health
-            .spawn("kinfolk-erasing", move || comments::erase_when_due(&erased, &*erase_clock, &asked))?;
-        let (delivered, deliver_clock) = (Arc::clone(&store), Arc::clone(&clock));
-        let delivery =
-            health.spawn("kinfolk-delivery", move || feeds::run(&delivered.feeds, &deliver_clock))?;
+        let spawn = |name, work: fn(&Arc<Store>, &Arc<dyn Clock>, &mpsc::WeakSender<Command>)| {
+            let (store, clock, commands) = (Arc::clone(&store), Arc::clone(&clock), commands.downgrade());
+            health.spawn(name, move || work(&store, &clock, &commands))
+        };
         let mut background = store.workers.start(health)?;
-        background.extend([maintenance, merging, erasing, delivery]);
+        background.extend([
+            spawn("kinfolk-maintenance", |store, clock, commands| {
+                maintenance::run(store, &**clock, commands);
+            })?,
+            spawn("kinfolk-compaction", |store, _, commands| compaction::run(store, commands))?,
+            spawn("kinfolk-erasing", |store, clock, commands| {
+                comments::erase_when_due(store, &**clock, commands);
+            })?,
+            spawn("kinfolk-delivery", |store, clock, _| feeds::run(&store.feeds, clock))?,
+        ]);
         let running = Mutex::new(Some(Running { writer, background }));
         let threads = StoreThreads { store: Arc::clone(&store), running };
         Ok(Self::new(commands, store, clock, Arc::new(threads)))
@@ -147,7 +146,7 @@ impl Embedded {
         drop(store);
         match Arc::try_unwrap(threads) {
             Ok(threads) => threads.end(),
-            Err(_) => Err(Error::InUse { detail: "the store is still in use and stays open".into() }),
+            Err(_) => Err(Error::in_use("the store is still in use and stays open")),
         }
     }
 }

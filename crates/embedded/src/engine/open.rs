@@ -110,13 +110,11 @@ impl Stored {
         if flushed >= checkpoint.rows {
             return Ok(flushed);
         }
-        Err(Error::Corrupt {
-            detail: format!(
-                "the rows, posts or comments in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
-                folder.path().display(),
-                checkpoint.rows
-            ),
-        })
+        Err(Error::corrupt(format!(
+            "the rows, posts or comments in {} end at position {flushed}, but they had been stored up to {}: restore from a backup",
+            folder.path().display(),
+            checkpoint.rows
+        )))
     }
 
     /// Refuses rows of events that the log does not have: new events would get their positions.

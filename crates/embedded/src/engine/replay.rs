@@ -60,12 +60,10 @@ impl Replay<'_> {
         }
         // Edges that an import finds already there are looked up in the index, so it must be complete here.
         if rows_lack_it && (self.is_index_rebuilt || self.lost) {
-            return Err(Error::Corrupt {
-                detail: format!(
-                    "an import was stopped half-way and the index snapshot in {} is damaged: restore from a backup",
-                    self.folder.display()
-                ),
-            });
+            return Err(Error::corrupt(format!(
+                "an import was stopped half-way and the index snapshot in {} is damaged: restore from a backup",
+                self.folder.display()
+            )));
         }
         // Older rows must be below those of the import, not above them.
         rows.seal(event.position);

@@ -58,7 +58,7 @@ pub(crate) struct Store {
     pub snapshot_gate: Mutex<()>,
     /// Held while the checkpoint is written.
     pub(super) checkpointing: Mutex<()>,
-    /// A projection was repaired, which the log does not tell: a snapshot has to.
+    /// A projection was repaired. Repairs are not in the log: they last once they are in a snapshot.
     pub repaired: AtomicBool,
     /// A batch could not be applied whole: rows in memory must not be stored.
     pub(super) half_applied: AtomicBool,

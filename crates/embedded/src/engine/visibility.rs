@@ -39,7 +39,7 @@ impl Visibility {
     /// Everything up to `position` is visible from now on.
     pub(crate) fn publish(&self, position: Sequence) {
         self.newest.store(position.0, Ordering::SeqCst);
-        self.answer(position);
+        self.release_up_to(position);
     }
 
     /// Resolves when a position is visible; fails when it is not within a second.
@@ -48,14 +48,14 @@ impl Visibility {
         let expiry = Instant::now() + PATIENCE;
         self.waiters.lock().push(Waiter { position, expiry, reached });
         // It may have been published before the waiter was in the list.
-        self.answer(Sequence(self.newest.load(Ordering::SeqCst)));
+        self.release_up_to(Sequence(self.newest.load(Ordering::SeqCst)));
         if self.is_released.load(Ordering::SeqCst) {
             self.waiters.lock().clear();
         }
         waiting
     }
 
-    fn answer(&self, position: Sequence) {
+    fn release_up_to(&self, position: Sequence) {
         for waiter in self.waiters.lock().extract_if(.., |waiter| waiter.position <= position) {
             let _ = waiter.reached.send(());
         }

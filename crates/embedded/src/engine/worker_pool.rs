@@ -32,8 +32,8 @@ pub(crate) struct WorkerPool {
     /// As many as there are threads: so many jobs are under way.
     turns: Arc<Semaphore>,
     threads: usize,
-    /// For each user that somebody asks about, one place in the line.
-    places: Mutex<HashMap<Id, Arc<Semaphore>, RandomState>>,
+    /// For each user that somebody asks about, one slot in the line.
+    slots: Mutex<HashMap<Id, Arc<Semaphore>, RandomState>>,
     jobs: Mutex<Jobs>,
     added: Condvar,
     counters: Counters,
@@ -69,7 +69,7 @@ impl WorkerPool {
         Arc::new(Self {
             turns: Arc::new(Semaphore::new(threads)),
             threads,
-            places: Mutex::default(),
+            slots: Mutex::default(),
             jobs: Mutex::default(),
             added: Condvar::new(),
             counters: Counters::default(),
@@ -112,33 +112,32 @@ impl WorkerPool {
         work: impl FnOnce(&mut Scratch, &dyn Fn() -> bool) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let waiting = Waiting::new(self)?;
-        let _place = self.place(about).await?;
+        let _slot = self.slot(about).await?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)?;
         drop(waiting);
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         let pool = Arc::clone(self);
         let job = move |scratch: &mut Scratch| {
-            let result = work(scratch, &|| reply.is_closed());
-            // Before the answer: its caller may read the statistics.
+            let outcome = work(scratch, &|| reply.is_closed());
+            // Before the reply: its caller may read the statistics.
             drop(turn);
             let counters = &pool.counters;
             counters.done.fetch_add(1, Ordering::Relaxed);
-            if reply.send(result).is_err() {
+            if reply.send(outcome).is_err() {
                 counters.given_up.fetch_add(1, Ordering::Relaxed);
             }
         };
         self.add(Box::new(job));
-        answer.await.map_err(|_| Error::Closed)?
+        result.await.map_err(|_| Error::Closed)?
     }
 
     /// Waits until nobody else who asks about a user is in the line.
-    async fn place(&self, about: Id) -> Result<Place<'_>> {
-        let place =
-            Arc::clone(self.places.lock().entry(about).or_insert_with(|| Arc::new(Semaphore::new(1))));
+    async fn slot(&self, about: Id) -> Result<QueueSlot<'_>> {
+        let slot = Arc::clone(self.slots.lock().entry(about).or_insert_with(|| Arc::new(Semaphore::new(1))));
         // Also one that stops waiting leaves nothing behind.
-        let mut place = Place { pool: self, about, place, taken: None };
-        place.taken = Some(Arc::clone(&place.place).acquire_owned().await.map_err(|_| Error::Closed)?);
-        Ok(place)
+        let mut slot = QueueSlot { pool: self, about, slot, taken: None };
+        slot.taken = Some(Arc::clone(&slot.slot).acquire_owned().await.map_err(|_| Error::Closed)?);
+        Ok(slot)
     }
 
     /// Hands a job to a thread; where the threads are about to end it is dropped, which its caller notices.
@@ -168,21 +167,21 @@ impl WorkerPool {
     }
 }
 
-/// A place in the line, taken or waited for.
-struct Place<'a> {
+/// A slot in the line, taken or waited for.
+struct QueueSlot<'a> {
     pool: &'a WorkerPool,
     about: Id,
-    place: Arc<Semaphore>,
+    slot: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,
 }
 
-impl Drop for Place<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         self.taken = None;
-        let mut places = self.pool.places.lock();
+        let mut slots = self.pool.slots.lock();
         // One for the map and one for this: nobody else waits for it.
-        if Arc::strong_count(&self.place) == 2 {
-            places.remove(&self.about);
+        if Arc::strong_count(&self.slot) == 2 {
+            slots.remove(&self.about);
         }
     }
 }
@@ -223,14 +222,14 @@ mod tests {
             let pool = Arc::clone(&pool);
             Box::pin(async move { pool.run(Id::Integer(about), move |_, _| Ok(about)).await })
         };
-        // No thread runs yet: each takes its place, and the first of a user the turn.
+        // No thread runs yet: each takes its slot, and the first of a user the turn.
         let mut calls: Vec<_> = [1, 1, 1, 2].map(ask).into();
         for call in &mut calls {
             assert!(call.as_mut().poll(&mut context).is_pending());
         }
         assert_eq!(pool.jobs.lock().waiting.len(), 2.min(pool.threads));
         drop(calls);
-        assert!(pool.places.lock().is_empty());
+        assert!(pool.slots.lock().is_empty());
         assert_eq!(pool.stats().waiting, 0);
     }
 

@@ -188,7 +188,7 @@ impl Writer {
                 logged.times.iter().for_each(|times| times.synced(sync));
                 self.logged = Some(logged);
             }
-            Err(error) => self.refuse(logged, &error.into()),
+            Err(error) => self.refuse(logged, &error),
         }
     }
 

@@ -87,7 +87,7 @@ fn work(feeds: &Feeds, job: Job) -> Result<Option<Job>> {
     }
 }
 
-/// Visits some followers of an author; returns the place to go on after, unless these were the last.
+/// Visits some followers of an author; returns the key to go on after, unless these were the last.
 fn for_followers(
     feeds: &Feeds,
     author: Id,

@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 /// What to do with inboxes for one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Put a post into the inboxes of those who follow its author, from a place in the list of followers on.
+    /// Put a post into the inboxes of those who follow its author, from a key in the list of followers on.
     Push { author: Id, key: PostKey, after: Option<ListKey> },
     /// Take a deleted post out of them.
     TakeBack { author: Id, key: PostKey, after: Option<ListKey> },

@@ -31,6 +31,7 @@ use crate::posts::Posts;
 use crate::projection::{Projection, Suspects};
 use crate::runtime::folder::StoreFolder;
 use crate::settings::Settings;
+use crate::stats::Stats;
 
 pub(crate) use deliver::run;
 pub(crate) use page::{Wanted, page};
@@ -47,16 +48,6 @@ pub(crate) struct Feeds {
     pub deliveries: Deliveries,
     /// How often stored inboxes were dropped: what is being stored meanwhile must not take their place.
     dropped: Mutex<u64>,
-}
-
-/// The state of feeds at one moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FeedStats {
-    pub lag_events: u64,
-    pub lag: Duration,
-    pub entries: u64,
-    pub inboxes: u64,
-    pub inbox_bytes: u64,
 }
 
 impl Feeds {
@@ -124,17 +115,18 @@ impl Feeds {
         }
     }
 
-    /// The state now.
-    pub(crate) fn stats(&self, now: Timestamp) -> FeedStats {
-        let (lag_events, oldest) = self.deliveries.lag();
+    /// Adds the state of feeds to the statistics.
+    pub(crate) fn stats(&self, now: Timestamp, stats: Stats) -> Stats {
+        let (fan_out_lag_events, oldest) = self.deliveries.lag();
         let lag_millis = oldest.map_or(0, |oldest| now.millis().saturating_sub(oldest.millis()));
-        let (inboxes, inbox_bytes, entries) = self.inboxes.stats();
-        FeedStats {
-            lag_events,
-            lag: Duration::from_millis(lag_millis),
-            entries,
+        let (inboxes, inbox_bytes, fan_out_entries) = self.inboxes.stats();
+        Stats {
+            fan_out_lag_events,
+            fan_out_lag: Duration::from_millis(lag_millis),
+            fan_out_entries,
             inboxes: inboxes as u64,
             inbox_bytes: inbox_bytes as u64,
+            ..stats
         }
     }
 }

@@ -11,13 +11,14 @@
 
 use std::cell::RefCell;
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use kinfolk_core::{Epoch, Id, IdKind, Result, Sequence};
 
 use super::Feeds;
 use super::inbox::{Inbox, key_len};
+use crate::disk::checksummed::write_beside;
 use crate::disk::files::{self, IoContext, remove_file, sync_folder};
 use crate::disk::id_encoding;
 
@@ -29,13 +30,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 const KEYS_BYTES_MAX: u32 = 64 << 20;
 
 fn header(ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
-    let mut header = [0; 32];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[12..16].copy_from_slice(&(id_encoding::id_len(ids) as u32).to_le_bytes());
-    header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
-    header[24..].copy_from_slice(&position.0.to_le_bytes());
-    header
+    files::file_head(MAGIC, [VERSION, id_encoding::id_len(ids) as u32], epoch, position)
 }
 
 /// Stores all inboxes, replacing what was stored before.
@@ -45,13 +40,10 @@ pub(crate) fn save(feeds: &Feeds) -> Result<()> {
     if feeds.inboxes.is_empty() {
         return remove_file(&path);
     }
-    let temporary = path.with_extension("tmp");
     let dropped = *feeds.dropped.lock();
     // The position is read first: what inboxes get meanwhile is delivered again, harmlessly.
     let position = feeds.deliveries.delivered();
-    let write = || -> io::Result<()> {
-        let mut out =
-            Sink { out: BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?), checksum: 0 };
+    let temporary = write_beside(&path, |out| {
         out.bytes(&header(feeds.identity.ids, feeds.identity.epoch, position))?;
         let records = RefCell::new(Vec::new());
         let write_records = || {
@@ -61,12 +53,8 @@ pub(crate) fn save(feeds: &Feeds) -> Result<()> {
             written
         };
         feeds.inboxes.visit(|of, inbox| encode(&mut records.borrow_mut(), of, inbox), write_records)?;
-        out.bytes(&[0])?;
-        let checksum = out.checksum;
-        out.bytes(&checksum.to_le_bytes())?;
-        out.out.into_inner()?.sync_all()
-    };
-    write().during("writing", &temporary).inspect_err(|_| drop(remove_file(&temporary)))?;
+        out.bytes(&[0])
+    })?;
     let dropped_now = feeds.dropped.lock();
     if *dropped_now != dropped {
         return remove_file(&temporary);
@@ -135,19 +123,6 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<Loaded> {
         return Err(invalid("their checksum is wrong"));
     }
     Ok((inboxes, position))
-}
-
-/// Writes and checksums.
-struct Sink<W> {
-    out: W,
-    checksum: u32,
-}
-
-impl<W: Write> Sink<W> {
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
-        self.out.write_all(bytes)
-    }
 }
 
 /// Reads and checksums.

@@ -1,14 +1,14 @@
 //! Events of comment threads: what they say, and their bytes within a frame.
 //!
 //! ```text
-//!   6 written    flags u8 | depth u8 | id | parent | author | reply_to (flag 1) | key 16 bytes (flag 2) | text
-//!   7 edited     flags u8 | id | parent | author | version u32 | text
+//!   6 written    flags u8 | depth u8 | id | parent | author | reply_to (flag 1) | key 16 bytes (flag 2) | body
+//!   7 edited     flags u8 | id | parent | author | version u32 | body
 //!   8 withdrawn  status and flags u8 | id | parent | author | reason | moderator (flag 4)
 //!   9 locked     locked u8 | parent
 //! ```
 //!
-//! Ids of comments are 16 bytes, a parent is its kind u8 and its id, a text or reason is its length u32 and its bytes.
-//! Flags of 6 and 7: 1 it answers another comment, 2 it has an idempotency key, 4 its text was erased: then there are as many zeros.
+//! Ids of comments are 16 bytes, a parent is its kind u8 and its id, a body or reason is its length u32 and its bytes.
+//! Flags of 6 and 7: 1 it replies to another comment, 2 it has an idempotency key, 4 its body was erased: then there are as many zeros.
 //! Flags of 8: 4 the moderator is known, which makes the format of the store newer. A moderator is 1u8 and the id of a user, or
 //! 2u8, length u32 and the name of a key. Integers are little-endian.
 
@@ -25,27 +25,27 @@ const WITH_KEY: u8 = 2;
 const ERASED: u8 = 4;
 const WITH_MODERATOR: u8 = 4;
 
-/// What comes before a text in an event.
+/// What comes before a body in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CommentPlace {
+pub(crate) struct CommentHead {
     pub id: CommentId,
     pub parent: Parent,
     pub author: Id,
 }
 
-/// A text in the log.
+/// A body in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LoggedText {
+pub(crate) enum LoggedBody {
     Kept(Arc<str>),
     /// It was erased, and had so many bytes.
     Erased(u32),
 }
 
-impl LoggedText {
+impl LoggedBody {
     /// What it says; nothing if that was erased.
-    pub(crate) fn text(&self) -> Arc<str> {
+    pub(crate) fn string(&self) -> Arc<str> {
         match self {
-            Self::Kept(text) => Arc::clone(text),
+            Self::Kept(body) => Arc::clone(body),
             Self::Erased(_) => Arc::from(""),
         }
     }
@@ -53,7 +53,7 @@ impl LoggedText {
     /// The same without what it says.
     fn erased(&self) -> Self {
         match self {
-            Self::Kept(text) => Self::Erased(text.len() as u32),
+            Self::Kept(body) => Self::Erased(body.len() as u32),
             Self::Erased(length) => Self::Erased(*length),
         }
     }
@@ -64,16 +64,16 @@ impl LoggedText {
 pub(crate) enum LoggedCommentEvent {
     /// A comment was written.
     Written {
-        place: CommentPlace,
+        head: CommentHead,
         depth: u8,
         reply_to: Option<CommentId>,
         key: Option<KeyHash>,
-        text: LoggedText,
+        body: LoggedBody,
     },
     /// A comment was edited, and has that version since.
-    Edited { place: CommentPlace, version: u32, text: LoggedText },
+    Edited { head: CommentHead, version: u32, body: LoggedBody },
     /// A comment was deleted, removed or purged.
-    Withdrawn { place: CommentPlace, status: CommentStatus, reason: Option<Arc<str>>, by: Option<Moderator> },
+    Withdrawn { head: CommentHead, status: CommentStatus, reason: Option<Arc<str>>, by: Option<Moderator> },
     /// A thread was locked or unlocked.
     Locked { parent: Parent, locked: bool },
 }
@@ -89,13 +89,13 @@ impl LoggedCommentEvent {
         }
     }
 
-    /// The same event without its text, and as long.
+    /// The same event without its body, and as long.
     pub(crate) fn erased(&self) -> Self {
         match self.clone() {
-            Self::Written { place, depth, reply_to, key, text } => {
-                Self::Written { place, depth, reply_to, key, text: text.erased() }
+            Self::Written { head, depth, reply_to, key, body } => {
+                Self::Written { head, depth, reply_to, key, body: body.erased() }
             }
-            Self::Edited { place, version, text } => Self::Edited { place, version, text: text.erased() },
+            Self::Edited { head, version, body } => Self::Edited { head, version, body: body.erased() },
             other => other,
         }
     }
@@ -105,26 +105,26 @@ impl LoggedCommentEvent {
         matches!(self, Self::Withdrawn { by: Some(_), .. })
     }
 
-    /// The comment and version whose text the event has, if it has one.
-    pub(crate) fn version(&self) -> Option<(CommentPlace, u32)> {
+    /// The comment and version whose body the event has, if it has one.
+    pub(crate) fn version(&self) -> Option<(CommentHead, u32)> {
         match self {
-            Self::Written { place, .. } => Some((*place, 1)),
-            Self::Edited { place, version, .. } => Some((*place, *version)),
+            Self::Written { head, .. } => Some((*head, 1)),
+            Self::Edited { head, version, .. } => Some((*head, *version)),
             Self::Withdrawn { .. } | Self::Locked { .. } => None,
         }
     }
 
-    /// The change as consumers read it. They see the text only if that is said to be current.
+    /// The change as consumers read it. They see the body only if that is said to be current.
     pub(crate) fn into_change(self, is_current: bool) -> CommentChange {
-        let body = |text: LoggedText| is_current.then(|| text.text());
+        let shown = |body: LoggedBody| is_current.then(|| body.string());
         match self {
-            Self::Written { place: CommentPlace { id, parent, author }, depth, reply_to, text, .. } => {
-                CommentChange::Written { id, parent, author, reply_to, depth, body: body(text) }
+            Self::Written { head: CommentHead { id, parent, author }, depth, reply_to, body, .. } => {
+                CommentChange::Written { id, parent, author, reply_to, depth, body: shown(body) }
             }
-            Self::Edited { place: CommentPlace { id, parent, author }, version, text } => {
-                CommentChange::Edited { id, parent, author, version, body: body(text) }
+            Self::Edited { head: CommentHead { id, parent, author }, version, body } => {
+                CommentChange::Edited { id, parent, author, version, body: shown(body) }
             }
-            Self::Withdrawn { place: CommentPlace { id, parent, author }, status, by, .. } => {
+            Self::Withdrawn { head: CommentHead { id, parent, author }, status, by, .. } => {
                 CommentChange::Withdrawn { id, parent, author, status, by }
             }
             Self::Locked { parent, locked } => CommentChange::Locked { parent, locked },
@@ -133,25 +133,25 @@ impl LoggedCommentEvent {
 
     /// Appends the bytes after type, kind and time.
     pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
-        let erased = |text: &LoggedText| if matches!(text, LoggedText::Erased(_)) { ERASED } else { 0 };
+        let erased = |body: &LoggedBody| if matches!(body, LoggedBody::Erased(_)) { ERASED } else { 0 };
         match self {
-            Self::Written { place, depth, reply_to, key, text } => {
+            Self::Written { head, depth, reply_to, key, body } => {
                 let reply = reply_to.map_or(0, |_| REPLY);
-                bytes.extend_from_slice(&[reply | key.map_or(0, |_| WITH_KEY) | erased(text), *depth]);
-                push_place(bytes, *place);
+                bytes.extend_from_slice(&[reply | key.map_or(0, |_| WITH_KEY) | erased(body), *depth]);
+                push_head(bytes, *head);
                 bytes.extend(reply_to.iter().flat_map(|id| id.0.to_be_bytes()));
                 bytes.extend(key.iter().flatten());
-                push_text(bytes, text);
+                push_body(bytes, body);
             }
-            Self::Edited { place, version, text } => {
-                bytes.push(erased(text));
-                push_place(bytes, *place);
+            Self::Edited { head, version, body } => {
+                bytes.push(erased(body));
+                push_head(bytes, *head);
                 bytes.extend_from_slice(&version.to_le_bytes());
-                push_text(bytes, text);
+                push_body(bytes, body);
             }
-            Self::Withdrawn { place, status, reason, by } => {
+            Self::Withdrawn { head, status, reason, by } => {
                 bytes.push(status_number(*status) | by.as_ref().map_or(0, |_| WITH_MODERATOR));
-                push_place(bytes, *place);
+                push_head(bytes, *head);
                 push_bytes(bytes, reason.as_deref().unwrap_or_default().as_bytes());
                 by.iter().for_each(|by| push_moderator(bytes, by));
             }
@@ -168,24 +168,24 @@ impl LoggedCommentEvent {
             6 => {
                 let [flags, depth] = reader.take()?;
                 (flags & !(REPLY | WITH_KEY | ERASED) == 0).then_some(())?;
-                let place = read_place(reader)?;
+                let head = read_head(reader)?;
                 let reply_to = if flags & REPLY != 0 { Some(reader.comment_id()?) } else { None };
                 let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
-                Self::Written { place, depth, reply_to, key, text: read_text(reader, flags)? }
+                Self::Written { head, depth, reply_to, key, body: read_body(reader, flags)? }
             }
             7 => {
                 let [flags] = reader.take()?;
                 (flags & !ERASED == 0).then_some(())?;
-                let (place, version) = (read_place(reader)?, u32::from_le_bytes(reader.take()?));
-                Self::Edited { place, version, text: read_text(reader, flags)? }
+                let (head, version) = (read_head(reader)?, u32::from_le_bytes(reader.take()?));
+                Self::Edited { head, version, body: read_body(reader, flags)? }
             }
             8 => {
                 let [flags] = reader.take()?;
                 let status = status_from(flags & !WITH_MODERATOR);
                 let status = status.filter(|&status| status != CommentStatus::Active)?;
-                let (place, reason) = (read_place(reader)?, reader.string()?);
+                let (head, reason) = (read_head(reader)?, reader.string()?);
                 let by = if flags & WITH_MODERATOR != 0 { Some(reader.moderator()?) } else { None };
-                Self::Withdrawn { place, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
+                Self::Withdrawn { head, status, reason: (!reason.is_empty()).then(|| reason.into()), by }
             }
             9 => {
                 let [locked] = reader.take()?;
@@ -218,15 +218,15 @@ pub(crate) fn push_parent(bytes: &mut Vec<u8>, parent: Parent) {
     id_encoding::push_id(bytes, parent.id);
 }
 
-fn push_place(bytes: &mut Vec<u8>, CommentPlace { id, parent, author }: CommentPlace) {
+fn push_head(bytes: &mut Vec<u8>, CommentHead { id, parent, author }: CommentHead) {
     bytes.extend_from_slice(&id.0.to_be_bytes());
     push_parent(bytes, parent);
     id_encoding::push_id(bytes, author);
 }
 
-fn push_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
-    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(text);
+fn push_bytes(bytes: &mut Vec<u8>, body: &[u8]) {
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(body);
 }
 
 /// Appends who removed or purged a comment.
@@ -243,23 +243,23 @@ pub(crate) fn push_moderator(bytes: &mut Vec<u8>, moderator: &Moderator) {
     }
 }
 
-fn push_text(bytes: &mut Vec<u8>, text: &LoggedText) {
-    match text {
-        LoggedText::Kept(text) => push_bytes(bytes, text.as_bytes()),
-        LoggedText::Erased(length) => push_bytes(bytes, &vec![0; *length as usize]),
+fn push_body(bytes: &mut Vec<u8>, body: &LoggedBody) {
+    match body {
+        LoggedBody::Kept(body) => push_bytes(bytes, body.as_bytes()),
+        LoggedBody::Erased(length) => push_bytes(bytes, &vec![0; *length as usize]),
     }
 }
 
-fn read_place(reader: &mut ByteReader<'_>) -> Option<CommentPlace> {
-    Some(CommentPlace { id: reader.comment_id()?, parent: reader.parent()?, author: reader.id()? })
+fn read_head(reader: &mut ByteReader<'_>) -> Option<CommentHead> {
+    Some(CommentHead { id: reader.comment_id()?, parent: reader.parent()?, author: reader.id()? })
 }
 
-fn read_text(reader: &mut ByteReader<'_>, flags: u8) -> Option<LoggedText> {
+fn read_body(reader: &mut ByteReader<'_>, flags: u8) -> Option<LoggedBody> {
     if flags & ERASED == 0 {
-        return Some(LoggedText::Kept(reader.string()?.into()));
+        return Some(LoggedBody::Kept(reader.string()?.into()));
     }
     let zeros = reader.length_and_bytes()?;
-    zeros.iter().all(|&byte| byte == 0).then_some(LoggedText::Erased(zeros.len() as u32))
+    zeros.iter().all(|&byte| byte == 0).then_some(LoggedBody::Erased(zeros.len() as u32))
 }
 
 #[cfg(test)]
@@ -278,12 +278,12 @@ mod tests {
 
     fn events(of: impl Fn(u64) -> Id) -> Vec<LoggedCommentEvent> {
         let parent = Parent { kind: ParentKind::Item, id: of(2) };
-        let place = CommentPlace { id: CommentId(7 << 100), parent, author: of(3) };
-        let text = || LoggedText::Kept("ä\n".into());
+        let head = CommentHead { id: CommentId(7 << 100), parent, author: of(3) };
+        let body = || LoggedBody::Kept("ä\n".into());
         let (reply_to, key, depth) = (Some(CommentId(5)), Some([9; 16]), 50);
-        let written = LoggedCommentEvent::Written { place, depth, reply_to, key, text: text() };
+        let written = LoggedCommentEvent::Written { head, depth, reply_to, key, body: body() };
         let withdrawn = |status, reason: Option<&str>, by| LoggedCommentEvent::Withdrawn {
-            place,
+            head,
             status,
             reason: reason.map(Into::into),
             by,
@@ -291,9 +291,9 @@ mod tests {
         vec![
             written.erased(),
             written,
-            LoggedCommentEvent::Written { place, depth: 0, reply_to: None, key: None, text: text() },
-            LoggedCommentEvent::Edited { place, version: 70_000, text: text() },
-            LoggedCommentEvent::Edited { place, version: 2, text: LoggedText::Erased(3) },
+            LoggedCommentEvent::Written { head, depth: 0, reply_to: None, key: None, body: body() },
+            LoggedCommentEvent::Edited { head, version: 70_000, body: body() },
+            LoggedCommentEvent::Edited { head, version: 2, body: LoggedBody::Erased(3) },
             withdrawn(CommentStatus::Removed, Some("spam"), None),
             withdrawn(CommentStatus::Purged, None, None),
             withdrawn(CommentStatus::Removed, Some("spam"), Some(Moderator::User(of(4)))),
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// A frame must keep its length when a text is erased from it.
+    /// A frame must keep its length when a body is erased from it.
     #[test]
     fn erasing_changes_no_length_and_leaves_nothing() {
         for event in events(Id::Integer) {
@@ -341,19 +341,19 @@ mod tests {
     #[test]
     fn comments_are_laid_out_as_documented() {
         let parent = Parent { kind: ParentKind::Post, id: Id::Integer(2) };
-        let at = CommentPlace { id: CommentId(1), parent, author: Id::Integer(3) };
-        let text = LoggedText::Kept("hi".into());
+        let at = CommentHead { id: CommentId(1), parent, author: Id::Integer(3) };
+        let body = LoggedBody::Kept("hi".into());
         let (reply_to, key) = (Some(CommentId(4)), Some([9; 16]));
-        let event = LoggedCommentEvent::Written { place: at, depth: 6, reply_to, key, text };
+        let event = LoggedCommentEvent::Written { head: at, depth: 6, reply_to, key, body };
         let number = |value: u8, length: usize| [vec![0; length - 1], vec![value]].concat();
-        let place = [number(1, 16), vec![1], number(2, 8), number(3, 8)].concat();
+        let head = [number(1, 16), vec![1], number(2, 8), number(3, 8)].concat();
         let rest = [number(4, 16), vec![9; 16], vec![2, 0, 0, 0], b"hi".to_vec()].concat();
-        assert_eq!(encoded(&event), [vec![3, 6], place.clone(), rest].concat());
+        assert_eq!(encoded(&event), [vec![3, 6], head.clone(), rest].concat());
 
         let status = CommentStatus::Removed;
         let withdrawn =
-            |by| LoggedCommentEvent::Withdrawn { place: at, status, reason: Some("no".into()), by };
-        let reason = [place, vec![2, 0, 0, 0], b"no".to_vec()].concat();
+            |by| LoggedCommentEvent::Withdrawn { head: at, status, reason: Some("no".into()), by };
+        let reason = [head, vec![2, 0, 0, 0], b"no".to_vec()].concat();
         // As an older Kinfolk wrote it, which recorded nobody.
         assert_eq!(encoded(&withdrawn(None)), [vec![2], reason.clone()].concat());
         let user = [vec![6], reason.clone(), vec![1], number(8, 8)].concat();

@@ -1,4 +1,4 @@
-//! Erasing texts from closed segments of the log.
+//! Erasing bodies from closed segments of the log.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -17,7 +17,7 @@ use crate::disk::files::IoContext;
 /// Where a segment is written anew, in the folder of the store.
 pub(crate) const ERASING_FILE: &str = "erasing.tmp";
 
-/// Writes a closed segment anew, durably, with zeros for the texts at some positions. Every frame keeps its place and length, so that
+/// Writes a closed segment anew, durably, with zeros for the bodies at some positions. Every frame keeps its offset and length, so that
 /// what is known of the segment stays true.
 /// Returns whether there was such a segment: retention may have removed it.
 pub(crate) fn blank(
@@ -37,8 +37,8 @@ pub(crate) fn blank(
     let mut out = BufWriter::with_capacity(1 << 20, file);
     out.write_all(&header).during("writing", to)?;
     let mut reader = FrameReader::open(from, ids, segment::HEADER_LEN)?;
-    let damaged = || Error::Corrupt {
-        detail: format!("damage in {}; texts were not erased: restore from a backup", from.display()),
+    let damaged = || {
+        Error::corrupt(format!("damage in {}; bodies were not erased: restore from a backup", from.display()))
     };
     loop {
         let start = reader.offset();
@@ -56,7 +56,7 @@ pub(crate) fn blank(
     Ok(true)
 }
 
-/// The bytes of a frame without the texts at some positions.
+/// The bytes of a frame without the bodies at some positions.
 fn encode(frame: Frame, positions: &BTreeSet<Sequence>) -> Option<Vec<u8>> {
     let mut builder = FrameBuilder::new(frame.events.first()?.position);
     for mut event in frame.events {

@@ -36,12 +36,12 @@ pub(crate) const LENGTH_MAX: usize = 256 << 20;
 const PULLED: u8 = 1;
 const WITH_PAYLOAD: u8 = 2;
 const WITH_KEY: u8 = 4;
-const MADE_ID: u8 = 8;
+const GENERATED_ID: u8 = 8;
 
 /// An event as the log keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its place in the log.
+    /// Its position in the log.
     pub position: Sequence,
     /// When it was accepted.
     pub at: Timestamp,
@@ -211,7 +211,7 @@ fn push_registration(bytes: &mut Vec<u8>, registration: &Registration) {
     let flags = flag(*delivery == Delivery::Pull, PULLED)
         | flag(post.payload.is_some(), WITH_PAYLOAD)
         | flag(key.is_some(), WITH_KEY)
-        | flag(*is_id_generated, MADE_ID);
+        | flag(*is_id_generated, GENERATED_ID);
     bytes.push(flags);
     id_encoding::push_id(bytes, post.id);
     id_encoding::push_id(bytes, post.author);
@@ -283,7 +283,7 @@ fn take_time(reader: &mut ByteReader<'_>) -> Option<Timestamp> {
 
 fn decode_registration(reader: &mut ByteReader<'_>) -> Option<Registration> {
     let [flags] = reader.take()?;
-    (flags & !(PULLED | WITH_PAYLOAD | WITH_KEY | MADE_ID) == 0).then_some(())?;
+    (flags & !(PULLED | WITH_PAYLOAD | WITH_KEY | GENERATED_ID) == 0).then_some(())?;
     let (id, author, created_at) = (reader.id()?, reader.id()?, take_time(reader)?);
     let payload = if flags & WITH_PAYLOAD != 0 { Some(reader.string()?.into()) } else { None };
     let key = if flags & WITH_KEY != 0 { Some(reader.take()?) } else { None };
@@ -291,7 +291,7 @@ fn decode_registration(reader: &mut ByteReader<'_>) -> Option<Registration> {
         post: Post { id, author, created_at, payload },
         delivery: if flags & PULLED != 0 { Delivery::Pull } else { Delivery::Push },
         key,
-        is_id_generated: flags & MADE_ID != 0,
+        is_id_generated: flags & GENERATED_ID != 0,
     })
 }
 

@@ -15,7 +15,7 @@ mod sync;
 mod writer;
 
 pub(crate) use comment_events::{
-    CommentPlace, LoggedCommentEvent, LoggedText, push_moderator, push_parent, status_from, status_number,
+    CommentHead, LoggedBody, LoggedCommentEvent, push_moderator, push_parent, status_from, status_number,
 };
 pub(crate) use erase::{ERASING_FILE, blank};
 pub(crate) use frame::{Event, EventBody, FrameBuilder};

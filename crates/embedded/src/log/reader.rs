@@ -11,7 +11,7 @@ use super::frame::{self, Event, Frame};
 use super::segment::{self, Segment, Segments};
 use crate::disk::files::{IoContext, io_error};
 
-/// What stands at a place in a segment.
+/// What stands at an offset of a segment.
 pub(crate) enum Next {
     /// A whole frame, and where the next one starts.
     Frame(Frame, u64),
@@ -30,7 +30,7 @@ pub(crate) struct FrameReader<'a> {
 }
 
 impl<'a> FrameReader<'a> {
-    /// Starts at a place where a frame starts.
+    /// Starts at the offset of a frame.
     pub(crate) fn open(path: &'a Path, ids: IdKind, offset: u64) -> Result<Self> {
         let file = File::open(path).during("opening", path)?;
         let mut file = io::BufReader::with_capacity(256 << 10, file);
@@ -82,13 +82,13 @@ impl<'a> FrameReader<'a> {
 /// What is read at once ends with the frame that brings it over so many bytes.
 const READ_BYTES_MAX: u64 = 4 << 20;
 
-/// How much more is read at once.
-struct FreeSpace {
+/// How much more may be read at once.
+struct ReadBudget {
     events: usize,
     bytes: u64,
 }
 
-impl FreeSpace {
+impl ReadBudget {
     fn is_left(&self) -> bool {
         self.events > 0 && self.bytes > 0
     }
@@ -128,9 +128,9 @@ impl LogReader {
     /// Up to `limit` events after `after` and not beyond `newest`; fewer where they are long, but one at least if there is one.
     pub(crate) fn read(&self, after: Sequence, newest: Sequence, limit: usize) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        let (mut at, mut room) = (after, FreeSpace { events: limit, bytes: READ_BYTES_MAX });
-        while room.is_left() && at < newest {
-            match self.read_on(&mut at, newest, &mut room, &mut events) {
+        let (mut at, mut budget) = (after, ReadBudget { events: limit, bytes: READ_BYTES_MAX });
+        while budget.is_left() && at < newest {
+            match self.read_on(&mut at, newest, &mut budget, &mut events) {
                 Ok(()) => {}
                 // Trimmed, perhaps while it was read. What was read before is whole.
                 Err(_) if self.trimmed() > at && !events.is_empty() => return Ok(events),
@@ -148,16 +148,16 @@ impl LogReader {
         &self,
         at: &mut Sequence,
         newest: Sequence,
-        room: &mut FreeSpace,
+        budget: &mut ReadBudget,
         events: &mut Vec<Event>,
     ) -> Result<()> {
         let Some((segment, following)) = self.locate(at.next())? else {
             return Err(expired(*at, self.trimmed()));
         };
         let before = *at;
-        self.read_segment(&segment, at, newest, room, events)?;
+        self.read_segment(&segment, at, newest, budget, events)?;
         // A segment that ends early where another follows has lost its end.
-        if *at == before || (room.is_left() && *at < newest && following != Some(at.next())) {
+        if *at == before || (budget.is_left() && *at < newest && following != Some(at.next())) {
             return Err(damaged(&segment.path, *at));
         }
         Ok(())
@@ -168,14 +168,14 @@ impl LogReader {
         segment: &Segment,
         at: &mut Sequence,
         newest: Sequence,
-        room: &mut FreeSpace,
+        budget: &mut ReadBudget,
         events: &mut Vec<Event>,
     ) -> Result<()> {
         let index = segment.index.as_deref().unwrap_or_default();
         let start = index.partition_point(|&(first, _)| first <= at.next());
         let offset = start.checked_sub(1).map_or(segment::HEADER_LEN, |entry| index[entry].1);
         let mut reader = FrameReader::open(&segment.path, self.ids, offset)?;
-        while room.is_left() && *at < newest {
+        while budget.is_left() && *at < newest {
             let start = reader.offset();
             let (frame, bytes) = match reader.next()? {
                 Next::Frame(frame, end) => (frame, end - start),
@@ -184,14 +184,14 @@ impl LogReader {
             };
             let known = events.len();
             for event in frame.events {
-                if event.position == at.next() && event.position <= newest && room.events > 0 {
+                if event.position == at.next() && event.position <= newest && budget.events > 0 {
                     *at = event.position;
-                    room.events -= 1;
+                    budget.events -= 1;
                     events.push(event);
                 }
             }
             if events.len() > known {
-                room.bytes = room.bytes.saturating_sub(bytes);
+                budget.bytes = budget.bytes.saturating_sub(bytes);
             }
         }
         Ok(())
@@ -226,7 +226,7 @@ fn expired(asked: Sequence, trimmed: Sequence) -> Error {
 }
 
 fn damaged(path: &Path, at: Sequence) -> Error {
-    Error::Corrupt { detail: format!("the change log is damaged after position {at} in {}", path.display()) }
+    Error::corrupt(format!("the change log is damaged after position {at} in {}", path.display()))
 }
 
 /// Where some frames of a segment start, from their headers alone. Stops at the first oddity; reading the frames
@@ -250,7 +250,7 @@ pub(crate) struct Head {
     pub end: u64,
 }
 
-/// The head of the frame that starts at a place; nothing where there is none, or an oddity.
+/// The head of the frame that starts at an offset; nothing where there is none, or an oddity.
 pub(crate) fn read_head(file: &mut io::BufReader<File>, start: u64) -> io::Result<Option<Head>> {
     file.seek(SeekFrom::Start(start))?;
     let mut head = [0; frame::PREFIX_LEN + 12];

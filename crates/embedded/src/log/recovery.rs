@@ -111,13 +111,11 @@ impl Scan {
             return if from < self.next { Ok(found) } else { Err(self.ends_before(from)) };
         };
         if oldest.first > from.next() {
-            return Err(Error::Corrupt {
-                detail: format!(
-                    "the change log starts at position {} but the stored rows end at {from}: a part of the log is \
+            return Err(Error::corrupt(format!(
+                "the change log starts at position {} but the stored rows end at {from}: a part of the log is \
                      missing; restore from a backup",
-                    oldest.first
-                ),
-            });
+                oldest.first
+            )));
         }
         let start = found.partition_point(|segment| segment.first <= from.next()) - 1;
         self.next = found[start].first;
@@ -133,23 +131,19 @@ impl Scan {
         let end = Sequence(self.next.0 - 1);
         match self.marked.filter(|&marked| marked > end) {
             None => Ok(()),
-            Some(marked) => Err(Error::Corrupt {
-                detail: format!(
-                    "the change log ends at position {end}, but position {marked} was acknowledged: \
+            Some(marked) => Err(Error::corrupt(format!(
+                "the change log ends at position {end}, but position {marked} was acknowledged: \
                      its end is missing or damaged; restore from a backup"
-                ),
-            }),
+            ))),
         }
     }
 
     fn ends_before(&self, from: Sequence) -> Error {
-        Error::Corrupt {
-            detail: format!(
-                "the change log ends at position {} but the stored rows are at {from}: the end of the log is \
+        Error::corrupt(format!(
+            "the change log ends at position {} but the stored rows are at {from}: the end of the log is \
                  missing; restore from a backup",
-                self.next.0 - 1
-            ),
-        }
+            self.next.0 - 1
+        ))
     }
 
     fn scan_segment(
@@ -251,9 +245,7 @@ impl Scan {
 }
 
 fn damaged(segment: &Segment, what: &str) -> Error {
-    Error::Corrupt {
-        detail: format!("{what} of the change log in {}; restore from a backup", segment.path.display()),
-    }
+    Error::corrupt(format!("{what} of the change log in {}; restore from a backup", segment.path.display()))
 }
 
 fn rest_is_zero(file: &File, from: u64, to: u64) -> std::io::Result<bool> {

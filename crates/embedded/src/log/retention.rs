@@ -104,7 +104,7 @@ impl LogWriter {
             if oldest.following.is_none() {
                 // What is written to can't be removed: it is closed first.
                 let (mut room, folder) = (std::mem::take(&mut self.room), self.folder.clone());
-                let rolled = room.work(&folder, || self.roll().map_err(Error::from));
+                let rolled = room.work(&folder, || self.roll());
                 self.room = room;
                 match rolled {
                     Some(Ok(())) => continue,

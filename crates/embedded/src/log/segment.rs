@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kinfolk_core::{Epoch, Error, IdKind, Result, Sequence, Timestamp};
 use parking_lot::RwLock;
 
-use crate::disk::files::IoContext;
+use crate::disk::files::{IoContext, file_head, id_kind_number};
 
 pub(crate) const HEADER_LEN: u64 = 64;
 const MAGIC: &[u8; 8] = b"KINFOLKL";
@@ -39,11 +39,7 @@ pub(crate) struct Segments(pub RwLock<VecDeque<Segment>>);
 /// The header of a segment.
 pub(crate) fn encode_header(ids: IdKind, epoch: Epoch, first: Sequence) -> [u8; HEADER_LEN as usize] {
     let mut header = [0; HEADER_LEN as usize];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
-    header[12..16].copy_from_slice(&(if ids == IdKind::Integer { 1u32 } else { 2 }).to_le_bytes());
-    header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
-    header[24..32].copy_from_slice(&first.0.to_le_bytes());
+    header[..32].copy_from_slice(&file_head(MAGIC, [VERSION, id_kind_number(ids)], epoch, first));
     let checksum = crc32c::crc32c(&header[..60]);
     header[60..].copy_from_slice(&checksum.to_le_bytes());
     header
@@ -63,12 +59,10 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Segment>> {
         let number =
             name.to_str().and_then(|name| name.strip_suffix(".segment")).filter(|digits| digits.len() == 20);
         let Some(first) = number.and_then(|digits| digits.parse().ok()) else {
-            return Err(Error::Corrupt {
-                detail: format!(
-                    "{} does not belong into the change log; move it away",
-                    entry.path().display()
-                ),
-            });
+            return Err(Error::corrupt(format!(
+                "{} does not belong into the change log; move it away",
+                entry.path().display()
+            )));
         };
         let bytes = entry.metadata().during("reading", &entry.path())?.len();
         segments.push(Segment {

@@ -17,15 +17,6 @@ use crate::disk::format::Identity;
 use crate::disk::free_space::FreeSpace;
 use crate::runtime::folder::StoreFolder;
 
-/// Why a frame was not appended.
-#[derive(Debug)]
-pub enum AppendError {
-    /// No space; the log is unchanged and a later append may succeed.
-    Full(String),
-    /// The frame may or may not be on disk, and no further append will be tried.
-    Failed(String),
-}
-
 /// When segments are closed, and how they grow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogSizes {
@@ -86,8 +77,8 @@ impl LogWriter {
         let (file, path) = match last {
             Some(path) => (File::options().write(true).open(&path).during("opening", &path)?, path),
             None => {
-                let (file, path) = create_segment(&folder, identity, end.next, sizes)
-                    .map_err(|(path, error)| io_error("creating", &path, &error))?;
+                let path = segment::path(&folder, end.next);
+                let file = create_segment(&folder, identity, end.next, sizes).during("creating", &path)?;
                 segments.0.write().push_back(new_segment(end.next, path.clone()));
                 (file, path)
             }
@@ -124,20 +115,16 @@ impl LogWriter {
         self.store_folder.health.refusal()
     }
 
-    /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync.
-    pub(crate) fn write(
-        &mut self,
-        frame: &[u8],
-        count: u64,
-        newest_at: Timestamp,
-    ) -> std::result::Result<(), AppendError> {
+    /// Writes a frame of `count` events behind the last one. It is on stable storage only after a sync. A full disk leaves the log
+    /// unchanged; after any other failure the frame may or may not be on disk, and no further write is tried.
+    pub(crate) fn write(&mut self, frame: &[u8], count: u64, newest_at: Timestamp) -> Result<()> {
         if let Some(reason) = self.failure() {
-            return Err(AppendError::Failed(reason.to_owned()));
+            return Err(Error::ReadOnly { reason: reason.to_owned() });
         }
         if self.started_at.is_some_and(|started_at| self.is_old(started_at, newest_at)) {
             match self.roll() {
                 // Without room for another segment, this one goes on.
-                Ok(()) | Err(AppendError::Full(_)) => {}
+                Ok(()) | Err(Error::StorageFull { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -170,7 +157,7 @@ impl LogWriter {
     }
 
     /// Returns once everything written is on stable storage, with the time that the sync took.
-    pub(crate) fn finish_sync(&mut self) -> std::result::Result<Duration, AppendError> {
+    pub(crate) fn finish_sync(&mut self) -> Result<Duration> {
         let synced =
             if std::mem::take(&mut self.unsynced) { sync::sync(&self.file) } else { self.syncer.finish() };
         // A failed sync must never be tried again: the kernel may have dropped the data and report success.
@@ -184,7 +171,7 @@ impl LogWriter {
         self.mark.sync()
     }
 
-    fn make_room(&mut self, wanted: u64) -> std::result::Result<(), AppendError> {
+    fn make_room(&mut self, wanted: u64) -> Result<()> {
         if self.offset >= self.sizes.segment_bytes {
             self.roll()?;
         }
@@ -205,20 +192,16 @@ impl LogWriter {
     }
 
     /// Refuses to make or remove files in a folder that is not the store's any more.
-    pub(super) fn require_folder(&self) -> std::result::Result<(), AppendError> {
+    pub(super) fn require_folder(&self) -> Result<()> {
         self.store_folder.lock.check().map_err(|reason| self.end(&reason))
     }
 
     /// Starts a new segment, then closes the old one at its exact length.
-    pub(super) fn roll(&mut self) -> std::result::Result<(), AppendError> {
+    pub(super) fn roll(&mut self) -> Result<()> {
         self.require_folder()?;
-        let (file, path) = match create_segment(&self.folder, self.identity, self.next, self.sizes) {
-            Ok(created) => created,
-            Err((path, error)) => {
-                let _ = remove_file(&path);
-                return Err(self.refuse("creating", &path, &error));
-            }
-        };
+        let path = segment::path(&self.folder, self.next);
+        let file = create_segment(&self.folder, self.identity, self.next, self.sizes)
+            .map_err(|error| self.refuse("creating", &path, &error))?;
         let closed = self.file.set_len(self.offset).and_then(|()| self.file.sync_all());
         if let Err(error) = closed {
             return Err(self.fail("closing", &self.path, &error));
@@ -260,22 +243,22 @@ impl LogWriter {
     }
 
     /// A full disk leaves the log usable; anything else ends it.
-    fn refuse(&self, doing: &str, path: &Path, error: &io::Error) -> AppendError {
+    fn refuse(&self, doing: &str, path: &Path, error: &io::Error) -> Error {
         if error.kind() == io::ErrorKind::StorageFull {
-            AppendError::Full(io_error(doing, path, error).to_string())
+            io_error(doing, path, error)
         } else {
             self.fail(doing, path, error)
         }
     }
 
-    fn fail(&self, doing: &str, path: &Path, error: &io::Error) -> AppendError {
+    fn fail(&self, doing: &str, path: &Path, error: &io::Error) -> Error {
         self.end(&format!("{doing} {}: {error}", path.display()))
     }
 
-    fn end(&self, reason: &str) -> AppendError {
+    fn end(&self, reason: &str) -> Error {
         tracing::error!(%reason, "the change log failed; writes are refused from now on");
         self.store_folder.health.refuse_writes(reason);
-        AppendError::Failed(reason.to_owned())
+        Error::ReadOnly { reason: reason.to_owned() }
     }
 }
 
@@ -283,14 +266,9 @@ fn new_segment(first: Sequence, path: PathBuf) -> Segment {
     Segment { first, path, bytes: segment::HEADER_LEN, newest_at: None, index: Some(Vec::new()) }
 }
 
-fn create_segment(
-    folder: &Path,
-    identity: Identity,
-    first: Sequence,
-    sizes: LogSizes,
-) -> std::result::Result<(File, PathBuf), (PathBuf, io::Error)> {
+fn create_segment(folder: &Path, identity: Identity, first: Sequence, sizes: LogSizes) -> io::Result<File> {
     let path = segment::path(folder, first);
-    let create = || {
+    let create = || -> io::Result<File> {
         let file = File::options().write(true).create_new(true).open(&path)?;
         file.write_all_at(&segment::encode_header(identity.ids, identity.epoch, first), 0)?;
         write_zeros(&file, segment::HEADER_LEN, segment::HEADER_LEN + sizes.allocate_bytes)?;
@@ -298,13 +276,7 @@ fn create_segment(
         File::open(folder)?.sync_all()?;
         Ok(file)
     };
-    match create() {
-        Ok(file) => Ok((file, path)),
-        Err(error) => {
-            let _ = fs::remove_file(&path);
-            Err((path, error))
-        }
-    }
+    create().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
 /// Fills a range with zeros, so that its blocks are allocated and written.
@@ -317,13 +289,4 @@ pub(crate) fn write_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
         at += len;
     }
     Ok(())
-}
-
-impl From<AppendError> for Error {
-    fn from(error: AppendError) -> Self {
-        match error {
-            AppendError::Full(detail) => Self::StorageFull { detail },
-            AppendError::Failed(reason) => Self::ReadOnly { reason },
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! How times and places in lists are encoded in keys and values, in every tree alike: big-endian, a time in 48 bits. In keys, the bitwise
+//! How times and keys of lists are encoded in keys and values, in every tree alike: big-endian, a time in 48 bits. In keys, the bitwise
 //! complement turns the order around: the newest comes first.
 
 use kinfolk_core::graph::ListKey;

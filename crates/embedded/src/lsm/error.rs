@@ -19,17 +19,13 @@ pub(crate) fn tree_error(error: lsm_tree::Error) -> Error {
         lsm_tree::Error::Io(io)
             if matches!(io.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::NotFound) =>
         {
-            Error::Corrupt {
-                detail: format!("a row file is cut short or missing ({io}); restore from a backup"),
-            }
+            Error::corrupt(format!("a row file is cut short or missing ({io}); restore from a backup"))
         }
         lsm_tree::Error::Io(io) if is_passing(&io) => {
             Error::Unavailable { what: format!("row files ({io})"), retry_after: RETRY_AFTER }
         }
-        lsm_tree::Error::Io(io) => Error::Storage { detail: io.to_string() },
-        other => {
-            Error::Corrupt { detail: format!("a row file is damaged ({other:?}); restore from a backup") }
-        }
+        lsm_tree::Error::Io(io) => Error::storage(io.to_string()),
+        other => Error::corrupt(format!("a row file is damaged ({other:?}); restore from a backup")),
     }
 }
 

@@ -226,7 +226,7 @@ impl CompactionFilter for IdempotencyKeys {
         let now = Timestamp::from_millis(self.newest_at.load(Ordering::Relaxed));
         let value = item.value()?;
         let at = value.last_chunk::<6>().and_then(|at| decode_since(at));
-        // An older row of the key, which may come to light, is over as well.
+        // An older row of the key, which may come to light, has expired as well.
         Ok(if at.is_some_and(|at| self.is_expired(at, now)) { Verdict::Destroy } else { Verdict::Keep })
     }
 }

@@ -85,18 +85,18 @@ pub(crate) fn open_tree(config: Config) -> Result<AnyTree> {
     config.open().map_err(tree_error)
 }
 
-/// Reads the position up to which the log is applied in a tree.
 /// A row of a tree has an unknown layout.
 pub(crate) fn damaged_row(tree: &str) -> Error {
-    Error::Corrupt { detail: format!("a row of {tree} has an unknown layout; restore from a backup") }
+    Error::corrupt(format!("a row of {tree} has an unknown layout; restore from a backup"))
 }
 
+/// Reads the position up to which the log is applied in a tree.
 fn read_position(tree: &AnyTree, name: &str) -> Result<Sequence> {
     let Some(value) = tree.get(POSITION_KEY, SeqNo::MAX).map_err(tree_error)? else {
         return Ok(Sequence::START);
     };
     let bytes = value.as_ref().try_into();
-    bytes.map(|bytes| Sequence(u64::from_be_bytes(bytes))).map_err(|_| Error::Corrupt {
-        detail: format!("the position in {name} is damaged; restore from a backup"),
-    })
+    bytes
+        .map(|bytes| Sequence(u64::from_be_bytes(bytes)))
+        .map_err(|_| Error::corrupt(format!("the position in {name} is damaged; restore from a backup")))
 }

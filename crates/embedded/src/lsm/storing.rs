@@ -53,11 +53,11 @@ mod tests {
         let other = storing.clone();
         let full = || Err::<(), _>(Error::StorageFull { detail: String::new() });
         assert!(matches!(storing.change(full), Err(Error::StorageFull { .. })));
-        let damaged = || Err::<(), _>(Error::Corrupt { detail: String::new() });
+        let damaged = || Err::<(), _>(Error::corrupt(String::new()));
         assert!(matches!(storing.change(damaged), Err(Error::Corrupt { .. })));
         assert_eq!(storing.change(|| Ok(7)).unwrap(), 7);
         assert_eq!(health.refusal(), None);
-        let failed = || Err::<(), _>(Error::Storage { detail: "the disk is gone".into() });
+        let failed = || Err::<(), _>(Error::storage("the disk is gone"));
         assert!(matches!(storing.change(failed), Err(Error::Storage { .. })));
         assert!(other.failure().is_some_and(|reason| reason.contains("gone")));
         assert_eq!(health.refusal(), other.failure());

@@ -19,9 +19,8 @@ pub(crate) fn require_intact(tree: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other.during("reading", &current)?,
     };
-    let damaged = |path: &Path| Error::Corrupt {
-        detail: format!("{} is damaged; restore from a backup", path.display()),
-    };
+    let damaged =
+        |path: &Path| Error::corrupt(format!("{} is damaged; restore from a backup", path.display()));
     let (number, checksum) = read_pointer(&pointer).ok_or_else(|| damaged(&current))?;
     let list = tree.join(format!("v{number}"));
     match fs::read(&list) {

@@ -33,7 +33,7 @@ pub(crate) struct LsmTree {
 }
 
 impl LsmTree {
-    /// Opens the tree in a folder, making it if it is missing. Idempotency keys go when they are over.
+    /// Opens the tree in a folder, making it if it is missing. Compaction drops expired idempotency keys.
     pub(crate) fn open(
         name: &'static str,
         folder: &Path,

@@ -133,7 +133,7 @@ pub(crate) fn read_tagged(ids: IdKind, key: &[u8]) -> Option<Id> {
     id_encoding::read_id(ids, key.get(1..)?)
 }
 
-/// The author and the place of a row by author, and how the post is delivered.
+/// The author and the key of a row by author, and how the post is delivered.
 pub(crate) fn read_author_row(ids: IdKind, key: &[u8], value: &[u8]) -> Option<(Id, PostKey, Delivery)> {
     let (author, at) = key.get(1..)?.split_at_checked(id_encoding::id_len(ids))?;
     let [flags] = value else { return None };

@@ -80,7 +80,7 @@ impl Posts {
         value.map_or(Ok(false), |value| layout::read_presence(&value).ok_or_else(damaged))
     }
 
-    /// The author's posts, newest first, strictly after a place if one is given, with how they are delivered. A post may
+    /// The author's posts, newest first, strictly after a key if one is given, with how they are delivered. A post may
     /// be deleted before it is read: its state says so.
     pub(crate) fn by_author(
         &self,
@@ -229,5 +229,5 @@ impl TreeProjection for Posts {
 }
 
 fn damaged() -> Error {
-    Error::Corrupt { detail: "a row of posts has an unknown layout; restore from a backup".into() }
+    Error::corrupt("a row of posts has an unknown layout; restore from a backup")
 }

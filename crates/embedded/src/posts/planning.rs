@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_core::feeds::{NewPost, PostEvent, PostPlanner, PostState, PostView, PostWritten, WriteOutcome};
+use kinfolk_core::feeds::{PostEvent, PostPlanner, PostState, PostView};
 use kinfolk_core::graph::EdgeEvent;
 use kinfolk_core::{EdgeKind, Id, KeyHash, Planned, Result, Timestamp};
 
@@ -49,16 +49,19 @@ impl PostView for VisiblePosts<'_> {
 }
 
 impl Batch<'_> {
-    /// Plans to register a post.
-    pub(crate) fn register(&mut self, request: NewPost) -> Result<PostWritten> {
-        let planned = self.post_planner().register(request)?;
-        Ok(self.push_post(planned))
-    }
-
-    /// Plans to delete a post.
-    pub(crate) fn delete_post(&mut self, id: Id) -> Result<WriteOutcome> {
-        let planned = self.post_planner().delete(id)?;
-        Ok(self.push_post(planned))
+    /// Plans a request about posts.
+    pub(crate) fn plan_post<T>(
+        &mut self,
+        plan: impl FnOnce(PostPlanner<'_, VisiblePosts<'_>>) -> Result<Planned<T, PostEvent>>,
+    ) -> Result<T> {
+        let Planned { result, event } = plan(self.post_planner())?;
+        self.extend(event.map(|event| match event {
+            PostEvent::Registered(registration) => EventBody::Posted(Arc::new(registration)),
+            PostEvent::Deleted { id, author, created_at } => {
+                EventBody::PostDeleted { id, author, created_at }
+            }
+        }));
+        Ok(result)
     }
 
     fn post_planner(&mut self) -> PostPlanner<'_, VisiblePosts<'_>> {
@@ -72,16 +75,5 @@ impl Batch<'_> {
             now: self.now,
             floor: self.floor,
         }
-    }
-
-    fn push_post<T>(&mut self, Planned { result, event }: Planned<T, PostEvent>) -> T {
-        let body = event.map(|event| match event {
-            PostEvent::Registered(registration) => EventBody::Posted(Arc::new(registration)),
-            PostEvent::Deleted { id, author, created_at } => {
-                EventBody::PostDeleted { id, author, created_at }
-            }
-        });
-        self.extend(body);
-        result
     }
 }

@@ -12,11 +12,11 @@ use crate::engine::request::weight;
 impl PostStore for Embedded {
     async fn register(&self, post: NewPost) -> Result<PostWritten> {
         let weight = weight(post.payload.as_ref().map_or(0, |payload| payload.len()));
-        self.request(weight, |batch| batch.register(post)).await?
+        self.request(weight, |batch| batch.plan_post(|planner| planner.register(post))).await?
     }
 
     async fn delete_post(&self, id: Id) -> Result<WriteOutcome> {
-        self.request(1, move |batch| batch.delete_post(id)).await?
+        self.request(1, move |batch| batch.plan_post(|planner| planner.delete(id))).await?
     }
 
     async fn posts(&self, ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>> {

@@ -25,10 +25,17 @@ pub(crate) struct Findings {
     pub unreadable: Option<Unreadable>,
 }
 
-/// What could not be read in a step.
+/// What could not be read.
 pub(crate) struct Unreadable {
     pub times: u64,
     pub first: Error,
+}
+
+impl Unreadable {
+    /// The value, unless it could not be read: then that is noted.
+    pub(crate) fn unless_read<T>(noted: &mut Option<Self>, read: Result<T>) -> Option<T> {
+        read.map_err(|first| noted.get_or_insert(Self { times: 0, first }).times += 1).ok()
+    }
 }
 
 impl Findings {
@@ -39,13 +46,7 @@ impl Findings {
 
     /// The value, unless it could not be read: then that is noted.
     pub(crate) fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
-        match read {
-            Ok(value) => Some(value),
-            Err(first) => {
-                self.unreadable.get_or_insert(Unreadable { times: 0, first }).times += 1;
-                None
-            }
-        }
+        Unreadable::unless_read(&mut self.unreadable, read)
     }
 
     /// Takes note of a part that was read; returns whether something in it could not be.

@@ -31,7 +31,7 @@ impl Health {
         self.death.get().map(String::as_str)
     }
 
-    /// What a request gets that the writer can't answer any more.
+    /// The error of a request that the writer can't take any more.
     pub(crate) fn gone(&self) -> Error {
         self.refusal().map_or(Error::Closed, |reason| Error::ReadOnly { reason: reason.to_owned() })
     }
@@ -57,7 +57,7 @@ impl Health {
             })
         };
         let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
-        spawned.map_err(|error| Error::Storage { detail: format!("no thread could be started: {error}") })
+        spawned.map_err(|error| Error::storage(format!("no thread could be started: {error}")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! How long each layer of the store takes: histograms for metrics, and events that become spans of the request that is being answered.
+//! How long each layer of the store takes: histograms for metrics, and events that become spans of the current request.
 //! The caller decides where a layer begins and ends.
 //!
 //! A check is not measured: it takes about as long as reading the clock twice. Look-ups of many edges at once are.
@@ -111,14 +111,14 @@ pub(crate) struct WriteTimes {
 /// A sync of the log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SyncTime {
-    /// When it was over.
+    /// When it finished.
     pub at: Instant,
     /// How long it took.
     pub took: Duration,
 }
 
 impl WriteTimes {
-    /// Times to fill in, if the request that is being answered may be traced.
+    /// Times to fill in, if the current request may be traced.
     pub(crate) fn if_traced() -> Option<Arc<Self>> {
         // Asking whether the event is enabled would leave a mark with filters per layer, and the next span would be lost.
         let may_be_traced =

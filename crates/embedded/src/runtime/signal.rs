@@ -46,7 +46,7 @@ impl Signal {
     }
 }
 
-/// Gives the calling thread less of the processor than others, where they want it too: answers come first.
+/// Gives the calling thread less of the processor than others, where they want it too: requests come first.
 pub(crate) fn lower_priority() {
     const NICENESS: i32 = 10;
     // Without the right to it, it works at the usual priority.

@@ -41,7 +41,7 @@ pub(crate) fn compute(
     watch: &(dyn Fn(u64, u64) -> bool + Sync),
 ) -> Result<SuggestionRunReport> {
     let Some(_alone) = suggestions.running.try_lock() else {
-        return Err(Error::InUse { detail: "suggestions are being computed already; wait for that".into() });
+        return Err(Error::in_use("suggestions are being computed already; wait for that"));
     };
     suggestions.store_folder.require()?;
     let tree = suggestions.open_tree()?;
@@ -57,7 +57,7 @@ pub(crate) fn compute(
         request,
         users: &users,
         next: AtomicUsize::new(0),
-        is_over: AtomicBool::new(false),
+        is_ended: AtomicBool::new(false),
         written: Mutex::new(0),
         advanced: Condvar::new(),
     };
@@ -81,7 +81,7 @@ struct Work<'a> {
     users: &'a UsersById,
     /// The next group that nobody has taken.
     next: AtomicUsize,
-    is_over: AtomicBool,
+    is_ended: AtomicBool,
     /// How many groups are written: all before the first that is not finished.
     written: Mutex<usize>,
     advanced: Condvar,
@@ -115,7 +115,7 @@ impl Work<'_> {
 
     /// Nobody should begin anything more.
     fn end(&self) {
-        self.is_over.store(true, Ordering::Release);
+        self.is_ended.store(true, Ordering::Release);
         let _written = self.written.lock();
         self.advanced.notify_all();
     }
@@ -134,7 +134,7 @@ impl Work<'_> {
             }
             let users = from..self.users.len().min(from + GROUP_USERS);
             let records: Result<Vec<Record>> =
-                users.map(|place| self.walk_one(self.users.get(place), &mut scratch)).collect();
+                users.map(|at| self.walk_one(self.users.get(at), &mut scratch)).collect();
             if results.send((group, records)).is_err() {
                 break;
             }
@@ -142,18 +142,18 @@ impl Work<'_> {
         std::mem::forget(ending);
     }
 
-    /// Waits until a group is not too far ahead; false where it is over.
+    /// Waits until a group is not too far ahead; false where the run has ended.
     fn wait_for_window(&self, group: usize) -> bool {
         let mut written = self.written.lock();
-        while group >= *written + WINDOW_GROUPS && !self.is_over.load(Ordering::Acquire) {
+        while group >= *written + WINDOW_GROUPS && !self.is_ended.load(Ordering::Acquire) {
             self.advanced.wait(&mut written);
         }
-        !self.is_over.load(Ordering::Acquire)
+        !self.is_ended.load(Ordering::Acquire)
     }
 
     fn walk_one(&self, of: Id, scratch: &mut Scratch) -> Result<Record> {
-        let is_over = || self.is_over.load(Ordering::Relaxed);
-        let items = self.suggestions.edges.candidates(of, self.request.bounds, scratch, &is_over)?;
+        let is_ended = || self.is_ended.load(Ordering::Relaxed);
+        let items = self.suggestions.edges.candidates(of, self.request.bounds, scratch, &is_ended)?;
         let bytes = (!items.is_empty()).then(|| record::encode(self.clock.now(), &items));
         Ok((of, bytes))
     }

@@ -34,7 +34,7 @@ pub(crate) fn store_computed(
         return Ok(());
     }
     let Some(_alone) = suggestions.running.try_lock() else {
-        return Err(Error::InUse { detail: "suggestions are being computed; wait for that".into() });
+        return Err(Error::in_use("suggestions are being computed; wait for that"));
     };
     suggestions.store_folder.require()?;
     let tree = suggestions.open_tree()?;

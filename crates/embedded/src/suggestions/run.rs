@@ -46,7 +46,7 @@ impl Run {
     pub(crate) fn read(folder: &Path) -> Option<Self> {
         let text = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
         let lines = files::open_text(&text)?;
-        let field = |name: &str| lines.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let field = |name: &str| files::text_field(lines, name);
         let number = |name: &str| field(name)?.parse::<u64>().ok();
         let time = |name: &str| number(name).map(Timestamp::from_millis);
         let per_node = number("per-node").and_then(|most| usize::try_from(most).ok());
@@ -81,7 +81,7 @@ impl Run {
         optional("per-node", self.bounds.per_node.map(|most| most.to_string()));
         optional("done", self.done.map(|id| id.to_string()));
         optional("finished", self.finished_at.map(|at| at.millis().to_string()));
-        files::replace_file(&folder.join(FILE_NAME), files::seal_text(&lines).as_bytes())
+        files::replace_text(&folder.join(FILE_NAME), &lines)
     }
 }
 

@@ -28,7 +28,7 @@ const COUNTED_PER_COMPARED: usize = 16;
 enum Recounting {
     Idle,
     Begun(std_mpsc::Receiver<Vec<Recount>>),
-    /// All up to a place are counted to the end.
+    /// All before an index are counted to the end.
     Counting(Vec<Recount>, usize),
 }
 
@@ -141,17 +141,6 @@ impl Reconciler {
         }
     }
 
-    /// The value, unless it could not be read: then that is noted.
-    fn readable<T>(&mut self, read: Result<T>) -> Option<T> {
-        match read {
-            Ok(value) => Some(value),
-            Err(first) => {
-                self.unreadable.get_or_insert(Unreadable { times: 0, first }).times += 1;
-                None
-            }
-        }
-    }
-
     /// What has differed for long enough and does so now. Counts come last, and only while no others are counted again: what they
     /// count is then repaired.
     fn overdue(&mut self, now: Instant) -> Vec<Difference> {
@@ -167,7 +156,7 @@ impl Reconciler {
                 overdue.push(difference);
             } else {
                 let rechecked = difference.recheck(self.store.newest_time());
-                overdue.extend(self.readable(rechecked).flatten());
+                overdue.extend(Unreadable::unless_read(&mut self.unreadable, rechecked).flatten());
             }
         }
         overdue
@@ -192,7 +181,7 @@ impl Reconciler {
             && let Some(recount) = recounts.get_mut(at)
         {
             let counted = recount.count(left);
-            match self.readable(counted) {
+            match Unreadable::unless_read(&mut self.unreadable, counted) {
                 Some(counted) if counted == left => left = 0,
                 Some(counted) => (left, at) = (left - counted, at + 1),
                 // What can't be counted is not corrected.

@@ -49,7 +49,7 @@ impl Embedded {
         keys::compare(store, &mut suspects)?;
         let report = suspects.finish()?;
         if repair && report.difference_count > 0 {
-            // The log does not tell of repairs: they last once they are in flushed rows and in a snapshot.
+            // Repairs are not in the log: they last once they are in flushed rows and in a snapshot.
             self.ask_writer(|writer| {
                 writer.store.flush_now()?;
                 let _open = writer.store.snapshot_gate.lock();
@@ -78,7 +78,7 @@ impl Embedded {
 pub(crate) struct Settled {
     /// What really differs.
     pub real: Vec<Difference>,
-    /// Counts of which only counting can tell.
+    /// Counts that have to be counted again.
     pub recounts: Vec<Recount>,
 }
 
@@ -120,7 +120,7 @@ pub(crate) fn correct(store: &Store, recounts: &[Recount]) -> Result<usize> {
     Ok(wrong.len())
 }
 
-/// Notes that differences were repaired. The log does not tell of it: repairs last once they are in flushed rows and in a
+/// Notes that differences were repaired. Repairs are not in the log: they last once they are in flushed rows and in a
 /// snapshot.
 fn repaired(store: &Store, differences: usize) {
     store.repaired.store(true, Ordering::Release);

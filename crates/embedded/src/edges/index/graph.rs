@@ -15,10 +15,11 @@ use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{Id, Result};
 use parking_lot::RwLock;
 
-use super::snapshot::{Sink, Source};
+use super::snapshot::Source;
 use super::table::{Table, User};
 use super::walk::{Scratch, Walk};
 use super::{KindIndex, UsersById};
+use crate::disk::checksummed::ChecksumWriter;
 use crate::disk::id_encoding::IdEncoding;
 
 /// More shards make waiting for a writer rarer; each costs a cache line and some slack.
@@ -47,13 +48,13 @@ impl<K: IdEncoding> KindGraph<K> {
 
     #[inline]
     pub(super) fn locate(&self, id: K) -> (&RwLock<Table<K>>, u32) {
-        let (shard, hash) = self.place(id);
+        let (shard, hash) = self.shard_and_hash(id);
         (self.shard(shard), hash)
     }
 
     /// The number of a user's shard, and the hash within it.
     #[inline]
-    pub(super) fn place(&self, id: K) -> (usize, u32) {
+    pub(super) fn shard_and_hash(&self, id: K) -> (usize, u32) {
         let hash = self.hasher.hash_one(id);
         // The shard comes from other bits than the slot.
         ((hash >> 56) as usize % SHARDS, hash as u32)
@@ -169,9 +170,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
         let Some(followed) = followed else {
             return found.extend(edges.iter().map(|&edge| self.contains(edge)));
         };
-        let ids = self.ids.read();
-        let mut followed: Vec<K> = followed.iter().map(|&number| ids[number as usize]).collect();
-        drop(ids);
+        let mut followed = self.ids_of(&followed);
         followed.sort_unstable();
         let exists = |edge: &Edge| followed.binary_search(&K::from_id(edge.followee)).is_ok();
         found.extend(edges.iter().map(exists));
@@ -262,12 +261,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
     }
 
     fn followees(&self, of: Id) -> Vec<Id> {
-        let id = K::from_id(of);
-        let (shard, hash) = self.locate(id);
-        let numbers = shard.read().find(id, hash).map(|user| user.following.clone()).unwrap_or_default();
-        let ids = self.ids.read();
-        let mut followees: Vec<K> = numbers.iter().map(|&number| ids[number as usize]).collect();
-        drop(ids);
+        let mut followees = self.ids_of(&self.followee_numbers_of(K::from_id(of)));
         followees.sort_unstable();
         followees.into_iter().map(K::to_id).collect()
     }
@@ -313,7 +307,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
         let mut ids = self.copied_ids();
         ids.retain(|&id| after.is_none_or(|after| id > after));
         ids.sort_unstable();
-        UsersById { len: ids.len(), get: Box::new(move |place| ids[place].to_id()) }
+        UsersById { len: ids.len(), get: Box::new(move |at| ids[at].to_id()) }
     }
 
     fn memory(&self) -> u64 {
@@ -344,18 +338,20 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
 
     /// Lists first, shard by shard, then the ids: a list written while users are added never names a number that
     /// the ids don't have.
-    fn save(&self, out: &mut Sink<'_>) -> io::Result<()> {
+    fn save(&self, out: &mut ChecksumWriter) -> io::Result<u64> {
         let mut lists = Vec::new();
         for shard in &self.shards {
             copy_lists(&shard.0, &mut lists);
             out.bytes(&lists)?;
         }
-        out.number(u32::MAX)?;
+        out.bytes(&u32::MAX.to_le_bytes())?;
+        let ids_start = out.written;
         // Copied, so that the writer does not wait for the disk.
         let ids = self.copied_ids();
         let mut bytes = Vec::with_capacity(ids.len() * K::LEN);
         ids.iter().for_each(|id| id.push_to(&mut bytes));
-        out.ids(&bytes)
+        out.bytes(&bytes)?;
+        Ok(ids_start)
     }
 
     fn load(&mut self, input: &mut Source<'_>) -> io::Result<()> {
@@ -391,7 +387,7 @@ impl<K: IdEncoding> KindIndex for KindGraph<K> {
 impl<K: IdEncoding> KindGraph<K> {
     /// Gives the users of a snapshot their places, on two threads: each takes every other shard.
     fn load_users(&self, ids: &[K]) {
-        let shard_of = |id: K| self.place(id).0;
+        let shard_of = |id: K| self.shard_and_hash(id).0;
         let load_half = |half: usize| {
             let mut shard_sizes = vec![0; SHARDS];
             ids.iter().for_each(|&id| shard_sizes[shard_of(id)] += 1);

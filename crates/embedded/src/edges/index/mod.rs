@@ -1,6 +1,6 @@
 //! The check index: who follows whom, in memory, compact enough for hundreds of millions of edges.
 //!
-//! A projection of the log like any other: it can be dropped and rebuilt from the rows. It answers checks and
+//! A projection of the log like any other: it can be dropped and rebuilt from the rows. It serves checks and
 //! counts without touching a disk, and shows the writer what would change.
 
 mod graph;
@@ -13,6 +13,7 @@ use kinfolk_core::graph::{Counts, Edge};
 use kinfolk_core::suggestions::Suggestion;
 use kinfolk_core::{EdgeKind, Id, IdKind, Result};
 
+use crate::disk::checksummed::ChecksumWriter;
 use graph::KindGraph;
 pub(crate) use overlap::retain_common;
 pub(crate) use snapshot::{is_saved, load, save};
@@ -36,9 +37,9 @@ impl UsersById {
         self.len
     }
 
-    /// The user at a place below [`UsersById::len`].
-    pub(crate) fn get(&self, place: usize) -> Id {
-        (self.get)(place)
+    /// The user at an index below [`UsersById::len`].
+    pub(crate) fn get(&self, at: usize) -> Id {
+        (self.get)(at)
     }
 }
 
@@ -87,8 +88,8 @@ pub(crate) trait KindIndex: Send + Sync {
     /// Sets a list that was found to differ from the truth; follower counts are left to
     /// [`Index::set_follower_count`].
     fn replace_followees(&self, of: Id, followees: &[Id]);
-    /// Writes them into a snapshot.
-    fn save(&self, out: &mut snapshot::Sink<'_>) -> std::io::Result<()>;
+    /// Writes them into a snapshot; returns where their ids start.
+    fn save(&self, out: &mut ChecksumWriter) -> std::io::Result<u64>;
     /// Reads them from a snapshot.
     fn load(&mut self, input: &mut snapshot::Source<'_>) -> std::io::Result<()>;
 }

@@ -81,7 +81,7 @@ impl<K: IdEncoding> KindGraph<K> {
     pub(super) fn retain_followers_of(&self, numbers: &mut Vec<u32>, of: K) {
         let Some(target) = self.number(of) else { return numbers.clear() };
         let located = numbers.iter().zip(self.ids_of(numbers)).map(|(&number, id)| {
-            let (shard, hash) = self.place(id);
+            let (shard, hash) = self.shard_and_hash(id);
             (shard as u32, number, hash, id)
         });
         let mut located: Vec<(u32, u32, u32, K)> = located.collect();

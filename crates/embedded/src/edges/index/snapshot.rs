@@ -15,48 +15,24 @@
 //! they are counted while loading. A snapshot that is missing or damaged is not an error: the rows have it all.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use kinfolk_core::{EdgeKind, Epoch, IdKind, Result, Sequence};
 
 use super::Index;
-use crate::disk::files::{self, remove_file, sync_folder};
+use crate::disk::checksummed::write_beside;
+use crate::disk::files::{self, IoContext, sync_folder};
 
 const MAGIC: &[u8; 8] = b"KINFOLKX";
 const VERSION: u32 = 2;
-/// How many kinds a snapshot of version 1 has.
+/// How many kinds a snapshot of each version has.
 const KINDS_OF_VERSION_1: usize = 6;
+const KINDS_OF_VERSION_2: usize = 7;
+const _: () =
+    assert!(EdgeKind::ALL.len() == KINDS_OF_VERSION_2, "a new kind makes a new version of snapshots");
 const FILE_NAME: &str = "index.snapshot";
 const BUFFER_BYTES: usize = 1 << 20;
-
-/// Writes and checksums.
-pub(crate) struct Sink<'a> {
-    out: &'a mut dyn Write,
-    checksum: u32,
-    written: u64,
-    ids_start: u64,
-}
-
-impl Sink<'_> {
-    /// Bytes as they are.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum = crc32c::crc32c_append(self.checksum, bytes);
-        self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
-    }
-
-    /// One number.
-    pub(crate) fn number(&mut self, number: u32) -> io::Result<()> {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    /// The ids of a kind.
-    pub(crate) fn ids(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.ids_start = self.written;
-        self.bytes(bytes)
-    }
-}
 
 /// Reads and checksums the lists of a kind. Its ids stand behind them in the file but are needed first.
 pub(crate) struct Source<'a> {
@@ -95,42 +71,23 @@ impl Source<'_> {
 }
 
 fn header(version: u32, ids: IdKind, epoch: Epoch, position: Sequence) -> [u8; 32] {
-    let mut header = [0; 32];
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&version.to_le_bytes());
-    header[12..16].copy_from_slice(&(if ids == IdKind::Integer { 1u32 } else { 2 }).to_le_bytes());
-    header[16..24].copy_from_slice(&epoch.0.to_le_bytes());
-    header[24..].copy_from_slice(&position.0.to_le_bytes());
-    header
+    files::file_head(MAGIC, [version, files::id_kind_number(ids)], epoch, position)
 }
 
 /// Writes a snapshot that holds everything up to `position`, replacing the one before.
 pub(crate) fn save(index: &Index, folder: &Path, epoch: Epoch, position: Sequence) -> Result<()> {
     let path = folder.join(FILE_NAME);
-    let temporary = path.with_extension("tmp");
-    let write = || -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(BUFFER_BYTES, File::create(&temporary)?);
-        let mut sink = Sink { out: &mut out, checksum: 0, written: 0, ids_start: 0 };
-        sink.bytes(&header(VERSION, index.ids, epoch, position))?;
-        let mut places = Vec::new();
+    let temporary = write_beside(&path, |out| {
+        out.bytes(&header(VERSION, index.ids, epoch, position))?;
+        let mut offsets: Vec<u64> = Vec::new();
         for kind in EdgeKind::ALL {
-            let lists = sink.written;
-            index.of(kind).save(&mut sink)?;
-            places.extend([lists, sink.ids_start, sink.written]);
+            let lists = out.written;
+            let ids = index.of(kind).save(out)?;
+            offsets.extend([lists, ids, out.written]);
         }
-        for place in places {
-            sink.bytes(&place.to_le_bytes())?;
-        }
-        let checksum = sink.checksum;
-        sink.bytes(&checksum.to_le_bytes())?;
-        out.flush()?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&temporary, &path)
-    };
-    if let Err(error) = write() {
-        let _ = remove_file(&temporary);
-        return Err(files::io_error("writing", &path, &error));
-    }
+        offsets.iter().try_for_each(|offset| out.bytes(&offset.to_le_bytes()))
+    })?;
+    fs::rename(&temporary, &path).during("replacing", &path)?;
     sync_folder(folder)
 }
 
@@ -152,31 +109,31 @@ fn read(file: File, ids: IdKind, epoch: Epoch) -> io::Result<(Index, Sequence)> 
     let mut start = [0; 32];
     input.read_exact(&mut start)?;
     let position = Sequence(u64::from_le_bytes(std::array::from_fn(|offset| start[24 + offset])));
-    let versions = [(VERSION, EdgeKind::ALL.len()), (1, KINDS_OF_VERSION_1)];
+    let versions = [(VERSION, KINDS_OF_VERSION_2), (1, KINDS_OF_VERSION_1)];
     let (_, kinds) = versions
         .into_iter()
         .find(|&(version, _)| start == header(version, ids, epoch, position))
         .ok_or_else(|| invalid("it is of another store, epoch or version"))?;
 
-    let places_len = kinds * 24;
-    let places_at = length.checked_sub(places_len as u64 + 4).ok_or_else(|| invalid("too short"))?;
-    input.seek(SeekFrom::Start(places_at))?;
-    let mut tail = vec![0; places_len + 4];
+    let offsets_len = kinds * 24;
+    let offsets_at = length.checked_sub(offsets_len as u64 + 4).ok_or_else(|| invalid("too short"))?;
+    input.seek(SeekFrom::Start(offsets_at))?;
+    let mut tail = vec![0; offsets_len + 4];
     input.read_exact(&mut tail)?;
-    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|offset| tail[at + offset]));
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| tail[at + byte]));
 
     let mut index = Index::new(ids);
     let mut checksum = crc32c::crc32c(&start);
     for (number, graph) in index.kinds.iter_mut().take(kinds).enumerate() {
-        let place = |which: usize| word(number * 24 + which * 8);
-        let (lists, ids, end) = (place(0), place(1), place(2));
-        if !(lists <= ids && ids <= end && end <= places_at) {
+        let offset = |which: usize| word(number * 24 + which * 8);
+        let (lists, ids, end) = (offset(0), offset(1), offset(2));
+        if !(lists <= ids && ids <= end && end <= offsets_at) {
             return Err(invalid("its parts are out of order"));
         }
         checksum = read_kind(&mut input, &mut **graph, (lists, ids, end), checksum)?;
     }
-    checksum = crc32c::crc32c_append(checksum, &tail[..places_len]);
-    if tail[places_len..] != checksum.to_le_bytes() {
+    checksum = crc32c::crc32c_append(checksum, &tail[..offsets_len]);
+    if tail[offsets_len..] != checksum.to_le_bytes() {
         return Err(invalid("its checksum is wrong"));
     }
     Ok((index, position))

@@ -134,7 +134,7 @@ pub(crate) fn load<K: IdEncoding>(
 }
 
 fn join<T>(handle: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
-    handle.join().unwrap_or_else(|_| Err(Error::Storage { detail: "a loading thread failed".into() }))
+    handle.join().unwrap_or_else(|_| Err(Error::storage("a loading thread failed")))
 }
 
 /// How many edges [`load`] would add, without loading any.
@@ -219,7 +219,7 @@ fn hand_on<K: IdEncoding>(chunk: &mut Chunk<K>, senders: &[SyncSender<Arc<Chunk<
     }
     let whole = Arc::new(std::mem::replace(chunk, Chunk::new()));
     for sender in senders {
-        let stopped = |_| Error::Storage { detail: "loading stopped".into() };
+        let stopped = |_| Error::storage("loading stopped");
         sender.send(Arc::clone(&whole)).map_err(stopped)?;
     }
     Ok(())
@@ -282,7 +282,7 @@ fn sort_followers<K: IdEncoding>(
     let mut halves = [half("low")?, half("high")?];
     let mut border = None;
     for chunk in chunks {
-        // The first edges tell about where the middle is. A bad guess costs time, nothing else.
+        // The first edges show about where the middle is. A bad guess costs time, nothing else.
         let border = *border.get_or_insert_with(|| median(&chunk.edges));
         for (follower, group) in chunk.groups() {
             for &(followee, since) in group {

@@ -275,9 +275,10 @@ impl<R: Record> RunReader<R> {
     }
 
     fn damaged(&self) -> Error {
-        Error::Corrupt {
-            detail: format!("{} is damaged; remove its folder and run the import again", self.path.display()),
-        }
+        Error::corrupt(format!(
+            "{} is damaged; remove its folder and run the import again",
+            self.path.display()
+        ))
     }
 }
 

@@ -79,9 +79,7 @@ impl<R: Record> Sorter<R> {
     pub(crate) fn wait(&mut self) -> Result<Vec<R>> {
         match self.spill.take() {
             None => Ok(Vec::new()),
-            Some(spill) => {
-                spill.join().unwrap_or_else(|_| Err(Error::Storage { detail: "sorting failed".into() }))
-            }
+            Some(spill) => spill.join().unwrap_or_else(|_| Err(Error::storage("sorting failed"))),
         }
     }
 
