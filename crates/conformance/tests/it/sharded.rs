@@ -102,6 +102,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
     let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
         "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
+        "concurrent_histories" => concurrent_histories(&make, 3, SEED + seed),
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
