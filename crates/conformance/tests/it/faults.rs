@@ -54,7 +54,7 @@ fn run(test: &str, fault: Option<Fault>) {
         "comment_histories" => comment_histories(&make, Some(&ModelStore::reopen), 200, SEED),
         "comment_restarts" => comment_restarts(&make, &ModelStore::reopen),
         "concurrent_comments" => concurrent_comments(&make, 3, SEED),
-        case => suite::run_case_in(case, scope, &make),
+        case => suite::named(&suite::all(), case).run_in(scope, &make),
     }
 }
 
@@ -89,8 +89,8 @@ fn a_fault_is_one_mistake() {
         Fault::FreshnessIgnoredByStored,
     ];
     for (fault, tests) in Fault::CAUGHT_BY.iter().filter(|(fault, _)| alone.contains(fault)) {
-        let failed: Vec<&str> =
-            suite::case_names().filter(|case| quietly(|| run(case, Some(*fault))).is_err()).collect();
+        let names = suite::all::<ModelStore>().into_iter().map(|case| case.name());
+        let failed: Vec<&str> = names.filter(|case| quietly(|| run(case, Some(*fault))).is_err()).collect();
         assert_eq!(failed, tests[..1], "{fault:?}");
     }
 }
@@ -113,7 +113,7 @@ fn an_unrelated_fault_changes_nothing() {
 fn a_failure_names_its_case_and_setting() {
     let _turn = one_at_a_time();
     let make = model(1, Some(Fault::LimitOffByOne));
-    let message = quietly(|| suite::run(&make)).expect_err("the suite fails");
+    let message = quietly(|| suite::run(&suite::all(), &make)).expect_err("the suite fails");
     for part in
         ["case the_limit_is_exact", "with uuid ids and block edges", "with integer ids and follow edges"]
     {

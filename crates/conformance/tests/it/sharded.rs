@@ -31,7 +31,7 @@ fn it_passes_the_suite() {
     let _turn = one_at_a_time();
     for seed in 0..runs(3) {
         for shards in [1, 4, 7] {
-            suite::run_graph(&make(shards, SEED + seed));
+            suite::run(&suite::graph(), &make(shards, SEED + seed));
         }
     }
 }
@@ -73,7 +73,8 @@ fn own_checks(store: &ShardedStore) {
     let followers = EdgeList { kind, side: Side::Followers, of: id(0) };
     for number in 1..20 {
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: id(0) }];
-        let request = WriteRequest { kind, follower: id(number), commands, following_limit: 5 };
+        let request =
+            WriteRequest { kind, follower: id(number), commands: commands.into(), following_limit: 5 };
         let seen = block_on(store.write_one(request)).expect("a follow").position.into();
         let found = block_on(store.contains(kind, &[edge(IdKind::Integer, number, 0)], &seen));
         assert!(matches!(found.as_deref(), Ok([true])), "{found:?}");
@@ -100,7 +101,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
-        case => suite::run_graph_case_in(case, scope, &make),
+        case => suite::named(&suite::graph(), case).run_in(scope, &make),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The operations on edges: the rules that hold for every store and every protocol.
 
 use super::{
-    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey, Receipt,
-    Relationship, Side, WriteRequest,
+    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, FollowerCommands, ListEntry,
+    ListKey, Receipt, Relationship, Side, WriteRequest,
 };
 use crate::context::require_at_most;
 use crate::{
@@ -45,7 +45,7 @@ pub struct FollowerChanges {
     /// The follower.
     pub follower: Id,
     /// The commands, in order.
-    pub commands: Vec<FollowerCommand>,
+    pub commands: FollowerCommands,
 }
 
 /// Operations on edges.
@@ -85,7 +85,7 @@ impl<S: EdgeStore> Graph<S> {
     }
 
     async fn change(&self, kind: EdgeKind, follower: Id, command: FollowerCommand) -> Result<Receipt> {
-        self.apply(kind, vec![FollowerChanges { follower, commands: vec![command] }])
+        self.apply(kind, vec![FollowerChanges { follower, commands: [command].into() }])
             .await
             .pop()
             .unwrap_or(Err(Error::Closed))

@@ -33,8 +33,13 @@ impl Proxies {
         Self { every, proxies: Mutex::default() }
     }
 
-    pub fn before_hosts(&self, mut settings: Settings) -> Settings {
-        for url in settings.hosts.values_mut() {
+    pub fn before_hosts(&self, settings: Settings) -> Settings {
+        self.before(settings, &["a", "b"])
+    }
+
+    /// Only some hosts are behind a proxy.
+    pub fn before(&self, mut settings: Settings, hosts: &[&str]) -> Settings {
+        for (_, url) in settings.hosts.iter_mut().filter(|(name, _)| hosts.contains(&name.as_str())) {
             let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
             let server = address.parse().unwrap();
             let mut proxies = self.proxies.lock().unwrap();
@@ -95,7 +100,12 @@ fn a_silent_host_is_not_waited_for() {
     proxies.freeze(true);
     assert!(matches!(counts(), Err(Error::Unavailable { .. })));
     let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IdKind::Integer, 1) }];
-    let request = WriteRequest { kind: EdgeKind::Follow, follower: of[0], commands, following_limit: 9 };
+    let request = WriteRequest {
+        kind: EdgeKind::Follow,
+        follower: of[0],
+        commands: commands.into(),
+        following_limit: 9,
+    };
     assert!(matches!(block_on(store.write_one(request)), Err(Error::Unavailable { .. })));
     proxies.freeze(false);
     assert!((0..20).any(|_| counts().is_ok()), "it answers again");

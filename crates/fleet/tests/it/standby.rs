@@ -148,7 +148,12 @@ impl Story {
 
     fn write_one(&mut self, store: &Fleet, action: EdgeAction, edge: Edge) {
         let commands = vec![FollowerCommand { action, followee: edge.followee }];
-        let request = WriteRequest { kind: KIND, follower: edge.follower, commands, following_limit: 1_000 };
+        let request = WriteRequest {
+            kind: KIND,
+            follower: edge.follower,
+            commands: commands.into(),
+            following_limit: 1_000,
+        };
         match block_on(store.write_one(request)) {
             Ok(receipt) => {
                 let told = if receipt.changed[0] { &mut self.acknowledged } else { &mut self.unchanged };
@@ -227,7 +232,7 @@ fn commits_that_are_cut_while_the_standby_stalls_are_settled() {
     let settings = databases.settings();
     Fleet::init(&settings, NewDeployment { id_kind: IDS, shards: NonZeroU16::new(32).unwrap() }).unwrap();
     let proxies = Proxies::cutting(CUT_EVERY);
-    let store = Fleet::open(proxies.before_hosts(settings.clone())).unwrap();
+    let store = Fleet::open(proxies.before(settings.clone(), &["a"])).unwrap();
     let projection = Projection::start(&store, &Arc::new(LogSource::new(&store)));
 
     let (mut story, is_over) = (Story::default(), AtomicBool::new(false));
@@ -243,7 +248,7 @@ fn commits_that_are_cut_while_the_standby_stalls_are_settled() {
         during
     });
     println!(
-        "{} commits cut after they were sent, {during} of them during a stall, and {} before; {} changes acknowledged, {} unknown, \
+        "of the host with the standby, {} commits were cut after they were sent, {during} of them during a stall, and {} before; {} changes acknowledged, {} unknown, \
          {} refused",
         proxies.count(|cuts| &cuts.after),
         proxies.count(|cuts| &cuts.before),

@@ -1,32 +1,39 @@
 //! Cases of the change log and of positions: every change once, in order, without gaps; what is visible when.
 
+use kinfolk_core::GraphStore;
 use kinfolk_core::changes::{Change, ChangeBody, LogSpan};
 use kinfolk_core::graph::{Side, UserSet};
-use kinfolk_core::{Clock, Error, Frontier, GraphStore, Position, Result, Sequence, Token};
+use kinfolk_core::{Clock, Error, Frontier, Position, Result, Sequence, Token};
 
-use super::subject::{NO_LIMIT, Subject, assert_limit, follow, keys, unfollow};
+use crate::cases::edges::pages::make_friends;
+use crate::cases::subject::{NO_LIMIT, Subject, assert_limit, follow, keys, unfollow};
+use crate::ports::EdgePorts;
 use crate::seen::Seen;
 use crate::threads::{at_once, block_on};
 use crate::users::by_shard;
 
-super::list_cases![GraphStore;
+crate::cases::list_cases![cases: EdgePorts;
     a_new_store_is_empty,
     the_log_tells_every_change_once_and_in_order,
     the_log_has_no_other_events,
     the_log_is_read_in_pages,
     the_log_holds_all_kinds,
     time_in_the_log_never_goes_back,
+    waiting_for_changes_ends_with_one,
+    changes_go_on_from_a_token,
+];
+
+crate::cases::list_cases![cases_with_checks: GraphStore;
     a_reached_position_is_visible,
     a_position_of_the_future_is_not_visible,
     reads_wait_for_a_write_that_comes,
-    waiting_for_changes_ends_with_one,
 ];
 
-fn span<S: GraphStore>(subject: &Subject<S>) -> LogSpan {
+fn span<S: EdgePorts>(subject: &Subject<S>) -> LogSpan {
     block_on(subject.store().span()).unwrap()
 }
 
-fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
+fn a_new_store_is_empty<S: EdgePorts>(subject: &Subject<S>) {
     assert_eq!(subject.store().id_kind(), subject.scope.id_kind);
     let before = span(subject);
     let start: Frontier = before.newest.iter().map(|position| Sequence::START.on(position.shard)).collect();
@@ -38,7 +45,7 @@ fn a_new_store_is_empty<S: GraphStore>(subject: &Subject<S>) {
     assert_eq!(subject.store().epoch(), before.epoch);
 }
 
-fn the_log_tells_every_change_once_and_in_order<S: GraphStore>(subject: &Subject<S>) {
+fn the_log_tells_every_change_once_and_in_order<S: EdgePorts>(subject: &Subject<S>) {
     let kind = subject.kind();
     let followed = |from, to| (from, ChangeBody::Followed { kind, edge: subject.edge(from, to) });
     let unfollowed = |from, to, since| {
@@ -68,7 +75,7 @@ fn the_log_tells_every_change_once_and_in_order<S: GraphStore>(subject: &Subject
     assert_eq!(subject.changes(), by_shard(expected));
 }
 
-fn the_log_has_no_other_events<S: GraphStore>(subject: &Subject<S>) {
+fn the_log_has_no_other_events<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([(1, 2), (1, 3)]);
     subject.follow(1, 2);
     subject.unfollow(2, 1);
@@ -83,7 +90,7 @@ fn the_log_has_no_other_events<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
+fn the_log_is_read_in_pages<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=9).map(|number| (number, 0)));
     subject.unfollow(4, 0);
     subject.follow_all([(4, 0), (0, 1)]);
@@ -114,7 +121,7 @@ fn the_log_is_read_in_pages<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
+fn the_log_holds_all_kinds<S: EdgePorts>(subject: &Subject<S>) {
     let other = subject.other_kind();
     subject.follow(1, 2);
     let receipt = subject.try_write(other, &subject.commands(&[follow(1, 2)]), NO_LIMIT).unwrap();
@@ -134,7 +141,7 @@ fn the_log_holds_all_kinds<S: GraphStore>(subject: &Subject<S>) {
     assert_eq!(kinds, [Some(subject.kind()), Some(other), Some(subject.kind())]);
 }
 
-fn time_in_the_log_never_goes_back<S: GraphStore>(subject: &Subject<S>) {
+fn time_in_the_log_never_goes_back<S: EdgePorts>(subject: &Subject<S>) {
     for number in 1..=8 {
         subject.follow(number, 0);
         subject.clock.turn_back(60_000);
@@ -158,7 +165,7 @@ fn time_in_the_log_never_goes_back<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// A read of any kind that shows at least a position.
-fn read_at<S: GraphStore>(subject: &Subject<S>, position: Position) -> Result<()> {
+fn read_at<S: EdgePorts>(subject: &Subject<S>, position: Position) -> Result<()> {
     let store = Seen::new(subject.graph.store(), position);
     block_on(store.counts(subject.kind(), &subject.ids([0]))).map(drop)
 }
@@ -239,7 +246,7 @@ fn reads_wait_for_a_write_that_comes<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn waiting_for_changes_ends_with_one<S: GraphStore>(subject: &Subject<S>) {
+fn waiting_for_changes_ends_with_one<S: EdgePorts>(subject: &Subject<S>) {
     let store = subject.graph.store();
     let wait = |after: &Frontier| block_on(store.wait_for_changes(after)).unwrap();
     let start = span(subject).newest;
@@ -259,4 +266,34 @@ fn waiting_for_changes_ends_with_one<S: GraphStore>(subject: &Subject<S>) {
         });
     }
     assert!(wait(&Frontier::default()), "from the oldest kept");
+}
+
+fn changes_go_on_from_a_token<S: EdgePorts>(subject: &Subject<S>) {
+    let graph = &subject.graph;
+    let start = block_on(graph.changes(None, 5)).unwrap();
+    assert_eq!(start.items, []);
+    make_friends(subject, 6);
+    let all = subject.changes();
+    assert_eq!(all.len(), 12);
+    for limit in [1, 4, 5, 12, 20] {
+        for first in [None, Some(&start.next)] {
+            let mut page = block_on(graph.changes(first.map(String::as_str), limit)).unwrap();
+            let mut walked = Vec::new();
+            while !page.items.is_empty() {
+                assert!(page.items.len() <= limit);
+                walked.extend(page.items);
+                assert!(walked.len() <= all.len(), "a walk of the log must end");
+                page = block_on(graph.changes(Some(&page.next), limit)).unwrap();
+            }
+            assert_eq!(by_shard(walked), all);
+            // At the end the token stays, and what comes later follows on it.
+            assert_eq!(page.next, graph.token(subject.newest_frontier()));
+        }
+    }
+    let end = graph.token(subject.newest_frontier());
+    subject.follow(7, 8);
+    let page = block_on(graph.changes(Some(&end), 5)).unwrap();
+    let position = subject.after((1..=6).flat_map(|number| [0, number]).chain([7]));
+    let new: Vec<_> = subject.changes().into_iter().filter(|change| change.position == position).collect();
+    assert_eq!((new.len(), page.items), (1, new));
 }

@@ -3,13 +3,14 @@
 use crate::cases::client::Client;
 use kinfolk_core::PageRequest;
 use kinfolk_core::graph::{OverlapPage, Side, UserSet};
-use kinfolk_core::{EdgeKind, ErrorCode, GraphStore, Id, Keyring, OverlapCursor, Result, SigningKey};
+use kinfolk_core::{EdgeKind, ErrorCode, Id, Keyring, OverlapCursor, Result, SigningKey};
 
-use super::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{PAGE_LIMIT_MAX, SETTINGS, Subject};
+use crate::ports::EdgePorts;
 use crate::threads::block_on;
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: EdgePorts;
     pages_of_an_overlap_end_without_a_next,
     common_and_known_followers_name_their_sets,
     a_cursor_of_an_overlap_is_good_for_its_sets_only,
@@ -27,7 +28,7 @@ enum Question {
 use Question::{Common, Known};
 
 impl Question {
-    fn ask<S: GraphStore>(
+    fn ask<S: EdgePorts>(
         &self,
         graph: &Client<S>,
         kind: EdgeKind,
@@ -45,13 +46,13 @@ fn page(limit: usize, cursor: Option<&str>) -> PageRequest<'_> {
 }
 
 /// Users 1 and 2 follow 10 to 21, each of whom follows 3; and each of the three has some that no other has.
-fn twelve_in_common<S: GraphStore>(subject: &Subject<S>) -> [Question; 2] {
+fn twelve_in_common<S: EdgePorts>(subject: &Subject<S>) -> [Question; 2] {
     subject.follow_all((10..=21).rev().flat_map(|number| [(1, number), (2, number), (number, 3)]));
     subject.follow_all([(1, 30), (2, 31), (32, 3), (1, 5), (2, 4)]);
     [Common(subject.ids([1, 2])), Known { viewer: subject.id(1), of: subject.id(3) }]
 }
 
-fn pages_of_an_overlap_end_without_a_next<S: GraphStore>(subject: &Subject<S>) {
+fn pages_of_an_overlap_end_without_a_next<S: EdgePorts>(subject: &Subject<S>) {
     for question in twelve_in_common(subject) {
         for limit in [1, 2, 3, 4, 5, 6, 11, 12, 13, PAGE_LIMIT_MAX] {
             let mut walked: Vec<Id> = Vec::new();
@@ -74,7 +75,7 @@ fn pages_of_an_overlap_end_without_a_next<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn common_and_known_followers_name_their_sets<S: GraphStore>(subject: &Subject<S>) {
+fn common_and_known_followers_name_their_sets<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([
         (1, 5),
         (1, 4),
@@ -106,7 +107,7 @@ fn common_and_known_followers_name_their_sets<S: GraphStore>(subject: &Subject<S
     assert_eq!((known(99, 9), known(1, 99)), (vec![], vec![]));
 }
 
-fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: GraphStore>(subject: &Subject<S>) {
+fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: EdgePorts>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let [common, known] = twelve_in_common(subject);
     let before = subject.snapshot();
@@ -145,7 +146,7 @@ fn a_cursor_of_an_overlap_is_good_for_its_sets_only<S: GraphStore>(subject: &Sub
     assert_eq!(subject.snapshot(), before);
 }
 
-fn overlaps_keep_their_limits<S: GraphStore>(subject: &Subject<S>) {
+fn overlaps_keep_their_limits<S: EdgePorts>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     let questions = twelve_in_common(subject);
     let max = PAGE_LIMIT_MAX;
@@ -178,7 +179,7 @@ fn overlaps_keep_their_limits<S: GraphStore>(subject: &Subject<S>) {
     );
 }
 
-fn a_token_makes_an_overlap_fresh<S: GraphStore>(subject: &Subject<S>) {
+fn a_token_makes_an_overlap_fresh<S: EdgePorts>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     subject.follow_all((10..15).map(|number| (1, number)));
     for number in 10..15 {

@@ -1,13 +1,14 @@
 //! Cases of overlaps: who is in all of some sets, how many, and in which order. That the work is refused where even
 //! the smallest set is huge takes more edges than a case has.
 
+use kinfolk_core::Id;
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Overlap, Side, UserSet};
-use kinfolk_core::{GraphStore, Id};
 
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
+use crate::ports::EdgePorts;
 use crate::threads::block_on;
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: EdgePorts;
     an_overlap_is_whom_all_follow,
     an_overlap_may_mix_both_sides,
     an_overlap_of_many_sets,
@@ -34,13 +35,13 @@ fn followers(of: u64) -> Set {
     (Side::Followers, of)
 }
 
-fn read<S: GraphStore>(subject: &Subject<S>, sets: &[Set], after: Option<Id>, limit: usize) -> Overlap {
+fn read<S: EdgePorts>(subject: &Subject<S>, sets: &[Set], after: Option<Id>, limit: usize) -> Overlap {
     let sets: Vec<UserSet> = sets.iter().map(|&(side, of)| UserSet { side, of: subject.id(of) }).collect();
     block_on(subject.store().overlap(subject.kind(), &sets, after, limit)).unwrap()
 }
 
 /// The members are exactly those of `numbers`, in pages of several sizes, whatever the order of the sets.
-fn assert_overlap<S: GraphStore>(subject: &Subject<S>, sets: &[Set], numbers: impl IntoIterator<Item = u64>) {
+fn assert_overlap<S: EdgePorts>(subject: &Subject<S>, sets: &[Set], numbers: impl IntoIterator<Item = u64>) {
     let expected = subject.ids(numbers);
     let mut sets = sets.to_vec();
     for _ in 0..sets.len() {
@@ -54,7 +55,7 @@ fn assert_overlap<S: GraphStore>(subject: &Subject<S>, sets: &[Set], numbers: im
 }
 
 /// Walks an overlap in pages: the members come by id, and every page has the count of all of them.
-fn assert_pages<S: GraphStore>(subject: &Subject<S>, sets: &[Set], expected: &[Id], page_limit: usize) {
+fn assert_pages<S: EdgePorts>(subject: &Subject<S>, sets: &[Set], expected: &[Id], page_limit: usize) {
     let mut walked: Vec<Id> = Vec::new();
     loop {
         let page = read(subject, sets, walked.last().copied(), page_limit);
@@ -71,7 +72,7 @@ fn assert_pages<S: GraphStore>(subject: &Subject<S>, sets: &[Set], expected: &[I
     assert_eq!(walked, expected, "{sets:?} in pages of {page_limit}");
 }
 
-fn an_overlap_is_whom_all_follow<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_is_whom_all_follow<S: EdgePorts>(subject: &Subject<S>) {
     // From high to low, and some later: the order of an overlap is that of ids, not of times or arrival.
     subject.follow_all([9, 5, 8, 3].map(|to| (1, to)));
     subject.clock.advance(5);
@@ -82,7 +83,7 @@ fn an_overlap_is_whom_all_follow<S: GraphStore>(subject: &Subject<S>) {
     assert_overlap(subject, &[following(1), following(3)], []);
 }
 
-fn an_overlap_may_mix_both_sides<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_may_mix_both_sides<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([(1, 3), (1, 4), (1, 5), (3, 2), (5, 2), (6, 2), (2, 4), (3, 7), (6, 7), (5, 1)]);
     assert_overlap(subject, &[following(1), followers(2)], [3, 5]);
     assert_overlap(subject, &[followers(2), followers(7)], [3, 6]);
@@ -92,7 +93,7 @@ fn an_overlap_may_mix_both_sides<S: GraphStore>(subject: &Subject<S>) {
     assert_overlap(subject, &[following(1), followers(1)], [5]);
 }
 
-fn an_overlap_of_many_sets<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_of_many_sets<S: EdgePorts>(subject: &Subject<S>) {
     // User 100 + n follows the multiples of n.
     for of in 1..=6 {
         subject.follow_all((1..=60).filter(|to| to % of == 0).map(|to| (100 + of, to)));
@@ -108,21 +109,21 @@ fn an_overlap_of_many_sets<S: GraphStore>(subject: &Subject<S>) {
     assert_overlap(subject, &[all[0], all[1], all[5], followers(99)], [60]);
 }
 
-fn a_set_alone_is_itself<S: GraphStore>(subject: &Subject<S>) {
+fn a_set_alone_is_itself<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([7, 3, 9, 4].map(|to| (1, to)));
     subject.follow_all([8, 2, 6].map(|from| (from, 5)));
     assert_overlap(subject, &[following(1)], [3, 4, 7, 9]);
     assert_overlap(subject, &[followers(5)], [2, 6, 8]);
 }
 
-fn a_set_named_twice_counts_once<S: GraphStore>(subject: &Subject<S>) {
+fn a_set_named_twice_counts_once<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([(1, 3), (1, 4), (1, 5), (2, 4), (2, 5), (2, 6)]);
     assert_overlap(subject, &[following(1), following(1)], [3, 4, 5]);
     assert_overlap(subject, &[following(1), following(2), following(1)], [4, 5]);
     assert_overlap(subject, &[followers(4), followers(4), followers(5)], [1, 2]);
 }
 
-fn an_overlap_with_nobody_is_empty<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_with_nobody_is_empty<S: EdgePorts>(subject: &Subject<S>) {
     assert_eq!(read(subject, &[], None, 10), Overlap::default());
     assert_overlap(subject, &[following(1), following(2)], []);
     subject.follow_all([(1, 3), (1, 4), (2, 3)]);
@@ -140,7 +141,7 @@ fn an_overlap_with_nobody_is_empty<S: GraphStore>(subject: &Subject<S>) {
 /// Far more than the small set, so that a store goes through the small one and asks the large one.
 const LARGE: u64 = 1_500;
 
-fn a_small_set_and_a_large_one<S: GraphStore>(subject: &Subject<S>) {
+fn a_small_set_and_a_large_one<S: EdgePorts>(subject: &Subject<S>) {
     // 5000 follows every even number and is followed by every number that divides by 3.
     subject.follow_all((1..=LARGE).map(|number| (5_000, 2 * number)));
     subject.follow_all((1..=LARGE).map(|number| (3 * number, 5_000)));
@@ -159,7 +160,7 @@ fn a_small_set_and_a_large_one<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn two_large_sets<S: GraphStore>(subject: &Subject<S>) {
+fn two_large_sets<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=LARGE).map(|number| (5_000, number)));
     subject.follow_all((1..=LARGE).map(|number| (5_001, 3 * number)));
     subject.follow_all((1..=LARGE).map(|number| (2 * number, 5_002)));
@@ -169,7 +170,7 @@ fn two_large_sets<S: GraphStore>(subject: &Subject<S>) {
     assert_overlap(subject, &[following(5_000), following(5_001), followers(5_002)], even);
 }
 
-fn overlaps_are_paged_by_id<S: GraphStore>(subject: &Subject<S>) {
+fn overlaps_are_paged_by_id<S: EdgePorts>(subject: &Subject<S>) {
     let numbers: Vec<u64> = (1..=60).map(|index| index * 37 % 61).collect();
     for group in numbers.chunks(7) {
         subject.follow_all(group.iter().flat_map(|&number| [(100, number), (number, 101)]));
@@ -182,7 +183,7 @@ fn overlaps_are_paged_by_id<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn any_id_is_a_place_in_an_overlap<S: GraphStore>(subject: &Subject<S>) {
+fn any_id_is_a_place_in_an_overlap<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((2..=20).step_by(2).flat_map(|to| [(100, to), (101, to)]));
     let sets = [following(100), following(101)];
     let after = |place: u64| read(subject, &sets, Some(subject.id(place)), 3);
@@ -199,7 +200,7 @@ fn any_id_is_a_place_in_an_overlap<S: GraphStore>(subject: &Subject<S>) {
     assert_eq!((of_extreme(extremes.first()), of_extreme(extremes.last())), (7, 0));
 }
 
-fn an_overlap_of_extreme_ids<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_of_extreme_ids<S: EdgePorts>(subject: &Subject<S>) {
     let ids = subject.extreme_ids();
     let edges = ids.iter().flat_map(|&follower| ids.iter().map(move |&followee| Edge { follower, followee }));
     let follow = |edge| EdgeCommand { action: EdgeAction::Follow, edge };
@@ -218,7 +219,7 @@ fn an_overlap_of_extreme_ids<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn an_overlap_follows_every_change<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_follows_every_change<S: EdgePorts>(subject: &Subject<S>) {
     let sets = [following(1), followers(2)];
     for number in [5, 4, 3] {
         subject.write(&[follow(1, number), follow(number, 2)]);
@@ -232,7 +233,7 @@ fn an_overlap_follows_every_change<S: GraphStore>(subject: &Subject<S>) {
     assert_overlap(subject, &sets, [3, 4, 5]);
 }
 
-fn an_overlap_is_of_one_kind<S: GraphStore>(subject: &Subject<S>) {
+fn an_overlap_is_of_one_kind<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all([(1, 3), (1, 4), (2, 3)]);
     let others = subject.commands(&[follow(2, 4), follow(1, 5), follow(2, 5)]);
     subject.try_write(subject.other_kind(), &others, NO_LIMIT).unwrap();

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kinfolk_core::GraphStore;
 use kinfolk_core::graph::{EdgeAction, ListEntry, Side};
 
 use super::lists::{expected_list, sixty_on_both_sides};
 use crate::cases::subject::{Command, Subject, follow, unfollow};
+use crate::ports::EdgePorts;
 use crate::threads::meanwhile;
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: EdgePorts;
     a_removed_edge_is_still_a_place,
     a_walk_with_changes_between_pages,
     a_walk_with_changes_at_the_same_time,
@@ -26,7 +26,7 @@ fn on_side(side: Side, action: EdgeAction, other: u64) -> Command {
     }
 }
 
-fn a_removed_edge_is_still_a_place<S: GraphStore>(subject: &Subject<S>) {
+fn a_removed_edge_is_still_a_place<S: EdgePorts>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     for side in SIDES {
         let list = expected_list(subject, side, 0, 1..=60);
@@ -54,7 +54,7 @@ pub(in crate::cases) fn stays(number: &u64) -> bool {
     !number.is_multiple_of(3)
 }
 
-fn a_walk_with_changes_between_pages<S: GraphStore>(subject: &Subject<S>) {
+fn a_walk_with_changes_between_pages<S: EdgePorts>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     for side in SIDES {
         for page_limit in [1, 4, 7] {
@@ -80,7 +80,7 @@ fn a_walk_with_changes_between_pages<S: GraphStore>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_with_changes_at_the_same_time<S: GraphStore>(subject: &Subject<S>) {
+fn a_walk_with_changes_at_the_same_time<S: EdgePorts>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     let stayed = SIDES.map(|side| expected_list(subject, side, 0, (1..=60).filter(stays)));
     let round = AtomicU64::new(0);
@@ -99,7 +99,7 @@ fn a_walk_with_changes_at_the_same_time<S: GraphStore>(subject: &Subject<S>) {
     });
 }
 
-fn a_walk_of_friends_with_changes_between_pages<S: GraphStore>(subject: &Subject<S>) {
+fn a_walk_of_friends_with_changes_between_pages<S: EdgePorts>(subject: &Subject<S>) {
     sixty_on_both_sides(subject);
     let stayed = expected_list(subject, Side::Followers, 0, (1..=60).filter(stays));
     let mut walked: Vec<ListEntry> = Vec::new();

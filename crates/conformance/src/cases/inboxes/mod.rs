@@ -9,18 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kinfolk_core::feeds::{Inbox, Post, PostKey};
 use kinfolk_core::{EdgeKind, ErrorCode, Sequence};
 
-use super::helpers::newest_first;
-use crate::cases::graph::operations::assert_code;
+use crate::cases::posts::helpers::newest_first;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
-use crate::cases::suggestions::candidates::write;
 use crate::model::Model;
 use crate::model::inboxes::{settled_inbox, sound_inbox};
-use crate::ports::ContentPorts;
+use crate::ports::InboxPorts;
 use crate::seen::Seen;
 use crate::threads::{block_on, meanwhile};
 use crate::{BACKFILL_POSTS, INBOX_ENTRIES};
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: InboxPorts;
     who_has_not_read_has_no_inbox,
     an_inbox_has_what_is_pushed,
     an_inbox_is_made_of_the_newest,
@@ -48,7 +47,7 @@ const MINUTE_MS: u64 = 60_000;
 /// An inbox is not dropped so often.
 const PAGES_MAX: usize = 100;
 
-impl<S: ContentPorts> Subject<S> {
+impl<S: InboxPorts> Subject<S> {
     /// A user's inbox, if there is one.
     #[track_caller]
     fn inbox(&self, of: u64) -> Option<Inbox> {
@@ -79,7 +78,7 @@ impl<S: ContentPorts> Subject<S> {
     /// Both follow some, and the reader has an inbox from now on.
     fn with_inbox(&self, authors: impl IntoIterator<Item = u64>) {
         let both = |author| [follow(READER, author), follow(OTHER, author)];
-        write(self, &authors.into_iter().flat_map(both).collect::<Vec<_>>());
+        self.write_follows(&authors.into_iter().flat_map(both).collect::<Vec<_>>());
         self.feed_page(READER, None, 1);
     }
 }
@@ -101,9 +100,9 @@ fn parts(inbox: Inbox) -> (Vec<PostKey>, Option<PostKey>) {
     (inbox.entries, inbox.complete_from)
 }
 
-fn who_has_not_read_has_no_inbox<S: ContentPorts>(subject: &Subject<S>) {
+fn who_has_not_read_has_no_inbox<S: InboxPorts>(subject: &Subject<S>) {
     assert_eq!(subject.inbox(99), None, "of an unknown user");
-    write(subject, &[follow(READER, 3), follow(OTHER, 3)]);
+    subject.write_follows(&[follow(READER, 3), follow(OTHER, 3)]);
     let posts = subject.posts(3, 2);
     for _ in 0..2 {
         assert_eq!(subject.inbox(READER), None, "looking is not reading");
@@ -119,7 +118,7 @@ fn who_has_not_read_has_no_inbox<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.settled(OTHER).entries.len(), 4);
 }
 
-fn an_inbox_has_what_is_pushed<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_has_what_is_pushed<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     assert_eq!(parts(subject.settled(READER)), (vec![], None));
     let mut posts = Vec::new();
@@ -138,11 +137,11 @@ fn an_inbox_has_what_is_pushed<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.newest_frontier(), before, "and nothing else happens");
 }
 
-fn an_inbox_is_made_of_the_newest<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_is_made_of_the_newest<S: InboxPorts>(subject: &Subject<S>) {
     for author in [3, 4, 5] {
         subject.posts(author, 4);
     }
-    write(subject, &[follow(READER, 3), follow(READER, 4), follow(READER, 5)]);
+    subject.write_follows(&[follow(READER, 3), follow(READER, 4), follow(READER, 5)]);
     let mut posts = Model::replay(subject.changes()).feed(subject.id(READER), None, usize::MAX);
     posts.extend([5, 3, 4, 3].map(|author| subject.post_ago(author, MINUTE_MS)));
     subject.feed_page(READER, None, 1);
@@ -161,7 +160,7 @@ fn an_inbox_is_made_of_the_newest<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(parts(subject.settled(READER)), (keys(&posts), None), "nothing is left out");
 }
 
-fn an_inbox_is_trimmed_from_the_old_end<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_is_trimmed_from_the_old_end<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut posts = Vec::new();
     for step in 0..3 * FULL {
@@ -174,7 +173,7 @@ fn an_inbox_is_trimmed_from_the_old_end<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_of_posts_from_the_past<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_of_posts_from_the_past<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut posts = Vec::new();
     // Before all, after all, in between, and in one millisecond.
@@ -187,7 +186,7 @@ fn an_inbox_of_posts_from_the_past<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_follow_brings_posts_into_an_inbox<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_brings_posts_into_an_inbox<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
     let mut posts = subject.posts(3, INBOX_ENTRIES - BACKFILL_POSTS);
     let brought_in = subject.posts(4, BACKFILL_POSTS);
@@ -218,7 +217,7 @@ fn a_follow_brings_posts_into_an_inbox<S: ContentPorts>(subject: &Subject<S>) {
     subject.settled(READER);
 }
 
-fn a_follow_again_makes_no_hole_in_an_inbox<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_again_makes_no_hole_in_an_inbox<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     subject.posts(3, 2);
     for round in 0..4 {
@@ -233,13 +232,13 @@ fn a_follow_again_makes_no_hole_in_an_inbox<S: ContentPorts>(subject: &Subject<S
         subject.inbox(READER);
         subject.settled_by_reading(READER);
         // In one request, so that nobody sees it.
-        write(subject, &[unfollow(READER, 4), follow(READER, 4)]);
+        subject.write_follows(&[unfollow(READER, 4), follow(READER, 4)]);
         subject.inbox(READER);
         subject.settled_by_reading(READER);
     }
 }
 
-fn an_inbox_has_nothing_that_is_pulled<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_has_nothing_that_is_pulled<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let mut pushed = Vec::new();
     for round in 0..3 {
@@ -256,14 +255,14 @@ fn an_inbox_has_nothing_that_is_pulled<S: ContentPorts>(subject: &Subject<S>) {
     subject.forget(READER);
     subject.feed_page(READER, None, 1);
     assert_eq!(subject.settled(READER).entries, newest(&pushed).0);
-    write(subject, &[follow(FAN, 5), follow(OTHER, 5), follow(9, 5)]);
+    subject.write_follows(&[follow(FAN, 5), follow(OTHER, 5), follow(9, 5)]);
     subject.posts(5, 4);
     subject.subscribe(READER, 5);
     let inbox = subject.settled(READER);
     assert!(inbox.entries.iter().all(|entry| pushed.iter().any(|post| post.key() == *entry)), "{inbox:?}");
 }
 
-fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: ContentPorts>(subject: &Subject<S>) {
+fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4, 5]);
     let mut posts = Vec::new();
     for step in 0..2 * FULL {
@@ -292,7 +291,7 @@ fn what_is_gone_is_gone_from_an_inbox_that_is_made_again<S: ContentPorts>(subjec
     again(&posts);
 }
 
-fn an_inbox_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_knows_only_follows<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
     let posts = subject.posts(3, 2);
     subject.posts(4, 2);
@@ -306,7 +305,7 @@ fn an_inbox_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn an_inbox_can_be_forgotten_at_any_time<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_can_be_forgotten_at_any_time<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4, 5]);
     subject.subscribe(FAN, 5);
     for step in 0..2 * FULL {
@@ -340,7 +339,7 @@ fn an_inbox_can_be_forgotten_at_any_time<S: ContentPorts>(subject: &Subject<S>) 
     }
 }
 
-fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_keeps_its_promises_meanwhile<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3, 4]);
     let round = AtomicU64::new(0);
     let change = || {
@@ -349,7 +348,7 @@ fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) 
         let post = subject.post(3 + round % 3);
         let edge = if round.is_multiple_of(2) { follow(READER, 5) } else { unfollow(READER, 5) };
         let fan = if round % 5 < 3 { follow(FAN, 3) } else { unfollow(FAN, 3) };
-        write(subject, &[edge, fan]);
+        subject.write_follows(&[edge, fan]);
         subject.post_ago(3 + round % 2, round % 7);
         if round % 3 == 2 {
             subject.delete(post.id);
@@ -373,7 +372,7 @@ fn an_inbox_keeps_its_promises_meanwhile<S: ContentPorts>(subject: &Subject<S>) 
 }
 
 /// It is shown to one who has seen a position once that is visible, and not before.
-fn an_inbox_waits_for_a_position<S: ContentPorts>(subject: &Subject<S>) {
+fn an_inbox_waits_for_a_position<S: InboxPorts>(subject: &Subject<S>) {
     subject.with_inbox([3]);
     let posted = subject.register(subject.post_request(3));
     subject.settled(READER);

@@ -6,7 +6,7 @@ use crate::cases::subject::{Command, NO_LIMIT, Subject, follow, unfollow};
 use crate::random::audit::{Record, audit};
 use crate::threads::{at_once, meanwhile};
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: GraphStore;
     one_pair_from_several_threads,
     a_follow_and_an_unfollow_at_once,
     opposite_edges_at_once,

@@ -1,13 +1,13 @@
 //! Cases of friends: who follows a user and is followed back, by when they followed the user.
 
-use kinfolk_core::GraphStore;
 use kinfolk_core::graph::{ListEntry, Side};
 
 use super::lists::expected_list;
 use super::walks::{assert_saw_once, stays};
 use crate::cases::subject::{Subject, follow, ids_of, unfollow};
+use crate::ports::EdgePorts;
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: EdgePorts;
     friends_come_by_when_they_followed,
     friends_of_one_who_follows_many,
     friends_of_one_who_is_followed_by_many,
@@ -22,7 +22,7 @@ crate::cases::list_cases![GraphStore;
 /// More than a store may look through at once.
 const VERY_MANY: u64 = 3_000;
 
-fn friends_come_by_when_they_followed<S: GraphStore>(subject: &Subject<S>) {
+fn friends_come_by_when_they_followed<S: EdgePorts>(subject: &Subject<S>) {
     let steps = [follow(9, 1), follow(2, 9), follow(9, 3), follow(3, 9), follow(1, 9), follow(9, 2)];
     for step in steps {
         subject.clock.advance(1);
@@ -40,7 +40,7 @@ fn friends_come_by_when_they_followed<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// Walks the friends of user 0 in pages of several sizes; they are exactly those of `numbers`.
-fn assert_friends<S: GraphStore>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
+fn assert_friends<S: EdgePorts>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
     let expected = expected_list(subject, Side::Followers, 0, numbers);
     assert!(!expected.is_empty());
     for page_limit in [1, 3, expected.len(), expected.len() + 1, 500] {
@@ -48,7 +48,7 @@ fn assert_friends<S: GraphStore>(subject: &Subject<S>, numbers: impl Iterator<It
     }
 }
 
-fn friends_of_one_who_follows_many<S: GraphStore>(subject: &Subject<S>) {
+fn friends_of_one_who_follows_many<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=400).map(|number| (0, number)));
     subject.clock.advance(1);
     // Few follow back: the newest followed, the oldest, some between; and one who is not followed.
@@ -59,7 +59,7 @@ fn friends_of_one_who_follows_many<S: GraphStore>(subject: &Subject<S>) {
     assert_friends(subject, [1, 7, 200, 399, 400].into_iter());
 }
 
-fn friends_of_one_who_is_followed_by_many<S: GraphStore>(subject: &Subject<S>) {
+fn friends_of_one_who_is_followed_by_many<S: EdgePorts>(subject: &Subject<S>) {
     for from in (1..=400).step_by(100) {
         subject.follow_all((from..from + 100).map(|number| (number, 0)));
         subject.clock.advance(1);
@@ -68,7 +68,7 @@ fn friends_of_one_who_is_followed_by_many<S: GraphStore>(subject: &Subject<S>) {
     assert_friends(subject, [1, 7, 150, 399, 400].into_iter());
 }
 
-fn friends_end_with_either_edge<S: GraphStore>(subject: &Subject<S>) {
+fn friends_end_with_either_edge<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=6).flat_map(|number| [(0, number), (number, 0)]));
     subject.unfollow(0, 2);
     subject.unfollow(4, 0);
@@ -81,7 +81,7 @@ fn friends_end_with_either_edge<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// Users 1 to [`VERY_MANY`] follow user 0, some hundreds in each millisecond.
-fn very_many_follow<S: GraphStore>(subject: &Subject<S>) {
+fn very_many_follow<S: EdgePorts>(subject: &Subject<S>) {
     for from in (1..=VERY_MANY).step_by(300) {
         subject.follow_all((from..from + 300).map(|number| (number, 0)));
         subject.clock.advance(1);
@@ -89,7 +89,7 @@ fn very_many_follow<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// As [`assert_friends`], in pages that are worth it where every one looks far.
-fn assert_many_friends<S: GraphStore>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
+fn assert_many_friends<S: EdgePorts>(subject: &Subject<S>, numbers: impl Iterator<Item = u64>) {
     let expected = expected_list(subject, Side::Followers, 0, numbers);
     for page_limit in [7, 50, 500] {
         assert_eq!(subject.friends(0, page_limit), expected, "in pages of {page_limit}");
@@ -97,7 +97,7 @@ fn assert_many_friends<S: GraphStore>(subject: &Subject<S>, numbers: impl Iterat
 }
 
 /// Those who are followed are the shorter way to them.
-fn friends_among_very_many_followers<S: GraphStore>(subject: &Subject<S>) {
+fn friends_among_very_many_followers<S: EdgePorts>(subject: &Subject<S>) {
     very_many_follow(subject);
     let friends = || (1..=VERY_MANY / 25).map(|number| number * 25);
     // Some more are followed who do not follow.
@@ -106,7 +106,7 @@ fn friends_among_very_many_followers<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// The followers are the shorter way.
-fn friends_of_one_who_follows_very_many<S: GraphStore>(subject: &Subject<S>) {
+fn friends_of_one_who_follows_very_many<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=VERY_MANY).map(|number| (0, number)));
     let friends = || (1..=150).map(|number| number * 17);
     for from in (1..=150).step_by(50) {
@@ -118,14 +118,14 @@ fn friends_of_one_who_follows_very_many<S: GraphStore>(subject: &Subject<S>) {
 }
 
 /// By their numbers alone, friends seem to be near: but the newest followers are none.
-fn friends_at_the_old_end_of_many_followers<S: GraphStore>(subject: &Subject<S>) {
+fn friends_at_the_old_end_of_many_followers<S: EdgePorts>(subject: &Subject<S>) {
     very_many_follow(subject);
     subject.follow_all((1..=200).map(|number| (0, number)));
     assert_many_friends(subject, 1..=200);
 }
 
 /// Walks the friends of user 0 while the edges of a third of them come and go, in both directions.
-fn walk_with_changes<S: GraphStore>(subject: &Subject<S>, friends: &[u64], page_limit: usize) {
+fn walk_with_changes<S: EdgePorts>(subject: &Subject<S>, friends: &[u64], page_limit: usize) {
     let stayed = expected_list(subject, Side::Followers, 0, friends.iter().copied().filter(stays));
     let restless: Vec<u64> = friends.iter().copied().filter(|number| !stays(number)).collect();
     let restless = |index: usize| restless[index % restless.len()];
@@ -145,7 +145,7 @@ fn walk_with_changes<S: GraphStore>(subject: &Subject<S>, friends: &[u64], page_
     assert_saw_once(&walked, &stayed);
 }
 
-fn a_walk_of_friends_of_one_who_is_followed_by_many<S: GraphStore>(subject: &Subject<S>) {
+fn a_walk_of_friends_of_one_who_is_followed_by_many<S: EdgePorts>(subject: &Subject<S>) {
     very_many_follow(subject);
     let (few, old): (Vec<u64>, Vec<u64>) =
         ((1..=120).map(|number| number * 25).collect(), (1..=200).collect());
@@ -156,7 +156,7 @@ fn a_walk_of_friends_of_one_who_is_followed_by_many<S: GraphStore>(subject: &Sub
     walk_with_changes(subject, &old, 40);
 }
 
-fn a_walk_of_friends_of_one_who_follows_many<S: GraphStore>(subject: &Subject<S>) {
+fn a_walk_of_friends_of_one_who_follows_many<S: EdgePorts>(subject: &Subject<S>) {
     subject.follow_all((1..=VERY_MANY).map(|number| (0, number)));
     let few: Vec<u64> = (1..=150).map(|number| number * 17).collect();
     for group in few.chunks(20) {

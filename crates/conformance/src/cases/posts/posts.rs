@@ -6,13 +6,13 @@ use kinfolk_core::feeds::{Delivery, NewPost, Post, PostState, PostWritten};
 use kinfolk_core::{Clock, EdgeKind, Error, ErrorCode, Id, IdKind, Position, Sequence, Shard, Timestamp};
 
 use super::helpers::payload;
-use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{NO_LIMIT, Subject, follow};
 use crate::model::posts::{AHEAD_MS_MAX, FAN_OUT_THRESHOLD, higher};
-use crate::ports::ContentPorts;
+use crate::ports::PostPorts;
 use crate::threads::block_on;
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: PostPorts;
     a_post_is_kept_as_it_was_given,
     a_post_without_a_time_is_made_at_its_event,
     the_time_of_a_post_is_not_that_of_its_event,
@@ -39,18 +39,18 @@ crate::cases::list_cases![ContentPorts;
 const HOUR_MS: u64 = 3_600_000;
 
 /// What the event at a position says, and when it was.
-fn event<S: ContentPorts>(subject: &Subject<S>, position: Position) -> (ChangeBody, Timestamp) {
+fn event<S: PostPorts>(subject: &Subject<S>, position: Position) -> (ChangeBody, Timestamp) {
     let change = subject.change_at(position);
     (change.body, change.at)
 }
 
 /// A new post on a shard: the store chooses where it is, so that several may be made before one is there.
-fn post_on<S: ContentPorts>(subject: &Subject<S>, shard: Shard) -> PostWritten {
+fn post_on<S: PostPorts>(subject: &Subject<S>, shard: Shard) -> PostWritten {
     let mut posts = (0..1_000).map(|_| subject.register(subject.post_request(1)));
     posts.find(|posted| posted.position.shard == shard).expect("posts come to every shard")
 }
 
-fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
+fn a_post_is_kept_as_it_was_given<S: PostPorts>(subject: &Subject<S>) {
     let text = r#"{"text":"hello"}"#;
     let created_at = subject.ago(1_234);
     let request = NewPost { created_at: Some(created_at), payload: payload(text), ..subject.named(1, 50) };
@@ -66,7 +66,7 @@ fn a_post_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(event(subject, posted.position), (body, subject.clock.now()));
 }
 
-fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
+fn a_post_without_a_time_is_made_at_its_event<S: PostPorts>(subject: &Subject<S>) {
     assert_eq!(subject.post(1).created_at, subject.clock.now());
     subject.clock.advance(876);
     let newest = subject.clock.now();
@@ -78,7 +78,7 @@ fn a_post_without_a_time_is_made_at_its_event<S: ContentPorts>(subject: &Subject
     assert_eq!(event(subject, position), (ChangeBody::Posted { post, delivery: Delivery::Push }, newest));
 }
 
-fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subject<S>) {
+fn the_time_of_a_post_is_not_that_of_its_event<S: PostPorts>(subject: &Subject<S>) {
     let now = subject.clock.now();
     let times = [Timestamp::MIN, subject.ago(1), now, now.plus_millis(1), now.plus_millis(AHEAD_MS_MAX)];
     for created_at in times {
@@ -92,7 +92,7 @@ fn the_time_of_a_post_is_not_that_of_its_event<S: ContentPorts>(subject: &Subjec
     assert_eq!(event(subject, followed.position).1, now);
 }
 
-fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
+fn a_post_of_the_future_is_refused<S: PostPorts>(subject: &Subject<S>) {
     subject.post(1);
     let before = subject.newest_frontier();
     for ahead in [1, HOUR_MS, 1 << 50] {
@@ -111,7 +111,7 @@ fn a_post_of_the_future_is_refused<S: ContentPorts>(subject: &Subject<S>) {
     assert!(subject.register(NewPost { id: Some(subject.id(50)), ..subject.keyed(1, "key") }).is_new);
 }
 
-fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_id_again_changes_nothing<S: PostPorts>(subject: &Subject<S>) {
     let created_at = Some(subject.ago(5));
     let request = NewPost { created_at, payload: payload("1"), ..subject.named(1, 50) };
     let first = subject.register(request.clone());
@@ -135,7 +135,7 @@ fn the_same_id_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 10), [other.post, first.post]);
 }
 
-fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_id_with_another_content_conflicts<S: PostPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
     let request = NewPost { created_at: Some(created_at), payload: payload("[1]"), ..subject.named(1, 50) };
     let first = subject.register(request.clone()).post;
@@ -158,7 +158,7 @@ fn the_same_id_with_another_content_conflicts<S: ContentPorts>(subject: &Subject
     assert_eq!(subject.state(first.id), Some(PostState::Present(first, Delivery::Push)));
 }
 
-fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_key_again_changes_nothing<S: PostPorts>(subject: &Subject<S>) {
     let longest = "k".repeat(255);
     for key in ["key", "ключ", " key", "KEY", &longest] {
         let request = NewPost { payload: payload("{}"), ..subject.keyed(1, key) };
@@ -178,7 +178,7 @@ fn the_same_key_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 3).len(), 5);
 }
 
-fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_key_with_another_content_conflicts<S: PostPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(5);
     let request = NewPost {
         id: Some(subject.id(50)),
@@ -206,7 +206,7 @@ fn the_same_key_with_another_content_conflicts<S: ContentPorts>(subject: &Subjec
     assert_eq!(subject.state(subject.id(51)), None);
 }
 
-fn a_key_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
+fn a_key_belongs_to_its_author<S: PostPorts>(subject: &Subject<S>) {
     let of_one = subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") });
     let of_two = subject.register(NewPost { payload: payload("2"), ..subject.keyed(2, "key") });
     assert!(of_two.is_new && of_two.post.id != of_one.post.id);
@@ -216,7 +216,7 @@ fn a_key_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
     assert!(!subject.register(NewPost { payload: payload("1"), ..subject.keyed(1, "key") }).is_new);
 }
 
-fn wishes_without_id_or_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
+fn wishes_without_id_or_key_are_all_new<S: PostPorts>(subject: &Subject<S>) {
     let posts: Vec<Post> = (0..5).map(|_| subject.post(1)).collect();
     assert_eq!(subject.log_length(), 5);
     let mut newest = posts.clone();
@@ -224,7 +224,7 @@ fn wishes_without_id_or_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 2), newest, "in one millisecond the highest id is the newest");
 }
 
-fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
+fn ids_that_are_made_rise<S: PostPorts>(subject: &Subject<S>) {
     let mut newest: [Option<Id>; 2] = [None; 2];
     for number in 0..12 {
         match number % 4 {
@@ -242,7 +242,7 @@ fn ids_that_are_made_rise<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subject<S>) {
+fn ids_that_are_made_pass_those_that_were_given<S: PostPorts>(subject: &Subject<S>) {
     // An id at the end of the range leaves room for those that are made.
     let highest = *subject.extreme_ids().last().expect("there are some");
     subject.register(NewPost { id: Some(highest), ..subject.post_request(1) });
@@ -260,7 +260,7 @@ fn ids_that_are_made_pass_those_that_were_given<S: ContentPorts>(subject: &Subje
     assert_eq!((subject.posts_by(1, 5).len(), subject.posts_by(2, 5).len()), (5, 9));
 }
 
-fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<S>) {
+fn delivery_is_decided_by_the_followers_then<S: PostPorts>(subject: &Subject<S>) {
     let mut expected = Vec::new();
     let mut post = |delivery| {
         let PostWritten { post, position, .. } = subject.register(subject.post_request(0));
@@ -289,7 +289,7 @@ fn delivery_is_decided_by_the_followers_then<S: ContentPorts>(subject: &Subject<
     }
 }
 
-fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
+fn a_deleted_post_is_gone_for_good<S: PostPorts>(subject: &Subject<S>) {
     let created_at = subject.ago(HOUR_MS);
     let request = NewPost { created_at: Some(created_at), payload: payload("1"), ..subject.named(1, 50) };
     let id = subject.register(request.clone()).post.id;
@@ -317,7 +317,7 @@ fn a_deleted_post_is_gone_for_good<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!((subject.newest_frontier(), subject.state(id)), (before, gone));
 }
 
-fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S>) {
+fn the_log_has_no_payload_of_a_deleted_post<S: PostPorts>(subject: &Subject<S>) {
     let text = |number: u64| payload(&format!("{{\"secret\":{number}}}"));
     let posts: Vec<Post> = (50..53)
         .map(|id| subject.register(NewPost { payload: text(id), ..subject.named(1, id) }).post)
@@ -343,7 +343,7 @@ fn the_log_has_no_payload_of_a_deleted_post<S: ContentPorts>(subject: &Subject<S
     assert!(!dump.contains("51}"), "{dump}");
 }
 
-fn what_was_never_posted_cannot_be_deleted<S: ContentPorts>(subject: &Subject<S>) {
+fn what_was_never_posted_cannot_be_deleted<S: PostPorts>(subject: &Subject<S>) {
     subject.post(1);
     let before = subject.newest_frontier();
     for id in subject.extreme_ids().into_iter().chain([subject.id(1)]) {
@@ -353,7 +353,7 @@ fn what_was_never_posted_cannot_be_deleted<S: ContentPorts>(subject: &Subject<S>
     assert!(subject.register(subject.named(1, 1)).is_new, "its id may still be used");
 }
 
-fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subject<S>) {
+fn the_key_of_a_deleted_post_is_not_used_again<S: PostPorts>(subject: &Subject<S>) {
     let post = subject.register(subject.keyed(1, "key")).post;
     subject.delete(post.id);
     let before = subject.newest_frontier();
@@ -367,7 +367,7 @@ fn the_key_of_a_deleted_post_is_not_used_again<S: ContentPorts>(subject: &Subjec
     assert!(subject.register(subject.keyed(1, "other")).is_new);
 }
 
-fn many_posts_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
+fn many_posts_are_answered_in_the_order_asked<S: PostPorts>(subject: &Subject<S>) {
     for id in [3, 1, 4, 2] {
         subject.register(subject.named(id, id + 10));
     }
@@ -388,7 +388,7 @@ fn many_posts_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject
     assert_eq!(block_on(subject.store().posts(&[])).unwrap(), []);
 }
 
-fn a_payload_is_kept_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
+fn a_payload_is_kept_byte_for_byte<S: PostPorts>(subject: &Subject<S>) {
     let long = format!("\"{}\"", "ä".repeat(2_047));
     assert_eq!(long.len(), 4_096);
     let texts =
@@ -405,7 +405,7 @@ fn a_payload_is_kept_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
+fn posts_of_extreme_ids<S: PostPorts>(subject: &Subject<S>) {
     let ids = subject.extreme_ids();
     // Each is the id of a user and of another user's post.
     for (index, &id) in ids.iter().enumerate() {
@@ -425,7 +425,7 @@ fn posts_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
     assert!(subject.delete(lowest).changed);
 }
 
-fn posts_and_edges_are_in_one_log<S: ContentPorts>(subject: &Subject<S>) {
+fn posts_and_edges_are_in_one_log<S: PostPorts>(subject: &Subject<S>) {
     let followed = subject.follow(1, 2).position;
     let shard = followed.shard;
     let post = post_on(subject, shard);

@@ -7,16 +7,15 @@ use kinfolk_core::graph::Receipt;
 use kinfolk_core::{Clock, Id, Result, Timestamp};
 
 use crate::cases::subject::{Subject, follow, unfollow};
-use crate::cases::suggestions::candidates::write;
 use crate::model::Model;
-use crate::ports::ContentPorts;
+use crate::ports::{FeedPorts, PostPorts};
 use crate::random::compare::walk_posts;
 use crate::threads::block_on;
 
 /// Small pages, those around what a follow brings in and what an inbox holds, and the whole feed.
 const PAGE_LIMITS: [usize; 8] = [1, 2, 3, 4, 5, 6, 7, 1_000];
 
-impl<S: ContentPorts> Subject<S> {
+impl<S: PostPorts> Subject<S> {
     /// The request for a post of which nothing is said but who made it.
     pub(in crate::cases) fn post_request(&self, author: u64) -> NewPost {
         let author = self.id(author);
@@ -82,11 +81,11 @@ impl<S: ContentPorts> Subject<S> {
 
     /// A user follows another with an edge that feeds are made of, whatever kind the case is run for.
     pub(in crate::cases) fn subscribe(&self, from: u64, to: u64) -> Receipt {
-        write(self, &[follow(from, to)])
+        self.write_follows(&[follow(from, to)])
     }
 
     pub(in crate::cases) fn unsubscribe(&self, from: u64, to: u64) -> Receipt {
-        write(self, &[unfollow(from, to)])
+        self.write_follows(&[unfollow(from, to)])
     }
 
     pub(in crate::cases) fn state(&self, id: Id) -> Option<PostState> {
@@ -101,7 +100,9 @@ impl<S: ContentPorts> Subject<S> {
         let read = |after| Ok(block_on(self.store().posts_by(id, after, page_limit)).unwrap());
         walk_posts(page_limit, read).unwrap_or_else(|wrong| panic!("posts of user {author}: {wrong}"))
     }
+}
 
+impl<S: FeedPorts> Subject<S> {
     pub(in crate::cases) fn feed_page(&self, of: u64, after: Option<PostKey>, limit: usize) -> Vec<Post> {
         block_on(self.store().feed(self.id(of), after, limit)).unwrap()
     }

@@ -9,9 +9,8 @@ use crate::random::Random;
 use crate::random::compare::compare;
 use crate::threads::block_on;
 
-crate::cases::list_cases![GraphStore;
+crate::cases::list_cases![cases: GraphStore;
     many_edges_are_answered_in_the_order_asked,
-    many_users_are_counted_in_the_order_asked,
     many_followers_are_all_known,
     unknown_users_have_nothing,
     kinds_do_not_see_each_other,
@@ -32,15 +31,6 @@ fn many_edges_are_answered_in_the_order_asked<S: GraphStore>(subject: &Subject<S
 
     assert_eq!(block_on(subject.store().contains(subject.kind(), &[])).unwrap(), []);
     assert_eq!(block_on(subject.store().since(subject.kind(), &[])).unwrap(), []);
-}
-
-fn many_users_are_counted_in_the_order_asked<S: GraphStore>(subject: &Subject<S>) {
-    subject.follow_all([(1, 2), (1, 3), (1, 4), (5, 4), (6, 4)]);
-    let counts = block_on(subject.store().counts(subject.kind(), &subject.ids([4, 9, 1, 2, 4]))).unwrap();
-    let expected = [(0, 3), (0, 0), (3, 0), (0, 1), (0, 3)];
-    let expected = expected.map(|(following, followers)| Counts { following, followers });
-    assert_eq!(counts, expected);
-    assert_eq!(block_on(subject.store().counts(subject.kind(), &[])).unwrap(), []);
 }
 
 fn many_followers_are_all_known<S: GraphStore>(subject: &Subject<S>) {
@@ -85,9 +75,9 @@ fn kinds_do_not_see_each_other<S: GraphStore>(subject: &Subject<S>) {
     assert_eq!(ids_of(&subject.followers(1)), [subject.id(3)]);
     assert_eq!(subject.friends(1, 10), [], "a friend follows and is followed in one kind");
 
-    assert_eq!(write_other(&[unfollow(1, 2)]).changed, [false]);
-    assert_eq!(write_other(&[follow(1, 2)]).changed, [true], "the edge is new in that kind");
-    assert_eq!(subject.unfollow(1, 2).changed, [true]);
+    assert_eq!(write_other(&[unfollow(1, 2)]).changed[..], [false]);
+    assert_eq!(write_other(&[follow(1, 2)]).changed[..], [true], "the edge is new in that kind");
+    assert_eq!(subject.unfollow(1, 2).changed[..], [true]);
     let edges = [subject.edge(1, 2), subject.edge(2, 1), subject.edge(3, 1)];
     assert_eq!(block_on(subject.store().contains(other, &edges)).unwrap(), [true, true, false]);
     assert_eq!(subject.counts(1), Counts { following: 0, followers: 1 });

@@ -9,10 +9,10 @@ use kinfolk_core::{Clock, Error, Id, Timestamp};
 
 use super::helpers::{newest_first, payload};
 use crate::cases::subject::Subject;
-use crate::ports::ContentPorts;
+use crate::ports::PostPorts;
 use crate::threads::{at_once, block_on, meanwhile};
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: PostPorts;
     posts_run_from_new_to_old,
     pages_of_posts_may_end_inside_one_millisecond,
     any_key_is_a_place_among_posts,
@@ -28,7 +28,7 @@ crate::cases::list_cases![ContentPorts;
 
 /// Posts of user 1 with ids from 100 on, three in each millisecond, in no order of ids or times; each is registered by
 /// one of several threads, as a store may put them into one batch.
-fn posts_in_no_order<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
+fn posts_in_no_order<S: PostPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
     let posts = at_once(4, |thread| {
         let own = (0..count).filter(|index| index % 4 == thread as u64);
         own.map(|index| {
@@ -40,7 +40,7 @@ fn posts_in_no_order<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<P
     newest_first(&posts.concat())
 }
 
-fn posts_run_from_new_to_old<S: ContentPorts>(subject: &Subject<S>) {
+fn posts_run_from_new_to_old<S: PostPorts>(subject: &Subject<S>) {
     let expected = posts_in_no_order(subject, 31);
     // Others post at the same time.
     for id in 1..5 {
@@ -52,7 +52,7 @@ fn posts_run_from_new_to_old<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(2, 2).len(), 4);
 }
 
-fn pages_of_posts_may_end_inside_one_millisecond<S: ContentPorts>(subject: &Subject<S>) {
+fn pages_of_posts_may_end_inside_one_millisecond<S: PostPorts>(subject: &Subject<S>) {
     for id in [5, 3, 9, 1, 7] {
         subject.register(subject.named(1, id));
     }
@@ -63,7 +63,7 @@ fn pages_of_posts_may_end_inside_one_millisecond<S: ContentPorts>(subject: &Subj
     }
 }
 
-fn any_key_is_a_place_among_posts<S: ContentPorts>(subject: &Subject<S>) {
+fn any_key_is_a_place_among_posts<S: PostPorts>(subject: &Subject<S>) {
     let posts = posts_in_no_order(subject, 12);
     let page = |after| block_on(subject.store().posts_by(subject.id(1), Some(after), 100)).unwrap();
     for key in posts.iter().map(Post::key) {
@@ -87,7 +87,7 @@ fn any_key_is_a_place_among_posts<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn who_never_posted_has_no_posts<S: ContentPorts>(subject: &Subject<S>) {
+fn who_never_posted_has_no_posts<S: PostPorts>(subject: &Subject<S>) {
     let post = subject.post(1);
     subject.subscribe(2, 1);
     assert_eq!((subject.posts_by(2, 5), subject.posts_by(3, 5)), (vec![], vec![]));
@@ -103,7 +103,7 @@ pub(in crate::cases) fn assert_saw_once(walked: &[Post], stayed: &[Post]) {
     assert_eq!(seen, stayed.iter().collect::<Vec<_>>(), "those that stayed");
 }
 
-fn a_walk_of_posts_with_changes_between_pages<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_of_posts_with_changes_between_pages<S: PostPorts>(subject: &Subject<S>) {
     for page_limit in [1, 3, 5] {
         let author = page_limit as u64;
         let posts = newest_first(&subject.posts(author, 15));
@@ -126,7 +126,7 @@ fn a_walk_of_posts_with_changes_between_pages<S: ContentPorts>(subject: &Subject
     }
 }
 
-fn a_walk_of_posts_with_changes_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_of_posts_with_changes_at_the_same_time<S: PostPorts>(subject: &Subject<S>) {
     let stayed = newest_first(&subject.posts(1, 20));
     let round = AtomicU64::new(0);
     let change = || {
@@ -141,7 +141,7 @@ fn a_walk_of_posts_with_changes_at_the_same_time<S: ContentPorts>(subject: &Subj
     });
 }
 
-fn the_same_wish_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_wish_from_several_threads<S: PostPorts>(subject: &Subject<S>) {
     for id in 50..60 {
         let request = NewPost { payload: payload("1"), ..subject.named(1, id) };
         let posted = at_once(4, |_| subject.register(request.clone()));
@@ -151,7 +151,7 @@ fn the_same_wish_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!((subject.log_length(), subject.posts_by(1, 4).len()), (10, 10));
 }
 
-fn the_same_key_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_key_from_several_threads<S: PostPorts>(subject: &Subject<S>) {
     for round in 0..10 {
         let request = subject.keyed(1, &format!("key {round}"));
         let posted = at_once(4, |_| subject.register(request.clone()));
@@ -161,7 +161,7 @@ fn the_same_key_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!((subject.log_length(), subject.posts_by(1, 4).len()), (10, 10));
 }
 
-fn different_wishes_for_one_id_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn different_wishes_for_one_id_at_once<S: PostPorts>(subject: &Subject<S>) {
     for id in 50..60 {
         let outcomes = at_once(4, |thread| subject.try_register(subject.named(thread as u64, id)));
         let first: Vec<_> = outcomes.iter().flatten().collect();
@@ -176,7 +176,7 @@ fn different_wishes_for_one_id_at_once<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.log_length(), 10);
 }
 
-fn deletions_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
+fn deletions_from_several_threads<S: PostPorts>(subject: &Subject<S>) {
     let posts = subject.posts(1, 8);
     for post in &posts {
         let removed = at_once(4, |thread| match thread {
@@ -203,7 +203,7 @@ fn deletions_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.posts_by(1, 3), []);
 }
 
-fn posts_of_several_threads_have_ids_of_their_own<S: ContentPorts>(subject: &Subject<S>) {
+fn posts_of_several_threads_have_ids_of_their_own<S: PostPorts>(subject: &Subject<S>) {
     let threads = at_once(4, |thread| {
         let one = |_| {
             subject.clock.turn_back(1);
