@@ -83,8 +83,8 @@ impl Capability {
         }
     }
 
-    /// Why a request is refused that needs it.
-    fn missing(self) -> Error {
+    /// The error of a request that needs it.
+    pub(crate) fn missing(self) -> Error {
         let what = match self {
             Self::Suggestions => "the suggestion API",
             Self::Feeds => "the feed API",

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::interrupt;
 use crate::output::write_new_file;
 use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::embedded::inspect_backup;
+use crate::profile::inspect_backup;
 use crate::progress::{ReadProgress, Reporter};
 
 /// Write the whole graph to a file for restore
@@ -31,7 +31,7 @@ impl Backup {
         let (file, reporter) = (self.file.as_path(), &context.reporter);
         let report = context.call(|client| match client {
             Client::Local(graph) => write_new_file(file, |out| {
-                let written = graph.store().backup(out, &|progress| reporter.report(progress));
+                let written = graph.administration().backup(out, &|progress| reporter.report(progress));
                 written.with_context(|| format!("could not write {}", file.display()))
             }),
             Client::Remote(server) => download(server, file, reporter),

@@ -24,7 +24,7 @@ impl Compact {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         let erased = context.call(|client| match client {
-            Client::Local(graph) => Ok(graph.store().compact()?),
+            Client::Local(graph) => Ok(graph.administration().compact()?),
             Client::Remote(server) => {
                 Ok(server.compact(|progress| context.reporter.report_remote(progress))?.erased)
             }

@@ -19,9 +19,7 @@ use crate::free_space;
 use crate::input::{Source, Stop};
 use crate::interrupt;
 use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::IMPORTED_FILE;
-use crate::profile::Profile;
-use crate::profile::embedded::Folder;
+use crate::profile::{IMPORTED_FILE, Profile};
 use crate::progress::{ReadProgress, Reporter};
 
 /// Add the edges of files
@@ -74,17 +72,17 @@ impl Import {
         Ok(Outcome::Done)
     }
 
-    fn import_locally(
+    fn import_locally<P: Profile>(
         &self,
-        graph: LocalGraph<Folder>,
+        graph: LocalGraph<P>,
         sources: &[Source],
         reporter: &Reporter,
     ) -> Result<ImportOutcome> {
         let (store, profile) = (graph.store(), graph.profile());
         let ids = store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
-        let needed = needed.fold(0, u64::saturating_add).saturating_sub(store.stopped_import_bytes());
-        if let Err(error) = profile.require_free_space(needed) {
+        let needed = needed.fold(0, u64::saturating_add);
+        if let Err(error) = profile.require_import_space(store, needed) {
             graph.close_and_discard_if_new()?;
             return Err(error.into());
         }
@@ -150,7 +148,7 @@ impl Import {
 }
 
 /// Ends an import that could not read its input; returns the error to report.
-fn abandon(graph: LocalGraph<Folder>, stop: Stop) -> anyhow::Error {
+fn abandon<P: Profile>(graph: LocalGraph<P>, stop: Stop) -> anyhow::Error {
     match stop {
         Stop::Malformed(mut detail) => {
             // The user must see the malformed line, even if the cleanup fails too.

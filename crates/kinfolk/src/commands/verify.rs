@@ -28,7 +28,8 @@ impl Verify {
         let reporter = &context.reporter;
         let outcome: VerifyOutcome = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?.into())
+                let report = |progress| reporter.report(progress);
+                Ok(graph.administration().verify(self.repair, &report)?.into())
             }
             Client::Remote(server) => {
                 Ok(server.verify(self.repair, |progress| reporter.report_remote(progress))?)

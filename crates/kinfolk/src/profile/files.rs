@@ -38,7 +38,7 @@ impl<S: OpenStore> StoreFiles<S> {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let _one_at_a_time = self.importing.lock().unwrap_or_else(PoisonError::into_inner);
         let choices = ImportChoices {
@@ -48,8 +48,7 @@ impl<S: OpenStore> StoreFiles<S> {
             fingerprint: None,
             bytes_total: None,
         };
-        let report = |step| progress(step);
-        let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
+        let imported = bulk::import(&self.store, &choices, progress, |rules, bytes_read, intake| {
             if request.format == FileFormat::Parquet {
                 let file = self.spool(file, request.length)?;
                 return read_parquet(file, IMPORTED_FILE, rules, bytes_read, intake);

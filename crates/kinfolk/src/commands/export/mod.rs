@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::interrupt;
 use crate::output::{Comments, EdgeRow, Edges, FileWriter};
 use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::embedded::Folder;
+use crate::profile::Profile;
 use crate::progress::Reporter;
 
 /// Write all edges or all comments to a file
@@ -66,7 +66,7 @@ impl Export {
     }
 }
 
-fn local_edges(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) -> Result<u64> {
+fn local_edges<P: Profile>(graph: &LocalGraph<P>, file: &Path, reporter: &Reporter) -> Result<u64> {
     let mut writer = FileWriter::create(file, Edges { ids: graph.store().id_kind(), since: true })?;
     let report = |progress| reporter.report(progress);
     let edges = bulk::export(graph.store(), &report, |edge, since| writer.write(&EdgeRow { edge, since }))?;
@@ -74,7 +74,7 @@ fn local_edges(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) -> 
     Ok(edges)
 }
 
-fn local_comments(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) -> Result<u64> {
+fn local_comments<P: Profile>(graph: &LocalGraph<P>, file: &Path, reporter: &Reporter) -> Result<u64> {
     let mut writer = FileWriter::create(file, Comments { ids: graph.store().id_kind() })?;
     let report = |progress| reporter.report(progress);
     let comments = bulk::export_comments(graph.store(), &report, |comment| writer.write(comment))?;

@@ -137,7 +137,7 @@ impl Profile for FleetProfile {
     }
 
     /// The disks are those of the databases.
-    fn require_free_space(&self, _bytes: u64) -> kinfolk_core::Result<()> {
+    fn require_import_space(&self, _store: &Fleet, _bytes: u64) -> kinfolk_core::Result<()> {
         Ok(())
     }
 

@@ -185,7 +185,7 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
         name: "kinfolk",
         ending: "backup",
     };
-    file.respond(|administration, file| administration.backup(file)).await
+    file.respond(|administration, file| administration.backup(file, &|_| {}).map(|_| ())).await
 }
 
 /// The right to run one job, if not too many run.
