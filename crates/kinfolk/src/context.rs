@@ -88,7 +88,7 @@ impl Context {
     }
 
     /// Prints a result as JSON or as text.
-    pub(crate) fn print(&self, result: &impl Print) -> Result<()> {
+    pub(crate) fn print(&self, result: &impl Print) -> Result<Outcome> {
         let mut out = self.stdout();
         if self.json {
             serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
@@ -96,13 +96,13 @@ impl Context {
         } else {
             result.write_text(&mut out)?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Outcome::Done)
     }
 
     /// Prints the result of a write; `message` is its text.
     pub(crate) fn print_written(&self, outcome: WriteOutcome, message: String) -> Result<Outcome> {
-        self.print(&WriteResult { outcome, message })?;
-        Ok(Outcome::Done)
+        self.print(&WriteResult { outcome, message })
     }
 
     /// Buffered standard output.

@@ -1,19 +1,14 @@
 //! `backup`: writes the whole graph to one file.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow};
-use clap::Args;
+use anyhow::{Context as _, anyhow};
 use kinfolk_api::BackupOutcome;
 use kinfolk_client::blocking;
 use kinfolk_core::bulk::BackupReport;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::interrupt;
+use super::prelude::*;
 use crate::output::write_new_file;
-use crate::print::{Outcome, Print, grouped, write_stats};
 use crate::profile::inspect_backup;
 use crate::progress::{ReadProgress, Reporter};
 
@@ -37,8 +32,7 @@ impl Backup {
             Client::Remote(server) => download(server, file, reporter),
         })?;
         reporter.finish();
-        context.print(&BackupOutcome::from(report))?;
-        Ok(Outcome::Done)
+        context.print(&BackupOutcome::from(report))
     }
 }
 

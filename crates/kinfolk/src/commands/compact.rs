@@ -1,16 +1,8 @@
 //! `compact`: compacts all files, and erases purged comments from them.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
-use serde::Serialize;
-
-use crate::client::Client;
-use crate::context::Context;
-use crate::interrupt;
-use crate::print::{Outcome, Print, grouped, write_stats};
+use super::prelude::*;
 
 /// Compact all files and erase the bodies of purged comments
 #[derive(Debug, Args)]
@@ -30,8 +22,7 @@ impl Compact {
             }
         })?;
         context.reporter.finish();
-        context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })?;
-        Ok(Outcome::Done)
+        context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })
     }
 }
 

@@ -1,22 +1,19 @@
 //! `demo`: generates a sample graph in a temporary folder, shows a few queries, then serves it.
 
-use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
-use clap::Args;
+use anyhow::Context as _;
 use kinfolk::generate::PowerLaw;
 use kinfolk_core::bulk::{ImportOptions, Progress};
 use kinfolk_core::comments::{CommentId, CommentNode, NewComment, Parent, TreeShape, Viewer};
 use kinfolk_core::feeds::{NewPost, Post};
 use kinfolk_core::graph::{CheckStore, Edge, ListEntry};
-use kinfolk_core::{Clock, EdgeKind, Frontier, Id, PageRequest, SystemClock, Timestamp};
+use kinfolk_core::{Clock, EdgeKind, Frontier, PageRequest, SystemClock, Timestamp};
 
+use super::prelude::*;
 use crate::client::LocalGraph;
-use crate::context::Context;
-use crate::print::{Outcome, grouped};
 use crate::profile::{EdgeImport, OpenStore, Profile};
 use crate::serve::{Listeners, Logging, Ready, Server};
 use crate::settings::{Configuration, ServerFlags};

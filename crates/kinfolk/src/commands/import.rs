@@ -1,24 +1,18 @@
 //! `import`: adds the edges of files, all of them or none.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{FileFormat, ImportOutcome};
 use kinfolk_client::blocking;
 use kinfolk_core::{Deployment, Error, ErrorCode};
-use serde::Serialize;
 
+use super::prelude::*;
 use crate::bulk::{self, ImportChoices};
-use crate::client::{Client, LocalGraph};
-use crate::context::Context;
+use crate::client::LocalGraph;
 use crate::failure::UsageError;
 use crate::free_space;
 use crate::input::{Source, Stop};
-use crate::interrupt;
-use crate::print::{Outcome, Print, grouped, write_stats};
 use crate::profile::{IMPORTED_FILE, Profile};
 use crate::progress::{ReadProgress, Reporter};
 
@@ -68,8 +62,7 @@ impl Import {
         };
         let seconds = begin.elapsed().as_secs_f64();
         let edges_per_second = (imported.edges() as f64 / seconds.max(1e-9)) as u64;
-        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })?;
-        Ok(Outcome::Done)
+        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })
     }
 
     fn import_locally<P: Profile>(
