@@ -37,6 +37,8 @@ const FILE: &str = "kinfolk.toml";
 pub(crate) struct Setting {
     /// The section of the file.
     pub(crate) section: &'static str,
+    /// The description of the section.
+    about: &'static str,
     /// The key in the section.
     pub(crate) name: &'static str,
     /// The flag without dashes; the variable derives from it.
