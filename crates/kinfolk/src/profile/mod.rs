@@ -84,9 +84,6 @@ pub(crate) trait OpenStore: Store + Clone {
     /// The time of the store.
     fn now(&self) -> Timestamp;
 
-    /// Why the store failed, if it did.
-    fn failure(&self) -> Option<String>;
-
     /// The number of edges of a kind; none if the store would have to count them.
     fn edge_count(&self, kind: EdgeKind) -> Option<u64>;
 

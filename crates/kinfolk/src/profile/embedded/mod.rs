@@ -230,10 +230,6 @@ impl OpenStore for Embedded {
         Self::now(self)
     }
 
-    fn failure(&self) -> Option<String> {
-        Self::failure(self).map(str::to_owned)
-    }
-
     fn edge_count(&self, kind: EdgeKind) -> Option<u64> {
         Some(Self::edge_count(self, kind))
     }

@@ -161,11 +161,6 @@ impl OpenStore for Fleet {
         Self::now(self)
     }
 
-    /// What fails is tried again: a fleet has no state that only a restart could mend.
-    fn failure(&self) -> Option<String> {
-        None
-    }
-
     /// Counting would read every row.
     fn edge_count(&self, _kind: EdgeKind) -> Option<u64> {
         None
