@@ -27,6 +27,11 @@ pub trait Administration: Send + Sync + 'static {
         None
     }
 
+    /// Why the server should not be sent requests for now, if there is a reason. Anybody may read it. Cheap, too.
+    fn not_ready(&self) -> Option<String> {
+        None
+    }
+
     /// Whether the store has one of the capabilities that administrators use.
     fn has(&self, _capability: Capability) -> bool {
         true

@@ -149,6 +149,11 @@ impl<S: Store> Service<S> {
         self.administration.failure()
     }
 
+    /// Why the server should not be sent requests for now, if there is a reason.
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        self.administration.not_ready()
+    }
+
     /// Returns an error if the profile lacks a capability.
     pub(crate) fn require(&self, capability: Capability) -> Result<()> {
         if self.has(capability) { Ok(()) } else { Err(capability.missing()) }

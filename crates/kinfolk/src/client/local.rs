@@ -135,7 +135,7 @@ impl<P: Profile> LocalGraph<P> {
 
     /// Adds or removes an edge.
     pub(crate) fn write_edge(&self, action: EdgeAction, edge: Edge) -> Result<WriteOutcome> {
-        let commands = vec![FollowerCommand { action, followee: edge.followee }];
+        let commands = [FollowerCommand { action, followee: edge.followee }].into();
         let changes = FollowerChanges { follower: edge.follower, commands };
         let written = self.run(self.graph.apply(KIND, vec![changes])).pop().unwrap_or(Err(Error::Closed))?;
         Ok(self.written(written.position, written.changed.contains(&true)))

@@ -187,7 +187,7 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         let command = line.and_then(|line| parse_command(&line, graph.context.id_kind()));
         match command {
             Ok(EdgeCommand { action, edge }) => Box::pin(async move {
-                let commands = vec![FollowerCommand { action, followee: edge.followee }];
+                let commands = [FollowerCommand { action, followee: edge.followee }].into();
                 let changes = FollowerChanges { follower: edge.follower, commands };
                 graph.apply(KIND, vec![changes]).await.pop().unwrap_or(Err(Error::Closed))
             }),

@@ -41,6 +41,9 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Res
     if let Some(reason) = shared.door.service().and_then(|service| service.failure()) {
         return Err(Failure(Error::ReadOnly { reason }));
     }
+    if let Some(reason) = shared.door.service().and_then(|service| service.not_ready()) {
+        return Err(Failure(Error::NotReady { reason }));
+    }
     Ok(Json(Status { status: "ready".into() }).into_response())
 }
 

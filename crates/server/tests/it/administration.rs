@@ -23,11 +23,17 @@ pub(crate) struct Scripted {
     pub stats_panic: AtomicBool,
     /// The store can't go on.
     pub has_failed: AtomicBool,
+    /// Others should get the requests.
+    pub is_not_ready: AtomicBool,
 }
 
 impl Administration for Scripted {
     fn failure(&self) -> Option<String> {
         self.has_failed.load(Ordering::Acquire).then(|| "/var/lib/secret".to_owned())
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        self.is_not_ready.load(Ordering::Acquire).then(|| "synchronize the clocks".to_owned())
     }
 
     fn stats(&self) -> Vec<Stat> {

@@ -38,6 +38,10 @@ impl Administration for FleetAdministration {
         self.status.get().as_ref().map(stats).unwrap_or_default()
     }
 
+    fn not_ready(&self) -> Option<String> {
+        self.status.get()?.not_ready
+    }
+
     /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.
     fn has(&self, capability: Capability) -> bool {
         matches!(capability, Capability::Imports | Capability::Exports | Capability::Verification)

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use kinfolk_core::Result;
 use kinfolk_fleet::{Fleet, FleetStatus, LogSource, Projection, Retention, Trimmed};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -43,6 +44,8 @@ pub(super) struct LatestStatus(Mutex<Option<Observed>>);
 pub(super) struct Observed {
     pub(super) at: Instant,
     pub(super) status: FleetStatus,
+    /// Why this process should not be sent requests.
+    pub(super) not_ready: Option<String>,
 }
 
 impl LatestStatus {
@@ -51,8 +54,7 @@ impl LatestStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(&self, status: FleetStatus) {
-        let observed = Observed { at: Instant::now(), status };
+    fn set(&self, observed: Observed) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(observed);
     }
 }
@@ -62,18 +64,26 @@ async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match store.status().await {
-            Ok(status) => {
-                for host in &status.hosts {
+        match look(&store).await {
+            Ok(observed) => {
+                for host in &observed.status.hosts {
                     if let Err(reason) = &host.condition {
                         tracing::warn!(host = host.name, reason, "a host does not answer");
                     }
                 }
-                latest.set(status);
+                if let Some(reason) = &observed.not_ready {
+                    tracing::warn!(reason, "not ready");
+                }
+                latest.set(observed);
             }
             Err(error) => tracing::warn!(%error, "could not look at the hosts"),
         }
     }
+}
+
+async fn look(store: &Fleet) -> Result<Observed> {
+    let (status, not_ready) = tokio::try_join!(store.status(), store.not_ready())?;
+    Ok(Observed { at: Instant::now(), status, not_ready })
 }
 
 async fn trim(store: Fleet, retention: Retention) {

@@ -7,4 +7,6 @@ mod databases;
 mod encryption;
 mod files;
 mod processes;
+mod readiness;
 mod same_results;
+mod scenarios;

@@ -7,7 +7,7 @@ use crate::serve::running::{PATIENCE, Running};
 use crate::support::Run;
 
 /// Asks until the answer is there: what other processes do is seen a moment later.
-fn eventually<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+pub(super) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask() {
