@@ -18,10 +18,10 @@ use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Time
 use kinfolk_embedded::{Embedded, GuardedClock, Import, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
+pub(super) use self::wall_clock::WallClock;
 pub(crate) use kinfolk_embedded::LAYER_TARGET;
 
 use self::administration::EmbeddedAdministration;
-use self::wall_clock::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::free_space;
 use crate::settings::{Configuration, Role, TuningArguments};
@@ -35,7 +35,7 @@ pub(crate) struct Folder {
     /// The settings of the store.
     pub(crate) settings: Settings,
     /// The clock of the store.
-    clock: WallClock,
+    pub(super) clock: WallClock,
     /// The settings of its services.
     pub(crate) service: ServiceSettings,
     /// The default computation of suggestions for all users.
