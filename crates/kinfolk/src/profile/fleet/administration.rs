@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kinfolk_core::Result;
 use kinfolk_core::bulk::{Progress, VerifyReport};
-use kinfolk_core::{Error, Result};
 use kinfolk_fleet::{Fleet, HostStatus};
 use kinfolk_server::{Administration, Capability, ExportRequest, ImportDone, ImportRequest, Stat, StatKind};
 
@@ -52,7 +52,7 @@ impl Administration for FleetAdministration {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         self.files.import(file, request, progress)
     }
@@ -61,16 +61,8 @@ impl Administration for FleetAdministration {
         self.files.export(file, request)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        self.files.store.verify(repair, &|step| progress(step))
-    }
-
-    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
-        Err(Error::NotAvailable { what: "backing up" })
-    }
-
-    fn compact(&self) -> Result<u64> {
-        Err(Error::NotAvailable { what: "compacting" })
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.files.store.verify(repair, progress)
     }
 }
 

@@ -148,7 +148,7 @@ impl Profile for FleetProfile {
     }
 
     /// The disks are those of the databases.
-    fn require_free_space(&self, _bytes: u64) -> kinfolk_core::Result<()> {
+    fn require_import_space(&self, _store: &Fleet, _bytes: u64) -> kinfolk_core::Result<()> {
         Ok(())
     }
 
@@ -170,11 +170,6 @@ impl OpenStore for Fleet {
 
     fn now(&self) -> Timestamp {
         Self::now(self)
-    }
-
-    /// What fails is tried again: a fleet has no state that only a restart could mend.
-    fn failure(&self) -> Option<String> {
-        None
     }
 
     /// Counting would read every row.
