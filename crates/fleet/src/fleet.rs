@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::catalog::{Catalog, Topology};
 use crate::postgres::{Failure, Query, Statements, unavailable};
-use crate::read::Acknowledged;
+use crate::read::{Acknowledged, Staleness, sample};
 use crate::write::Writers;
 use crate::{FleetStatus, NewDeployment, Settings};
 
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) walks: Semaphore,
     /// What every host must show.
     pub(crate) acknowledged: Acknowledged,
+    /// How old the follower side of each host may be.
+    pub(crate) staleness: Staleness,
     /// Changes when this process has committed or projected something: a read that waits looks again.
     progress: watch::Sender<u64>,
 }
@@ -126,9 +128,11 @@ impl Fleet {
             catalog,
             walks: Semaphore::new(WALKS_MAX),
             acknowledged: Acknowledged::default(),
+            staleness: Staleness::default(),
             progress: watch::Sender::new(0),
             topology: RwLock::new(Arc::new(topology)),
         });
+        runtime.spawn(sample(Arc::clone(&shared)));
         let writers = Arc::new(Writers::new(Arc::clone(&shared), runtime.handle()));
         Self { shared, writers, keyring, runtime: Arc::new(StoreRuntime(Some(runtime))) }
     }

@@ -107,7 +107,7 @@ impl<S: Deployment> Client<S> {
 
 impl<S: EdgePorts> Client<S> {
     fn written(&self, written: kinfolk_core::graph::Receipt) -> EdgesWritten {
-        EdgesWritten { token: self.wrote(written.position), changed: written.changed }
+        EdgesWritten { token: self.wrote(written.position), changed: written.changed.to_vec() }
     }
 
     pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
@@ -135,7 +135,7 @@ impl<S: EdgePorts> Client<S> {
     ) -> Vec<Result<EdgesWritten>> {
         let change = |EdgeCommand { action, edge }| FollowerChanges {
             follower: edge.follower,
-            commands: vec![FollowerCommand { action, followee: edge.followee }],
+            commands: [FollowerCommand { action, followee: edge.followee }].into(),
         };
         let results = self.graph.apply(kind, commands.into_iter().map(change).collect()).await;
         results.into_iter().map(|result| result.map(|written| self.written(written))).collect()

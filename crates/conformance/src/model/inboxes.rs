@@ -155,7 +155,12 @@ mod tests {
     fn model() -> Model {
         let (mut model, mut request_state) = (Model::default(), RequestState::default());
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
-        let request = WriteRequest { kind: EdgeKind::Follow, follower: READER, commands, following_limit: 9 };
+        let request = WriteRequest {
+            kind: EdgeKind::Follow,
+            follower: READER,
+            commands: commands.into(),
+            following_limit: 9,
+        };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
         for millis in 0..=INBOX_ENTRIES as u64 {
             let now = Timestamp::from_millis(10 + millis);

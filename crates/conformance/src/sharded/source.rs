@@ -115,7 +115,7 @@ impl Source {
         for (at, body) in events {
             self.apply(Change { position: self.newest().next(), at, body }, now);
         }
-        Ok(Receipt { position: self.newest(), changed })
+        Ok(Receipt { position: self.newest(), changed: changed.into() })
     }
 
     fn apply(&mut self, change: Change, now: Timestamp) {

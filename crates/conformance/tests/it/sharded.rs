@@ -78,7 +78,8 @@ fn own_checks(store: &ShardedStore) {
     let followers = EdgeList { kind, side: Side::Followers, of: id(0) };
     for number in 1..20 {
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: id(0) }];
-        let request = WriteRequest { kind, follower: id(number), commands, following_limit: 5 };
+        let request =
+            WriteRequest { kind, follower: id(number), commands: commands.into(), following_limit: 5 };
         let seen = block_on(store.write_one(request)).expect("a follow").position.into();
         let found = block_on(store.contains(kind, &[edge(IdKind::Integer, number, 0)], &seen));
         assert!(matches!(found.as_deref(), Ok([true])), "{found:?}");

@@ -52,7 +52,8 @@ impl LogReader<'_> {
         Ok(spans.into_iter().flatten().collect())
     }
 
-    async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
+    /// What every shard of a host has.
+    pub(crate) async fn spans_on(&self, host: usize) -> Result<Vec<(Shard, ShardSpan)>, Failure> {
         let shards: Vec<i16> = self.topology.shards_on(host).map(|shard| shard.0 as i16).collect();
         let rows = self.topology.hosts[host].query(&self.shared.statements, Query::Span, &[&shards]).await?;
         let span = |row: &Row| {

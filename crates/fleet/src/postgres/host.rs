@@ -133,7 +133,8 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             reads: pool(settings.read_connections, None)?,
-            writes: pool(settings.write_connections, Some(first_write))?,
+            // Verification reads by one of them what it compares under a lock that another holds.
+            writes: pool(settings.write_connections.max(2), Some(first_write))?,
             silence_max: timeouts.lock + timeouts.statement + Duration::from_secs(1),
         })
     }
@@ -230,16 +231,9 @@ impl Host {
     pub(crate) async fn clock_lead(&self, clock: &dyn Clock) -> std::result::Result<Duration, Failure> {
         let connection = self.reader().await?;
         let ask = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
-        let answer = connection.client().query_one(ask, &[]).await;
-        match answer {
-            Ok(row) => {
-                Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
-            }
-            Err(error) => {
-                connection.discard();
-                Err(Failure::of_statement(&self.name, &error))
-            }
-        }
+        let answer = self.within_time(connection.client().query_one(ask, &[])).await;
+        let row = answer.inspect_err(|_| connection.discard())?;
+        Ok(Duration::from_millis(clock.now().millis().saturating_sub(row.get::<_, i64>(0) as u64)))
     }
 
     /// The processes of the fleet that are connected to the host, by the names of their connections.
@@ -291,8 +285,11 @@ pub(crate) struct Target<'a> {
 
 fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Config> {
     let mut config: Config = target.connection.parse().map_err(|error: tokio_postgres::Error| {
-        // The reason names the part that is wrong; the string itself may hold a password.
-        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        // Other reasons quote the string, and with it a password that has a space.
+        let reason =
+            error.source().map(ToString::to_string).filter(|why| why.starts_with("invalid value for"));
+        let expected = "expected a URL, or KEY=VALUE with single quotes around a value with spaces";
+        let reason = reason.unwrap_or_else(|| expected.to_owned());
         Error::InvalidStore {
             detail: format!("the connection string of {} is invalid: {reason}", target.what),
         }
@@ -315,7 +312,15 @@ pub(crate) async fn connect(target: Target<'_>, timeout: Duration) -> Result<Cli
     let because = |reason: &str| super::unavailable(&format!("{} ({reason})", target.what), reason);
     let (client, driver) = connected.map_err(|_| because("the connection timed out"))?.map_err(|error| {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        because(&reason)
+        match Failure::of_statement(target.what, &error) {
+            Failure::Final(_) => Error::InvalidStore {
+                detail: format!(
+                    "{} refuses the connection: {reason}; correct its connection string or the role's rights",
+                    target.what
+                ),
+            },
+            _ => because(&reason),
+        }
     })?;
     tokio::spawn(async move {
         if let Err(error) = driver.await {

@@ -95,7 +95,7 @@ async fn rebuild(
     let mut after = (0_i16, IdValue(id_min(topology.id_kind)), IdValue(id_min(topology.id_kind)));
     loop {
         let parameters: [&(dyn ToSql + Sync); 5] = [&number, &after.0, &after.1, &after.2, &PAGE];
-        let rows = from.query(&shared.statements, Query::EdgesOfShard, &parameters).await?;
+        let rows = from.query_durable(&shared.statements, Query::EdgesOfShard, &parameters).await?;
         let edges: Vec<NetEdge> = rows.iter().map(edge_of_row).collect::<std::result::Result<_, _>>()?;
         for (host, edges) in by_target(topology, &edges) {
             let rows = ProjectedRows::of_edges(topology, edges);

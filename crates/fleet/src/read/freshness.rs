@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::staleness::beyond_bound;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::postgres::{Failure, Query};
@@ -31,6 +32,8 @@ pub(crate) struct Guard {
     sequences: Vec<i64>,
     sources: Vec<i16>,
     marks: Vec<i64>,
+    /// Whether its follower side is read, which must then be within the bound of staleness.
+    reads_followers: bool,
 }
 
 impl Guard {
@@ -54,6 +57,7 @@ impl Guard {
 
     /// And its follower side shows everything that the frontier has seen.
     pub(crate) fn and_followers(mut self, at_least: &Frontier) -> Self {
+        self.reads_followers = true;
         for position in at_least.iter().filter(|position| position.sequence > Sequence::START) {
             // A shard that no deployment can have is as far as the lowest: it is never visible.
             self.sources.push(i16::try_from(position.shard.0).unwrap_or(i16::MAX));
@@ -150,13 +154,21 @@ impl Reader {
         let all: Vec<&(dyn ToSql + Sync)> =
             guard.parameters().into_iter().chain(parameters.iter().copied()).collect();
         let host = &self.topology.hosts[host];
-        let mut progress = self.shared.watch_progress();
+        let (mut progress, mut samples) = (self.shared.watch_progress(), self.shared.staleness.watch());
         let mut pause = Duration::from_millis(1);
         loop {
             progress.mark_unchanged();
+            samples.mark_unchanged();
+            // Before it is asked: what the host is known to show now, its answer shows, too.
+            let is_recent =
+                !guard.reads_followers || self.shared.staleness.is_recent(self.topology.epoch, &host.name);
             let rows = host.query(&self.shared.statements, query, &all).await?;
             match rows.first().and_then(Refusal::of) {
-                None => return Ok(rows),
+                None if is_recent => return Ok(rows),
+                None => {
+                    let next = timeout(self.time_left().unwrap_or_default(), samples.changed()).await;
+                    next.map_err(|_| Failure::Final(beyond_bound(&host.name))).map(drop)?;
+                }
                 Some(Refusal::Moved) => return Err(Failure::Moved),
                 Some(Refusal::Behind { shard, current, is_truth }) => {
                     let shown = if is_truth {

@@ -9,6 +9,8 @@ mod lists;
 mod overlap;
 mod ports;
 mod readiness;
+mod staleness;
 
 pub(crate) use acknowledged::Acknowledged;
 pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};
+pub(crate) use staleness::{Staleness, sample};

@@ -5,6 +5,7 @@ use kinfolk_core::graph::{OVERLAP_WALK_MAX, Overlap, Side, UserSet};
 use kinfolk_core::{EdgeKind, Error, Id, IdKind};
 use tokio_postgres::Row;
 
+use super::counts::Needed;
 use super::freshness::{GUARD_COLUMNS, Guard, Reader};
 use crate::postgres::{Failure, IdValue, Query, id_min, limit_value};
 
@@ -33,7 +34,9 @@ impl Reader {
             }
         }
         let users: Vec<Id> = distinct.iter().map(|set| set.of).collect();
-        let counts = self.counts(kind, &users).await?;
+        let is_own_side = distinct.iter().all(|set| set.side == Side::Following);
+        let needed = if is_own_side { Needed::OwnSide } else { Needed::BothSides };
+        let counts = self.counts_as_of(kind, &users, needed).await?;
         let sizes = distinct.iter().zip(counts).map(|(&set, counts)| (counts.on(set.side), set));
         let mut by_size: Vec<(u64, UserSet)> = sizes.collect();
         by_size.sort_by_key(|&(size, _)| size);

@@ -12,8 +12,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::transaction::ShardWriter;
 use crate::fleet::Shared;
 
-/// Runs that wait for one shard; more are refused.
-const QUEUE_MAX: usize = 4_096;
+/// Runs that wait for one shard; more are refused. One transaction of a client can have 10,000.
+const QUEUE_MAX: usize = 16_384;
 
 /// Commands of one transaction, unless one run alone has more: the lock of the shard is held for a few milliseconds.
 const BATCH_COMMANDS_MAX: usize = 1_000;

@@ -73,6 +73,11 @@ impl Databases {
         }
     }
 
+    /// From now on a database is on another server, which has it already.
+    pub fn move_to(&mut self, database: usize, server: &str) {
+        server.clone_into(&mut self.servers[database]);
+    }
+
     /// The name of a database.
     pub fn name(&self, database: usize) -> &str {
         &self.names[database]
@@ -166,6 +171,13 @@ pub fn settings_of_process() -> Settings {
     let setting = |name: &str| std::env::var(name).unwrap();
     let hosts = ["a", "b"].map(|host| (host.to_owned(), setting(&format!("HOST_{host}"))));
     Settings::new(setting("CATALOG"), hosts.into())
+}
+
+/// The first column of the first row of a query on a server, outside of any deployment.
+pub fn server_number(server: &str, sql: &str) -> i64 {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime
+        .block_on(async { connect(server.parse().unwrap()).await.query_one(sql, &[]).await.unwrap().get(0) })
 }
 
 async fn connect(config: Config) -> Client {

@@ -12,7 +12,7 @@ use kinfolk_core::bulk::{ImportOptions, ImportReport};
 use kinfolk_core::changes::{ChangeBody, ChangeLog};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeList, EdgeStore, Side};
 use kinfolk_core::{EdgeKind, Error, Frontier, IdKind, Timestamp};
-use kinfolk_fleet::{Fleet, NewDeployment};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection};
 
 use crate::deployments::{Databases, Projecting, Stores, process, servers, settings_of_process};
 use crate::projection::write;
@@ -63,10 +63,11 @@ fn the_earliest_edges_count_and_existing_ones_stay() {
         let request = kinfolk_core::graph::WriteRequest {
             kind: KIND,
             follower: first.follower,
-            commands: vec![kinfolk_core::graph::FollowerCommand {
+            commands: [kinfolk_core::graph::FollowerCommand {
                 action: EdgeAction::Follow,
                 followee: first.followee,
-            }],
+            }]
+            .into(),
             following_limit: 9,
         };
         block_on(store.write_one(request)).unwrap();
@@ -202,6 +203,7 @@ fn an_import_that_is_killed_is_completed_by_the_next_run() {
     let shards = NonZeroU16::new(4).unwrap();
     Fleet::init(&settings, NewDeployment { id_kind: IdKind::Integer, shards }).unwrap();
     let store = Arc::new(Fleet::open(settings.clone()).unwrap());
+    Projection::start(&store, &Arc::new(LogSource::new(&store))).detach();
     let mut kills = 0;
     for run in 1.. {
         let mut process = process(&settings, "imports::a_process_that_imports")
@@ -235,7 +237,13 @@ fn an_import_that_is_killed_is_completed_by_the_next_run() {
     assert_eq!(sequences, CHILD_EDGES, "each edge has one entry in the log");
     for (number, count) in expected {
         let of = [user(IdKind::Integer, number)];
-        let counts = block_on(store.counts(KIND, &of, Frontier::EMPTY)).unwrap()[0];
+        // The projection of so many edges takes a while.
+        let counts = loop {
+            match block_on(store.counts(KIND, &of, &newest)) {
+                Err(Error::NotYetVisible { .. } | Error::Unavailable { .. }) => {}
+                other => break other.unwrap()[0],
+            }
+        };
         assert_eq!(counts.following as usize, count);
     }
 }

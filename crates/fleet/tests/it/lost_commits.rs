@@ -15,29 +15,48 @@ use crate::deployments::{Projecting, Stores, servers};
 use crate::proxy::{Cuts, Proxy};
 
 /// Proxies in front of the servers of hosts, but not of the catalog.
-#[derive(Default)]
-pub struct Proxies(Mutex<HashMap<SocketAddr, Proxy>>);
+pub struct Proxies {
+    /// Of so many commits one is cut.
+    every: u64,
+    proxies: Mutex<HashMap<SocketAddr, Proxy>>,
+}
+
+impl Default for Proxies {
+    fn default() -> Self {
+        Self::cutting(4)
+    }
+}
 
 impl Proxies {
-    pub fn before_hosts(&self, mut settings: Settings) -> Settings {
-        for url in settings.hosts.values_mut() {
+    /// Of every so many commits one is cut.
+    pub fn cutting(every: u64) -> Self {
+        Self { every, proxies: Mutex::default() }
+    }
+
+    pub fn before_hosts(&self, settings: Settings) -> Settings {
+        self.before(settings, &["a", "b"])
+    }
+
+    /// Only some hosts are behind a proxy.
+    pub fn before(&self, mut settings: Settings, hosts: &[&str]) -> Settings {
+        for (_, url) in settings.hosts.iter_mut().filter(|(name, _)| hosts.contains(&name.as_str())) {
             let address = url.split(['@', '/']).nth(3).unwrap().to_owned();
             let server = address.parse().unwrap();
-            let mut proxies = self.0.lock().unwrap();
-            let proxy = proxies.entry(server).or_insert_with(|| Proxy::start(server, 4));
+            let mut proxies = self.proxies.lock().unwrap();
+            let proxy = proxies.entry(server).or_insert_with(|| Proxy::start(server, self.every));
             *url = url.replace(&address, &proxy.address.to_string());
         }
         settings
     }
 
     fn freeze(&self, is_frozen: bool) {
-        for proxy in self.0.lock().unwrap().values() {
+        for proxy in self.proxies.lock().unwrap().values() {
             proxy.frozen.send_replace(is_frozen);
         }
     }
 
     pub fn count(&self, which: impl Fn(&Cuts) -> &AtomicU64) -> u64 {
-        self.0.lock().unwrap().values().map(|proxy| which(&proxy.cuts).load(Ordering::SeqCst)).sum()
+        self.proxies.lock().unwrap().values().map(|proxy| which(&proxy.cuts).load(Ordering::SeqCst)).sum()
     }
 }
 
@@ -81,7 +100,12 @@ fn a_silent_host_is_not_waited_for() {
     proxies.freeze(true);
     assert!(matches!(counts(), Err(Error::Unavailable { .. })));
     let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IdKind::Integer, 1) }];
-    let request = WriteRequest { kind: EdgeKind::Follow, follower: of[0], commands, following_limit: 9 };
+    let request = WriteRequest {
+        kind: EdgeKind::Follow,
+        follower: of[0],
+        commands: commands.into(),
+        following_limit: 9,
+    };
     assert!(matches!(block_on(store.write_one(request)), Err(Error::Unavailable { .. })));
     proxies.freeze(false);
     assert!((0..20).any(|_| counts().is_ok()), "it answers again");

@@ -14,4 +14,6 @@ mod projection;
 mod proxy;
 mod restores;
 mod retention;
+mod staleness;
+mod standby;
 mod verify;

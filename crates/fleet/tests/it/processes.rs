@@ -22,7 +22,7 @@ use crate::deployments::{Databases, process, servers, settings_of_process};
 
 const KIND: EdgeKind = EdgeKind::Follow;
 const IDS: IdKind = IdKind::Integer;
-const USERS: u64 = 24;
+pub const USERS: u64 = 24;
 
 /// Set for the processes that the test starts from its own binary.
 const CHILD: &str = "KINFOLK_FLEET_CHILD";
@@ -52,11 +52,16 @@ impl Random {
 
 fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> kinfolk_core::Result<(Position, bool)> {
     let commands = vec![FollowerCommand { action, followee: user(IDS, to) }];
-    let request = WriteRequest { kind: KIND, follower: user(IDS, from), commands, following_limit: 1_000 };
+    let request = WriteRequest {
+        kind: KIND,
+        follower: user(IDS, from),
+        commands: commands.into(),
+        following_limit: 1_000,
+    };
     block_on(store.write_one(request)).map(|receipt| (receipt.position, receipt.changed[0]))
 }
 
-fn open(settings: Settings) -> Fleet {
+pub fn open(settings: Settings) -> Fleet {
     let store = Fleet::open_with_clock(settings, Arc::new(SystemClock)).unwrap();
     Projection::start(&store, &Arc::new(LogSource::new(&store))).detach();
     store
@@ -137,9 +142,9 @@ impl Drop for Writer {
 
 /// What was acknowledged to any process.
 #[derive(Default)]
-struct Acknowledged {
-    changes: Vec<(Position, EdgeAction, Edge)>,
-    errors: u64,
+pub struct Acknowledged {
+    pub changes: Vec<(Position, EdgeAction, Edge)>,
+    pub errors: u64,
 }
 
 impl Acknowledged {
@@ -263,7 +268,7 @@ fn a_stopped_process_loses_its_shard_within_seconds() {
 }
 
 /// Whether log, lists and counts tell one story, in which everything that was acknowledged happens.
-fn audit(store: &Fleet, acknowledged: &Acknowledged) {
+pub fn audit(store: &Fleet, acknowledged: &Acknowledged) {
     // Nobody writes any more, but the last transaction of a killed process may still end: the log is read until it is still.
     let mut newest = block_on(store.span()).unwrap().newest;
     while block_on(store.wait_for_changes(&newest)).unwrap() {
@@ -301,7 +306,7 @@ fn audit(store: &Fleet, acknowledged: &Acknowledged) {
     }
 }
 
-fn about(change: &Change) -> (EdgeAction, Edge) {
+pub fn about(change: &Change) -> (EdgeAction, Edge) {
     match change.body {
         ChangeBody::Followed { edge, .. } => (EdgeAction::Follow, edge),
         ChangeBody::Unfollowed { edge, .. } => (EdgeAction::Unfollow, edge),
@@ -309,7 +314,7 @@ fn about(change: &Change) -> (EdgeAction, Edge) {
     }
 }
 
-fn whole_log(store: &Fleet) -> BTreeMap<(Shard, kinfolk_core::Sequence), Change> {
+pub fn whole_log(store: &Fleet) -> BTreeMap<(Shard, kinfolk_core::Sequence), Change> {
     let (mut log, mut after) = (BTreeMap::new(), Frontier::default());
     loop {
         let page = block_on(store.changes(&after, 1_000)).unwrap();

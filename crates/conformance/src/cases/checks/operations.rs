@@ -27,10 +27,18 @@ fn following_yourself_is_refused<S: GraphStore>(subject: &Subject<S>) {
     let before = subject.snapshot();
     let id = subject.id(1);
     assert_code(block_on(graph.follow(kind, id, id)), ErrorCode::SelfFollow);
-    assert_eq!(block_on(graph.unfollow(kind, id, id)).unwrap().changed, [false], "there is nothing to undo");
+    assert_eq!(
+        block_on(graph.unfollow(kind, id, id)).unwrap().changed[..],
+        [false],
+        "there is nothing to undo"
+    );
     let mut results = block_on(graph.apply(kind, subject.commands(&[unfollow(1, 3), follow(2, 2)])));
     assert_code(results.remove(1), ErrorCode::SelfFollow);
-    assert_eq!(results.remove(0).unwrap().changed, [false], "changes of other followers are not affected");
+    assert_eq!(
+        results.remove(0).unwrap().changed[..],
+        [false],
+        "changes of other followers are not affected"
+    );
     assert_eq!(subject.snapshot(), before);
     let found = block_on(graph.check(kind, &[subject.edge(1, 1)], None)).unwrap();
     assert_eq!(found, [false], "asking is no sin");
@@ -62,7 +70,7 @@ fn the_graph_keeps_its_limits<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     for to in 2..7 {
         let written = block_on(graph.follow(kind, subject.id(1), subject.id(to))).unwrap();
-        assert_eq!(written.changed, [true]);
+        assert_eq!(written.changed[..], [true]);
         let found = block_on(graph.check(kind, &[subject.edge(1, to)], Some(&written.token))).unwrap();
         assert_eq!(found, [true]);
     }
@@ -133,7 +141,7 @@ fn a_follower_can_be_removed<S: GraphStore>(subject: &Subject<S>) {
     let (graph, kind) = (&subject.graph, subject.kind());
     make_friends(subject, 2);
     let written = block_on(graph.remove_follower(kind, subject.id(0), subject.id(1))).unwrap();
-    assert_eq!(written.changed, [true]);
+    assert_eq!(written.changed[..], [true]);
     let edges = [subject.edge(1, 0), subject.edge(0, 1), subject.edge(2, 0)];
     let found = block_on(graph.check(kind, &edges, Some(&written.token))).unwrap();
     assert_eq!(found, [false, true, true]);

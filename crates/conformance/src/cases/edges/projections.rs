@@ -41,7 +41,7 @@ fn edges_that_come_and_go_leave_nothing_behind<S: EdgePorts>(subject: &Subject<S
         let follows = &mut following[number as usize];
         *follows = !*follows;
         let receipt = if *follows { subject.follow(number, 0) } else { subject.unfollow(number, 0) };
-        assert_eq!(receipt.changed, [true], "in round {round}");
+        assert_eq!(receipt.changed[..], [true], "in round {round}");
         if random.below(3) > 0 {
             assert_followers(subject, &following, round);
         }

@@ -121,11 +121,11 @@ fn a_refollow_is_later_even_if_the_clock_goes_back<S: EdgePorts>(subject: &Subje
 fn the_clock_does_not_decide_who_was_last<S: GraphStore>(subject: &Subject<S>) {
     subject.follow(1, 2);
     subject.clock.turn_back(HOUR_MS);
-    assert_eq!(subject.unfollow(1, 2).changed, [true]);
+    assert_eq!(subject.unfollow(1, 2).changed[..], [true]);
     assert!(!subject.contains(1, 2));
     assert_eq!((subject.following(1), subject.followers(2)), (vec![], vec![]));
     subject.clock.turn_back(HOUR_MS);
-    assert_eq!(subject.follow(1, 2).changed, [true]);
+    assert_eq!(subject.follow(1, 2).changed[..], [true]);
     assert!(subject.contains(1, 2));
     assert_eq!((subject.following(1).len(), subject.followers(2).len()), (1, 1));
 }

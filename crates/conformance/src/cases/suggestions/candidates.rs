@@ -74,7 +74,7 @@ pub(in crate::cases) fn dismiss<S: SuggestionPorts>(
 ) {
     let commands = subject.commands(&[(action, from, to)]);
     let receipt = subject.try_write(EdgeKind::Dismissal, &commands, NO_LIMIT).expect("the write succeeds");
-    assert_eq!(receipt.changed, [true]);
+    assert_eq!(receipt.changed[..], [true]);
 }
 
 pub(in crate::cases) fn candidates<S: SuggestionPorts>(

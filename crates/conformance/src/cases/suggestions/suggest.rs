@@ -135,7 +135,7 @@ fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
     let counted = || block_on(subject.store().counts(EdgeKind::Follow, &[one, target])).unwrap();
     let counts_before = counted();
     let written = block_on(subject.graph.dismiss(one, target)).unwrap();
-    assert_eq!(written.changed, [true]);
+    assert_eq!(written.changed[..], [true]);
     let again = block_on(subject.graph.dismiss(one, target)).unwrap();
     assert_eq!((again.changed, again.token), (vec![false], written.token), "once more changes nothing");
     assert_eq!(counted(), counts_before, "to dismiss is not to follow");
@@ -152,7 +152,7 @@ fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
     // Nobody else has dismissed it, and a strange one can be dismissed as well.
     follow_all(subject, [(9, 2)]);
     assert!(!dismissed(9));
-    assert_eq!(block_on(subject.graph.dismiss(one, subject.id(99))).unwrap().changed, [true]);
+    assert_eq!(block_on(subject.graph.dismiss(one, subject.id(99))).unwrap().changed[..], [true]);
 }
 
 fn a_dismissal_of_oneself_is_refused<S: SuggestionPorts>(subject: &Subject<S>) {
@@ -168,15 +168,15 @@ fn dismissals_have_a_limit_of_their_own<S: SuggestionPorts>(subject: &Subject<S>
     let dismiss = |of: u64, target: u64| block_on(subject.graph.dismiss(subject.id(of), subject.id(target)));
     let max = u64::from(SUGGEST.dismissed_max);
     for number in 0..max {
-        assert_eq!(dismiss(1, 20 + number).unwrap().changed, [true]);
+        assert_eq!(dismiss(1, 20 + number).unwrap().changed[..], [true]);
     }
     let before = subject.newest_frontier();
     assert_code(dismiss(1, 20 + max), ErrorCode::InvalidRequest);
     assert_eq!(subject.newest_frontier(), before);
-    assert_eq!(dismiss(1, 20).unwrap().changed, [false], "what is dismissed already needs no place");
-    assert_eq!(dismiss(2, 20 + max).unwrap().changed, [true], "the limit is of each user");
+    assert_eq!(dismiss(1, 20).unwrap().changed[..], [false], "what is dismissed already needs no place");
+    assert_eq!(dismiss(2, 20 + max).unwrap().changed[..], [true], "the limit is of each user");
     let followed = block_on(subject.graph.follow(EdgeKind::Follow, subject.id(1), subject.id(30))).unwrap();
-    assert_eq!(followed.changed, [true], "and not that of follows");
+    assert_eq!(followed.changed[..], [true], "and not that of follows");
     let counts = block_on(subject.store().counts(EdgeKind::Dismissal, &subject.ids([1, 20]))).unwrap();
     assert_eq!(counts, [Counts { following: max, followers: 0 }, Counts { following: 0, followers: 1 }]);
 }

@@ -167,7 +167,7 @@ impl Pass<'_> {
         let mark = Sequence(mark.ok_or(Failure::Moved)?.get::<_, i64>(1) as u64);
         let truth = self.truth(source, suspects).await?;
         let log = LogReader { shared: self.shared, topology: self.topology };
-        let pending = log.changes(&[mark.on(source)], BEHIND_MAX).await?;
+        let pending = log.durable_changes(&[mark.on(source)], BEHIND_MAX).await?;
         if pending.len() == BEHIND_MAX {
             return self.finish(connection, "ROLLBACK", some_shard).await.map(|()| Vec::new());
         }
@@ -193,11 +193,12 @@ impl Pass<'_> {
         self.finish(connection, COMMIT, some_shard).await.map(|()| wrong)
     }
 
-    /// What the shard of some followers has about their edges.
+    /// What the shard of some followers has about their edges, and no promotion can take back: it is copied to other hosts.
     async fn truth(&self, source: Shard, keys: &[Key]) -> Result<HashMap<Key, State>, Failure> {
         let columns = self.columns(keys, |edge| edge.follower);
         let host = self.host(source);
-        let rows = host.query(&self.shared.statements, Query::FollowingRows, &columns.parameters()).await?;
+        let statements = &self.shared.statements;
+        let rows = host.query_durable(statements, Query::FollowingRows, &columns.parameters()).await?;
         Ok(states(keys, &rows))
     }
 
