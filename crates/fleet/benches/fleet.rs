@@ -31,7 +31,9 @@ const OUTSTANDING: u64 = 256;
 /// Users of the graph. A follower has few edges, so that nearly every follow is new.
 const USERS: u64 = 100_000;
 
-fn shards() -> u16 { std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|s| s.parse().ok()).unwrap_or(32) }
+fn shards() -> u16 {
+    std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|s| s.parse().ok()).unwrap_or(32)
+}
 
 /// Enough memory and log that no checkpoint is forced. Durability stays on.
 const SERVER_SETTINGS: &[&str] = &[

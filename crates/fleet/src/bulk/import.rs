@@ -17,7 +17,7 @@ use super::staging::{Found, Manifest, Staging};
 use crate::Fleet;
 use crate::catalog::Topology;
 use crate::postgres::{Target, connect};
-use crate::write::ShardWriter;
+use crate::write::BatchWriter;
 
 /// Edges of the input that are staged together: what a stopped import has to read again.
 const STAGED_TOGETHER: u64 = 50_000;
@@ -147,7 +147,8 @@ impl Import {
         shards
             .try_for_each_concurrent(at_once, |shard| {
                 let import = ShardImport {
-                    writer: ShardWriter::new(Arc::clone(&self.fleet.shared), shard),
+                    writer: BatchWriter::new(Arc::clone(&self.fleet.shared)),
+                    shard,
                     kind: options.kind,
                     following_limit: options.following_limit,
                 };

@@ -24,7 +24,8 @@ const PAGE: i64 = 5_000;
 
 /// Waits for the writers of every shard, and keeps later ones out.
 const CLOSE: &str = "
-    SELECT count(pg_advisory_xact_lock($1::integer, shard)) FROM shards WHERE state = 'open';
+    SELECT count(pg_advisory_xact_lock($1::integer, shard))
+    FROM (SELECT shard FROM shards WHERE state = 'open' ORDER BY shard OFFSET 0) AS in_order;
 ";
 
 /// The marks first: their locks wait for projections that are in the middle of something, and later ones find another epoch.

@@ -107,8 +107,9 @@ impl Pass<'_> {
         shard: Shard,
         owner: Owner,
     ) -> Result<(), Failure> {
-        let lock: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &i32::from(shard.0)];
-        self.query(connection, shard, Query::LockShard, &lock).await?;
+        let shards = [i32::from(shard.0)];
+        let lock: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &shards.as_slice()];
+        self.query(connection, shard, Query::LockShards, &lock).await?;
         let Wrong { rows, .. } = self.count(connection, Side::Following, shard, owner).await?;
         let (number, kind, id) = key(shard, owner);
         self.query(connection, shard, Query::CorrectFollowingCount, &[&number, &kind, &id, &rows]).await?;
