@@ -4,8 +4,9 @@ use kinfolk_core::Shard;
 use kinfolk_core::graph::Side;
 use tokio_postgres::types::ToSql;
 
-use super::{Owner, PAGE, Pass, kind_of, transaction};
+use super::{Owner, PAGE, Pass, transaction};
 use crate::postgres::{Failure, IdValue, Pooled, Query, id_min};
+use crate::project::kind_of;
 use crate::write::{COMMIT, LOCK_CLASS};
 
 /// Rows of one user that are counted within the timeout of a statement; a user with more is counted on its own.
