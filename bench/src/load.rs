@@ -99,7 +99,7 @@ async fn follow(store: &Embedded, pair: Pair, follows: &RefCell<Follows>) {
     let Edge { follower, followee } = edge(pair);
     let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee }];
     let following_limit = GraphSettings::default().following_limit;
-    let request = WriteRequest { kind: KIND, follower, commands, following_limit };
+    let request = WriteRequest { kind: KIND, follower, commands: commands.into(), following_limit };
     follows.borrow_mut().waiting += 1;
     let started = Instant::now();
     let answer = store.write_one(request).await;
@@ -109,7 +109,7 @@ async fn follow(store: &Embedded, pair: Pair, follows: &RefCell<Follows>) {
     match answer {
         Ok(receipt) => {
             follows.latency.record(latency);
-            follows.made += u64::from(receipt.changed == [true]);
+            follows.made += u64::from(receipt.changed[..] == [true]);
         }
         // A generated account may follow as many as is allowed already.
         Err(Error::FollowingLimit { .. }) => {}

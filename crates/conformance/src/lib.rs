@@ -58,7 +58,9 @@ pub use cases as suite;
 pub use clock::SimulatedClock;
 pub use faults::Fault;
 pub use model::{FAN_OUT_THRESHOLD, Model, ModelStore};
-pub use ports::{AllPorts, ContentPorts, SuggestionPorts};
+pub use ports::{
+    AllPorts, CommentPorts, ContentPorts, EdgePorts, FeedPorts, InboxPorts, PostPorts, SuggestionPorts,
+};
 pub use random::{
     Reopen, Restore, TimeoutFault, Trim, comment_histories, comment_restarts, concurrent_comments,
     concurrent_comments_with_fault, concurrent_comments_with_timeouts, concurrent_feeds,

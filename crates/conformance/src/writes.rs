@@ -20,7 +20,10 @@ pub(crate) fn requests(
     for (place, EdgeCommand { action, edge }) in commands.iter().enumerate() {
         let at = *of_followers.entry(edge.follower).or_insert_with(|| {
             let (follower, commands) = (edge.follower, Vec::new());
-            requests.push((WriteRequest { kind, follower, commands, following_limit }, Vec::new()));
+            requests.push((
+                WriteRequest { kind, follower, commands: commands.into(), following_limit },
+                Vec::new(),
+            ));
             requests.len() - 1
         });
         let (request, places) = &mut requests[at];
@@ -62,5 +65,5 @@ pub(crate) fn write_with_positions<S: EdgeStore>(
         places.into_iter().zip(receipt.changed).for_each(|(place, one)| changed[place] = one);
         positions.push(receipt.position);
     }
-    Ok((Receipt { position: positions.last().copied().unwrap_or(START), changed }, positions))
+    Ok((Receipt { position: positions.last().copied().unwrap_or(START), changed: changed.into() }, positions))
 }

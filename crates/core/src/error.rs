@@ -211,6 +211,12 @@ pub enum Error {
     /// The store is loading.
     #[error("the store is loading; try again")]
     Loading,
+    /// The server should not be sent requests for now.
+    #[error("{reason}")]
+    NotReady {
+        /// Why, and what to do. Anybody may read it.
+        reason: String,
+    },
     /// The store is shutting down.
     #[error("the store is closed")]
     Closed,
@@ -377,6 +383,7 @@ error_codes! {
     InvalidInput("invalid_input", 400, "ERR", 1) <= InvalidInput;
     Internal("internal", 500, "ERR", 1) <= Storage;
     Loading("loading", 503, "LOADING", 1) <= Loading;
+    NotReady("not_ready", 503, "TRYAGAIN", 1) <= NotReady;
     Closed("closed", 503, "ERR", 1) <= Closed;
     InvalidRequest("invalid_request", 400, "ERR", 2) <= InvalidRequest;
     Unauthenticated("unauthenticated", 401, "NOAUTH", 1) <= Unauthenticated;

@@ -210,7 +210,7 @@ fn edge(number: u64) -> Edge {
 
 async fn follow(fleet: &Fleet, number: u64) -> Position {
     let edge = edge(number);
-    let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }];
+    let commands = [FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }].into();
     let request = WriteRequest { kind: KIND, follower: edge.follower, commands, following_limit: u32::MAX };
     fleet.write_one(request).await.unwrap().position
 }

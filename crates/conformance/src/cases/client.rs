@@ -5,22 +5,21 @@ use std::sync::{Arc, Mutex};
 
 use kinfolk_core::changes::{Change, Changes};
 use kinfolk_core::comments::{
-    Comment, CommentEdit, CommentId, CommentOrder, CommentPage, CommentThreadState, CommentThreads,
-    CommentTree, HistoryPage, Moderator, NewComment, Parent, TreeShape, Viewer,
+    Comment, CommentEdit, CommentId, CommentOrder, CommentPage, CommentStore, CommentThreadState,
+    CommentThreads, CommentTree, HistoryPage, Moderator, NewComment, Parent, TreeShape, Viewer,
 };
-use kinfolk_core::feeds::{Feeds, NewPost, Post, PostPage, WriteOutcome};
+use kinfolk_core::feeds::{FeedStore, Feeds, NewPost, Post, PostPage, PostStore, WriteOutcome};
 use kinfolk_core::graph::{
     Counts, Edge, EdgeCommand, FollowerChanges, FollowerCommand, Graph, ListPage, Overlap, OverlapPage,
     Relationship, UserSet,
 };
 use kinfolk_core::suggestions::{SuggestionPage, Suggestions};
 use kinfolk_core::{
-    ContentStore, Context, Deployment, EdgeKind, Frontier, GraphStore, Id, IdKind, PageRequest, Position,
-    Result,
+    Context, Deployment, EdgeKind, Frontier, GraphStore, Id, IdKind, PageRequest, Position, Result,
 };
 
 use super::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, SETTINGS, SUGGEST, keys};
-use crate::SuggestionPorts;
+use crate::ports::{EdgePorts, SuggestionPorts};
 
 /// How fresh a read must be: at least as a token says, or as the client's own writes.
 pub(super) type Fresh<'a> = Option<&'a str>;
@@ -106,9 +105,9 @@ impl<S: Deployment> Client<S> {
     }
 }
 
-impl<S: GraphStore> Client<S> {
+impl<S: EdgePorts> Client<S> {
     fn written(&self, written: kinfolk_core::graph::Receipt) -> EdgesWritten {
-        EdgesWritten { token: self.wrote(written.position), changed: written.changed }
+        EdgesWritten { token: self.wrote(written.position), changed: written.changed.to_vec() }
     }
 
     pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {
@@ -136,7 +135,7 @@ impl<S: GraphStore> Client<S> {
     ) -> Vec<Result<EdgesWritten>> {
         let change = |EdgeCommand { action, edge }| FollowerChanges {
             follower: edge.follower,
-            commands: vec![FollowerCommand { action, followee: edge.followee }],
+            commands: [FollowerCommand { action, followee: edge.followee }].into(),
         };
         let results = self.graph.apply(kind, commands.into_iter().map(change).collect()).await;
         results.into_iter().map(|result| result.map(|written| self.written(written))).collect()
@@ -161,9 +160,6 @@ impl<S: GraphStore> Client<S> {
     }
 
     crate::forward! { self => self.graph, &self.frontier(fresh)?;
-        pub(super) fn check(kind: EdgeKind, edges: &[Edge]; fresh: Fresh<'_>) -> Result<Vec<bool>>;
-        pub(super) fn relationships(kind: EdgeKind, of: Id, others: &[Id]; fresh: Fresh<'_>)
-            -> Result<Vec<Relationship>>;
         pub(super) fn following(kind: EdgeKind, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
             -> Result<ListPage>;
         pub(super) fn followers(kind: EdgeKind, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
@@ -175,6 +171,14 @@ impl<S: GraphStore> Client<S> {
             -> Result<OverlapPage>;
         pub(super) fn known_followers(kind: EdgeKind, viewer: Id, of: Id, page: PageRequest<'_>; fresh: Fresh<'_>)
             -> Result<OverlapPage>;
+    }
+}
+
+impl<S: GraphStore> Client<S> {
+    crate::forward! { self => self.graph, &self.frontier(fresh)?;
+        pub(super) fn check(kind: EdgeKind, edges: &[Edge]; fresh: Fresh<'_>) -> Result<Vec<bool>>;
+        pub(super) fn relationships(kind: EdgeKind, of: Id, others: &[Id]; fresh: Fresh<'_>)
+            -> Result<Vec<Relationship>>;
     }
 }
 
@@ -192,7 +196,7 @@ impl<S: SuggestionPorts> Client<S> {
     }
 }
 
-impl<S: ContentStore> Client<S> {
+impl<S: PostStore> Client<S> {
     fn feeds(&self) -> Feeds<S> {
         Feeds::new(self.graph.context.clone(), FEED)
     }
@@ -208,12 +212,17 @@ impl<S: ContentStore> Client<S> {
 
     crate::forward! { self => self.feeds(), &self.frontier(fresh)?;
         pub(super) fn post(id: Id; fresh: Fresh<'_>) -> Result<Post>;
+    }
+}
+
+impl<S: FeedStore> Client<S> {
+    crate::forward! { self => self.feeds(), &self.frontier(fresh)?;
         pub(super) fn posts_by(author: Id, page: PageRequest<'_>; fresh: Fresh<'_>) -> Result<PostPage>;
         pub(super) fn feed(of: Id, page: PageRequest<'_>; fresh: Fresh<'_>) -> Result<PostPage>;
     }
 }
 
-impl<S: ContentStore> Client<S> {
+impl<S: CommentStore + PostStore> Client<S> {
     fn comment_threads(&self) -> CommentThreads<S> {
         CommentThreads::new(self.graph.context.clone(), COMMENTS)
     }

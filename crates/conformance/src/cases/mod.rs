@@ -4,11 +4,14 @@
 //! `kinfolk_core::comments` has a case. Every run of a case gets a fresh store, and every read of it
 //! asks to show at least what the case has written.
 
-mod changes;
+mod checks;
 mod client;
 mod comments;
+mod edges;
 mod feeds;
-mod graph;
+mod inboxes;
+mod log;
+mod posts;
 mod subject;
 mod suggestions;
 
@@ -17,12 +20,48 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use kinfolk_core::{EdgeKind, GraphStore, IdKind};
 
+use crate::StoreFactory;
+use crate::ports::{AllPorts, CommentPorts, EdgePorts, FeedPorts, InboxPorts, PostPorts, SuggestionPorts};
 use crate::random::compare::KINDS;
-use crate::{AllPorts, ContentPorts, ModelStore, StoreFactory, SuggestionPorts};
 use subject::Subject;
 
-/// A case and its name.
-type Case<S> = (&'static str, fn(&Subject<S>));
+/// A case for stores with certain ports.
+pub struct Case<S> {
+    name: &'static str,
+    run: fn(&Subject<S>),
+}
+
+impl<S> Clone for Case<S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Case<S> {}
+
+impl<S> Case<S> {
+    /// Its name, which no other case has.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Runs it for one scope. The message of a failure names both.
+    ///
+    /// # Panics
+    /// If the store fails it.
+    pub fn run_in(&self, scope: CaseScope, make: StoreFactory<'_, S>) {
+        self.outcome(scope, make).unwrap_or_else(|failure| panic!("{failure}"));
+    }
+
+    fn outcome(&self, scope: CaseScope, make: StoreFactory<'_, S>) -> Result<(), String> {
+        let run = || (self.run)(&Subject::new(make, scope));
+        catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+            let CaseScope { id_kind, edge_kind } = scope;
+            let (name, message) = (self.name, message(&*panic));
+            format!("case {name} with {} ids and {} edges: {message}", id_kind.name(), edge_kind.name())
+        })
+    }
+}
 
 /// What a case is run for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,117 +80,92 @@ impl CaseScope {
     }
 }
 
-/// Runs the cases of the graph's ports for every scope, and panics with a list of those that failed.
-pub fn run_graph<S: GraphStore>(make: StoreFactory<'_, S>) {
-    run_cases(&graph_cases(), make);
-}
-
-/// As [`run_graph`], for suggestions.
-pub fn run_suggestions<S: SuggestionPorts>(make: StoreFactory<'_, S>) {
-    run_cases(&suggestion_cases(), make);
-}
-
-/// As [`run_graph`], for posts, feeds and comments.
-pub fn run_content<S: ContentPorts>(make: StoreFactory<'_, S>) {
-    run_cases(&content_cases(), make);
-}
-
-/// Runs every case for every scope, and panics with a list of those that failed.
-pub fn run<S: AllPorts>(make: StoreFactory<'_, S>) {
-    run_cases(&cases(), make);
-}
-
-/// Runs one case of the graph's ports for one scope.
-pub fn run_graph_case_in<S: GraphStore>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
-    outcome(named(graph_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
-}
-
-/// As [`run_graph_case_in`], for suggestions.
-pub fn run_suggestion_case_in<S: SuggestionPorts>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
-    outcome(named(suggestion_cases(), name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
-}
-
-/// The names of the cases of suggestions that are found in the request.
-pub fn candidate_case_names() -> impl Iterator<Item = &'static str> {
-    suggestions::candidate_cases::<ModelStore>().into_iter().map(|(name, _)| name)
-}
-
-/// The names of the cases of the graph's ports.
-pub fn graph_case_names() -> impl Iterator<Item = &'static str> {
-    graph_cases::<ModelStore>().into_iter().map(|(name, _)| name)
-}
-
-/// Runs one case for every scope.
-pub fn run_case<S: AllPorts>(name: &str, make: StoreFactory<'_, S>) {
-    run_cases(&[case(name)], make);
-}
-
-/// Runs one case for one scope. The message of a failure names all three.
-pub fn run_case_in<S: AllPorts>(name: &str, scope: CaseScope, make: StoreFactory<'_, S>) {
-    outcome(case(name), scope, make).unwrap_or_else(|failure| panic!("{failure}"));
-}
-
-/// The names of all cases, in the order in which they run.
-pub fn case_names() -> impl Iterator<Item = &'static str> {
-    cases::<ModelStore>().into_iter().map(|(name, _)| name)
-}
-
-fn run_cases<S: GraphStore>(cases: &[Case<S>], make: StoreFactory<'_, S>) {
+/// Runs cases for every scope.
+///
+/// # Panics
+/// With a list of those that failed.
+pub fn run<S>(cases: &[Case<S>], make: StoreFactory<'_, S>) {
     let mut failures = Vec::new();
-    for &case in cases {
-        failures.extend(CaseScope::all().filter_map(|scope| outcome(case, scope, make).err()));
+    for case in cases {
+        failures.extend(CaseScope::all().filter_map(|scope| case.outcome(scope, make).err()));
     }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
-fn case<S: AllPorts>(name: &str) -> Case<S> {
-    named(cases(), name)
+/// The case with a name.
+///
+/// # Panics
+/// If there is none.
+pub fn named<S>(cases: &[Case<S>], name: &str) -> Case<S> {
+    let found = cases.iter().find(|case| case.name == name);
+    *found.unwrap_or_else(|| panic!("there is no case named {name}"))
 }
 
-fn named<S>(cases: Vec<Case<S>>, name: &str) -> Case<S> {
-    let found = cases.into_iter().find(|(known, _)| *known == name);
-    found.unwrap_or_else(|| panic!("there is no case named {name}"))
+/// The cases of edges.
+pub fn edges<S: EdgePorts>() -> Vec<Case<S>> {
+    edges::cases()
 }
 
-fn outcome<S: GraphStore>(
-    (name, case): Case<S>,
-    scope: CaseScope,
-    make: StoreFactory<'_, S>,
-) -> Result<(), String> {
-    let run = || case(&Subject::new(make, scope));
-    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
-        let CaseScope { id_kind, edge_kind } = scope;
-        let message = message(&*panic);
-        format!("case {name} with {} ids and {} edges: {message}", id_kind.name(), edge_kind.name())
-    })
+/// The cases of the change log.
+pub fn log<S: EdgePorts>() -> Vec<Case<S>> {
+    log::cases()
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
+/// The cases of checks, and those of edges and of the log that need checks, too.
+pub fn checks<S: GraphStore>() -> Vec<Case<S>> {
+    [checks::cases(), edges::cases_with_checks(), log::cases_with_checks()].concat()
 }
 
-fn cases<S: AllPorts>() -> Vec<Case<S>> {
-    [graph_cases(), suggestion_cases(), content_cases()].concat()
+/// The cases of edges, the log and checks: the ports that every store has.
+pub fn graph<S: GraphStore>() -> Vec<Case<S>> {
+    [edges(), log(), checks()].concat()
 }
 
-fn graph_cases<S: GraphStore>() -> Vec<Case<S>> {
-    [graph::cases(), changes::cases()].concat()
+/// The cases of suggestions that are found in the request.
+pub fn candidates<S: SuggestionPorts>() -> Vec<Case<S>> {
+    suggestions::candidates::cases()
 }
 
-fn suggestion_cases<S: SuggestionPorts>() -> Vec<Case<S>> {
+/// The cases of suggestions.
+pub fn suggestions<S: SuggestionPorts>() -> Vec<Case<S>> {
     suggestions::cases()
 }
 
-fn content_cases<S: ContentPorts>() -> Vec<Case<S>> {
-    [feeds::cases(), comments::cases()].concat()
+/// The cases of posts.
+pub fn posts<S: PostPorts>() -> Vec<Case<S>> {
+    posts::cases()
 }
 
-/// Lists functions of a file as cases, each under its own name, with the ports that they need.
+/// The cases of feeds.
+pub fn feeds<S: FeedPorts>() -> Vec<Case<S>> {
+    feeds::cases()
+}
+
+/// The cases of inboxes.
+pub fn inboxes<S: InboxPorts>() -> Vec<Case<S>> {
+    inboxes::cases()
+}
+
+/// The cases of comments.
+pub fn comments<S: CommentPorts>() -> Vec<Case<S>> {
+    comments::cases()
+}
+
+/// All cases.
+pub fn all<S: AllPorts>() -> Vec<Case<S>> {
+    [graph(), suggestions(), posts(), feeds(), inboxes(), comments()].concat()
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let message = panic.downcast_ref::<String>().map(String::as_str);
+    message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
+}
+
+/// Lists functions of a file as a group of cases, each under its own name, with the ports that they need.
 macro_rules! list_cases {
-    ($ports:ident; $($case:ident),+ $(,)?) => {
-        pub(super) fn cases<S: $ports>() -> Vec<crate::cases::Case<S>> {
-            vec![$((stringify!($case), $case::<S>)),+]
+    ($group:ident: $ports:ident; $($case:ident),+ $(,)?) => {
+        pub(in crate::cases) fn $group<S: $ports>() -> Vec<crate::cases::Case<S>> {
+            vec![$(crate::cases::Case { name: stringify!($case), run: $case::<S> }),+]
         }
     };
 }

@@ -1,26 +1,28 @@
 //! What a case works with: a fresh store in a graph, its clock, and short words for writes and reads that must
 //! succeed. A failure is a panic.
 
+use std::fmt::Debug;
 use std::num::NonZeroU16;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kinfolk_core::changes::Change;
 use kinfolk_core::comments::CommentSettings;
 use kinfolk_core::feeds::FeedSettings;
 use kinfolk_core::graph::{
-    Counts, Edge, EdgeAction, EdgeCommand, GraphSettings, ListEntry, ListKey, Receipt, Side,
+    CheckStore, Counts, Edge, EdgeAction, EdgeCommand, GraphSettings, ListEntry, ListKey, Receipt, Side,
 };
 use kinfolk_core::suggestions::SuggestionSettings;
 use kinfolk_core::{
-    EdgeKind, Error, Frontier, GraphStore, Id, IdKind, Keyring, Position, Result, Sequence, Shard,
-    SigningKey, Timestamp,
+    EdgeKind, Error, ErrorCode, Frontier, Id, IdKind, Keyring, Position, Result, Sequence, Shard, SigningKey,
+    Timestamp,
 };
 
 use super::CaseScope;
 use super::client::Client;
 use crate::StoreFactory;
 use crate::clock::SimulatedClock;
+use crate::ports::EdgePorts;
 use crate::random::audit::{Outcome, Record};
 use crate::random::compare::{KINDS, walk};
 use crate::seen::Seen;
@@ -56,7 +58,7 @@ pub(super) struct Subject<S> {
     pub graph: Client<S>,
     pub clock: Arc<SimulatedClock>,
     pub scope: CaseScope,
-    shards: NonZeroU16,
+    shards: OnceLock<NonZeroU16>,
 }
 
 /// A command in a case's words: what to do, from which user, to which.
@@ -75,12 +77,11 @@ pub(super) fn keys() -> Keyring {
     Keyring::new(SigningKey::new([7; 32]), [])
 }
 
-impl<S: GraphStore> Subject<S> {
+impl<S> Subject<S> {
     pub(super) fn new(make: StoreFactory<'_, S>, scope: CaseScope) -> Self {
         let clock = Arc::new(SimulatedClock::default());
         let store = make(scope.id_kind, Arc::<SimulatedClock>::clone(&clock));
-        let shards = shards_of(&store);
-        Self { graph: Client::new(store), clock, scope, shards }
+        Self { graph: Client::new(store), clock, scope, shards: OnceLock::new() }
     }
 
     /// The store, whose reads show at least what the case has written.
@@ -144,7 +145,9 @@ impl<S: GraphStore> Subject<S> {
         let command = |&(action, from, to): &_| EdgeCommand { action, edge: self.edge(from, to) };
         commands.iter().map(command).collect()
     }
+}
 
+impl<S: EdgePorts> Subject<S> {
     /// Writes commands, those of each follower whole, and returns the first refusal, or what all of them did.
     pub(super) fn try_write(
         &self,
@@ -165,6 +168,16 @@ impl<S: GraphStore> Subject<S> {
     /// Writes a request that must succeed.
     pub(super) fn write(&self, commands: &[Command]) -> Receipt {
         self.write_limited(NO_LIMIT, commands).expect("the write succeeds")
+    }
+
+    /// Writes follows and unfollows, whatever kind the case is run for. If that is another one, its edges lead the other
+    /// way: they must not make any difference.
+    pub(super) fn write_follows(&self, commands: &[Command]) -> Receipt {
+        if self.kind() != EdgeKind::Follow {
+            let back: Vec<_> = commands.iter().map(|&(action, from, to)| (action, to, from)).collect();
+            self.write(&back);
+        }
+        self.try_write(EdgeKind::Follow, &self.commands(commands), NO_LIMIT).expect("the write succeeds")
     }
 
     pub(super) fn follow(&self, from: u64, to: u64) -> Receipt {
@@ -191,13 +204,6 @@ impl<S: GraphStore> Subject<S> {
         for request in commands.chunks(250) {
             assert!(!self.write(request).changed.contains(&false), "every edge is new");
         }
-    }
-
-    pub(super) fn contains(&self, from: u64, to: u64) -> bool {
-        let (store, edge) = (self.store(), self.edge(from, to));
-        let found = block_on(store.contains(self.kind(), &[edge])).unwrap();
-        assert_eq!(found.len(), 1);
-        found[0]
     }
 
     pub(super) fn since(&self, from: u64, to: u64) -> Option<Timestamp> {
@@ -289,7 +295,7 @@ impl<S: GraphStore> Subject<S> {
 
     /// The shard of a user.
     pub(super) fn shard(&self, number: u64) -> Shard {
-        Shard::of(self.id(number), self.shards)
+        Shard::of(self.id(number), *self.shards.get_or_init(|| shards_of(self.graph.store())))
     }
 
     /// The position of the last of some changes, which are all that the store has seen, given by their followers.
@@ -300,7 +306,7 @@ impl<S: GraphStore> Subject<S> {
     }
 
     /// All that the store says about users 0 to 9 and the log, to see that something changed none of it.
-    pub(super) fn snapshot(&self) -> impl PartialEq + std::fmt::Debug + use<S> {
+    pub(super) fn snapshot(&self) -> impl PartialEq + Debug + use<S> {
         let users = 0..10;
         let lists: Vec<_> =
             users.clone().map(|of| (self.following(of), self.followers(of), self.friends(of, 100))).collect();
@@ -309,8 +315,25 @@ impl<S: GraphStore> Subject<S> {
     }
 }
 
+impl<S: CheckStore> Subject<S> {
+    pub(super) fn contains(&self, from: u64, to: u64) -> bool {
+        let (store, edge) = (self.store(), self.edge(from, to));
+        let found = block_on(store.contains(self.kind(), &[edge])).unwrap();
+        assert_eq!(found.len(), 1);
+        found[0]
+    }
+}
+
+/// Whether an operation was refused with a code.
+pub(super) fn assert_code<T: Debug>(result: Result<T>, code: ErrorCode) {
+    match result {
+        Err(error) => assert_eq!(error.code(), code, "{error}"),
+        Ok(found) => panic!("expected {code:?}, not {found:?}"),
+    }
+}
+
 /// Whether a write was refused for the limit, with the right words.
-pub(super) fn assert_limit<T: std::fmt::Debug>(result: Result<T>, of: Id, expected: u32) {
+pub(super) fn assert_limit<T: Debug>(result: Result<T>, of: Id, expected: u32) {
     match result {
         Err(Error::FollowingLimit { follower, limit }) => {
             assert_eq!((follower, limit), (of.to_string(), expected));

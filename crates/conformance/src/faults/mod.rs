@@ -1,24 +1,9 @@
 //! Planted faults: mistakes of published designs, each switched on by itself in an otherwise right store, so
 //! that a test can show that the suite notices it.
 //!
-//! What a fault keeps and what it does to a restart is here, the rest in a folder for each port. Every function falls through to the [`Model`] for the faults
+//! What a fault keeps and what it does to a restart is here, the rest in a folder for each port, whose `declared.rs` names the
+//! tests that must catch each fault. Every function falls through to the [`Model`] for the faults
 //! that it does not know, so that a store makes exactly one mistake.
-
-/// Defines the enum of faults and the list of all its variants in one place, so that no fault can be left untested.
-macro_rules! faults {
-    ($($(#[doc = $says:literal])+ $name:ident,)+) => {
-        /// A mistake that [`crate::ModelStore`] makes when asked to.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Fault {
-            $($(#[doc = $says])+ $name,)+
-        }
-
-        impl Fault {
-            /// All faults.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
-        }
-    };
-}
 
 mod comments;
 mod fault;
@@ -35,6 +20,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Id, Sequence, Timestamp};
 
 pub use fault::Fault;
+pub(crate) use fault::declare_faults;
 
 use crate::model::Model;
 use crate::model::posts::RequestState;

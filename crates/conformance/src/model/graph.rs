@@ -67,7 +67,7 @@ impl Model {
             request.commands.iter().map(|&command| after.command(request, command, now)).collect();
         let changed = changed?;
         *self = after;
-        Ok(Receipt { position: self.position, changed })
+        Ok(Receipt { position: self.position, changed: changed.into() })
     }
 
     fn command(&mut self, request: &WriteRequest, command: FollowerCommand, now: Timestamp) -> Result<bool> {
@@ -246,7 +246,12 @@ mod tests {
 
     fn write(model: &mut Model, action: EdgeAction, edge: (Id, Id), now: u64) -> Result<Receipt> {
         let commands = vec![FollowerCommand { action, followee: edge.1 }];
-        let request = WriteRequest { kind: EdgeKind::Follow, follower: edge.0, commands, following_limit: 1 };
+        let request = WriteRequest {
+            kind: EdgeKind::Follow,
+            follower: edge.0,
+            commands: commands.into(),
+            following_limit: 1,
+        };
         model.write(&request, Timestamp::from_millis(now))
     }
 
@@ -254,8 +259,8 @@ mod tests {
     fn a_short_history() {
         let mut model = Model::default();
         let receipt = write(&mut model, EdgeAction::Follow, (A, B), 10).unwrap();
-        assert_eq!(receipt, Receipt { position: START.next(), changed: vec![true] });
-        assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed, [false]);
+        assert_eq!(receipt, Receipt { position: START.next(), changed: vec![true].into() });
+        assert_eq!(write(&mut model, EdgeAction::Follow, (A, B), 11).unwrap().changed[..], [false]);
         assert!(matches!(
             write(&mut model, EdgeAction::Follow, (A, C), 11),
             Err(Error::FollowingLimit { limit: 1, .. })

@@ -11,7 +11,7 @@ use kinfolk_core::{EdgeKind, Frontier, Id};
 
 use crate::INBOX_ENTRIES;
 use crate::model::Model;
-use crate::ports::ContentPorts;
+use crate::ports::InboxPorts;
 use crate::random::compare::{Verdict, answer};
 use crate::seen::Seen;
 use crate::threads::block_on;
@@ -99,14 +99,14 @@ pub(crate) fn check_inbox(model: &Model, of: Id, inbox: &Inbox) -> Verdict {
 }
 
 /// A user's inbox, if there is one, which must be right by the log; whatever others do meanwhile.
-pub(crate) fn sound_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
+pub(crate) fn sound_inbox<S: InboxPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
     let found = inbox_and_log(store, of).map_err(|error| format!("the inbox of {of} failed: {error}"))?;
     let Some((inbox, model)) = found else { return Ok(None) };
     check_inbox(&model, of, &inbox).map(|()| Some(inbox))
 }
 
 /// A user's inbox, if it exists, and the log read after it.
-pub(crate) fn inbox_and_log<S: ContentPorts>(
+pub(crate) fn inbox_and_log<S: InboxPorts>(
     store: &S,
     of: Id,
 ) -> kinfolk_core::Result<Option<(Inbox, Model)>> {
@@ -121,7 +121,7 @@ pub(crate) fn inbox_and_log<S: ContentPorts>(
 }
 
 /// A user's inbox, if there is one, once all that is visible now is delivered to it.
-pub(crate) fn settled_inbox<S: ContentPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
+pub(crate) fn settled_inbox<S: InboxPorts>(store: &S, of: Id) -> Result<Option<Inbox>, String> {
     let newest = answer("span", store.span())?.newest;
     let begun = Instant::now();
     loop {
@@ -155,7 +155,12 @@ mod tests {
     fn model() -> Model {
         let (mut model, mut request_state) = (Model::default(), RequestState::default());
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
-        let request = WriteRequest { kind: EdgeKind::Follow, follower: READER, commands, following_limit: 9 };
+        let request = WriteRequest {
+            kind: EdgeKind::Follow,
+            follower: READER,
+            commands: commands.into(),
+            following_limit: 9,
+        };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
         for millis in 0..=INBOX_ENTRIES as u64 {
             let now = Timestamp::from_millis(10 + millis);

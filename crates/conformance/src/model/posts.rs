@@ -222,7 +222,8 @@ mod tests {
 
     fn follow(model: &mut Model, follower: Id) {
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: AUTHOR }];
-        let request = WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 };
+        let request =
+            WriteRequest { kind: EdgeKind::Follow, follower, commands: commands.into(), following_limit: 9 };
         model.write(&request, Timestamp::from_millis(5)).unwrap();
     }
 

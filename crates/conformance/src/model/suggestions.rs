@@ -181,7 +181,12 @@ mod tests {
         for (from, to) in [(1, 2), (1, 3), (2, 4), (3, 4), (2, 5), (3, 6), (3, 1), (2, 3)] {
             let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: Id::Integer(to) }];
             let follower = Id::Integer(from);
-            let request = WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 };
+            let request = WriteRequest {
+                kind: EdgeKind::Follow,
+                follower,
+                commands: commands.into(),
+                following_limit: 9,
+            };
             model.write(&request, Timestamp::from_millis(from * 10 + to)).unwrap();
         }
         model

@@ -150,7 +150,7 @@ fn audit_receipt(state: &Model, success: Success<'_>, changes: &[Change]) -> Ver
     let record = success.record;
     let what = || format!("{record:?}, which found position {}", state.position());
     let expected = effects(state, record);
-    equal(|| format!("what changed in {}", what()), &success.receipt.changed, &expected)?;
+    equal(|| format!("what changed in {}", what()), &success.receipt.changed.to_vec(), &expected)?;
     equal(|| format!("whether the log has {}", what()), &follows(changes, record, &expected), &true)
 }
 
@@ -243,7 +243,7 @@ mod tests {
     }
 
     fn acknowledged(action: EdgeAction, position: u64, changed: bool) -> Record {
-        let receipt = Receipt { position: at(position), changed: vec![changed] };
+        let receipt = Receipt { position: at(position), changed: vec![changed].into() };
         Record { kind: KIND, commands: vec![command(action)], outcome: Outcome::Acknowledged(receipt) }
     }
 

@@ -1,28 +1,14 @@
-//! The mistakes of a sharded, lagging store, each with what must notice it.
+//! The mistakes of a sharded, lagging store, each with the tests that must catch it.
 
-/// What must catch a fault besides a case of the suite.
+use crate::faults::declare_faults;
+
 const GRAPH_HISTORIES: &str = "graph_histories";
 const GRAPH_RESTORES: &str = "graph_restores";
 const GRAPH_TRIMS: &str = "graph_trims";
 const OWN_CHECKS: &str = "own_checks";
 
-/// Declares the faults, each with the tests that must catch it, each of them alone.
-macro_rules! lag_faults {
-    ($($(#[$doc:meta])* $fault:ident: $($test:expr),+;)+) => {
-        /// One mistake of a sharded, lagging store.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum LagFault {
-            $($(#[$doc])* $fault,)+
-        }
-
-        impl LagFault {
-            /// Every fault, with the tests that must catch it, each alone: names of cases, or of a run of histories.
-            pub const CAUGHT_BY: &'static [(Self, &'static [&'static str])] = &[$((Self::$fault, &[$($test),+]),)+];
-        }
-    };
-}
-
-lag_faults! {
+declare_faults! {
+    LagFault;
     /// A projection leaves an event out and moves its mark past it.
     EventLost: "long_lists_are_whole", GRAPH_HISTORIES;
     /// An event that comes again is counted again.

@@ -106,7 +106,7 @@ impl Source {
         for (at, body) in events {
             self.apply(Change { position: self.newest().next(), at, body });
         }
-        Ok(Receipt { position: self.newest(), changed })
+        Ok(Receipt { position: self.newest(), changed: changed.into() })
     }
 
     fn apply(&mut self, change: Change) {

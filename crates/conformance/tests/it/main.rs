@@ -1,11 +1,12 @@
 //! Shows that the suite passes for a right store and fails for every planted fault.
 
-mod comment_faults;
 mod faults;
 mod sharded;
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use kinfolk_conformance::suite::CaseScope;
 use kinfolk_conformance::{
     ModelStore, SEED, comment_histories, comment_restarts, concurrent_comments, concurrent_feeds,
     concurrent_histories, feed_histories, feed_restarts, histories, suite,
@@ -21,7 +22,7 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
 #[test]
 fn the_model_passes_the_suite() {
     let _turn = one_at_a_time();
-    suite::run(&ModelStore::new);
+    suite::run(&suite::all(), &ModelStore::new);
 }
 
 /// Cases do not expect an event on a certain shard.
@@ -29,7 +30,7 @@ fn the_model_passes_the_suite() {
 fn the_model_passes_the_suite_on_several_shards() {
     let _turn = one_at_a_time();
     for shards in [faults::SHARDS, 7] {
-        suite::run(&|id_kind, clock| ModelStore::new(id_kind, clock).on_shards(shards));
+        suite::run(&suite::all(), &|id_kind, clock| ModelStore::new(id_kind, clock).on_shards(shards));
     }
 }
 
@@ -62,10 +63,8 @@ fn the_model_passes_the_histories_of_comments() {
 #[test]
 fn case_names_are_unique_and_can_be_run_alone() {
     let _turn = one_at_a_time();
-    let mut names: Vec<_> = suite::case_names().collect();
-    suite::run_case(names[0], &ModelStore::new);
-    let cases = names.len();
-    names.sort_unstable();
-    names.dedup();
-    assert_eq!(names.len(), cases);
+    let cases = suite::all::<ModelStore>();
+    cases[0].run_in(CaseScope::all().next().unwrap(), &ModelStore::new);
+    let names: BTreeSet<_> = cases.iter().map(|case| case.name()).collect();
+    assert_eq!(names.len(), cases.len());
 }

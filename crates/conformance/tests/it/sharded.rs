@@ -13,7 +13,7 @@ use kinfolk_core::changes::ChangeLog;
 use kinfolk_core::graph::{CheckStore, EdgeAction, EdgeList, EdgeStore, FollowerCommand, Side, WriteRequest};
 use kinfolk_core::{Clock, EdgeKind, Error, IdKind};
 
-use crate::faults::quietly;
+use crate::faults::{model, quietly};
 use crate::one_at_a_time;
 
 /// How often to repeat what depends on a seed: as often as the environment asks for.
@@ -31,7 +31,7 @@ fn it_passes_the_suite() {
     let _turn = one_at_a_time();
     for seed in 0..runs(3) {
         for shards in [1, 4, 7] {
-            suite::run_graph(&make(shards, SEED + seed));
+            suite::run(&suite::graph(), &make(shards, SEED + seed));
         }
     }
 }
@@ -60,16 +60,8 @@ fn unknown_outcomes_are_accepted() {
         }
     }
     for shards in [1, 4] {
-        concurrent_feeds_with_timeouts(&content(shards, None), 20, SEED);
-        concurrent_comments_with_timeouts(&content(shards, None), 20, SEED);
-    }
-}
-
-/// The model with posts and comments on several shards.
-fn content(shards: u16, fault: Option<Fault>) -> impl Fn(IdKind, Arc<dyn Clock>) -> ModelStore {
-    move |id_kind, clock| match fault {
-        Some(fault) => ModelStore::with_fault(id_kind, clock, fault).on_shards(shards),
-        None => ModelStore::new(id_kind, clock).on_shards(shards),
+        concurrent_feeds_with_timeouts(&model(shards, None), 20, SEED);
+        concurrent_comments_with_timeouts(&model(shards, None), 20, SEED);
     }
 }
 
@@ -81,7 +73,8 @@ fn own_checks(store: &ShardedStore) {
     let followers = EdgeList { kind, side: Side::Followers, of: id(0) };
     for number in 1..20 {
         let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: id(0) }];
-        let request = WriteRequest { kind, follower: id(number), commands, following_limit: 5 };
+        let request =
+            WriteRequest { kind, follower: id(number), commands: commands.into(), following_limit: 5 };
         let seen = block_on(store.write_one(request)).expect("a follow").position.into();
         let found = block_on(store.contains(kind, &[edge(IdKind::Integer, number, 0)], &seen));
         assert!(matches!(found.as_deref(), Ok([true])), "{found:?}");
@@ -108,7 +101,7 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
-        case => suite::run_graph_case_in(case, scope, &make),
+        case => suite::named(&suite::graph(), case).run_in(scope, &make),
     }
 }
 
@@ -143,23 +136,23 @@ fn faults_behind_unknown_outcomes_are_caught() {
         let of_shards = |seed| concurrent_histories_with_fault(&make(4, seed), fault, 3, seed);
         assert!(caught(&of_model) && caught(&of_shards), "{fault:?}");
         for shards in [1, 4] {
-            let of_feeds = |seed| concurrent_feeds_with_fault(&content(shards, None), fault, 3, seed);
-            let of_comments = |seed| concurrent_comments_with_fault(&content(shards, None), fault, 3, seed);
+            let of_feeds = |seed| concurrent_feeds_with_fault(&model(shards, None), fault, 3, seed);
+            let of_comments = |seed| concurrent_comments_with_fault(&model(shards, None), fault, 3, seed);
             assert!(caught(&of_feeds), "{fault:?} of feeds");
             assert!(caught(&of_comments), "{fault:?} of comments");
         }
     }
     for fault in [Fault::FeedEndsWithInbox, Fault::FeedLagsBehind, Fault::FeedShowsDeleted] {
-        let run = |seed| concurrent_feeds_with_timeouts(&content(4, Some(fault)), 3, seed);
+        let run = |seed| concurrent_feeds_with_timeouts(&model(4, Some(fault)), 3, seed);
         assert!(caught(&run), "{fault:?}");
     }
     for fault in [Fault::CommentRetryWritesAgain, Fault::CommentEditOfWithdrawn, Fault::ThreadLockIgnored] {
-        let run = |seed| concurrent_comments_with_timeouts(&content(4, Some(fault)), 3, seed);
+        let run = |seed| concurrent_comments_with_timeouts(&model(4, Some(fault)), 3, seed);
         assert!(caught(&run), "{fault:?}");
     }
     for fault in [Fault::RepeatEmitsEvent, Fault::RepeatSaysChanged, Fault::LogLosesEvent] {
-        let make = |id_kind, clock: Arc<dyn Clock>| ModelStore::with_fault(id_kind, clock, fault);
-        assert!(caught(&|seed| concurrent_histories_with_timeouts(&make, 3, seed)), "{fault:?}");
+        let run = |seed| concurrent_histories_with_timeouts(&model(1, Some(fault)), 3, seed);
+        assert!(caught(&run), "{fault:?}");
     }
     for fault in [LagFault::EventLost, LagFault::CacheFillsStale, LagFault::OldShardMap] {
         let run = |seed| {

@@ -12,4 +12,7 @@ pub use model::{
 pub use operations::{FollowerChanges, Graph, GraphSettings, ListPage};
 pub use overlap::OverlapPage;
 pub use plan::{EdgeEvent, EdgePlanner, EdgeView, PlannedEdges};
-pub use ports::{CheckStore, EdgeList, EdgeStore, FollowerCommand, OVERLAP_WALK_MAX, Receipt, WriteRequest};
+pub use ports::{
+    CheckStore, EdgeList, EdgeStore, Effects, FollowerCommand, FollowerCommands, OVERLAP_WALK_MAX, Receipt,
+    WriteRequest,
+};

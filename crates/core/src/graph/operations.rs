@@ -1,11 +1,13 @@
 //! The operations on edges: the rules that hold for every store and every protocol.
 
 use super::{
-    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, ListEntry, ListKey, Receipt,
-    Relationship, Side, WriteRequest,
+    CheckStore, Counts, Edge, EdgeAction, EdgeList, EdgeStore, FollowerCommand, FollowerCommands, ListEntry,
+    ListKey, Receipt, Relationship, Side, WriteRequest,
 };
 use crate::context::require_at_most;
-use crate::{Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result};
+use crate::{
+    Context, EdgeKind, Error, Frontier, Id, ListCursor, ListName, Page, PageRequest, Result, Timestamp,
+};
 
 /// Limits of the graph that a deployment sets.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +45,7 @@ pub struct FollowerChanges {
     /// The follower.
     pub follower: Id,
     /// The commands, in order.
-    pub commands: Vec<FollowerCommand>,
+    pub commands: FollowerCommands,
 }
 
 /// Operations on edges.
@@ -83,7 +85,7 @@ impl<S: EdgeStore> Graph<S> {
     }
 
     async fn change(&self, kind: EdgeKind, follower: Id, command: FollowerCommand) -> Result<Receipt> {
-        self.apply(kind, vec![FollowerChanges { follower, commands: vec![command] }])
+        self.apply(kind, vec![FollowerChanges { follower, commands: [command].into() }])
             .await
             .pop()
             .unwrap_or(Err(Error::Closed))
@@ -228,6 +230,13 @@ impl<S: CheckStore> Graph<S> {
 }
 
 impl<S: CheckStore + EdgeStore> Graph<S> {
+    /// Since when an edge exists, if it does.
+    pub async fn since(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Result<Option<Timestamp>> {
+        self.context.require_ids(&[edge.follower, edge.followee])?;
+        let found = self.store().since(kind, &[edge], at_least).await?;
+        Ok(found.first().copied().flatten())
+    }
+
     /// The relationship of `of` to each of the others, in their order.
     pub async fn relationships(
         &self,

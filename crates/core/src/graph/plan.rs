@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::{Edge, EdgeAction, EdgeCommand, WriteRequest};
+use super::{Edge, EdgeAction, EdgeCommand, Effects, WriteRequest};
 use crate::{EdgeKind, Error, Id, Result, Timestamp};
 
 /// The input of a plan: the edges of the affected followers before it.
@@ -37,6 +37,8 @@ pub struct PlannedEdges {
     edges: HashMap<(EdgeKind, Edge), Option<Timestamp>, RandomState>,
     /// The change of each follower's number of edges.
     following: HashMap<(EdgeKind, Id), i64, RandomState>,
+    /// What the commands of the current request replaced; the memory serves the next request too.
+    undo: Vec<Undo>,
 }
 
 impl PlannedEdges {
@@ -48,6 +50,7 @@ impl PlannedEdges {
 }
 
 /// The state that a command replaced, to undo a refused request.
+#[derive(Debug)]
 struct Undo {
     key: (EdgeKind, Edge),
     edge: Option<Option<Timestamp>>,
@@ -69,18 +72,18 @@ pub struct EdgePlanner<'a, V> {
 impl<V: EdgeView> EdgePlanner<'_, V> {
     /// Plans one request: appends its events, and returns for each command whether it changes anything. A refused request has
     /// no effect.
-    pub fn plan(&mut self, request: &WriteRequest, events: &mut Vec<EdgeEvent>) -> Result<Vec<bool>> {
+    pub fn plan(&mut self, request: &WriteRequest, events: &mut Vec<EdgeEvent>) -> Result<Effects> {
         let (before, floor) = (events.len(), *self.floor);
-        let mut undo = Vec::with_capacity(request.commands.len());
-        let mut changed = Vec::with_capacity(request.commands.len());
+        self.planned.undo.clear();
+        let mut changed = Effects::with_capacity(request.commands.len());
         for command in request.edge_commands() {
-            match self.plan_one(request, command, &mut undo) {
+            match self.plan_one(request, command) {
                 Ok(event) => {
                     changed.push(event.is_some());
                     events.extend(event);
                 }
                 Err(error) => {
-                    self.undo(undo);
+                    self.undo();
                     events.truncate(before);
                     *self.floor = floor;
                     return Err(error);
@@ -94,7 +97,6 @@ impl<V: EdgeView> EdgePlanner<'_, V> {
         &mut self,
         request: &WriteRequest,
         EdgeCommand { action, edge }: EdgeCommand,
-        undo: &mut Vec<Undo>,
     ) -> Result<Option<EdgeEvent>> {
         let key = (request.kind, edge);
         let own = self.planned.edges.get(&key).copied();
@@ -116,7 +118,7 @@ impl<V: EdgeView> EdgePlanner<'_, V> {
         let (state, step) = if removed_since.is_none() { (Some(event.at), 1) } else { (None, -1) };
         let user = (request.kind, edge.follower);
         let following = self.planned.following.get(&user).copied();
-        undo.push(Undo { key, edge: own, following });
+        self.planned.undo.push(Undo { key, edge: own, following });
         self.planned.edges.insert(key, state);
         self.planned.following.insert(user, following.unwrap_or(0) + step);
         if let Some(since) = removed_since {
@@ -138,8 +140,8 @@ impl<V: EdgeView> EdgePlanner<'_, V> {
         }
     }
 
-    fn undo(&mut self, undo: Vec<Undo>) {
-        for Undo { key, edge, following } in undo.into_iter().rev() {
+    fn undo(&mut self) {
+        while let Some(Undo { key, edge, following }) = self.planned.undo.pop() {
             match edge {
                 Some(state) => self.planned.edges.insert(key, state),
                 None => self.planned.edges.remove(&key),
@@ -209,7 +211,7 @@ mod tests {
             }
         }
 
-        fn plan(&mut self, limit: u32, commands: &[i64]) -> Result<Vec<bool>> {
+        fn plan(&mut self, limit: u32, commands: &[i64]) -> Result<Effects> {
             let Self { view, earlier, planned, floor, events } = self;
             let mut planner = EdgePlanner { view, earlier: Some(earlier), planned, floor };
             planner.plan(&request(limit, commands), events)
@@ -233,7 +235,10 @@ mod tests {
     #[test]
     fn repeating_changes_nothing() {
         let mut scene = Scene::new(&[(2, 5)], 10);
-        assert_eq!(scene.plan(9, &[2, 3, 3, -4, -3, -3]).unwrap(), [false, true, false, false, true, false]);
+        assert_eq!(
+            scene.plan(9, &[2, 3, 3, -4, -3, -3]).unwrap()[..],
+            [false, true, false, false, true, false]
+        );
         assert_eq!(scene.told(), [(3, 10), (-3, 10)]);
         assert_eq!(scene.events[1].removed_since, Some(Timestamp::from_millis(10)));
     }
@@ -241,9 +246,9 @@ mod tests {
     #[test]
     fn a_follow_after_an_unfollow_is_newer_than_the_follow_before() {
         let mut scene = Scene::new(&[(2, 20)], 10);
-        assert_eq!(scene.plan(9, &[-2]).unwrap(), [true]);
+        assert_eq!(scene.plan(9, &[-2]).unwrap()[..], [true]);
         scene.next_batch();
-        assert_eq!(scene.plan(9, &[2, -2, 2]).unwrap(), [true; 3]);
+        assert_eq!(scene.plan(9, &[2, -2, 2]).unwrap()[..], [true; 3]);
         assert_eq!(scene.told(), [(-2, 10), (2, 21), (-2, 21), (2, 22)]);
     }
 
@@ -254,7 +259,7 @@ mod tests {
         scene.next_batch();
         scene.plan(3, &[4]).unwrap();
         assert!(matches!(scene.plan(3, &[5]), Err(Error::FollowingLimit { limit: 3, .. })));
-        assert_eq!(scene.plan(3, &[-2, 5]).unwrap(), [true, true]);
+        assert_eq!(scene.plan(3, &[-2, 5]).unwrap()[..], [true, true]);
     }
 
     #[test]
@@ -264,7 +269,7 @@ mod tests {
         let before = (scene.told(), scene.floor);
         assert!(scene.plan(3, &[-2, -3, 3, 4, 5, 6]).is_err());
         assert_eq!((scene.told(), scene.floor), before);
-        assert_eq!(scene.plan(3, &[2, 3, 4]).unwrap(), [false, false, true], "as if it had not been");
+        assert_eq!(scene.plan(3, &[2, 3, 4]).unwrap()[..], [false, false, true], "as if it had not been");
         assert!(scene.plan(3, &[5]).is_err(), "the limit counts as before");
     }
 }

@@ -9,6 +9,8 @@
 
 use std::future::Future;
 
+use smallvec::SmallVec;
+
 use super::{Counts, Edge, EdgeAction, EdgeCommand, ListEntry, ListKey, Overlap, Side, UserSet};
 use crate::{Deployment, EdgeKind, Error, Frontier, Id, Position, Result, Timestamp};
 
@@ -21,6 +23,12 @@ pub struct FollowerCommand {
     pub followee: Id,
 }
 
+/// Commands in order. Most requests have one, which needs no memory of its own.
+pub type FollowerCommands = SmallVec<[FollowerCommand; 1]>;
+
+/// For each command, whether it changed anything.
+pub type Effects = SmallVec<[bool; 16]>;
+
 /// Commands of one follower that are applied atomically.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRequest {
@@ -29,7 +37,7 @@ pub struct WriteRequest {
     /// The source of all edges.
     pub follower: Id,
     /// The commands, in order; a later one sees the effect of an earlier one.
-    pub commands: Vec<FollowerCommand>,
+    pub commands: FollowerCommands,
     /// The maximum number of edges of the follower.
     pub following_limit: u32,
 }
@@ -54,7 +62,7 @@ pub struct Receipt {
     /// was acknowledged to the follower before is visible.
     pub position: Position,
     /// For each command, whether it changed anything.
-    pub changed: Vec<bool>,
+    pub changed: Effects,
 }
 
 /// Checks whether edges exist.

@@ -72,7 +72,7 @@ impl<S: SuggestionStore + CheckStore + EdgeStore> Suggestions<S> {
         let request = WriteRequest {
             kind: EdgeKind::Dismissal,
             follower: actor,
-            commands: vec![FollowerCommand { action: EdgeAction::Follow, followee: target }],
+            commands: [FollowerCommand { action: EdgeAction::Follow, followee: target }].into(),
             following_limit: limit,
         };
         self.store().write_one(request).await.map_err(|error| match error {

@@ -158,7 +158,12 @@ mod tests {
         let (follower, commands) =
             (Id::Integer(follower), vec![FollowerCommand { action, followee: AUTHOR }]);
         batch
-            .decide(&WriteRequest { kind: EdgeKind::Follow, follower, commands, following_limit: 9 })
+            .decide(&WriteRequest {
+                kind: EdgeKind::Follow,
+                follower,
+                commands: commands.into(),
+                following_limit: 9,
+            })
             .unwrap();
     }
 

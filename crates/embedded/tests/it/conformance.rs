@@ -101,8 +101,8 @@ impl Stores {
 fn the_suite_passes(setting: usize) {
     let stores = Stores::default();
     let setting = suite::CaseScope::all().nth(setting).unwrap();
-    for name in suite::case_names() {
-        suite::run_case_in(name, setting, &|ids, clock| stores.make(ids, clock));
+    for case in suite::all() {
+        case.run_in(setting, &|ids, clock| stores.make(ids, clock));
     }
 }
 

@@ -167,7 +167,7 @@ impl ShardImport {
             let request = WriteRequest {
                 kind: self.kind,
                 follower: edge.follower,
-                commands: vec![FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }],
+                commands: [FollowerCommand { action: EdgeAction::Follow, followee: edge.followee }].into(),
                 following_limit: self.following_limit.unwrap_or(u32::MAX),
             };
             match planner.plan(&request, &mut events) {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use deadpool_postgres::PoolError;
+use deadpool_postgres::{HookError, PoolError};
 use kinfolk_core::Error;
 use tokio_postgres::error::SqlState;
 
@@ -32,7 +32,15 @@ impl Failure {
 
     /// What a failed statement on a host means.
     pub(crate) fn of_statement(host: &str, error: &tokio_postgres::Error) -> Self {
-        let Some(state) = error.code() else { return Self::Transient(unavailable(host, error)) };
+        let Some(state) = error.code() else {
+            return match error.to_string().as_str() {
+                // The server asks for a password, and the connection string has none.
+                reason @ ("invalid configuration" | "authentication error") => {
+                    Self::Final(Error::Storage { detail: format!("host {host}: {reason}") })
+                }
+                reason => Self::Transient(unavailable(host, reason)),
+            };
+        };
         let detail = error.as_db_error().map_or_else(|| error.to_string(), ToString::to_string);
         if *state == SqlState::DISK_FULL {
             return Self::Final(Error::StorageFull { detail });
@@ -50,7 +58,9 @@ impl Failure {
     /// What it means that there is no connection to a host.
     pub(crate) fn of_pool(host: &str, error: &PoolError) -> Self {
         match error {
-            PoolError::Backend(error) => Self::of_statement(host, error),
+            PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+                Self::of_statement(host, error)
+            }
             other => Self::Transient(unavailable(host, other)),
         }
     }

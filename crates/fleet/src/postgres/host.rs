@@ -285,8 +285,11 @@ pub(crate) struct Target<'a> {
 
 fn configured(target: Target<'_>, options: &str, connect: Duration) -> Result<Config> {
     let mut config: Config = target.connection.parse().map_err(|error: tokio_postgres::Error| {
-        // The reason names the part that is wrong; the string itself may hold a password.
-        let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        // Other reasons quote the string, and with it a password that has a space.
+        let reason =
+            error.source().map(ToString::to_string).filter(|why| why.starts_with("invalid value for"));
+        let expected = "expected a URL, or KEY=VALUE with single quotes around a value with spaces";
+        let reason = reason.unwrap_or_else(|| expected.to_owned());
         Error::InvalidStore {
             detail: format!("the connection string of {} is invalid: {reason}", target.what),
         }
@@ -309,7 +312,15 @@ pub(crate) async fn connect(target: Target<'_>, timeout: Duration) -> Result<Cli
     let because = |reason: &str| super::unavailable(&format!("{} ({reason})", target.what), reason);
     let (client, driver) = connected.map_err(|_| because("the connection timed out"))?.map_err(|error| {
         let reason = error.source().map_or_else(|| error.to_string(), ToString::to_string);
-        because(&reason)
+        match Failure::of_statement(target.what, &error) {
+            Failure::Final(_) => Error::InvalidStore {
+                detail: format!(
+                    "{} refuses the connection: {reason}; correct its connection string or the role's rights",
+                    target.what
+                ),
+            },
+            _ => because(&reason),
+        }
     })?;
     tokio::spawn(async move {
         if let Err(error) = driver.await {

@@ -19,8 +19,8 @@ use crate::fleet::Shared;
 /// Lanes of each host: so many transactions of one process are in flight there.
 const LANES: usize = 4;
 
-/// Runs that wait for one lane; more are refused.
-const QUEUE_MAX: usize = 4_096;
+/// Runs that wait for one lane; more are refused. One transaction of a client can have 10,000.
+const QUEUE_MAX: usize = 16_384;
 
 /// Commands of one transaction, unless one run alone has more: the locks of its shards are held for a few milliseconds.
 const BATCH_COMMANDS_MAX: usize = 1_000;

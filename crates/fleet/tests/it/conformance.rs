@@ -3,28 +3,29 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use kinfolk_conformance::suite::{self, Case, CaseScope};
 use kinfolk_conformance::{
-    SEED, concurrent_histories, concurrent_histories_with_timeouts, graph_histories, suite,
+    SEED, StoreFactory, concurrent_histories, concurrent_histories_with_timeouts, graph_histories,
 };
+use kinfolk_fleet::Fleet;
 
 use crate::deployments::{Projecting, Stores, servers};
 
 /// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
-fn all_pass(names: impl Iterator<Item = &'static str>, run: impl Fn(&str)) {
-    let names: Vec<_> = names.collect();
-    let failed = |name: &&str| catch_unwind(AssertUnwindSafe(|| run(name))).is_err();
-    let failures: Vec<_> = names.iter().copied().filter(failed).collect();
-    println!("{} of {} cases pass", names.len() - failures.len(), names.len());
+fn all_pass(cases: &[Case<Fleet>], scope: CaseScope, make: StoreFactory<'_, Fleet>) {
+    let failed = |case: &&Case<Fleet>| catch_unwind(AssertUnwindSafe(|| case.run_in(scope, make))).is_err();
+    let failures: Vec<_> = cases.iter().filter(failed).map(Case::name).collect();
+    println!("{} of {} cases pass", cases.len() - failures.len(), cases.len());
     assert!(failures.is_empty(), "{failures:?}");
 }
 
 fn the_suite_passes(setting: usize, projecting: Projecting) {
     let Some(servers) = servers() else { return };
     let stores = Stores::new(servers, 4, projecting);
-    let setting = suite::CaseScope::all().nth(setting).unwrap();
+    let setting = CaseScope::all().nth(setting).unwrap();
     let make = |ids, clock| stores.make(ids, clock);
-    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
-    all_pass(suite::candidate_case_names(), |name| suite::run_suggestion_case_in(name, setting, &make));
+    all_pass(&suite::graph(), setting, &make);
+    all_pass(&suite::candidates(), setting, &make);
 }
 
 macro_rules! suite_tests {
@@ -71,9 +72,9 @@ fn histories_with_lag_agree_with_the_model() {
 fn the_suite_passes_on_256_shards() {
     let Some(servers) = servers() else { return };
     let stores = Stores::new(servers, 256, Projecting::AtOnce);
-    let setting = suite::CaseScope::all().next().unwrap();
+    let setting = CaseScope::all().next().unwrap();
     let make = |ids, clock| stores.make(ids, clock);
-    all_pass(suite::graph_case_names(), |name| suite::run_graph_case_in(name, setting, &make));
+    all_pass(&suite::graph(), setting, &make);
     graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
     concurrent_histories(&make, 2, SEED);
 }

@@ -63,10 +63,11 @@ fn the_earliest_edges_count_and_existing_ones_stay() {
         let request = kinfolk_core::graph::WriteRequest {
             kind: KIND,
             follower: first.follower,
-            commands: vec![kinfolk_core::graph::FollowerCommand {
+            commands: [kinfolk_core::graph::FollowerCommand {
                 action: EdgeAction::Follow,
                 followee: first.followee,
-            }],
+            }]
+            .into(),
             following_limit: 9,
         };
         block_on(store.write_one(request)).unwrap();

@@ -100,7 +100,12 @@ fn a_silent_host_is_not_waited_for() {
     proxies.freeze(true);
     assert!(matches!(counts(), Err(Error::Unavailable { .. })));
     let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IdKind::Integer, 1) }];
-    let request = WriteRequest { kind: EdgeKind::Follow, follower: of[0], commands, following_limit: 9 };
+    let request = WriteRequest {
+        kind: EdgeKind::Follow,
+        follower: of[0],
+        commands: commands.into(),
+        following_limit: 9,
+    };
     assert!(matches!(block_on(store.write_one(request)), Err(Error::Unavailable { .. })));
     proxies.freeze(false);
     assert!((0..20).any(|_| counts().is_ok()), "it answers again");

@@ -17,7 +17,8 @@ const KIND: EdgeKind = EdgeKind::Follow;
 
 fn follow(store: &Fleet, to: u64) -> kinfolk_core::Result<()> {
     let commands = vec![FollowerCommand { action: EdgeAction::Follow, followee: user(IDS, to) }];
-    let request = WriteRequest { kind: KIND, follower: user(IDS, 0), commands, following_limit: 99 };
+    let request =
+        WriteRequest { kind: KIND, follower: user(IDS, 0), commands: commands.into(), following_limit: 99 };
     block_on(store.write_one(request)).map(drop)
 }
 

@@ -52,7 +52,12 @@ impl Random {
 
 fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> kinfolk_core::Result<(Position, bool)> {
     let commands = vec![FollowerCommand { action, followee: user(IDS, to) }];
-    let request = WriteRequest { kind: KIND, follower: user(IDS, from), commands, following_limit: 1_000 };
+    let request = WriteRequest {
+        kind: KIND,
+        follower: user(IDS, from),
+        commands: commands.into(),
+        following_limit: 1_000,
+    };
     block_on(store.write_one(request)).map(|receipt| (receipt.position, receipt.changed[0]))
 }
 

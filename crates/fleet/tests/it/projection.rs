@@ -20,7 +20,8 @@ fn id(number: u64) -> Id {
 
 pub fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> Position {
     let commands = vec![FollowerCommand { action, followee: id(to) }];
-    let request = WriteRequest { kind: KIND, follower: id(from), commands, following_limit: 1_000 };
+    let request =
+        WriteRequest { kind: KIND, follower: id(from), commands: commands.into(), following_limit: 1_000 };
     block_on(store.write_one(request)).expect("a write").position
 }
 

@@ -91,7 +91,7 @@ fn what_was_seen_in_another_epoch_is_refused_by_processes_that_have_not_heard_of
     let (kind, edge) = (EdgeKind::Follow, Edge { follower: Id::Integer(1), followee: Id::Integer(2) });
     let command = FollowerCommand { action: EdgeAction::Follow, followee: edge.followee };
     let request =
-        WriteRequest { kind, follower: edge.follower, commands: vec![command], following_limit: 10 };
+        WriteRequest { kind, follower: edge.follower, commands: [command].into(), following_limit: 10 };
     let written = block_on(one.write(vec![request])).remove(0).unwrap();
     let seen = Frontier::from(written.position);
     block_on(three.begin_epoch()).unwrap();

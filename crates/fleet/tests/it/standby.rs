@@ -148,7 +148,12 @@ impl Story {
 
     fn write_one(&mut self, store: &Fleet, action: EdgeAction, edge: Edge) {
         let commands = vec![FollowerCommand { action, followee: edge.followee }];
-        let request = WriteRequest { kind: KIND, follower: edge.follower, commands, following_limit: 1_000 };
+        let request = WriteRequest {
+            kind: KIND,
+            follower: edge.follower,
+            commands: commands.into(),
+            following_limit: 1_000,
+        };
         match block_on(store.write_one(request)) {
             Ok(receipt) => {
                 let told = if receipt.changed[0] { &mut self.acknowledged } else { &mut self.unchanged };

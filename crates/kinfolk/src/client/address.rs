@@ -19,6 +19,9 @@ use crate::settings::{Client, Origin, Texts};
 
 /// The environment variable with the credential.
 const VARIABLE: &str = "KINFOLK_API_KEY";
+/// The answer to `--ids` where it would have no effect.
+const IDS_OF_A_SERVER: &str = "--ids chooses the kind of ids of a new graph, and this command uses a server, whose graph has one already: \
+     leave it out, or name a folder with --data DIR";
 /// Far larger than a key or a token.
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -31,7 +34,7 @@ pub(crate) struct ServerAddress {
     credential: Option<String>,
     /// The certificates to trust instead of the default authorities.
     ca_file: Option<PathBuf>,
-    /// Why the credential must not be sent to this server.
+    /// Why nothing must be sent to this server.
     objection: Option<String>,
 }
 
@@ -47,6 +50,7 @@ impl ServerAddress {
     pub(crate) fn new(client: &Client, texts: &Texts) -> Result<Self> {
         let credential = Credential::read(client.api_key_file.as_deref())?;
         let objection = match &credential {
+            _ if matches!(texts.origin("data", "ids"), Origin::Flag(_)) => Some(IDS_OF_A_SERVER.to_owned()),
             Some(credential) if !is_this_machine(&client.url) => objection(credential, texts),
             _ => None,
         };
@@ -55,7 +59,7 @@ impl ServerAddress {
     }
 
     /// A client of the server; nothing is sent yet. An error if only a file found in the working folder names the server for the
-    /// credential.
+    /// credential, or if a flag asks for what only the server can choose.
     pub(crate) fn client(&self) -> Result<blocking::Client> {
         if let Some(objection) = &self.objection {
             return Err(UsageError(objection.clone()).into());

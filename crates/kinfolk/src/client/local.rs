@@ -11,6 +11,7 @@ use kinfolk_core::feeds::{self, Feeds};
 use kinfolk_core::graph::{Edge, EdgeAction, FollowerChanges, FollowerCommand, Graph};
 use kinfolk_core::suggestions::Suggestions;
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Frontier, Id, Position, Store};
+use kinfolk_server::Administration;
 
 use crate::profile::{Discard, OpenStore, Opened, Profile};
 
@@ -117,6 +118,11 @@ impl<P: Profile> LocalGraph<P> {
         Ok(self.graph.context.with(store))
     }
 
+    /// The operations for administrators.
+    pub(crate) fn administration(&self) -> Arc<dyn Administration> {
+        self.profile.administration(&self.store)
+    }
+
     /// The store, for bulk work.
     pub(crate) fn store(&self) -> &StoreOf<P> {
         &self.store
@@ -129,7 +135,7 @@ impl<P: Profile> LocalGraph<P> {
 
     /// Adds or removes an edge.
     pub(crate) fn write_edge(&self, action: EdgeAction, edge: Edge) -> Result<WriteOutcome> {
-        let commands = vec![FollowerCommand { action, followee: edge.followee }];
+        let commands = [FollowerCommand { action, followee: edge.followee }].into();
         let changes = FollowerChanges { follower: edge.follower, commands };
         let written = self.run(self.graph.apply(KIND, vec![changes])).pop().unwrap_or(Err(Error::Closed))?;
         Ok(self.written(written.position, written.changed.contains(&true)))

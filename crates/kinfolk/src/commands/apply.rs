@@ -4,12 +4,10 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_core::graph::{
     Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Receipt,
 };
@@ -17,11 +15,9 @@ use kinfolk_core::{Error, Frontier, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::KIND;
+use super::prelude::*;
 use crate::client::LocalGraph;
-use crate::context::Context;
 use crate::failure::UsageError;
-use crate::print::Outcome;
 
 /// The maximum number of lines in flight.
 const OUTSTANDING_MAX: usize = 1_024;
@@ -191,7 +187,7 @@ impl<'a, S: EdgeStore, W: Write> Pump<'a, S, W> {
         let command = line.and_then(|line| parse_command(&line, graph.context.id_kind()));
         match command {
             Ok(EdgeCommand { action, edge }) => Box::pin(async move {
-                let commands = vec![FollowerCommand { action, followee: edge.followee }];
+                let commands = [FollowerCommand { action, followee: edge.followee }].into();
                 let changes = FollowerChanges { follower: edge.follower, commands };
                 graph.apply(KIND, vec![changes]).await.pop().unwrap_or(Err(Error::Closed))
             }),

@@ -56,6 +56,7 @@ impl File<'_> {
                 let key = format!("{}.{}", section.get_ref(), name.get_ref());
                 let start = name.span().start;
                 if !SETTINGS.iter().any(|setting| setting.key() == key) {
+                    let key = format!("{}.{}", section.get_ref(), shown(name.get_ref()));
                     return Err(self.wrong(start, &format!("{key} is unknown{}", similar(&key))));
                 }
                 let text = if key == HOSTS { hosts(value.get_ref()) } else { scalar(value.get_ref()) };
@@ -74,7 +75,7 @@ impl File<'_> {
     }
 
     fn require_section(&self, section: &Spanned<DeString<'_>>, keys: &Spanned<DeValue<'_>>) -> Result<()> {
-        let (name, start) = (section.get_ref(), section.span().start);
+        let (name, start) = (shown(section.get_ref()), section.span().start);
         if !keys.get_ref().is_table() {
             return Err(self.wrong(start, &format!("{name} is outside of a section")));
         }
@@ -128,6 +129,12 @@ fn hosts(value: &DeValue<'_>) -> Option<String> {
     };
     let hosts: Option<Vec<String>> = table.iter().map(host).collect();
     hosts.map(|hosts| hosts.join("; "))
+}
+
+/// A name as messages show it. A connection string with its password may stand where a name belongs.
+fn shown(name: &str) -> &str {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if name.chars().all(is_plain) { name } else { "(not a name)" }
 }
 
 /// Suggests a key of the same name, or lists the keys of the section.

@@ -1,20 +1,12 @@
 //! Checks: one pair, many pairs, and the relationships of one user to others.
 
-use axum::response::IntoResponse;
 use bytes::BytesMut;
-use kinfolk_api::{self as api, CheckRequest, CheckResults, Follows, Relationship, Relationships};
-use kinfolk_core::{EdgeKind, ErrorCode};
-use utoipa_axum::routes;
+use kinfolk_api::{CheckRequest, CheckResults, Follows, Relationship, Relationships};
+use kinfolk_core::graph::Edge;
 
-use super::Store;
-use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Call, Ids, JsonBody};
-use super::json::{self, Json};
+use super::json;
 use super::pairs;
-use super::problem::RestResult;
-use super::query::{NoQuery, Query};
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let check_refuses =
@@ -35,9 +27,8 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "The follower"),
         ("target" = api::Id, Path, description = "The followee")),
     responses((status = 200, description = "Whether the edge exists, and since when", body = Follows)))]
-async fn follows<S: Store>(call: Call<S>, Ids([of, target]): Ids<2>, _: NoQuery) -> RestResult {
-    let found = call.graph().relationships(EdgeKind::Follow, of, &[target], &call.seen).await?;
-    let since = found.first().and_then(|relationship| relationship.since);
+async fn follows<S: Store>(call: Call<S>, Ids([follower, followee]): Ids<2>, _: NoQuery) -> RestResult {
+    let since = call.graph().since(EdgeKind::Follow, Edge { follower, followee }, &call.seen).await?;
     Ok(Json(Follows::from(since)).into_response())
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
     Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, Stat, StatKind,
@@ -23,11 +23,17 @@ pub(crate) struct Scripted {
     pub stats_panic: AtomicBool,
     /// The store can't go on.
     pub has_failed: AtomicBool,
+    /// Others should get the requests.
+    pub is_not_ready: AtomicBool,
 }
 
 impl Administration for Scripted {
     fn failure(&self) -> Option<String> {
         self.has_failed.load(Ordering::Acquire).then(|| "/var/lib/secret".to_owned())
+    }
+
+    fn not_ready(&self) -> Option<String> {
+        self.is_not_ready.load(Ordering::Acquire).then(|| "synchronize the clocks".to_owned())
     }
 
     fn stats(&self) -> Vec<Stat> {
@@ -40,7 +46,7 @@ impl Administration for Scripted {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let position = Sequence(1).on(Shard::ONLY);
         let report = ImportReport { frontier: position.into(), ..ImportReport::default() };
@@ -78,7 +84,7 @@ impl Administration for Scripted {
         Ok(lines as u64)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
         let differences = vec!["something".to_owned()];
         Ok(VerifyReport { edges: 9, users: 3, difference_count: 1, differences, repaired: repair })
@@ -90,7 +96,7 @@ impl Administration for Scripted {
     }
 
     /// Goes on for as long as somebody reads.
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
+    fn backup(&self, file: &mut (dyn Write + Send), _progress: &dyn Fn(Progress)) -> Result<BackupReport> {
         loop {
             if let Err(error) = file.write_all(&[7; 1_000]) {
                 self.cut_short.store(true, Ordering::Release);

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test panics where something is wrong")]
 
 mod administration;
+mod backing;
+mod content;
 mod graph_only;
 mod resp;
 mod rest;

@@ -1,20 +1,13 @@
-//! The reference store, with a count of its calls and a gate that holds its commits back; walks can be made to never end, and
-//! checks to be answered at once or not.
+//! A store with a count of its calls and a gate that holds its commits back; walks can be made to never end, and checks to be
+//! answered at once or not.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use kinfolk_conformance::{ModelStore, SimulatedClock, block_on, forward};
+use kinfolk_conformance::{SimulatedClock, block_on, forward};
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
-use kinfolk_core::comments::{
-    Branch, Comment, CommentEdit, CommentId, CommentOrder, CommentStore, CommentThreadState, CommentVersion,
-    CommentWritten, Moderator, NewComment, Parent, Withdrawal,
-};
-use kinfolk_core::feeds::{
-    FeedStore, Inbox, InboxStore, NewPost, Post, PostKey, PostState, PostStore, PostWritten, WriteOutcome,
-};
 use kinfolk_core::graph::{
     CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
     WriteRequest,
@@ -22,14 +15,16 @@ use kinfolk_core::graph::{
 use kinfolk_core::suggestions::{
     StoredSuggestions, Suggestion, SuggestionRunReport, SuggestionRunRequest, SuggestionStore, WalkBounds,
 };
-use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Result, Store, Timestamp};
+use kinfolk_core::{Deployment, EdgeKind, Epoch, Error, Frontier, Id, IdKind, Result, Timestamp};
 use tokio::sync::Semaphore;
+
+use super::backing::{self, Backing};
 
 /// A handle of the store: the service, its suggestions and its content share one.
 #[derive(Clone)]
 pub(crate) struct WatchedStore {
-    model: Arc<ModelStore>,
-    watch: Watch,
+    pub backing: Arc<Backing>,
+    pub watch: Watch,
 }
 
 /// What a test sees of the store and does to it.
@@ -81,11 +76,11 @@ impl Default for Watch {
 
 impl WatchedStore {
     pub(crate) fn new(kind: IdKind, clock: Arc<SimulatedClock>, watch: &Watch) -> Self {
-        Self { model: Arc::new(ModelStore::new(kind, clock)), watch: watch.clone() }
+        Self { backing: Arc::new(backing::open(kind, clock)), watch: watch.clone() }
     }
 
     /// Waits at the gate, and then goes on if nothing is damaged.
-    async fn pass(&self) -> Result<()> {
+    pub(crate) async fn pass(&self) -> Result<()> {
         // Nothing is given back: that would wake others out of their turn while the gate is being opened.
         self.watch.0.gate.acquire().await.unwrap().forget();
         self.require_whole()
@@ -163,7 +158,7 @@ impl Watch {
         self.0.asked.lock().unwrap().clone_from(at_least);
     }
 
-    fn next_refusal(&self) -> Result<()> {
+    pub(crate) fn next_refusal(&self) -> Result<()> {
         self.0.refusals.lock().unwrap().pop().map_or(Ok(()), Err)
     }
 
@@ -193,7 +188,11 @@ impl Watch {
         await_equal(|| self.0.posts_begun.load(Ordering::SeqCst), &posts);
     }
 
-    fn begin_walk(&self) -> Walk<'_> {
+    pub(crate) fn note_post(&self) {
+        self.0.posts_begun.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn begin_walk(&self) -> Walk<'_> {
         self.0.walks_begun.fetch_add(1, Ordering::SeqCst);
         Walk(self)
     }
@@ -208,14 +207,14 @@ fn await_equal<T: PartialEq + Debug>(look: impl Fn() -> T, expected: &T) {
 }
 
 /// A walk that goes on.
-struct Walk<'a>(&'a Watch);
+pub(crate) struct Walk<'a>(&'a Watch);
 
 impl Walk<'_> {
     fn is_endless(&self) -> bool {
         self.0.0.endless.load(Ordering::SeqCst)
     }
 
-    async fn go_on(&self) {
+    pub(crate) async fn go_on(&self) {
         while self.is_endless() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -230,24 +229,11 @@ impl Drop for Walk<'_> {
 
 impl Deployment for WatchedStore {
     fn id_kind(&self) -> IdKind {
-        self.model.id_kind()
+        self.backing.id_kind()
     }
 
     fn epoch(&self) -> Epoch {
-        Epoch(self.model.epoch().0 + self.watch.0.restores.load(Ordering::SeqCst))
-    }
-}
-
-impl Store for WatchedStore {
-    type Suggestions = Self;
-    type Content = Self;
-
-    fn suggestions(self: &Arc<Self>) -> Option<Arc<Self>> {
-        Some(Arc::clone(self))
-    }
-
-    fn content(self: &Arc<Self>) -> Option<Arc<Self>> {
-        Some(Arc::clone(self))
+        Epoch(self.backing.epoch().0 + self.watch.0.restores.load(Ordering::SeqCst))
     }
 }
 
@@ -256,7 +242,7 @@ impl CheckStore for WatchedStore {
         self.watch.0.checks.fetch_add(1, Ordering::SeqCst);
         self.watch.note_asked(at_least);
         self.watch.next_refusal()?;
-        self.model.contains(kind, edges, at_least).await
+        self.backing.contains(kind, edges, at_least).await
     }
 
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
@@ -266,7 +252,7 @@ impl CheckStore for WatchedStore {
             return None;
         }
         self.watch.note_asked(at_least);
-        let found = block_on(self.model.contains_one(kind, edge, at_least));
+        let found = block_on(self.backing.contains_one(kind, edge, at_least));
         found.ok()
     }
 }
@@ -277,7 +263,7 @@ impl EdgeStore for WatchedStore {
             return requests.iter().map(|_| Err(error.clone())).collect();
         }
         self.watch.0.commits.fetch_add(1, Ordering::SeqCst);
-        self.model.write(requests).await
+        self.backing.write(requests).await
     }
 
     async fn friends(
@@ -289,16 +275,16 @@ impl EdgeStore for WatchedStore {
         at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
         self.watch.begin_walk().go_on().await;
-        self.model.friends(kind, of, after, limit, at_least).await
+        self.backing.friends(kind, of, after, limit, at_least).await
     }
 
     async fn counts(&self, kind: EdgeKind, of: &[Id], at_least: &Frontier) -> Result<Vec<Counts>> {
         self.require_whole()?;
         self.watch.note_asked(at_least);
-        self.model.counts(kind, of, at_least).await
+        self.backing.counts(kind, of, at_least).await
     }
 
-    forward! { self => self.model;
+    forward! { self => self.backing;
         fn since(kind: EdgeKind, edges: &[Edge], at_least: &Frontier) -> Result<Vec<Option<Timestamp>>>;
         fn list(list: EdgeList, after: Option<ListKey>, limit: usize, at_least: &Frontier)
             -> Result<Vec<ListEntry>>;
@@ -310,7 +296,7 @@ impl EdgeStore for WatchedStore {
 impl SuggestionStore for WatchedStore {
     async fn candidates(&self, of: Id, bounds: WalkBounds, at_least: &Frontier) -> Result<Vec<Suggestion>> {
         self.watch.begin_walk().go_on().await;
-        self.model.candidates(of, bounds, at_least).await
+        self.backing.candidates(of, bounds, at_least).await
     }
 
     fn compute_suggestions(
@@ -325,81 +311,13 @@ impl SuggestionStore for WatchedStore {
             }
             return Ok(SuggestionRunReport { users: 1, ..SuggestionRunReport::default() });
         }
-        self.model.compute_suggestions(request, watch)
+        self.backing.compute_suggestions(request, watch)
     }
 
-    forward! { self => self.model;
+    forward! { self => self.backing;
         fn stored_suggestions(of: Id, max_age: Duration, at_least: &Frontier)
             -> Result<Option<StoredSuggestions>>;
         fn store_suggestions(computed: Vec<(Id, StoredSuggestions)>) -> Result<()>;
-    }
-}
-
-impl PostStore for WatchedStore {
-    async fn register(&self, post: NewPost) -> Result<PostWritten> {
-        self.watch.0.posts_begun.fetch_add(1, Ordering::SeqCst);
-        self.pass().await?;
-        self.model.register(post).await
-    }
-
-    async fn posts_by(
-        &self,
-        author: Id,
-        after: Option<PostKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Post>> {
-        self.watch.begin_walk().go_on().await;
-        self.model.posts_by(author, after, limit, at_least).await
-    }
-
-    forward! { self => self.model;
-        fn delete_post(id: Id) -> Result<WriteOutcome>;
-        fn posts(ids: &[Id], at_least: &Frontier) -> Result<Vec<Option<PostState>>>;
-    }
-}
-
-impl FeedStore for WatchedStore {
-    async fn feed(
-        &self,
-        of: Id,
-        after: Option<PostKey>,
-        limit: usize,
-        at_least: &Frontier,
-    ) -> Result<Vec<Post>> {
-        self.watch.begin_walk().go_on().await;
-        self.model.feed(of, after, limit, at_least).await
-    }
-}
-
-impl InboxStore for WatchedStore {
-    forward! { self => self.model;
-        fn inbox(of: Id, at_least: &Frontier) -> Result<Option<Inbox>>;
-        fn drop_inbox(of: Id) -> Result<()>;
-    }
-}
-
-impl CommentStore for WatchedStore {
-    async fn comment(&self, new: NewComment) -> Result<CommentWritten> {
-        self.watch.next_refusal()?;
-        self.model.comment(new).await
-    }
-
-    forward! { self => self.model;
-        fn edit_comment(edit: CommentEdit) -> Result<CommentWritten>;
-        fn withdraw_comment(id: CommentId, withdrawal: Withdrawal, by: Option<Moderator>)
-            -> Result<WriteOutcome>;
-        fn lock_comment_thread(parent: Parent, locked: bool) -> Result<WriteOutcome>;
-        fn comments(ids: &[CommentId], at_least: &Frontier) -> Result<Vec<Option<Comment>>>;
-        fn comment_thread(parent: Parent, order: CommentOrder, after: Option<CommentId>, limit: usize, at_least: &Frontier)
-            -> Result<Vec<Comment>>;
-        fn replies(branches: &[Branch], limit: usize, at_least: &Frontier) -> Result<Vec<Vec<Comment>>>;
-        fn comments_by(author: Id, after: Option<CommentId>, limit: usize, at_least: &Frontier)
-            -> Result<Vec<Comment>>;
-        fn comment_versions(id: CommentId, after: u32, limit: usize, at_least: &Frontier)
-            -> Result<Vec<CommentVersion>>;
-        fn comment_threads(parents: &[Parent], at_least: &Frontier) -> Result<Vec<CommentThreadState>>;
-        fn erase_purged() -> Result<u64>;
     }
 }
 
@@ -410,12 +328,12 @@ impl ChangeLog for WatchedStore {
         }
         let watchers = self.watch.0.watchers.fetch_add(1, Ordering::SeqCst) + 1;
         self.watch.0.watchers_max.fetch_max(watchers, Ordering::SeqCst);
-        let grown = self.model.wait_for_changes(after).await;
+        let grown = self.backing.wait_for_changes(after).await;
         self.watch.0.watchers.fetch_sub(1, Ordering::SeqCst);
         grown
     }
 
-    forward! { self => self.model;
+    forward! { self => self.backing;
         fn span() -> Result<LogSpan>;
         fn changes(after: &Frontier, limit: usize) -> Result<LogPage>;
     }

@@ -8,12 +8,12 @@ use kinfolk_core::comments::{
 use kinfolk_core::{Clock, Error, ErrorCode};
 
 use super::helpers::{NOBODY, by_parent, ids, withdrawals};
-use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
-use crate::ports::ContentPorts;
+use crate::cases::subject::assert_code;
+use crate::ports::CommentPorts;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     an_edit_makes_a_new_version_in_the_same_place,
     edits_can_follow_each_other,
     an_edit_of_another_version_conflicts,
@@ -29,7 +29,7 @@ super::list_cases![ContentPorts;
     comments_outlive_their_post,
 ];
 
-fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subject<S>) {
+fn an_edit_makes_a_new_version_in_the_same_place<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let before = subject.say(&subject.remark(parent, 2, "before"));
         let comment = subject.say(&subject.remark(parent, 1, "first"));
@@ -67,7 +67,7 @@ fn an_edit_makes_a_new_version_in_the_same_place<S: ContentPorts>(subject: &Subj
     }
 }
 
-fn edits_can_follow_each_other<S: ContentPorts>(subject: &Subject<S>) {
+fn edits_can_follow_each_other<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comment = subject.say(&subject.remark(parent, 1, "text 1"));
     let mut history = vec![CommentVersion { version: 1, at: comment.created_at, body: "text 1".into() }];
@@ -90,14 +90,14 @@ fn edits_can_follow_each_other<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.count(parent), 1);
 }
 
-fn assert_conflict<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, version: u32, current: u32) {
+fn assert_conflict<S: CommentPorts>(subject: &Subject<S>, comment: &Comment, version: u32, current: u32) {
     match subject.try_edit(comment.id, version, "stale") {
         Err(Error::VersionConflict { current: reported }) => assert_eq!(reported, current),
         other => panic!("an edit of version {version} when there is {current}: {other:?}"),
     }
 }
 
-fn an_edit_of_another_version_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+fn an_edit_of_another_version_conflicts<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let first = subject.say(&subject.remark(parent, 1, "first"));
     [0, 2, u32::MAX].into_iter().for_each(|version| assert_conflict(subject, &first, version, 1));
@@ -109,7 +109,7 @@ fn an_edit_of_another_version_conflicts<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.edit(&third, "fourth").version, 4);
 }
 
-fn an_edit_of_what_was_withdrawn_is_refused<S: ContentPorts>(subject: &Subject<S>) {
+fn an_edit_of_what_was_withdrawn_is_refused<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for withdrawal in withdrawals() {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -126,7 +126,7 @@ fn an_edit_of_what_was_withdrawn_is_refused<S: ContentPorts>(subject: &Subject<S
     }
 }
 
-fn an_edited_comment_can_be_withdrawn<S: ContentPorts>(subject: &Subject<S>) {
+fn an_edited_comment_can_be_withdrawn<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for withdrawal in withdrawals() {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -143,7 +143,7 @@ fn an_edited_comment_can_be_withdrawn<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_status_only_gets_worse<S: ContentPorts>(subject: &Subject<S>) {
+fn a_status_only_gets_worse<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let second = [Withdrawal::Delete, Withdrawal::Remove("again".into()), Withdrawal::Purge];
     for first in withdrawals() {
@@ -178,7 +178,7 @@ fn a_status_only_gets_worse<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.count(parent), 0);
 }
 
-fn what_was_never_written_cannot_be_changed<S: ContentPorts>(subject: &Subject<S>) {
+fn what_was_never_written_cannot_be_changed<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     subject.say(&subject.remark(parent, 1, "text"));
     let before = subject.all_of(&[parent]);
@@ -194,7 +194,7 @@ fn what_was_never_written_cannot_be_changed<S: ContentPorts>(subject: &Subject<S
     assert_eq!(subject.all_of(&[parent]), before);
 }
 
-fn a_tombstone_keeps_its_place_replies_and_texts<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tombstone_keeps_its_place_replies_and_texts<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         for withdrawal in withdrawals().into_iter().take(2) {
             let top = subject.say(&subject.remark(parent, 1, "top"));
@@ -225,7 +225,7 @@ fn a_tombstone_keeps_its_place_replies_and_texts<S: ContentPorts>(subject: &Subj
     }
 }
 
-fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subject<S>) {
+fn who_removed_or_purged_a_comment_is_recorded<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let [user, other] = [2, 1].map(|number| Some(Moderator::User(subject.id(number))));
     let key = Some(Moderator::Service("feed-service".into()));
@@ -257,7 +257,7 @@ fn who_removed_or_purged_a_comment_is_recorded<S: ContentPorts>(subject: &Subjec
     }
 }
 
-fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) {
+fn every_change_of_a_thread_is_one_event<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let author = subject.id(1);
     let mut expected = Vec::new();
@@ -292,7 +292,7 @@ fn every_change_of_a_thread_is_one_event<S: ContentPorts>(subject: &Subject<S>) 
 }
 
 /// The bodies of a thread in the log, in its order.
-fn reported<S: ContentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<String>> {
+fn reported<S: CommentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<String>> {
     let reported = subject.thread_log().into_iter().filter_map(|reported| match reported {
         CommentChange::Written { parent, body, .. } | CommentChange::Edited { parent, body, .. } => {
             (parent == of).then(|| body.map(|body| body.to_string()))
@@ -302,7 +302,7 @@ fn reported<S: ContentPorts>(subject: &Subject<S>, of: Parent) -> Vec<Option<Str
     reported.collect()
 }
 
-fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
+fn the_log_tells_only_current_texts<S: CommentPorts>(subject: &Subject<S>) {
     let text = |text: &str| Some(text.to_owned());
     let parents = subject.threads_of_all_kinds();
     for parent in parents {
@@ -328,7 +328,7 @@ fn the_log_tells_only_current_texts<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn counts_of_comments_are_exact<S: ContentPorts>(subject: &Subject<S>) {
+fn counts_of_comments_are_exact<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut expected = [0; 3];
     let mut tops: Vec<Comment> = Vec::new();
@@ -363,7 +363,7 @@ fn counts_of_comments_are_exact<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn comments_outlive_their_post<S: ContentPorts>(subject: &Subject<S>) {
+fn comments_outlive_their_post<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let other = Parent { kind: ParentKind::Item, ..parent };
     let beside = subject.say(&subject.remark(other, 1, "beside"));

@@ -11,12 +11,12 @@ use kinfolk_core::comments::{
 use kinfolk_core::{Error, ErrorCode, Id, Result, Sequence, Token};
 
 use super::helpers::{NOBODY, ids, key, withdrawals};
-use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{COMMENTS, FEED, PAGE_LIMIT_MAX, Subject, keys};
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::threads::{at_once, block_on};
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     comments_with_ids_of_the_other_kind_are_refused,
     texts_are_not_blank,
     texts_have_a_longest,
@@ -40,7 +40,7 @@ super::list_cases![ContentPorts;
 const ANYBODY: Viewer = Viewer { user: None, is_moderator: false };
 const MODERATOR: Viewer = Viewer { user: None, is_moderator: true };
 
-fn user<S: ContentPorts>(subject: &Subject<S>, number: u64) -> Viewer {
+fn user<S: CommentPorts>(subject: &Subject<S>, number: u64) -> Viewer {
     Viewer { user: Some(subject.id(number)), is_moderator: false }
 }
 
@@ -59,7 +59,7 @@ enum List {
 
 impl List {
     /// What identifies an entry: its id, or its version.
-    fn read<S: ContentPorts>(
+    fn read<S: CommentPorts>(
         self,
         graph: &Client<S>,
         asked: PageRequest<'_>,
@@ -89,7 +89,7 @@ impl List {
 }
 
 /// Twelve comments of users 1 and 2 in the threads of a post and an item, and one of them edited eleven times.
-fn twelve_of_each<S: ContentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128>)>, [Parent; 3]) {
+fn twelve_of_each<S: CommentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128>)>, [Parent; 3]) {
     let parents = subject.threads_of_all_kinds();
     let [post, item, _] = parents;
     let here = subject.say_many(post, 1, 12);
@@ -114,7 +114,7 @@ fn twelve_of_each<S: ContentPorts>(subject: &Subject<S>) -> (Vec<(List, Vec<u128
     (lists, parents)
 }
 
-fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
+fn comments_with_ids_of_the_other_kind_are_refused<S: CommentPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     let own = subject.post_thread(50);
     let before = subject.newest_frontier();
@@ -140,12 +140,12 @@ fn comments_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Su
 const REASON_CHARS_MAX: usize = 1_000;
 
 /// A text is refused as a body of a new comment, of an edit and as a reason; nothing changes.
-fn assert_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_refused<S: CommentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     assert_body_refused(subject, comment, text);
     assert_reason_refused(subject, comment, text);
 }
 
-fn assert_body_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_body_refused<S: CommentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let graph = &subject.graph;
     let before = subject.newest_frontier();
     assert_code(block_on(graph.comment(subject.remark(comment.parent, 1, text))), ErrorCode::InvalidBody);
@@ -154,7 +154,7 @@ fn assert_body_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment,
     assert_eq!(subject.newest_frontier(), before, "{text:?}");
 }
 
-fn assert_reason_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
+fn assert_reason_refused<S: CommentPorts>(subject: &Subject<S>, comment: &Comment, text: &str) {
     let before = subject.newest_frontier();
     assert_code(
         block_on(subject.graph.remove_comment(comment.id, text.into(), None)),
@@ -164,7 +164,7 @@ fn assert_reason_refused<S: ContentPorts>(subject: &Subject<S>, comment: &Commen
 }
 
 /// A text is taken everywhere as it is.
-fn assert_taken<S: ContentPorts>(subject: &Subject<S>, parent: Parent, text: &str) {
+fn assert_taken<S: CommentPorts>(subject: &Subject<S>, parent: Parent, text: &str) {
     let graph = &subject.graph;
     let comment = block_on(graph.comment(subject.remark(parent, 1, text))).expect(text).comment;
     assert_eq!(comment.body.as_deref(), Some(text));
@@ -175,7 +175,7 @@ fn assert_taken<S: ContentPorts>(subject: &Subject<S>, parent: Parent, text: &st
     assert_eq!(subject.comment(comment.id).reason.as_deref(), Some(text));
 }
 
-fn texts_are_not_blank<S: ContentPorts>(subject: &Subject<S>) {
+fn texts_are_not_blank<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     let invisible = [
@@ -198,7 +198,7 @@ fn texts_are_not_blank<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn texts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+fn texts_have_a_longest<S: CommentPorts>(subject: &Subject<S>) {
     let max = COMMENTS.body_chars_max;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -214,7 +214,7 @@ fn texts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     assert!(block_on(subject.graph.remove_comment(comment.id, longest.into(), None)).unwrap().1);
 }
 
-fn texts_have_no_control_characters_but_later_ones<S: ContentPorts>(subject: &Subject<S>) {
+fn texts_have_no_control_characters_but_later_ones<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
     for letter in (0..0x20).chain(0x7f..0xa0).filter_map(char::from_u32) {
@@ -228,7 +228,7 @@ fn texts_have_no_control_characters_but_later_ones<S: ContentPorts>(subject: &Su
     }
 }
 
-fn line_ends_of_texts_become_plain<S: ContentPorts>(subject: &Subject<S>) {
+fn line_ends_of_texts_become_plain<S: CommentPorts>(subject: &Subject<S>) {
     let (graph, parent) = (&subject.graph, subject.post_thread(50));
     for (input, kept) in [("a\r\nb", "a\nb"), ("a\rb", "a\nb"), ("\r\r\na\n\r", "\n\na\n\n")] {
         let written = block_on(graph.comment(subject.remark(parent, 1, input))).expect(input).comment;
@@ -247,7 +247,7 @@ fn line_ends_of_texts_become_plain<S: ContentPorts>(subject: &Subject<S>) {
     assert_body_refused(subject, &written, &format!("x{}", "\r".repeat(max)));
 }
 
-fn a_repetition_with_other_line_ends_is_the_same_comment<S: ContentPorts>(subject: &Subject<S>) {
+fn a_repetition_with_other_line_ends_is_the_same_comment<S: CommentPorts>(subject: &Subject<S>) {
     let (graph, parent) = (&subject.graph, subject.post_thread(50));
     let new = |body| NewComment { idempotency_key: key("k"), ..subject.remark(parent, 1, body) };
     let first = block_on(graph.comment(new("one\r\ntwo\r"))).unwrap();
@@ -259,7 +259,7 @@ fn a_repetition_with_other_line_ends_is_the_same_comment<S: ContentPorts>(subjec
     assert_code(block_on(graph.comment(new("one\n\ntwo\n"))), ErrorCode::IdempotencyConflict);
 }
 
-fn keys_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+fn keys_of_comments_have_a_longest<S: CommentPorts>(subject: &Subject<S>) {
     let (graph, max) = (&subject.graph, FEED.key_bytes_max);
     let parent = subject.post_thread(50);
     let request = |text: &str| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "text") };
@@ -273,7 +273,7 @@ fn keys_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!((again.comment, again.token), (written.comment, written.token));
 }
 
-fn the_graph_sets_how_deep_replies_go<S: ContentPorts>(subject: &Subject<S>) {
+fn the_graph_sets_how_deep_replies_go<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let mut last = block_on(graph.comment(subject.remark(parent, 1, "top"))).unwrap().comment;
@@ -286,7 +286,7 @@ fn the_graph_sets_how_deep_replies_go<S: ContentPorts>(subject: &Subject<S>) {
     assert_code(block_on(graph.comment(request)), ErrorCode::InvalidReply);
 }
 
-fn only_its_author_edits_and_deletes_a_comment<S: ContentPorts>(subject: &Subject<S>) {
+fn only_its_author_edits_and_deletes_a_comment<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -314,7 +314,7 @@ fn only_its_author_edits_and_deletes_a_comment<S: ContentPorts>(subject: &Subjec
     assert!(block_on(graph.delete_comment(None, second.id)).unwrap().1, "the caller has made sure");
 }
 
-fn moderators_remove_and_purge<S: ContentPorts>(subject: &Subject<S>) {
+fn moderators_remove_and_purge<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -347,7 +347,7 @@ fn moderators_remove_and_purge<S: ContentPorts>(subject: &Subject<S>) {
 }
 
 /// A comment as every way to read it shows it to a viewer.
-fn shown<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> Vec<Comment> {
+fn shown<S: CommentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewer) -> Vec<Comment> {
     let (graph, parent) = (&subject.graph, comment.parent);
     let mut found = vec![block_on(graph.read_comment(comment.id, viewer, None)).unwrap()];
     for order in super::helpers::ORDERS {
@@ -366,7 +366,7 @@ fn shown<S: ContentPorts>(subject: &Subject<S>, comment: &Comment, viewer: Viewe
     found
 }
 
-fn withdrawn_texts_are_for_moderators<S: ContentPorts>(subject: &Subject<S>) {
+fn withdrawn_texts_are_for_moderators<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let author = user(subject, 1);
     let both = Viewer { is_moderator: true, ..author };
@@ -394,7 +394,7 @@ fn withdrawn_texts_are_for_moderators<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_history_is_for_its_author_and_moderators<S: ContentPorts>(subject: &Subject<S>) {
+fn a_history_is_for_its_author_and_moderators<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let history = |id, viewer| block_on(graph.comment_history(id, page(10, None), (viewer, None)));
@@ -426,7 +426,7 @@ fn a_history_is_for_its_author_and_moderators<S: ContentPorts>(subject: &Subject
     assert_code(history(NOBODY, MODERATOR), ErrorCode::NotFound);
 }
 
-fn the_thread_of_a_deleted_post_is_gone<S: ContentPorts>(subject: &Subject<S>) {
+fn the_thread_of_a_deleted_post_is_gone<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let [post, item, _] = subject.threads_of_all_kinds();
     let comment = subject.say(&subject.remark(post, 1, "text"));
@@ -446,7 +446,7 @@ fn the_thread_of_a_deleted_post_is_gone<S: ContentPorts>(subject: &Subject<S>) {
     assert!(block_on(graph.remove_comment(comment.id, "rude".into(), None)).unwrap().1);
 }
 
-fn pages_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+fn pages_of_comments_have_a_longest<S: CommentPorts>(subject: &Subject<S>) {
     let (lists, _) = twelve_of_each(subject);
     for (list, _) in lists {
         for limit in [0, PAGE_LIMIT_MAX + 1, usize::MAX] {
@@ -456,7 +456,7 @@ fn pages_of_comments_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn pages_of_comments_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
+fn pages_of_comments_end_without_a_next<S: CommentPorts>(subject: &Subject<S>) {
     let (lists, _) = twelve_of_each(subject);
     for (list, expected) in lists {
         for limit in [1, 2, 3, 4, 5, 6, 11, 12, 13, 20] {
@@ -479,14 +479,13 @@ fn pages_of_comments_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Subject<S>) {
+fn a_cursor_of_comments_is_good_for_its_list_only<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let (lists, [post, _, conversation]) = twelve_of_each(subject);
     let before = subject.log_length();
     let cursor_of = |list: List| list.read(graph, page(2, None), None).unwrap().1.expect("there are twelve");
     let cursors: Vec<String> = lists.iter().map(|(list, _)| cursor_of(*list)).collect();
-    let posts = block_on(graph.posts_by(subject.id(9), page(1, None), None)).unwrap();
-    assert_eq!(posts.items.len(), 1);
+    assert_eq!(subject.posts_by(9, 5).len(), 1);
     let forged = ["", "x", &cursors[0][1..], &graph.token(subject.newest_frontier())];
     for (at, (list, expected)) in lists.iter().enumerate() {
         for (other_at, cursor) in cursors.iter().enumerate() {
@@ -516,7 +515,7 @@ fn a_cursor_of_comments_is_good_for_its_list_only<S: ContentPorts>(subject: &Sub
     assert_eq!(subject.log_length(), before + 1);
 }
 
-fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
+fn a_token_makes_comments_fresh<S: CommentPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let parent = subject.post_thread(50);
     let by = List::By(subject.id(1));
@@ -556,7 +555,7 @@ fn a_token_makes_comments_fresh<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(ids(&subject.whole_thread(parent)), ids(&written));
 }
 
-fn a_token_of_the_future_waits_for_comments<S: ContentPorts>(subject: &Subject<S>) {
+fn a_token_of_the_future_waits_for_comments<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let CommentWritten { comment, position, .. } =
         subject.try_say(&subject.remark(parent, 1, "text")).unwrap();

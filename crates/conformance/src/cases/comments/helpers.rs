@@ -11,7 +11,7 @@ use kinfolk_core::comments::{
 use kinfolk_core::feeds::WriteOutcome;
 
 use crate::cases::subject::{COMMENTS, Subject};
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::random::compare::{ENTRIES_MAX, walk_by};
 use crate::seen::Seen;
 use crate::threads::block_on;
@@ -26,7 +26,7 @@ pub(super) fn withdrawals() -> [Withdrawal; 3] {
     [Withdrawal::Delete, Withdrawal::Remove("rude".into()), Withdrawal::Purge]
 }
 
-impl<S: ContentPorts> Subject<S> {
+impl<S: CommentPorts> Subject<S> {
     /// The thread of a new post.
     pub(super) fn post_thread(&self, number: u64) -> Parent {
         assert!(self.register(self.named(9, number)).is_new);

@@ -10,9 +10,9 @@ mod trees;
 mod writing;
 
 use super::{Case, list_cases};
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 
-pub(super) fn cases<S: ContentPorts>() -> Vec<Case<S>> {
+pub(super) fn cases<S: CommentPorts>() -> Vec<Case<S>> {
     [
         writing::cases(),
         changing::cases(),

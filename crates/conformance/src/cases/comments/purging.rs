@@ -4,12 +4,12 @@ use kinfolk_core::ErrorCode;
 use kinfolk_core::comments::{Comment, CommentStatus, NewComment, Parent, Withdrawal};
 
 use super::helpers::{key, withdrawals};
-use crate::cases::graph::operations::assert_code;
 use crate::cases::subject::Subject;
-use crate::ports::ContentPorts;
+use crate::cases::subject::assert_code;
+use crate::ports::CommentPorts;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     a_purge_takes_every_text_out_of_every_read,
     a_purge_leaves_the_others_alone,
     a_retry_after_a_purge_gets_the_tombstone,
@@ -20,7 +20,7 @@ super::list_cases![ContentPorts;
 const MARK: &str = "secret";
 
 /// A comment with several texts, under a key, with replies.
-fn several_texts<S: ContentPorts>(
+fn several_texts<S: CommentPorts>(
     subject: &Subject<S>,
     parent: Parent,
     keyed: &str,
@@ -34,7 +34,7 @@ fn several_texts<S: ContentPorts>(
     (request, subject.comment(comment.id))
 }
 
-fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject<S>) {
+fn a_purge_takes_every_text_out_of_every_read<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         for (before, then) in
@@ -61,7 +61,7 @@ fn a_purge_takes_every_text_out_of_every_read<S: ContentPorts>(subject: &Subject
     }
 }
 
-fn a_purge_leaves_the_others_alone<S: ContentPorts>(subject: &Subject<S>) {
+fn a_purge_leaves_the_others_alone<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let (_, above) = several_texts(subject, parent, "above");
     let (_, gone) = several_texts(subject, parent, "gone");
@@ -75,7 +75,7 @@ fn a_purge_leaves_the_others_alone<S: ContentPorts>(subject: &Subject<S>) {
     assert!(reported.contains(&format!("three {MARK}")), "what is active is told: {reported}");
 }
 
-fn a_retry_after_a_purge_gets_the_tombstone<S: ContentPorts>(subject: &Subject<S>) {
+fn a_retry_after_a_purge_gets_the_tombstone<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         let (request, comment) = several_texts(subject, parent, &format!("{number}"));
@@ -92,7 +92,7 @@ fn a_retry_after_a_purge_gets_the_tombstone<S: ContentPorts>(subject: &Subject<S
     }
 }
 
-fn erasing_what_was_purged_changes_no_answer<S: ContentPorts>(subject: &Subject<S>) {
+fn erasing_what_was_purged_changes_no_answer<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments: Vec<_> =
         (0..4).map(|number| several_texts(subject, parent, &format!("{number}"))).collect();

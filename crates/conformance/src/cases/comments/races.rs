@@ -12,10 +12,10 @@ use kinfolk_core::{Error, ErrorCode, Result};
 
 use super::helpers::{ORDERS, ids, key, withdrawals};
 use crate::cases::subject::Subject;
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::threads::{at_once, meanwhile};
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     the_same_comment_from_several_threads,
     different_comments_under_one_key_at_once,
     edits_of_one_version_at_once,
@@ -34,7 +34,7 @@ const RACES: u64 = 12;
 const EDITS_MAX: u32 = 3_000;
 
 /// How many events of the log tell of a comment.
-fn events<S: ContentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
+fn events<S: CommentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
     let of = |reported: &&CommentChange| match reported {
         CommentChange::Written { id, .. }
         | CommentChange::Edited { id, .. }
@@ -44,7 +44,7 @@ fn events<S: ContentPorts>(subject: &Subject<S>, comment: &Comment) -> usize {
     subject.thread_log().iter().filter(of).count()
 }
 
-fn the_same_comment_from_several_threads<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_comment_from_several_threads<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         for race in 0..RACES {
             let keyed = key(&format!("{:?} {race}", parent.kind));
@@ -59,7 +59,7 @@ fn the_same_comment_from_several_threads<S: ContentPorts>(subject: &Subject<S>) 
     }
 }
 
-fn different_comments_under_one_key_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn different_comments_under_one_key_at_once<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let request = |thread: usize| NewComment {
@@ -81,7 +81,7 @@ fn different_comments_under_one_key_at_once<S: ContentPorts>(subject: &Subject<S
     }
 }
 
-fn edits_of_one_version_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn edits_of_one_version_at_once<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comment = subject.say(&subject.remark(parent, 1, "text"));
     for race in 0..RACES {
@@ -103,7 +103,7 @@ fn edits_of_one_version_at_once<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(events(subject, &comment) as u64, RACES + 1);
 }
 
-fn an_edit_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn an_edit_and_a_deletion_at_once<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -126,7 +126,7 @@ fn an_edit_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn withdrawals_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn withdrawals_at_once<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -146,7 +146,7 @@ fn withdrawals_at_once<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_reply_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn a_reply_and_a_deletion_at_once<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     for race in 0..RACES {
         let comment = subject.say(&subject.remark(parent, 1, "text"));
@@ -181,7 +181,7 @@ fn a_reply_and_a_deletion_at_once<S: ContentPorts>(subject: &Subject<S>) {
 }
 
 /// Comments of three threads while a fourth does something that ends them.
-fn until_it_ends<S: ContentPorts>(
+fn until_it_ends<S: CommentPorts>(
     subject: &Subject<S>,
     parent: Parent,
     end: impl Fn() + Sync,
@@ -213,7 +213,7 @@ fn until_it_ends<S: ContentPorts>(
 }
 
 /// Where the log has the last comment to a parent.
-fn last_comment<S: ContentPorts>(subject: &Subject<S>, parent: Parent) -> Option<usize> {
+fn last_comment<S: CommentPorts>(subject: &Subject<S>, parent: Parent) -> Option<usize> {
     let changes = subject.changes();
     changes.iter().rposition(|change| {
         matches!(&change.body, ChangeBody::Comment(CommentChange::Written { parent: to, .. })
@@ -221,7 +221,7 @@ fn last_comment<S: ContentPorts>(subject: &Subject<S>, parent: Parent) -> Option
     })
 }
 
-fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn a_comment_and_a_lock_at_once<S: CommentPorts>(subject: &Subject<S>) {
     for race in 0..RACES {
         let parent = subject.post_thread(50 + race);
         until_it_ends(subject, parent, || _ = subject.lock(parent, true), ErrorCode::ThreadLocked);
@@ -235,7 +235,7 @@ fn a_comment_and_a_lock_at_once<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_comment_and_the_deletion_of_its_post_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn a_comment_and_the_deletion_of_its_post_at_once<S: CommentPorts>(subject: &Subject<S>) {
     for race in 0..RACES {
         let parent = subject.post_thread(50 + race);
         until_it_ends(subject, parent, || _ = subject.delete(parent.id), ErrorCode::NotFound);
@@ -247,7 +247,7 @@ fn a_comment_and_the_deletion_of_its_post_at_once<S: ContentPorts>(subject: &Sub
     }
 }
 
-fn every_thread_sees_its_own_comments<S: ContentPorts>(subject: &Subject<S>) {
+fn every_thread_sees_its_own_comments<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let top = subject.say(&subject.remark(parent, 9, "top"));
     at_once(4, |thread| {
@@ -278,7 +278,7 @@ fn every_thread_sees_its_own_comments<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.comment(top.id).reply_count, 32);
 }
 
-fn a_walk_while_others_write<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_while_others_write<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let steady = subject.say_many(parent, 1, 12);
     let walks = AtomicUsize::new(0);

@@ -8,10 +8,10 @@ use kinfolk_core::feeds::NewPost;
 
 use super::helpers::{NOBODY, ORDERS, ids, withdrawals};
 use crate::cases::subject::Subject;
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     a_thread_is_read_in_both_orders,
     any_id_is_a_place_in_a_thread,
     a_walk_of_a_thread_with_changes_between_pages,
@@ -28,7 +28,7 @@ super::list_cases![ContentPorts;
 
 /// Comments of two users in two threads, some of them replies, some edited, some taken back; those of the first thread,
 /// as they are now.
-fn a_mixed_thread<S: ContentPorts>(subject: &Subject<S>, parent: Parent, beside: Parent) -> Vec<Comment> {
+fn a_mixed_thread<S: CommentPorts>(subject: &Subject<S>, parent: Parent, beside: Parent) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     for step in 0..9_u64 {
         subject.clock.advance(step % 2);
@@ -46,7 +46,7 @@ fn a_mixed_thread<S: ContentPorts>(subject: &Subject<S>, parent: Parent, beside:
     subject.refreshed(&comments)
 }
 
-fn a_thread_is_read_in_both_orders<S: ContentPorts>(subject: &Subject<S>) {
+fn a_thread_is_read_in_both_orders<S: CommentPorts>(subject: &Subject<S>) {
     let [post, item, conversation] = subject.threads_of_all_kinds();
     for (parent, beside) in [(post, item), (item, conversation)] {
         // The second round adds to what the first has left there.
@@ -64,7 +64,7 @@ fn a_thread_is_read_in_both_orders<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn any_id_is_a_place_in_a_thread<S: ContentPorts>(subject: &Subject<S>) {
+fn any_id_is_a_place_in_a_thread<S: CommentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let elsewhere = ids(&subject.whole_thread(item));
@@ -88,7 +88,7 @@ fn any_id_is_a_place_in_a_thread<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_of_a_thread_with_changes_between_pages<S: CommentPorts>(subject: &Subject<S>) {
     for order in ORDERS {
         let parent = subject.post_thread(if order == CommentOrder::Oldest { 50 } else { 51 });
         let comments = subject.say_many(parent, 1, 12);
@@ -120,7 +120,7 @@ fn a_walk_of_a_thread_with_changes_between_pages<S: ContentPorts>(subject: &Subj
     }
 }
 
-fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
+fn threads_do_not_see_each_other<S: CommentPorts>(subject: &Subject<S>) {
     let mut parents: Vec<Parent> = Vec::new();
     for id in subject.extreme_ids() {
         subject.register(NewPost { id: Some(id), ..subject.post_request(9) });
@@ -151,7 +151,7 @@ fn threads_do_not_see_each_other<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_long_thread_is_whole<S: ContentPorts>(subject: &Subject<S>) {
+fn a_long_thread_is_whole<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut comments = subject.say_many(parent, 1, 100);
     let top = subject.say(&subject.remark(parent, 1, "top"));
@@ -178,7 +178,7 @@ fn a_long_thread_is_whole<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.comments_by(1, 9), comments[60..]);
 }
 
-fn branches_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
+fn branches_are_answered_in_the_order_asked<S: CommentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let branch = |reply_to: Option<&Comment>| Branch {
@@ -210,7 +210,7 @@ fn branches_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S
     assert!(block_on(subject.store().replies(&[], 5)).unwrap().is_empty());
 }
 
-fn a_branch_goes_on_after_any_reply<S: ContentPorts>(subject: &Subject<S>) {
+fn a_branch_goes_on_after_any_reply<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let top = subject.say(&subject.remark(parent, 1, "top"));
     let mut replies = Vec::new();
@@ -248,7 +248,7 @@ fn a_branch_goes_on_after_any_reply<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn an_author_reads_active_comments_newest_first<S: ContentPorts>(subject: &Subject<S>) {
+fn an_author_reads_active_comments_newest_first<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut own: Vec<Comment> = Vec::new();
     for step in 0..12 {
@@ -273,7 +273,7 @@ fn an_author_reads_active_comments_newest_first<S: ContentPorts>(subject: &Subje
     assert_eq!(subject.comments_by(2, 5).len(), 12);
 }
 
-fn an_authors_list_is_paged_without_gaps<S: ContentPorts>(subject: &Subject<S>) {
+fn an_authors_list_is_paged_without_gaps<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = subject.say_many(parent, 1, 20);
     for comment in &comments[4..16] {
@@ -286,7 +286,7 @@ fn an_authors_list_is_paged_without_gaps<S: ContentPorts>(subject: &Subject<S>) 
     }
 }
 
-fn many_comments_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
+fn many_comments_are_answered_in_the_order_asked<S: CommentPorts>(subject: &Subject<S>) {
     let [post, item, _] = subject.threads_of_all_kinds();
     let comments = a_mixed_thread(subject, post, item);
     let mut asked = ids(&comments);
@@ -299,7 +299,7 @@ fn many_comments_are_answered_in_the_order_asked<S: ContentPorts>(subject: &Subj
     assert_eq!(block_on(subject.store().comments(&[])).unwrap(), []);
 }
 
-fn many_threads_are_counted_in_the_order_asked<S: ContentPorts>(subject: &Subject<S>) {
+fn many_threads_are_counted_in_the_order_asked<S: CommentPorts>(subject: &Subject<S>) {
     let [post, item, conversation] = subject.threads_of_all_kinds();
     subject.say_many(post, 1, 3);
     subject.say_many(item, 1, 2);
@@ -313,7 +313,7 @@ fn many_threads_are_counted_in_the_order_asked<S: ContentPorts>(subject: &Subjec
     assert_eq!(block_on(subject.store().comment_threads(&[])).unwrap(), []);
 }
 
-fn nothing_is_known_of_what_was_never_written<S: ContentPorts>(subject: &Subject<S>) {
+fn nothing_is_known_of_what_was_never_written<S: CommentPorts>(subject: &Subject<S>) {
     for kind in ParentKind::ALL {
         let parent = Parent { kind, id: subject.id(50) };
         for order in ORDERS {

@@ -8,13 +8,13 @@ use kinfolk_core::PageRequest;
 use kinfolk_core::comments::{Comment, CommentId, CommentNode, Parent, TreeShape, Viewer, Withdrawal};
 
 use super::helpers::ids;
-use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{COMMENTS, PAGE_LIMIT_MAX, Subject};
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::random::Random;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     a_tree_of_comments_without_replies,
     a_tree_of_one_long_branch,
     a_tree_of_one_comment_with_many_replies,
@@ -29,7 +29,7 @@ super::list_cases![ContentPorts;
 const VIEWER: Viewer = Viewer { user: None, is_moderator: false };
 
 /// Writes a thread whose comments answer the one of that number, or nobody.
-fn write<S: ContentPorts>(
+fn write<S: CommentPorts>(
     subject: &Subject<S>,
     parent: Parent,
     replies_to: &[Option<usize>],
@@ -75,7 +75,7 @@ fn size(nodes: &[CommentNode]) -> usize {
 }
 
 /// Follows every cursor of every answer, in some order.
-fn follow_all<S: ContentPorts>(subject: &Subject<S>, parent: Parent, shape: TreeShape, limit: usize) -> Met {
+fn follow_all<S: CommentPorts>(subject: &Subject<S>, parent: Parent, shape: TreeShape, limit: usize) -> Met {
     let mut met = Met::new();
     let mut open: Vec<(Option<CommentId>, Option<String>)> = vec![(None, None)];
     let mut answers = 0;
@@ -94,7 +94,7 @@ fn follow_all<S: ContentPorts>(subject: &Subject<S>, parent: Parent, shape: Tree
 }
 
 /// Whatever is asked, everything is met once and in its place.
-fn assert_whole<S: ContentPorts>(subject: &Subject<S>, parent: Parent, comments: &[Comment]) {
+fn assert_whole<S: CommentPorts>(subject: &Subject<S>, parent: Parent, comments: &[Comment]) {
     let mut expected = Met::new();
     for comment in comments {
         let comment = block_on(subject.graph.read_comment(comment.id, VIEWER, None)).unwrap();
@@ -111,7 +111,7 @@ fn assert_whole<S: ContentPorts>(subject: &Subject<S>, parent: Parent, comments:
     }
 }
 
-fn a_tree_of_comments_without_replies<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_of_comments_without_replies<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         assert_whole(subject, parent, &[]);
         let comments = write(subject, parent, &[None; 14]);
@@ -119,13 +119,13 @@ fn a_tree_of_comments_without_replies<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_tree_of_one_long_branch<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_of_one_long_branch<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = write(subject, parent, &[None, Some(0), Some(1), Some(2), Some(3)]);
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_of_one_comment_with_many_replies<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_of_one_comment_with_many_replies<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut shape = vec![Some(0); 26];
     shape[0] = None;
@@ -133,7 +133,7 @@ fn a_tree_of_one_comment_with_many_replies<S: ContentPorts>(subject: &Subject<S>
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_with_branches_everywhere<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_with_branches_everywhere<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // Two replies to each, in the order of levels: 30 in all.
     let shape: Vec<Option<usize>> =
@@ -143,7 +143,7 @@ fn a_tree_with_branches_everywhere<S: ContentPorts>(subject: &Subject<S>) {
     assert_whole(subject, parent, &comments);
 }
 
-fn a_tree_of_any_shape<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_of_any_shape<S: CommentPorts>(subject: &Subject<S>) {
     let mut random = Random::new(7);
     for (number, breadth) in [(50, 2), (51, 5)] {
         let parent = subject.post_thread(number);
@@ -163,7 +163,7 @@ fn a_tree_of_any_shape<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_tree_has_the_first_replies_of_each<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_has_the_first_replies_of_each<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // 0 and 1 at the top; 2 to 5 answer 0; 6 answers 2; 7 answers 6; 8 answers 1.
     let shape = [None, None, Some(0), Some(0), Some(0), Some(0), Some(2), Some(6), Some(1)];
@@ -193,7 +193,7 @@ fn a_tree_has_the_first_replies_of_each<S: ContentPorts>(subject: &Subject<S>) {
     assert!(flat.items.iter().all(|node| node.replies.is_empty()));
 }
 
-fn a_tree_has_so_many_comments_at_most<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_has_so_many_comments_at_most<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let most = COMMENTS.tree_comments_max;
     let shape: Vec<Option<usize>> = (0..most).map(|_| None).chain((0..most).map(Some)).collect();
@@ -210,7 +210,7 @@ fn a_tree_has_so_many_comments_at_most<S: ContentPorts>(subject: &Subject<S>) {
     assert!(half.iter().all(|node| node.replies.len() == 1 && node.next.is_none()));
 }
 
-fn a_tree_keeps_tombstones_and_their_replies<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_keeps_tombstones_and_their_replies<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let comments = write(subject, parent, &[None, Some(0), Some(1), Some(1), None, Some(4)]);
     for (at, withdrawal) in
@@ -226,7 +226,7 @@ fn a_tree_keeps_tombstones_and_their_replies<S: ContentPorts>(subject: &Subject<
     assert_eq!((texts.matches("Some(\"reply\")").count(), texts.contains("rude")), (3, false));
 }
 
-fn a_tree_has_limits<S: ContentPorts>(subject: &Subject<S>) {
+fn a_tree_has_limits<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let read = |depth, replies, limit| {
         let page = PageRequest { limit, cursor: None };

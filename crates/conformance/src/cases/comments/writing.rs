@@ -7,12 +7,12 @@ use kinfolk_core::comments::{
 use kinfolk_core::{Clock, Error, ErrorCode};
 
 use super::helpers::{NOBODY, by_parent, key, withdrawals};
-use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{COMMENTS, Subject};
-use crate::ports::ContentPorts;
+use crate::ports::CommentPorts;
 use crate::threads::block_on;
 
-super::list_cases![ContentPorts;
+super::list_cases![cases: CommentPorts;
     a_comment_is_kept_as_it_was_given,
     ids_of_comments_are_of_version_7_and_rise,
     a_comment_is_made_at_its_event,
@@ -32,7 +32,7 @@ super::list_cases![ContentPorts;
     replies_have_a_greatest_depth,
 ];
 
-fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
+fn a_comment_is_kept_as_it_was_given<S: CommentPorts>(subject: &Subject<S>) {
     let bodies =
         ["plain", " \tspaces\n\n and\tends ", "e\u{301} is not \u{e9}: \u{1f600}\u{4e2d}", "{\"a\":\"\\n\"}"];
     for parent in subject.threads_of_all_kinds() {
@@ -78,7 +78,7 @@ fn a_comment_is_kept_as_it_was_given<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn ids_of_comments_are_of_version_7_and_rise<S: ContentPorts>(subject: &Subject<S>) {
+fn ids_of_comments_are_of_version_7_and_rise<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let mut newest = [None; 3];
     for step in 0..24 {
@@ -95,7 +95,7 @@ fn ids_of_comments_are_of_version_7_and_rise<S: ContentPorts>(subject: &Subject<
     }
 }
 
-fn a_comment_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
+fn a_comment_is_made_at_its_event<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let started = subject.clock.now();
     subject.clock.turn_back(5_000);
@@ -110,7 +110,7 @@ fn a_comment_is_made_at_its_event<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(times, [started, started, subject.clock.now()]);
 }
 
-fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_comment_again_changes_nothing<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for (parent, number) in parents.into_iter().zip(0..) {
         let request = NewComment {
@@ -136,7 +136,7 @@ fn the_same_comment_again_changes_nothing<S: ContentPorts>(subject: &Subject<S>)
     }
 }
 
-fn a_retry_gets_the_first_result_whatever_happened<S: ContentPorts>(subject: &Subject<S>) {
+fn a_retry_gets_the_first_result_whatever_happened<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let mut requests = Vec::new();
     for (withdrawal, number) in withdrawals().into_iter().zip(0..).take(2) {
@@ -166,7 +166,7 @@ fn a_retry_gets_the_first_result_whatever_happened<S: ContentPorts>(subject: &Su
         .for_each(|(request, first)| assert_eq!(subject.retry(request), *first, "to a deleted post"));
 }
 
-fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject<S>) {
+fn the_same_key_for_another_comment_conflicts<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let other_post = subject.post_thread(51);
     let above = subject.say(&subject.remark(parents[0], 2, "above"));
@@ -202,7 +202,7 @@ fn the_same_key_for_another_comment_conflicts<S: ContentPorts>(subject: &Subject
     check("to a deleted post");
 }
 
-fn a_key_conflicts_with_the_text_of_an_edit<S: ContentPorts>(subject: &Subject<S>) {
+fn a_key_conflicts_with_the_text_of_an_edit<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "first") };
     let first = subject.say(&request);
@@ -212,7 +212,7 @@ fn a_key_conflicts_with_the_text_of_an_edit<S: ContentPorts>(subject: &Subject<S
     assert_eq!(subject.retry(&request), first);
 }
 
-fn a_key_of_comments_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>) {
+fn a_key_of_comments_belongs_to_its_author<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     // The key of a post of the same author is another one.
     let post = subject.register(subject.keyed(1, "key")).post;
@@ -229,7 +229,7 @@ fn a_key_of_comments_belongs_to_its_author<S: ContentPorts>(subject: &Subject<S>
     assert_eq!(subject.count(parent), 3);
 }
 
-fn wishes_without_a_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
+fn wishes_without_a_key_are_all_new<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let request = subject.remark(parent, 1, "again");
         let generated: Vec<_> = (0..3).map(|_| subject.say(&request)).collect();
@@ -238,7 +238,7 @@ fn wishes_without_a_key_are_all_new<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_refused_comment_leaves_its_key_free<S: ContentPorts>(subject: &Subject<S>) {
+fn a_refused_comment_leaves_its_key_free<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
     let nowhere = NewComment { parent: Parent::post(subject.id(51)), ..request.clone() };
@@ -252,7 +252,7 @@ fn a_refused_comment_leaves_its_key_free<S: ContentPorts>(subject: &Subject<S>) 
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
 
-fn keys_of_comments_are_remembered_for_a_week<S: ContentPorts>(subject: &Subject<S>) {
+fn keys_of_comments_are_remembered_for_a_week<S: CommentPorts>(subject: &Subject<S>) {
     const HOUR_MS: u64 = 60 * 60 * 1_000;
     let parent = subject.post_thread(50);
     let request = NewComment { idempotency_key: key("key"), ..subject.remark(parent, 1, "body") };
@@ -265,7 +265,7 @@ fn keys_of_comments_are_remembered_for_a_week<S: ContentPorts>(subject: &Subject
     }
 }
 
-fn keys_of_comments_are_compared_byte_for_byte<S: ContentPorts>(subject: &Subject<S>) {
+fn keys_of_comments_are_compared_byte_for_byte<S: CommentPorts>(subject: &Subject<S>) {
     let parent = subject.post_thread(50);
     let keys = ["k", "K", "k ", " k", "kk", "\u{e9}", "e\u{301}", "k\0", "0", "00"];
     let request = |text| NewComment { idempotency_key: key(text), ..subject.remark(parent, 1, "body") };
@@ -275,7 +275,7 @@ fn keys_of_comments_are_compared_byte_for_byte<S: ContentPorts>(subject: &Subjec
     }
 }
 
-fn a_post_must_be_there_for_a_comment<S: ContentPorts>(subject: &Subject<S>) {
+fn a_post_must_be_there_for_a_comment<S: CommentPorts>(subject: &Subject<S>) {
     let requests = ParentKind::ALL.map(|kind| subject.remark(Parent { kind, id: subject.id(50) }, 1, "body"));
     assert_code(subject.try_say(&requests[0]), ErrorCode::NotFound);
     assert_eq!(subject.log_length(), 0);
@@ -292,7 +292,7 @@ fn a_post_must_be_there_for_a_comment<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.whole_thread(parent), [comment]);
 }
 
-fn a_locked_thread_takes_no_comments<S: ContentPorts>(subject: &Subject<S>) {
+fn a_locked_thread_takes_no_comments<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     for locked in parents {
         let above = subject.say(&subject.remark(locked, 1, "above"));
@@ -316,7 +316,7 @@ fn a_locked_thread_takes_no_comments<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
+fn locking_changes_one_thread_once<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let state = |parent| subject.thread_state(parent).locked;
     for (parent, kind) in parents.into_iter().zip(0..) {
@@ -351,7 +351,7 @@ fn locking_changes_one_thread_once<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.newest_frontier(), before);
 }
 
-fn a_reply_answers_an_active_comment_of_its_thread<S: ContentPorts>(subject: &Subject<S>) {
+fn a_reply_answers_an_active_comment_of_its_thread<S: CommentPorts>(subject: &Subject<S>) {
     let parents = subject.threads_of_all_kinds();
     let tops = parents.map(|parent| subject.say(&subject.remark(parent, 1, "top")));
     let before = subject.newest_frontier();
@@ -378,7 +378,7 @@ fn a_reply_answers_an_active_comment_of_its_thread<S: ContentPorts>(subject: &Su
     }
 }
 
-fn replies_have_a_greatest_depth<S: ContentPorts>(subject: &Subject<S>) {
+fn replies_have_a_greatest_depth<S: CommentPorts>(subject: &Subject<S>) {
     for parent in subject.threads_of_all_kinds() {
         let mut last = subject.say(&subject.remark(parent, 1, "top"));
         let alone = NewComment { depth_max: 0, ..subject.answer(&last, 1, "too deep") };

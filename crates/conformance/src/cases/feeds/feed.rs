@@ -7,14 +7,13 @@ use kinfolk_core::feeds::{Delivery, NewPost, Post, PostKey, PostState};
 use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::{EdgeKind, Id, Timestamp};
 
-use super::helpers::newest_first;
 use crate::INBOX_ENTRIES;
+use crate::cases::posts::helpers::newest_first;
 use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
-use crate::cases::suggestions::candidates::write;
-use crate::ports::ContentPorts;
+use crate::ports::FeedPorts;
 use crate::threads::block_on;
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: FeedPorts;
     a_feed_of_nobody_is_empty,
     a_feed_has_the_posts_of_one_who_is_followed,
     a_feed_merges_many_authors,
@@ -50,20 +49,20 @@ const FAN: u64 = 2;
 const MINUTE_MS: u64 = 60_000;
 
 /// Both readers follow some, and the first reads from now on.
-fn readers_follow<S: ContentPorts>(subject: &Subject<S>, authors: impl IntoIterator<Item = u64>) {
+fn readers_follow<S: FeedPorts>(subject: &Subject<S>, authors: impl IntoIterator<Item = u64>) {
     let commands: Vec<_> =
         authors.into_iter().flat_map(|author| [follow(EAGER, author), follow(LAZY, author)]).collect();
-    write(subject, &commands);
+    subject.write_follows(&commands);
     subject.assert_feeds([EAGER]);
 }
 
-fn readers_unfollow<S: ContentPorts>(subject: &Subject<S>, author: u64) {
-    write(subject, &[unfollow(EAGER, author), unfollow(LAZY, author)]);
+fn readers_unfollow<S: FeedPorts>(subject: &Subject<S>, author: u64) {
+    subject.write_follows(&[unfollow(EAGER, author), unfollow(LAZY, author)]);
     subject.assert_feeds([EAGER]);
 }
 
 /// A post by each of some, and a look at it.
-fn each_posts<S: ContentPorts>(subject: &Subject<S>, authors: impl IntoIterator<Item = u64>) -> Vec<Post> {
+fn each_posts<S: FeedPorts>(subject: &Subject<S>, authors: impl IntoIterator<Item = u64>) -> Vec<Post> {
     let one = |author| {
         subject.clock.advance(1);
         let post = subject.post(author);
@@ -73,14 +72,14 @@ fn each_posts<S: ContentPorts>(subject: &Subject<S>, authors: impl IntoIterator<
     authors.into_iter().map(one).collect()
 }
 
-fn delivery_of<S: ContentPorts>(subject: &Subject<S>, post: &Post) -> Delivery {
+fn delivery_of<S: FeedPorts>(subject: &Subject<S>, post: &Post) -> Delivery {
     match subject.state(post.id) {
         Some(PostState::Present(_, delivery)) => delivery,
         state => panic!("{post:?} is {state:?}"),
     }
 }
 
-fn a_feed_of_nobody_is_empty<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_of_nobody_is_empty<S: FeedPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(EAGER, None, 5), [], "of an unknown user");
     subject.post(3);
     subject.post(EAGER);
@@ -93,7 +92,7 @@ fn a_feed_of_nobody_is_empty<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(4, None, 5), []);
 }
 
-fn a_feed_has_the_posts_of_one_who_is_followed<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_has_the_posts_of_one_who_is_followed<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, [3]);
     let mut posts = Vec::new();
     for _ in 0..4 {
@@ -107,7 +106,7 @@ fn a_feed_has_the_posts_of_one_who_is_followed<S: ContentPorts>(subject: &Subjec
     subject.assert_feed(LAZY, &posts);
 }
 
-fn a_feed_merges_many_authors<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_merges_many_authors<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..8);
     let posts = each_posts(subject, [3, 5, 3, 4, 7, 6, 3, 5, 4, 3, 7]);
     // No posts of authors whom the readers do not follow.
@@ -118,7 +117,7 @@ fn a_feed_merges_many_authors<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(EAGER, None, 20), newest_first(&posts));
 }
 
-fn a_feed_of_one_millisecond<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_of_one_millisecond<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
     let created_at = Some(subject.ago(0));
@@ -133,7 +132,7 @@ fn a_feed_of_one_millisecond<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(LAZY, &posts);
 }
 
-fn any_key_is_a_place_in_a_feed<S: ContentPorts>(subject: &Subject<S>) {
+fn any_key_is_a_place_in_a_feed<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
     let posts = newest_first(&each_posts(subject, [3, 4, 5, 5, 3, 4, 5, 3, 4, 5, 3]));
@@ -159,7 +158,7 @@ fn any_key_is_a_place_in_a_feed<S: ContentPorts>(subject: &Subject<S>) {
     );
 }
 
-fn a_feed_of_posts_from_the_past<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_of_posts_from_the_past<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..5);
     // The oldest comes last: each is below all that the inbox has.
     let mut posts = Vec::new();
@@ -170,7 +169,7 @@ fn a_feed_of_posts_from_the_past<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(LAZY, &posts);
 }
 
-fn a_post_from_the_past_finds_its_place<S: ContentPorts>(subject: &Subject<S>) {
+fn a_post_from_the_past_finds_its_place<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
     let mut posts = Vec::new();
@@ -192,7 +191,7 @@ fn a_post_from_the_past_finds_its_place<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_feed_goes_on_where_an_inbox_ends<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_goes_on_where_an_inbox_ends<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     let count = 5 * INBOX_ENTRIES as u64;
     let posts = newest_first(&each_posts(subject, (0..count).map(|step| 3 + step * step % 3)));
@@ -210,9 +209,9 @@ fn a_feed_goes_on_where_an_inbox_ends<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn pushed_and_pulled_posts_are_merged<S: ContentPorts>(subject: &Subject<S>) {
+fn pushed_and_pulled_posts_are_merged<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..7);
-    write(subject, &[follow(FAN, 5), follow(FAN, 6)]);
+    subject.write_follows(&[follow(FAN, 5), follow(FAN, 6)]);
     let posts = each_posts(subject, (0..24).map(|step| 3 + step * 5 % 7 % 4));
     for post in &posts {
         let pulled = post.author >= subject.id(5);
@@ -225,7 +224,7 @@ fn pushed_and_pulled_posts_are_merged<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(FAN, &pulled);
 }
 
-fn an_author_may_cross_the_threshold<S: ContentPorts>(subject: &Subject<S>) {
+fn an_author_may_cross_the_threshold<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, [3]);
     let mut posts = Vec::new();
     for round in 0..6 {
@@ -245,23 +244,23 @@ fn an_author_may_cross_the_threshold<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(LAZY, &posts);
 }
 
-fn an_author_may_cross_the_threshold_among_others<S: ContentPorts>(subject: &Subject<S>) {
+fn an_author_may_cross_the_threshold_among_others<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     let mut posts = Vec::new();
     for round in 0..5 {
         posts.extend(each_posts(subject, [3, 4, 5, 4]));
         let (up, down) = (3 + round % 3, 3 + (round + 2) % 3);
-        write(subject, &[follow(FAN, up), unfollow(FAN, down)]);
+        subject.write_follows(&[follow(FAN, up), unfollow(FAN, down)]);
         subject.assert_feed(EAGER, &posts);
     }
     // From below as well: now they have one follower less than before.
-    write(subject, &[unfollow(LAZY, 3), unfollow(LAZY, 4)]);
+    subject.write_follows(&[unfollow(LAZY, 3), unfollow(LAZY, 4)]);
     posts.extend(each_posts(subject, [4, 3, 5, 4, 3]));
     subject.assert_feed(EAGER, &posts);
     subject.assert_feeds([LAZY, FAN]);
 }
 
-fn a_follow_brings_older_posts_in<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_brings_older_posts_in<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, [3]);
     // Those of 4 are older, in between and newer.
     let mut posts = each_posts(subject, [4, 3, 4, 3]);
@@ -280,7 +279,7 @@ fn a_follow_brings_older_posts_in<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_follow_brings_more_in_than_an_inbox_holds<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_brings_more_in_than_an_inbox_holds<S: FeedPorts>(subject: &Subject<S>) {
     let mut posts = each_posts(subject, [4; 3 * INBOX_ENTRIES]);
     // Into an inbox that is empty.
     readers_follow(subject, [4]);
@@ -304,22 +303,22 @@ fn a_follow_brings_more_in_than_an_inbox_holds<S: ContentPorts>(subject: &Subjec
     subject.assert_feed(LAZY, &posts);
 }
 
-fn a_follow_of_one_who_is_pulled_brings_posts_in<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_of_one_who_is_pulled_brings_posts_in<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, [3]);
-    write(subject, &[follow(FAN, 4), follow(10, 4), follow(11, 4)]);
+    subject.write_follows(&[follow(FAN, 4), follow(10, 4), follow(11, 4)]);
     let mut posts = each_posts(subject, [4, 3, 4, 4, 3, 4, 4, 4, 3, 4]);
     subject.assert_feeds([EAGER]);
     readers_follow(subject, [4]);
     subject.assert_feed(EAGER, &posts);
     // Two leave: what comes now is pushed.
-    write(subject, &[unfollow(FAN, 4), unfollow(10, 4), unfollow(11, 4)]);
+    subject.write_follows(&[unfollow(FAN, 4), unfollow(10, 4), unfollow(11, 4)]);
     posts.extend(each_posts(subject, [4, 3, 4]));
     for reader in [EAGER, LAZY] {
         subject.assert_feed(reader, &posts);
     }
 }
 
-fn an_unfollow_takes_posts_out<S: ContentPorts>(subject: &Subject<S>) {
+fn an_unfollow_takes_posts_out<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
     let posts = each_posts(subject, [3, 4, 5, 4, 4, 3, 5, 4, 4, 3, 4, 5]);
@@ -334,7 +333,7 @@ fn an_unfollow_takes_posts_out<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(LAZY, None, 5), []);
 }
 
-fn a_follow_again_brings_posts_back<S: ContentPorts>(subject: &Subject<S>) {
+fn a_follow_again_brings_posts_back<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..5);
     let mut posts = each_posts(subject, [4, 3, 4, 4, 3, 4, 4, 3, 4]);
     for round in 0..3 {
@@ -349,13 +348,13 @@ fn a_follow_again_brings_posts_back<S: ContentPorts>(subject: &Subject<S>) {
         subject.assert_feed(EAGER, &posts);
     }
     // In one request, so that nobody sees it.
-    write(subject, &[unfollow(EAGER, 4), follow(EAGER, 4), unfollow(LAZY, 4), follow(LAZY, 4)]);
+    subject.write_follows(&[unfollow(EAGER, 4), follow(EAGER, 4), unfollow(LAZY, 4), follow(LAZY, 4)]);
     for reader in [EAGER, LAZY] {
         subject.assert_feed(reader, &posts);
     }
 }
 
-fn a_deleted_post_leaves_every_feed<S: ContentPorts>(subject: &Subject<S>) {
+fn a_deleted_post_leaves_every_feed<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
     let mut posts = newest_first(&each_posts(subject, (0..20).map(|step| 3 + step % 3)));
@@ -375,7 +374,7 @@ fn a_deleted_post_leaves_every_feed<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(LAZY, &posts);
 }
 
-fn deletions_do_not_end_a_feed<S: ContentPorts>(subject: &Subject<S>) {
+fn deletions_do_not_end_a_feed<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, [3, 4]);
     let posts = newest_first(&each_posts(subject, [3, 4, 3, 4, 3, 4, 3, 4, 3, 4, 3, 4]));
     // All that an inbox has is deleted, and more.
@@ -391,7 +390,7 @@ fn deletions_do_not_end_a_feed<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn who_comes_back_finds_everything<S: ContentPorts>(subject: &Subject<S>) {
+fn who_comes_back_finds_everything<S: FeedPorts>(subject: &Subject<S>) {
     const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
     readers_follow(subject, 3..6);
     subject.subscribe(FAN, 5);
@@ -407,7 +406,7 @@ fn who_comes_back_finds_everything<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(LAZY, &posts);
 }
 
-fn a_feed_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_knows_only_follows<S: FeedPorts>(subject: &Subject<S>) {
     let others = || EdgeKind::ALL.into_iter().filter(|&kind| kind != EdgeKind::Follow);
     each_posts(subject, [3]);
     for kind in others() {
@@ -417,7 +416,7 @@ fn a_feed_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
         assert_eq!(subject.feed_page(EAGER, None, 5), [], "{kind:?}");
     }
     let posts = each_posts(subject, [4]);
-    write(subject, &[follow(EAGER, 4)]);
+    subject.write_follows(&[follow(EAGER, 4)]);
     assert_eq!(subject.feed_page(EAGER, None, 5), posts);
     for kind in others() {
         let commands = subject.commands(&[unfollow(EAGER, 4)]);
@@ -426,7 +425,7 @@ fn a_feed_knows_only_follows<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_feed_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_of_extreme_ids<S: FeedPorts>(subject: &Subject<S>) {
     const READER: u64 = 77;
     let ids = subject.extreme_ids();
     let commands = ids.iter().map(|&followee| {
@@ -452,9 +451,9 @@ fn a_feed_of_extreme_ids<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_feed_of_one_who_follows_many<S: ContentPorts>(subject: &Subject<S>) {
+fn a_feed_of_one_who_follows_many<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 10..70);
-    write(subject, &(10..70).step_by(4).map(|author| follow(FAN, author)).collect::<Vec<_>>());
+    subject.write_follows(&(10..70).step_by(4).map(|author| follow(FAN, author)).collect::<Vec<_>>());
     let posts = each_posts(subject, (0..80).map(|step| 10 + step * 37 % 60));
     let expected = newest_first(&posts);
     for page_limit in [1, 7, 50, 80, 81] {
@@ -464,7 +463,7 @@ fn a_feed_of_one_who_follows_many<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn reading_a_feed_writes_nothing<S: ContentPorts>(subject: &Subject<S>) {
+fn reading_a_feed_writes_nothing<S: FeedPorts>(subject: &Subject<S>) {
     readers_follow(subject, 3..5);
     each_posts(subject, [3, 4, 3, 4, 3, 4, 3]);
     let before = subject.snapshot();

@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kinfolk_core::Clock;
 use kinfolk_core::feeds::Post;
 
-use super::authored::assert_saw_once;
-use super::helpers::newest_first;
+use crate::cases::posts::authored::assert_saw_once;
+use crate::cases::posts::helpers::newest_first;
 use crate::cases::subject::{Subject, follow, unfollow};
-use crate::cases::suggestions::candidates::write;
-use crate::ports::ContentPorts;
+use crate::ports::FeedPorts;
 use crate::threads::{at_once, meanwhile};
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: FeedPorts;
     new_posts_do_not_disturb_a_walk,
     a_walk_meets_what_comes_into_its_way,
     a_walk_with_everything_between_pages,
@@ -29,8 +28,14 @@ const PAGE_LIMITS: [usize; 5] = [1, 2, 3, 5, 8];
 
 /// The reader follows 3, 4 and 5, the last of whom has more followers; they have made posts, which are returned newest
 /// first.
-fn a_feed_to_walk<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
-    write(subject, &[follow(READER, 3), follow(READER, 4), follow(READER, 5), follow(1, 5), follow(2, 5)]);
+fn a_feed_to_walk<S: FeedPorts>(subject: &Subject<S>, count: u64) -> Vec<Post> {
+    subject.write_follows(&[
+        follow(READER, 3),
+        follow(READER, 4),
+        follow(READER, 5),
+        follow(1, 5),
+        follow(2, 5),
+    ]);
     subject.feed_page(READER, None, 1);
     let post = |step| {
         subject.clock.advance(1);
@@ -40,11 +45,7 @@ fn a_feed_to_walk<S: ContentPorts>(subject: &Subject<S>, count: u64) -> Vec<Post
 }
 
 /// Walks the reader's feed, with a step in between the pages.
-fn walk_with<S: ContentPorts>(
-    subject: &Subject<S>,
-    page_limit: usize,
-    mut step: impl FnMut(u64),
-) -> Vec<Post> {
+fn walk_with<S: FeedPorts>(subject: &Subject<S>, page_limit: usize, mut step: impl FnMut(u64)) -> Vec<Post> {
     let mut walked: Vec<Post> = Vec::new();
     for round in 0.. {
         let page = subject.feed_page(READER, walked.last().map(Post::key), page_limit);
@@ -59,7 +60,7 @@ fn walk_with<S: ContentPorts>(
     walked
 }
 
-fn new_posts_do_not_disturb_a_walk<S: ContentPorts>(subject: &Subject<S>) {
+fn new_posts_do_not_disturb_a_walk<S: FeedPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 18);
     for page_limit in PAGE_LIMITS {
         let mut new = Vec::new();
@@ -77,7 +78,7 @@ fn new_posts_do_not_disturb_a_walk<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_meets_what_comes_into_its_way<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_meets_what_comes_into_its_way<S: FeedPorts>(subject: &Subject<S>) {
     let posts = a_feed_to_walk(subject, 12);
     let before = subject.posts(6, 8);
     let oldest = posts.last().expect("there are posts").created_at;
@@ -102,7 +103,7 @@ fn a_walk_meets_what_comes_into_its_way<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!(subject.feed_page(READER, after, 100), rest);
 }
 
-fn a_walk_with_everything_between_pages<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_with_everything_between_pages<S: FeedPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 16);
     // 6 and 7 come and go; so do some posts of those who stay.
     subject.posts(6, 6);
@@ -112,7 +113,7 @@ fn a_walk_with_everything_between_pages<S: ContentPorts>(subject: &Subject<S>) {
             posts.iter().cloned().partition(|post| post.created_at.millis() % 4 != 1 || posts.len() < 8);
         let walked = walk_with(subject, page_limit, |round| {
             let (comes, goes) = if round.is_multiple_of(2) { (6, 7) } else { (7, 6) };
-            write(subject, &[follow(READER, comes), unfollow(READER, goes)]);
+            subject.write_follows(&[follow(READER, comes), unfollow(READER, goes)]);
             subject.clock.advance(1);
             subject.post(3 + round % 5);
             subject.post_ago(3 + round % 4, round % 12);
@@ -124,7 +125,7 @@ fn a_walk_with_everything_between_pages<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_walk_while_authors_cross_the_threshold<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_while_authors_cross_the_threshold<S: FeedPorts>(subject: &Subject<S>) {
     let mut posts = a_feed_to_walk(subject, 15);
     for page_limit in PAGE_LIMITS {
         let walked = walk_with(subject, page_limit, |round| {
@@ -133,7 +134,7 @@ fn a_walk_while_authors_cross_the_threshold<S: ContentPorts>(subject: &Subject<S
                 0 => [follow(8, author), follow(9, author)],
                 _ => [unfollow(8, author), unfollow(9, author)],
             };
-            write(subject, &fans);
+            subject.write_follows(&fans);
             subject.clock.advance(1);
             posts.push(subject.post(author));
         });
@@ -146,7 +147,7 @@ fn a_walk_while_authors_cross_the_threshold<S: ContentPorts>(subject: &Subject<S
     }
 }
 
-fn a_walk_with_posts_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_with_posts_at_the_same_time<S: FeedPorts>(subject: &Subject<S>) {
     let stayed = a_feed_to_walk(subject, 20);
     let round = AtomicU64::new(0);
     let change = || {
@@ -164,7 +165,7 @@ fn a_walk_with_posts_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feed(READER, &stayed);
 }
 
-fn a_walk_with_follows_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
+fn a_walk_with_follows_at_the_same_time<S: FeedPorts>(subject: &Subject<S>) {
     let stayed = a_feed_to_walk(subject, 15);
     subject.posts(6, 5);
     subject.posts(7, 9);
@@ -174,7 +175,7 @@ fn a_walk_with_follows_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
         let (comes, goes) = if round.is_multiple_of(2) { (6, 7) } else { (7, 6) };
         // 3 crosses the threshold and back, too.
         let fan = |number| if round.is_multiple_of(2) { follow(number, 3) } else { unfollow(number, 3) };
-        write(subject, &[follow(READER, comes), unfollow(READER, goes), fan(8), fan(9)]);
+        subject.write_follows(&[follow(READER, comes), unfollow(READER, goes), fan(8), fan(9)]);
         let post = subject.post(3);
         subject.delete(post.id);
     };
@@ -186,10 +187,10 @@ fn a_walk_with_follows_at_the_same_time<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feeds([READER]);
 }
 
-fn several_readers_and_authors_at_once<S: ContentPorts>(subject: &Subject<S>) {
+fn several_readers_and_authors_at_once<S: FeedPorts>(subject: &Subject<S>) {
     // 0 to 2 follow 3 and 4 all the time; 2 follows 5 for moments.
     let commands: Vec<_> = (0..3).flat_map(|reader| [3, 4].map(|author| follow(reader, author))).collect();
-    write(subject, &commands);
+    subject.write_follows(&commands);
     let stayed = newest_first(&[subject.posts(3, 6), subject.posts(4, 6)].concat());
     at_once(5, |thread| {
         let thread = thread as u64;
@@ -208,9 +209,9 @@ fn several_readers_and_authors_at_once<S: ContentPorts>(subject: &Subject<S>) {
     subject.assert_feeds(0..6);
 }
 
-fn every_author_sees_its_own_posts_and_deletions<S: ContentPorts>(subject: &Subject<S>) {
+fn every_author_sees_its_own_posts_and_deletions<S: FeedPorts>(subject: &Subject<S>) {
     // Each thread has a reader and an author of its own, and the others keep the store busy.
-    write(subject, &(0..4).map(|thread| follow(10 + thread, 20 + thread)).collect::<Vec<_>>());
+    subject.write_follows(&(0..4).map(|thread| follow(10 + thread, 20 + thread)).collect::<Vec<_>>());
     at_once(4, |thread| {
         let (reader, author) = (10 + thread as u64, 20 + thread as u64);
         let mut posts: Vec<Post> = Vec::new();

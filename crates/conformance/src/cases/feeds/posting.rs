@@ -7,13 +7,13 @@ use kinfolk_core::{
     EdgeKind, Error, ErrorCode, Id, Keyring, ListCursor, ListName, Result, Sequence, SigningKey, Token,
 };
 
-use super::helpers::{newest_first, payload};
-use crate::cases::graph::operations::assert_code;
+use crate::cases::posts::helpers::{newest_first, payload};
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{FEED, PAGE_LIMIT_MAX, Subject, keys};
-use crate::ports::ContentPorts;
+use crate::ports::FeedPorts;
 use crate::threads::{at_once, block_on};
 
-crate::cases::list_cases![ContentPorts;
+crate::cases::list_cases![cases: FeedPorts;
     posts_with_ids_of_the_other_kind_are_refused,
     payloads_and_keys_have_a_longest,
     only_its_author_deletes_a_post,
@@ -31,7 +31,7 @@ fn list(list: ListName, of: Id) -> ListCursor {
     ListCursor { list, kind: EdgeKind::Follow, of }
 }
 
-fn read<S: ContentPorts>(
+fn read<S: FeedPorts>(
     graph: &Client<S>,
     list: ListCursor,
     (limit, cursor): (usize, Option<&str>),
@@ -44,7 +44,7 @@ fn read<S: ContentPorts>(
     }
 }
 
-fn posts_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subject<S>) {
+fn posts_with_ids_of_the_other_kind_are_refused<S: FeedPorts>(subject: &Subject<S>) {
     let (graph, foreign, refused) = (&subject.graph, subject.foreign_id(), ErrorCode::InvalidId);
     subject.post(1);
     let requests = [
@@ -63,7 +63,7 @@ fn posts_with_ids_of_the_other_kind_are_refused<S: ContentPorts>(subject: &Subje
     assert_eq!(subject.log_length(), 1);
 }
 
-fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+fn payloads_and_keys_have_a_longest<S: FeedPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let (payload_max, key_max) = (FEED.payload_bytes_max, FEED.key_bytes_max);
     // Bytes count, not characters.
@@ -86,7 +86,7 @@ fn payloads_and_keys_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     assert_eq!((again.post, again.token), (written.post, written.token));
 }
 
-fn only_its_author_deletes_a_post<S: ContentPorts>(subject: &Subject<S>) {
+fn only_its_author_deletes_a_post<S: FeedPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let post = subject.post(1);
     let (author, other) = (subject.id(1), subject.id(2));
@@ -101,7 +101,7 @@ fn only_its_author_deletes_a_post<S: ContentPorts>(subject: &Subject<S>) {
     assert!(block_on(graph.delete_post(None, second.id)).unwrap().1, "the caller has made sure");
 }
 
-fn what_is_not_there_is_not_found<S: ContentPorts>(subject: &Subject<S>) {
+fn what_is_not_there_is_not_found<S: FeedPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     for actor in [None, Some(subject.id(1))] {
         assert_code(block_on(graph.delete_post(actor, subject.id(50))), ErrorCode::NotFound);
@@ -112,7 +112,7 @@ fn what_is_not_there_is_not_found<S: ContentPorts>(subject: &Subject<S>) {
 }
 
 /// User 0 follows 1 and 2, who have made posts; those of 1 first, then all, each newest first.
-fn two_authors<S: ContentPorts>(subject: &Subject<S>, each: usize) -> [Vec<Post>; 2] {
+fn two_authors<S: FeedPorts>(subject: &Subject<S>, each: usize) -> [Vec<Post>; 2] {
     subject.subscribe(0, 1);
     subject.subscribe(0, 2);
     let one = subject.posts(1, each);
@@ -120,7 +120,7 @@ fn two_authors<S: ContentPorts>(subject: &Subject<S>, each: usize) -> [Vec<Post>
     [newest_first(&one), newest_first(&all)]
 }
 
-fn pages_of_posts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
+fn pages_of_posts_have_a_longest<S: FeedPorts>(subject: &Subject<S>) {
     let max = PAGE_LIMIT_MAX;
     for name in LISTS {
         for limit in [0, max + 1, usize::MAX] {
@@ -132,7 +132,7 @@ fn pages_of_posts_have_a_longest<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn pages_of_posts_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
+fn pages_of_posts_end_without_a_next<S: FeedPorts>(subject: &Subject<S>) {
     let expected = two_authors(subject, 6);
     let lists = [list(ListName::Posts, subject.id(1)), list(ListName::Feed, subject.id(0))];
     for (list, expected) in lists.into_iter().zip(expected) {
@@ -155,7 +155,7 @@ fn pages_of_posts_end_without_a_next<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_cursor_of_posts_is_good_for_its_list_only<S: ContentPorts>(subject: &Subject<S>) {
+fn a_cursor_of_posts_is_good_for_its_list_only<S: FeedPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     let [_, all] = two_authors(subject, 3);
     let (user, key) = (subject.id(0), all[1].key());
@@ -183,7 +183,7 @@ fn a_cursor_of_posts_is_good_for_its_list_only<S: ContentPorts>(subject: &Subjec
     }
 }
 
-fn a_token_makes_posts_and_feeds_fresh<S: ContentPorts>(subject: &Subject<S>) {
+fn a_token_makes_posts_and_feeds_fresh<S: FeedPorts>(subject: &Subject<S>) {
     let graph = &subject.graph;
     subject.subscribe(0, 1);
     let lists = [list(ListName::Posts, subject.id(1)), list(ListName::Feed, subject.id(0))];
@@ -211,7 +211,7 @@ fn a_token_makes_posts_and_feeds_fresh<S: ContentPorts>(subject: &Subject<S>) {
     }
 }
 
-fn a_token_of_the_future_waits_for_posts<S: ContentPorts>(subject: &Subject<S>) {
+fn a_token_of_the_future_waits_for_posts<S: FeedPorts>(subject: &Subject<S>) {
     subject.subscribe(0, 1);
     let posted = subject.register(subject.named(1, 50));
     let token = subject.graph.token(Sequence(1_000_000).on(posted.position.shard));

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand, Receipt};
+use kinfolk_core::graph::{Edge, EdgeAction, EdgeCommand};
 use kinfolk_core::suggestions::{Ranking, Score, Suggestion, WalkBounds, jaccard, weight};
 use kinfolk_core::{EdgeKind, GraphStore, Id};
 
-use crate::cases::subject::{Command, NO_LIMIT, Subject, follow, unfollow};
+use crate::cases::subject::{NO_LIMIT, Subject, follow, unfollow};
 use crate::model::Model;
 use crate::ports::SuggestionPorts;
 use crate::random::Random;
 use crate::random::compare::compare_candidates;
 use crate::threads::block_on;
 
-crate::cases::list_cases![SuggestionPorts;
+crate::cases::list_cases![cases: SuggestionPorts;
     candidates_are_whom_followees_follow,
     nobody_is_suggested_to_themselves_or_again,
     whom_a_user_followed_long_ago_is_not_suggested,
@@ -43,16 +43,6 @@ fn recent(per_node: usize) -> WalkBounds {
     WalkBounds { per_node: Some(per_node), ..ALL }
 }
 
-/// Writes follows and unfollows, whatever kind the case is run for. If that is another one, its edges lead the other
-/// way: they must not make any difference.
-pub(in crate::cases) fn write<S: GraphStore>(subject: &Subject<S>, commands: &[Command]) -> Receipt {
-    if subject.kind() != EdgeKind::Follow {
-        let back: Vec<_> = commands.iter().map(|&(action, from, to)| (action, to, from)).collect();
-        subject.write(&back);
-    }
-    subject.try_write(EdgeKind::Follow, &subject.commands(commands), NO_LIMIT).expect("the write succeeds")
-}
-
 /// Makes many edges in one millisecond.
 pub(in crate::cases) fn follow_all<S: GraphStore>(
     subject: &Subject<S>,
@@ -60,7 +50,7 @@ pub(in crate::cases) fn follow_all<S: GraphStore>(
 ) {
     let commands: Vec<_> = edges.into_iter().map(|(from, to)| follow(from, to)).collect();
     for request in commands.chunks(250) {
-        assert!(!write(subject, request).changed.contains(&false), "every edge is new");
+        assert!(!subject.write_follows(request).changed.contains(&false), "every edge is new");
     }
 }
 
@@ -84,7 +74,7 @@ pub(in crate::cases) fn dismiss<S: SuggestionPorts>(
 ) {
     let commands = subject.commands(&[(action, from, to)]);
     let receipt = subject.try_write(EdgeKind::Dismissal, &commands, NO_LIMIT).expect("the write succeeds");
-    assert_eq!(receipt.changed, [true]);
+    assert_eq!(receipt.changed[..], [true]);
 }
 
 pub(in crate::cases) fn candidates<S: SuggestionPorts>(
@@ -163,7 +153,7 @@ fn whom_a_user_followed_long_ago_is_not_suggested<S: SuggestionPorts>(subject: &
     for bounds in [recent(2), recent(11), ALL] {
         assert_suggested(subject, 1, bounds, [20]);
     }
-    write(subject, &[unfollow(1, 10)]);
+    subject.write_follows(&[unfollow(1, 10)]);
     assert_suggested(subject, 1, recent(20), [10, 20]);
 }
 
@@ -175,10 +165,10 @@ fn the_dismissed_are_not_suggested<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_suggested(subject, 9, ALL, [4, 5, 6]);
     assert_suggested(subject, 1, WalkBounds { results: 2, ..ALL }, [4, 6]);
     // Whoever is dismissed may still be followed, and leads on; dismissals lead nowhere.
-    write(subject, &[follow(1, 5), follow(5, 7)]);
+    subject.write_follows(&[follow(1, 5), follow(5, 7)]);
     dismiss(subject, EdgeAction::Follow, 2, 8);
     assert_suggested(subject, 1, ALL, [7, 4, 6]);
-    write(subject, &[unfollow(1, 5)]);
+    subject.write_follows(&[unfollow(1, 5)]);
     dismiss(subject, EdgeAction::Unfollow, 1, 5);
     assert_suggested(subject, 1, ALL, [4, 5, 6]);
 }
@@ -195,11 +185,11 @@ fn only_the_most_recent_followees_count<S: SuggestionPorts>(subject: &Subject<S>
     }
     // Followed again, the oldest is the most recent; a repeated follow changes nothing.
     subject.clock.advance(1);
-    write(subject, &[unfollow(1, 12)]);
-    write(subject, &[follow(1, 12), follow(1, 10)]);
+    subject.write_follows(&[unfollow(1, 12)]);
+    subject.write_follows(&[follow(1, 12), follow(1, 10)]);
     assert_suggested(subject, 1, recent(1), [62]);
     assert_suggested(subject, 1, recent(2), [62, 63]);
-    write(subject, &[unfollow(1, 13)]);
+    subject.write_follows(&[unfollow(1, 13)]);
     assert_suggested(subject, 1, recent(2), [61, 62]);
 }
 
@@ -211,8 +201,8 @@ fn only_the_most_recent_of_each_followee_count<S: SuggestionPorts>(subject: &Sub
     assert_eq!(candidates(subject, 1, recent(2))[1].mutual_count, 1, "40 is not among the last two of 2");
     assert_suggested(subject, 1, ALL, [40, 44, 41, 45]);
     subject.clock.advance(1);
-    write(subject, &[unfollow(2, 45)]);
-    write(subject, &[follow(2, 45)]);
+    subject.write_follows(&[unfollow(2, 45)]);
+    subject.write_follows(&[follow(2, 45)]);
     assert_suggested(subject, 1, recent(2), [44, 40, 45]);
 }
 
@@ -265,11 +255,11 @@ fn via_names_those_who_say_most<S: SuggestionPorts>(subject: &Subject<S>) {
     assert_eq!(found[0].mutual_count, 6);
     assert_eq!(found[0].score, sum_of_weights([22, 2, 5, 2, 5, 5]));
     assert_suggested(subject, 1, ALL, [20]);
-    write(subject, &[unfollow(1, 3), unfollow(1, 2), unfollow(1, 4), unfollow(1, 7)]);
+    subject.write_follows(&[unfollow(1, 3), unfollow(1, 2), unfollow(1, 4), unfollow(1, 7)]);
     assert_eq!(candidates(subject, 1, ALL)[0].via, subject.ids([5, 6]), "no more than there are");
     // Only those within the bound lead anywhere.
     subject.clock.advance(1);
-    write(subject, &[follow(1, 2)]);
+    subject.write_follows(&[follow(1, 2)]);
     assert_eq!(candidates(subject, 1, recent(1))[0].via, subject.ids([2]));
 }
 
@@ -351,24 +341,24 @@ fn other_kinds_suggest_nobody<S: SuggestionPorts>(subject: &Subject<S>) {
 fn every_change_counts_in_the_next_walk<S: SuggestionPorts>(subject: &Subject<S>) {
     follow_all(subject, [(1, 2), (2, 3)]);
     assert_suggested(subject, 1, ALL, [3]);
-    write(subject, &[follow(2, 4)]);
+    subject.write_follows(&[follow(2, 4)]);
     assert_suggested(subject, 1, ALL, [3, 4]);
-    write(subject, &[follow(1, 5)]);
-    write(subject, &[follow(5, 4)]);
+    subject.write_follows(&[follow(1, 5)]);
+    subject.write_follows(&[follow(5, 4)]);
     assert_suggested(subject, 1, ALL, [4, 3]);
-    write(subject, &[follow(6, 4)]);
+    subject.write_follows(&[follow(6, 4)]);
     assert_eq!(candidates(subject, 1, ALL)[0].jaccard, jaccard(2, 2, 3));
-    write(subject, &[unfollow(2, 4)]);
+    subject.write_follows(&[unfollow(2, 4)]);
     assert_suggested(subject, 1, ALL, [3, 4]);
-    write(subject, &[unfollow(1, 5)]);
+    subject.write_follows(&[unfollow(1, 5)]);
     assert_suggested(subject, 1, ALL, [3]);
     dismiss(subject, EdgeAction::Follow, 1, 3);
     assert_suggested(subject, 1, ALL, []);
     dismiss(subject, EdgeAction::Unfollow, 1, 3);
     assert_suggested(subject, 1, ALL, [3]);
-    write(subject, &[follow(1, 3)]);
+    subject.write_follows(&[follow(1, 3)]);
     assert_suggested(subject, 1, ALL, []);
-    write(subject, &[unfollow(1, 3), unfollow(1, 2)]);
+    subject.write_follows(&[unfollow(1, 3), unfollow(1, 2)]);
     assert_suggested(subject, 1, ALL, []);
 }
 
@@ -377,7 +367,7 @@ fn nobody_is_suggested_to_who_follows_nobody<S: SuggestionPorts>(subject: &Subje
         assert_suggested(subject, 9, bounds, []);
     }
     follow_all(subject, [(1, 2), (3, 1), (9, 1)]);
-    write(subject, &[unfollow(9, 1)]);
+    subject.write_follows(&[unfollow(9, 1)]);
     for bounds in [ALL, recent(3)] {
         for of in [1, 2, 8, 9] {
             assert_suggested(subject, of, bounds, []);
@@ -399,8 +389,8 @@ fn candidates_of_one_who_follows_many<S: SuggestionPorts>(subject: &Subject<S>) 
     follow_all(subject, (1_000..1_600).flat_map(edges_from));
     subject.clock.advance(1);
     for number in [1_006, 1_600 - 6, 1_300] {
-        write(subject, &[unfollow(1, number)]);
-        write(subject, &[follow(1, number)]);
+        subject.write_follows(&[unfollow(1, number)]);
+        subject.write_follows(&[follow(1, number)]);
     }
     let model = model_of(subject);
     for bounds in [recent(500), recent(100), ALL, WalkBounds { ranking: Ranking::Jaccard, ..recent(500) }] {
@@ -425,7 +415,7 @@ pub(in crate::cases) fn random_graph<S: SuggestionPorts>(subject: &Subject<S>, u
             }
         }
         subject.clock.advance(random.below(2));
-        write(subject, &commands);
+        subject.write_follows(&commands);
         if round % 3 == 0 {
             let (from, to) = (random.below(users), random.below(users));
             let dismissed = subject.commands(&[follow(from, (to + u64::from(from == to)) % users)]);

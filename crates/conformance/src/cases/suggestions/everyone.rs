@@ -13,13 +13,13 @@ use kinfolk_core::suggestions::{
 };
 use kinfolk_core::{Clock, EdgeKind, Timestamp};
 
-use super::candidates::{ALL, candidates, dismiss, follow_all, model_of, random_graph, write};
+use super::candidates::{ALL, candidates, dismiss, follow_all, model_of, random_graph};
 use crate::cases::subject::{Subject, follow, unfollow};
 use crate::model::Model;
 use crate::ports::SuggestionPorts;
 use crate::threads::{block_on, meanwhile};
 
-crate::cases::list_cases![SuggestionPorts;
+crate::cases::list_cases![cases: SuggestionPorts;
     everyone_gets_what_a_walk_finds,
     nothing_is_stored_before_a_run,
     nothing_is_stored_for_whom_there_is_nothing,
@@ -120,7 +120,7 @@ fn a_run_replaces_what_was_stored<S: SuggestionPorts>(subject: &Subject<S>) {
     run(subject, BEST_TEN);
     let before = stored(subject, 5, DAY).expect("3 is suggested to 5");
     subject.clock.advance(1_000);
-    write(subject, &[follow(2, 6), follow(4, 3), follow(4, 6), unfollow(5, 2)]);
+    subject.write_follows(&[follow(2, 6), follow(4, 3), follow(4, 6), unfollow(5, 2)]);
     assert_eq!(stored(subject, 5, DAY), Some(before), "nothing changes until the next run");
     run(subject, BEST_TEN);
     let model = model_of(subject);

@@ -10,8 +10,3 @@ use crate::ports::SuggestionPorts;
 pub(super) fn cases<S: SuggestionPorts>() -> Vec<Case<S>> {
     [candidates::cases(), everyone::cases(), suggest::cases()].concat()
 }
-
-/// Those about walks in the request.
-pub(super) fn candidate_cases<S: SuggestionPorts>() -> Vec<Case<S>> {
-    candidates::cases()
-}

@@ -4,15 +4,15 @@ use kinfolk_core::graph::{Counts, Edge, EdgeAction};
 use kinfolk_core::suggestions::{Ranking, SuggestionPage, WalkBounds};
 use kinfolk_core::{Clock, EdgeKind, ErrorCode, Frontier, Position, Sequence};
 
-use super::candidates::{candidates, dismiss, follow_all, ids_of, write};
+use super::candidates::{candidates, dismiss, follow_all, ids_of};
 use super::everyone::{BEST_TEN, run};
-use crate::cases::graph::operations::assert_code;
+use crate::cases::subject::assert_code;
 use crate::cases::subject::{SUGGEST, Subject, follow, unfollow};
 use crate::ports::SuggestionPorts;
 use crate::seen::Seen;
 use crate::threads::block_on;
 
-crate::cases::list_cases![SuggestionPorts;
+crate::cases::list_cases![cases: SuggestionPorts;
     without_stored_suggestions_there_is_a_walk,
     stored_suggestions_are_served_while_fresh,
     stored_suggestions_leave_out_who_is_known_since,
@@ -66,7 +66,7 @@ fn stored_suggestions_are_served_while_fresh<S: SuggestionPorts>(subject: &Subje
     assert_eq!(found.computed_at, Some(computed_at));
     assert_eq!(ids_of(&found.items), subject.ids([10, 11, 15, 14, 12, 13]), "without a bound");
     // They stay as they were while the graph changes.
-    write(subject, &[follow(5, 16), follow(5, 14), unfollow(2, 12)]);
+    subject.write_follows(&[follow(5, 16), follow(5, 14), unfollow(2, 12)]);
     subject.clock.advance(SUGGEST.fresh_for.as_millis() as u64);
     assert_eq!(suggestions(subject, 1, 10), found);
     for limit in 1..=6 {
@@ -82,7 +82,7 @@ fn stored_suggestions_are_served_while_fresh<S: SuggestionPorts>(subject: &Subje
 fn stored_suggestions_leave_out_who_is_known_since<S: SuggestionPorts>(subject: &Subject<S>) {
     small_graph(subject);
     run(subject, BEST_TEN);
-    write(subject, &[follow(1, 10)]);
+    subject.write_follows(&[follow(1, 10)]);
     block_on(subject.graph.dismiss(subject.id(1), subject.id(15))).unwrap();
     let left = suggestions(subject, 1, 10);
     assert_eq!(ids_of(&left.items), subject.ids([11, 14, 12, 13]));
@@ -93,7 +93,7 @@ fn stored_suggestions_leave_out_who_is_known_since<S: SuggestionPorts>(subject: 
         "others take their place"
     );
     // What is known to one is not known to another, and may become unknown again.
-    write(subject, &[unfollow(1, 10), follow(2, 14)]);
+    subject.write_follows(&[unfollow(1, 10), follow(2, 14)]);
     assert_eq!(ids_of(&suggestions(subject, 1, 2).items), subject.ids([10, 11]));
 }
 
@@ -101,13 +101,13 @@ fn where_nothing_stored_is_left_there_is_a_walk<S: SuggestionPorts>(subject: &Su
     follow_all(subject, [(1, 2), (2, 10), (2, 11)]);
     run(subject, BEST_TEN);
     subject.clock.advance(1);
-    write(subject, &[follow(1, 10), follow(10, 20)]);
+    subject.write_follows(&[follow(1, 10), follow(10, 20)]);
     assert_eq!(ids_of(&suggestions(subject, 1, 5).items), subject.ids([11]));
     dismiss(subject, EdgeAction::Follow, 1, 11);
     let found = suggestions(subject, 1, 5);
     assert_eq!((ids_of(&found.items), found.computed_at), (subject.ids([20]), None));
     // The same for users without stored suggestions.
-    write(subject, &[follow(20, 1)]);
+    subject.write_follows(&[follow(20, 1)]);
     let found = suggestions(subject, 20, 5);
     assert_eq!((ids_of(&found.items), found.computed_at), (subject.ids([2, 10]), None));
 }
@@ -135,7 +135,7 @@ fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
     let counted = || block_on(subject.store().counts(EdgeKind::Follow, &[one, target])).unwrap();
     let counts_before = counted();
     let written = block_on(subject.graph.dismiss(one, target)).unwrap();
-    assert_eq!(written.changed, [true]);
+    assert_eq!(written.changed[..], [true]);
     let again = block_on(subject.graph.dismiss(one, target)).unwrap();
     assert_eq!((again.changed, again.token), (vec![false], written.token), "once more changes nothing");
     assert_eq!(counted(), counts_before, "to dismiss is not to follow");
@@ -152,7 +152,7 @@ fn a_dismissal_is_for_good<S: SuggestionPorts>(subject: &Subject<S>) {
     // Nobody else has dismissed it, and a strange one can be dismissed as well.
     follow_all(subject, [(9, 2)]);
     assert!(!dismissed(9));
-    assert_eq!(block_on(subject.graph.dismiss(one, subject.id(99))).unwrap().changed, [true]);
+    assert_eq!(block_on(subject.graph.dismiss(one, subject.id(99))).unwrap().changed[..], [true]);
 }
 
 fn a_dismissal_of_oneself_is_refused<S: SuggestionPorts>(subject: &Subject<S>) {
@@ -168,15 +168,15 @@ fn dismissals_have_a_limit_of_their_own<S: SuggestionPorts>(subject: &Subject<S>
     let dismiss = |of: u64, target: u64| block_on(subject.graph.dismiss(subject.id(of), subject.id(target)));
     let max = u64::from(SUGGEST.dismissed_max);
     for number in 0..max {
-        assert_eq!(dismiss(1, 20 + number).unwrap().changed, [true]);
+        assert_eq!(dismiss(1, 20 + number).unwrap().changed[..], [true]);
     }
     let before = subject.newest_frontier();
     assert_code(dismiss(1, 20 + max), ErrorCode::InvalidRequest);
     assert_eq!(subject.newest_frontier(), before);
-    assert_eq!(dismiss(1, 20).unwrap().changed, [false], "what is dismissed already needs no place");
-    assert_eq!(dismiss(2, 20 + max).unwrap().changed, [true], "the limit is of each user");
+    assert_eq!(dismiss(1, 20).unwrap().changed[..], [false], "what is dismissed already needs no place");
+    assert_eq!(dismiss(2, 20 + max).unwrap().changed[..], [true], "the limit is of each user");
     let followed = block_on(subject.graph.follow(EdgeKind::Follow, subject.id(1), subject.id(30))).unwrap();
-    assert_eq!(followed.changed, [true], "and not that of follows");
+    assert_eq!(followed.changed[..], [true], "and not that of follows");
     let counts = block_on(subject.store().counts(EdgeKind::Dismissal, &subject.ids([1, 20]))).unwrap();
     assert_eq!(counts, [Counts { following: max, followers: 0 }, Counts { following: 0, followers: 1 }]);
 }
@@ -203,7 +203,7 @@ fn a_token_makes_suggestions_fresh<S: SuggestionPorts>(subject: &Subject<S>) {
 
 /// A position that was not reached, on the shard of a follow that was.
 fn position_of_the_future<S: SuggestionPorts>(subject: &Subject<S>) -> Position {
-    let followed = write(subject, &[follow(1, 50)]);
+    let followed = subject.write_follows(&[follow(1, 50)]);
     Sequence(1_000_000).on(followed.position.shard)
 }
 

@@ -1,4 +1,5 @@
 //! Faults of comment threads.
 
+pub(super) mod declared;
 mod reading;
 pub(super) mod writing;

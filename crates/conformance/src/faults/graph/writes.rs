@@ -29,7 +29,10 @@ impl Planted {
         let now = self.distort_clock(&mut model, clock.now());
         let known = model.changes.len();
         if self.fault == Fault::VersionFromClock && self.is_stale(&request, now) {
-            return Ok(Receipt { position: model.position, changed: vec![false; request.commands.len()] });
+            return Ok(Receipt {
+                position: model.position,
+                changed: vec![false; request.commands.len()].into(),
+            });
         }
         let mut receipt = self.decide(&mut model, &request, now)?;
         self.count_blindly(&model, &request, &receipt);
@@ -94,10 +97,10 @@ impl Planted {
             Fault::RequestAppliedInPart => {
                 let mut changed = Vec::new();
                 for &command in &request.commands {
-                    let one = WriteRequest { commands: vec![command], ..request.clone() };
+                    let one = WriteRequest { commands: [command].into(), ..request.clone() };
                     changed.extend(model.write(&one, now)?.changed);
                 }
-                Ok(Receipt { position: model.position, changed })
+                Ok(Receipt { position: model.position, changed: changed.into() })
             }
             Fault::RefusalTakesPosition => model.write(request, now).inspect_err(|_| {
                 model.position = model.position.next();

@@ -2,8 +2,8 @@
 
 use kinfolk_core::changes::{ChangeLog, LogPage, LogSpan};
 use kinfolk_core::graph::{
-    CheckStore, Counts, Edge, EdgeList, EdgeStore, ListEntry, ListKey, Overlap, Receipt, UserSet,
-    WriteRequest,
+    CheckStore, Counts, Edge, EdgeList, EdgeStore, FollowerCommands, ListEntry, ListKey, Overlap, Receipt,
+    UserSet, WriteRequest,
 };
 use kinfolk_core::{Deployment, EdgeKind, Epoch, Frontier, GraphStore, Id, IdKind, Result, Timestamp};
 
@@ -33,8 +33,8 @@ impl<S: GraphStore> CheckStore for Unsettled<S> {
 /// A receipt of a request that was not applied.
 fn pretend<S: EdgeStore>(store: &S, request: &WriteRequest) -> Result<Receipt> {
     let changed = vec![true; request.commands.len()];
-    let nothing = WriteRequest { commands: Vec::new(), ..*request };
-    Ok(Receipt { changed, ..block_on(store.write_one(nothing))? })
+    let nothing = WriteRequest { commands: FollowerCommands::new(), ..*request };
+    Ok(Receipt { changed: changed.into(), ..block_on(store.write_one(nothing))? })
 }
 
 impl<S: GraphStore> EdgeStore for Unsettled<S> {

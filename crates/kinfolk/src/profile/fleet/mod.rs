@@ -18,7 +18,8 @@ use kinfolk_server::{Administration, ServiceSettings};
 pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
 
 use self::administration::FleetAdministration;
-use self::background::{Background, LatestStatus};
+use self::background::{Background, LatestStatus, Readiness};
+use super::embedded::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::context::Context;
 use crate::settings::{Role, Value};
@@ -29,11 +30,13 @@ pub(crate) struct FleetProfile {
     settings: Settings,
     /// The requested kind of ids.
     ids: Option<IdKind>,
+    clock: WallClock,
     role: Role,
     retention: Retention,
     service: ServiceSettings,
     sort_memory: usize,
     status: Arc<LatestStatus>,
+    readiness: Arc<Readiness>,
 }
 
 impl FleetProfile {
@@ -55,11 +58,13 @@ impl FleetProfile {
         Some(Self {
             settings,
             ids: configuration.data.ids,
+            clock: context.folder.clock.clone(),
             role,
             retention: Retention { age: configuration.log.keep.0, entries_max: fleet.log_changes.0 as u64 },
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
             status: Arc::default(),
+            readiness: Arc::default(),
         })
     }
 
@@ -77,7 +82,20 @@ impl FleetProfile {
 
     /// The state of the deployment, of hosts that do not answer, too.
     pub(crate) fn inspect(&self) -> kinfolk_core::Result<FleetStatus> {
-        Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })
+        let status = Fleet::inspect(Settings { role: "status".to_owned(), ..self.settings.clone() })?;
+        self.require_kind(status.id_kind)?;
+        Ok(status)
+    }
+
+    /// A fleet keeps its kind of ids forever.
+    fn require_kind(&self, kind: IdKind) -> kinfolk_core::Result<()> {
+        if self.ids.is_none_or(|requested| requested == kind) {
+            return Ok(());
+        }
+        let name = kind.name();
+        let detail =
+            format!("the fleet uses {name} ids, chosen when it was created; leave out data.ids and --ids");
+        Err(Error::InvalidStore { detail })
     }
 
     fn projects(&self) -> bool {
@@ -103,15 +121,8 @@ impl Profile for FleetProfile {
     }
 
     fn open(&self) -> Result<Fleet> {
-        let store = Fleet::open(self.settings.clone())?;
-        let kind = store.id_kind();
-        if self.ids.is_some_and(|asked| asked != kind) {
-            let name = kind.name();
-            let detail = format!(
-                "the fleet uses {name} ids, chosen when it was created; leave out data.ids and --ids"
-            );
-            return Err(Error::InvalidStore { detail }.into());
-        }
+        let store = Fleet::open_with_clock(self.settings.clone(), Arc::new(self.clock.clone()))?;
+        self.require_kind(store.id_kind())?;
         Ok(store)
     }
 
@@ -137,7 +148,7 @@ impl Profile for FleetProfile {
     }
 
     /// The disks are those of the databases.
-    fn require_free_space(&self, _bytes: u64) -> kinfolk_core::Result<()> {
+    fn require_import_space(&self, _store: &Fleet, _bytes: u64) -> kinfolk_core::Result<()> {
         Ok(())
     }
 
@@ -159,11 +170,6 @@ impl OpenStore for Fleet {
 
     fn now(&self) -> Timestamp {
         Self::now(self)
-    }
-
-    /// What fails is tried again: a fleet has no state that only a restart could mend.
-    fn failure(&self) -> Option<String> {
-        None
     }
 
     /// Counting would read every row.

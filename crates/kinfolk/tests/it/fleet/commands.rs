@@ -34,6 +34,8 @@ fn a_fleet_is_created_once_and_shown() {
     assert!(text.starts_with("5 shards, uuid ids\n\nhost  shards  behind"), "{text}");
     assert!(text.ends_with("\nno process is connected\n"), "{text}");
     assert!(refused(&sandbox, "--ids integer").contains("the fleet uses uuid ids"));
+    assert!(sandbox.fails("fleet status --ids integer", 1).contains("the fleet uses uuid ids"));
+    sandbox.ok("fleet status --ids uuid");
 }
 
 #[test]
@@ -67,6 +69,37 @@ fn schemas_of_other_versions_are_refused() {
     let status: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((run.status, &status["hosts"][0]["problem"]), (1, &json!(null)), "{status}");
     assert!(status["hosts"][1]["problem"].as_str().unwrap().contains("use a newer program"), "{status}");
+}
+
+#[test]
+fn a_database_that_refuses_a_role_is_named_with_the_reason() {
+    let Some(databases) = Databases::create() else { return };
+    let role = format!("visitor_{}", std::process::id());
+    databases.execute(0, &format!("CREATE ROLE {role} LOGIN"));
+    let catalog = databases.url(0);
+    for (connection, reason) in [
+        (
+            catalog.replace("postgres@", "nobody@"),
+            "the catalog refuses the connection: FATAL: role \"nobody\" does not exist",
+        ),
+        (format!("{catalog}_2"), "_2\" does not exist; correct its connection string"),
+        (catalog.replace("postgres@", &format!("{role}@")), "permission denied for database"),
+    ] {
+        let sandbox = Sandbox::configured(&databases.configuration().replace(&catalog, &connection));
+        let message = sandbox.fails("fleet init", 1);
+        assert!(message.contains(reason) && !message.contains("unreachable"), "{message}");
+    }
+    databases.execute(0, &format!("DROP ROLE {role}"));
+
+    // A host that refuses is shown beside the others.
+    databases.fleet();
+    let stranger = databases.url(2).replace("postgres@", "nobody@");
+    let sandbox = Sandbox::configured(&databases.configuration().replace(&databases.url(2), &stranger));
+    let run = sandbox.run("fleet status");
+    assert_eq!(run.status, 1, "{run:?}");
+    assert!(run.stdout.contains("host b refuses the connection: FATAL: role \"nobody\""), "{run:?}");
+    let message = refused(&sandbox, "");
+    assert!(message.contains("host b refuses the connection"), "{message}");
 }
 
 #[test]

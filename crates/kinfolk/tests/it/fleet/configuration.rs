@@ -35,6 +35,39 @@ fn a_connection_string_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_password_in_the_wrong_place_is_not_printed() {
+    for (file, status, part) in [
+        (
+            "[fleet]\ncatalog = \"host=db password=my secret\"\nhosts = { a = \"x\" }\n",
+            1,
+            "of the catalog is invalid",
+        ),
+        (
+            "[fleet]\ncatalog = \"host=db password=my secret=1\"\nhosts = { a = \"x\" }\n",
+            1,
+            "with single quotes",
+        ),
+        (
+            "[fleet]\n\"postgres://me:secret@db/a\" = \"a\"\n",
+            2,
+            "kinfolk.toml:2: fleet.(not a name) is unknown",
+        ),
+        ("[fleet.\"postgres://me:secret@db/a\"]\n", 2, "fleet.(not a name) is unknown"),
+        ("[\"postgres://me:secret@db/a\"]\na = 1\n", 2, "the section (not a name) is unknown"),
+        ("\"postgres://me:secret@db/a\" = 1\n", 2, "(not a name) is outside of a section"),
+        (
+            "[fleet]\ncatalog = \"host=db\"\n[fleet.hosts]\n\"postgres://me:secret@db/a\" = \"a\"\n",
+            2,
+            "a name has letters",
+        ),
+        ("[fleet]\ncatalog = postgres://me:secret@db/a\n", 2, "kinfolk.toml:2: "),
+    ] {
+        let message = Sandbox::configured(file).fails("fleet status", status);
+        assert!(message.contains(part) && !message.contains("secret"), "{file}: {message}");
+    }
+}
+
+#[test]
 fn a_fleet_and_a_folder_exclude_each_other() {
     let sandbox = Sandbox::configured(FLEET);
     for line in ["serve --data elsewhere", "check 1 2 --data elsewhere"] {
@@ -71,6 +104,12 @@ fn commands_that_need_a_folder_say_so() {
     // Others ask a server.
     let message = sandbox.fails("check 1 2 --url http://127.0.0.1:1", 1);
     assert!(message.contains("no server answers at http://127.0.0.1:1"), "{message}");
+    // Its graph has a kind of ids already.
+    sandbox.write("edges.csv", "1,2\n");
+    for line in ["import edges.csv", "check 1 2"] {
+        let message = sandbox.fails(&format!("{line} --ids uuid --url http://127.0.0.1:1"), 2);
+        assert!(message.starts_with("--ids chooses the kind of ids of a new graph"), "{line}: {message}");
+    }
 }
 
 #[test]

@@ -7,4 +7,7 @@ mod databases;
 mod encryption;
 mod files;
 mod processes;
+mod readiness;
 mod same_results;
+mod scenarios;
+mod spread;

@@ -7,7 +7,7 @@ use crate::serve::running::{PATIENCE, Running};
 use crate::support::Run;
 
 /// Asks until the answer is there: what other processes do is seen a moment later.
-fn eventually<T>(what: &str, ask: impl Fn() -> Option<T>) -> T {
+pub(super) fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
         if let Some(answer) = ask() {
@@ -32,9 +32,16 @@ fn a_write_on_one_process_is_read_on_another() {
     assert_eq!(read("/v1/users/1/following/2").json()["following"], true);
     let late = read("/v1/users/2/followers");
     assert_eq!((late.status, &late.json()["code"]), (503, &json!("not_yet_visible")));
-    assert_eq!(other.get("/v1/users/2/counts").json()["followers"], 0, "nobody projects");
+    // Nobody projects: without a token, what is over two seconds old is not shown, and both should not be sent requests.
+    let refused =
+        |path: &str| eventually(path, || Some(other.get(path)).filter(|answer| answer.status == 503)).json();
+    assert_eq!(refused("/v1/users/2/counts")["code"], "unavailable");
+    let problem = refused("/readyz");
+    assert_eq!(problem["code"], "not_ready");
+    assert!(problem["detail"].as_str().unwrap().contains("role project"), "{problem}");
 
     let project = Running::start(&sandbox, "--role project");
+    eventually("readiness", || (other.get("/readyz").status == 200).then_some(()));
     assert_eq!(
         eventually("followers", || Some(read("/v1/users/2/followers")).filter(|read| read.status == 200))
             .json()["items"][0]["id"],

@@ -60,7 +60,7 @@ impl Subject {
         let edge = Edge { follower: Id::Integer(from), followee: Id::Integer(to) };
         let commands = vec![EdgeCommand { action, edge }];
         self.clock.advance(1);
-        assert_eq!(write_commands(&self.store, kind, &commands, u32::MAX).unwrap().changed, [true]);
+        assert_eq!(write_commands(&self.store, kind, &commands, u32::MAX).unwrap().changed[..], [true]);
     }
 
     /// Some users follow others, drop some and follow some again, so that time and ids have different orders; and

@@ -43,7 +43,7 @@ pub(super) fn parse<S: Store>(
 ) -> Result<Change> {
     let follower = actor.id();
     let command = |followee: Result<_>| Ok(FollowerCommand { action, followee: followee? });
-    let commands = request.ids(2).map(command).collect::<Result<Vec<_>>>()?;
+    let commands = request.ids(2).map(command).collect::<Result<_>>()?;
     let changes = FollowerChanges { follower, commands };
     // The graph requires it too, but after the actor was charged, and in a transaction for all commands of the follower.
     request.graph().require_valid(&changes)?;

@@ -11,9 +11,9 @@ use kinfolk_server::{Access, Service, ServiceSettings};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
+use super::super::administration::Scripted;
+use super::super::store::{Watch, WatchedStore};
 use super::client::Client;
-use crate::administration::Scripted;
-use crate::store::{Watch, WatchedStore};
 
 pub(super) struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,

@@ -12,6 +12,7 @@ use kinfolk_server::{
 };
 use serde_json::{Value, json};
 
+use super::super::backing::HAS_CONTENT;
 use super::client::Answer;
 use super::document::operations;
 use super::server::Server;
@@ -40,7 +41,12 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings::with_secret(secret_file, "kinfolk");
+        let mut tokens = TokenSettings {
+            keys_file: None,
+            secret_file: Some(secret_file),
+            algorithms: vec!["HS256".to_owned()],
+            ..TokenSettings::new("", "kinfolk")
+        };
         tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,
@@ -51,12 +57,14 @@ impl Guarded {
         server.open(IdKind::Integer, Access::new(&settings).unwrap());
         let document = server.read("/openapi.json");
         let guarded = Self { server, document, keys, folder };
-        POSTS.iter().for_each(|post| guarded.post("1", post));
+        if HAS_CONTENT {
+            POSTS.iter().for_each(|post| guarded.post("1", post));
+        }
         guarded
     }
 
     /// A service registers a post of a user.
-    fn post(&self, author: &str, id: &str) {
+    pub(super) fn post(&self, author: &str, id: &str) {
         let authorization = format!("Bearer {}", self.key(Scope::ALL));
         let body = json!({"author": author, "id": id}).to_string();
         assert_eq!(self.server.post_with(&[("authorization", &authorization)], &body).status, 201);
@@ -82,10 +90,12 @@ impl Guarded {
         &self.keys[&names]
     }
 
-    /// All documented routes for which callers need something.
+    /// All documented routes that the store can serve, for which callers need something.
     pub(super) fn routes(&self) -> Vec<Route> {
-        let mut routes: Vec<Route> = operations(&self.document).iter().filter_map(Route::new).collect();
-        assert!(routes.len() >= 40, "{}", routes.len());
+        let operations = operations(&self.document);
+        let served = operations.iter().filter(|(_, _, operation)| operation["x-not-available"] != true);
+        let mut routes: Vec<Route> = served.filter_map(Route::new).collect();
+        assert!(routes.len() >= if HAS_CONTENT { 40 } else { 20 }, "{}", routes.len());
         // Each has a comment of its own: some of them end it.
         for (number, route) in routes.iter_mut().enumerate() {
             if route.path.contains("{comment}") {
@@ -328,54 +338,6 @@ fn users_act_as_themselves() {
 }
 
 #[test]
-fn users_post_as_themselves_and_services_for_anybody() {
-    let guarded = Guarded::start(LimitSettings::default());
-    let (user, service) =
-        (format!("Bearer {}", token("1", "")), format!("Bearer {}", guarded.key([Scope::Write])));
-    let post = |credential: &str, actor: Option<&str>, body: &str| {
-        let mut headers = vec![("authorization", credential)];
-        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
-        let answer = guarded.server.post_with(&headers, body);
-        if answer.status == 201 {
-            answer.json()["author"].as_str().unwrap().to_owned()
-        } else {
-            answer.problem()
-        }
-    };
-    assert_eq!(post(&user, None, "{}"), "1");
-    assert_eq!(post(&user, Some("1"), r#"{"author":"1"}"#), "1");
-    assert_eq!(post(&user, None, r#"{"author":"2"}"#), "forbidden");
-    assert_eq!(post(&user, Some("2"), "{}"), "forbidden");
-    assert_eq!(post(&user, Some("2"), r#"{"author":"1"}"#), "forbidden");
-    assert_eq!(post(&service, None, "{}"), "actor_required");
-    assert_eq!(post(&service, Some("5"), "{}"), "5");
-    assert_eq!(post(&service, None, r#"{"author":"6"}"#), "6");
-    assert_eq!(post(&service, Some("5"), r#"{"author":"6"}"#), "6");
-
-    let delete = |credential: &str, actor: Option<&str>| {
-        let mut headers = vec![("authorization", credential)];
-        headers.extend(actor.map(|actor| ("kinfolk-actor", actor)));
-        guarded.server.request("DELETE", "/v1/posts/31", &headers, b"").status
-    };
-    guarded.post("2", "31");
-    assert_eq!([delete(&user, None), delete(&service, Some("1")), delete(&service, None)], [403, 403, 400]);
-    assert_eq!([delete(&service, Some("2")), delete(&service, Some("2"))], [204, 204]);
-    assert_eq!([delete(&user, None), delete(&service, Some("1"))], [403, 403]);
-}
-
-#[test]
-fn posts_are_changes_of_their_author() {
-    let limits = LimitSettings { changes: Some(Rate::per_hour(1).with_burst(5)), ..LimitSettings::default() };
-    let guarded = Guarded::start(limits);
-    // Three were registered at the start.
-    let headers = [("authorization", &*format!("Bearer {}", token("1", "")))];
-    let post = || guarded.server.post_with(&headers, "{}").status;
-    assert_eq!([post(), post(), post()], [201, 201, 429]);
-    assert_eq!(guarded.server.request("DELETE", "/v1/posts/21", &headers, b"").problem(), "rate_limited");
-    guarded.post("2", "31");
-}
-
-#[test]
 fn users_view_as_themselves() {
     let guarded = Guarded::start(LimitSettings::default());
     let authorization = format!("Bearer {}", token("1", ""));
@@ -392,8 +354,10 @@ fn users_view_as_themselves() {
         [status("/v1/users/1/suggestions", None), status("/v1/users/2/suggestions", None)],
         [200, 403]
     );
-    assert_eq!([status("/v1/users/1/feed", None), status("/v1/users/2/feed", None)], [200, 403]);
-    assert_eq!(status("/v1/users/2/posts", None), 200);
+    if HAS_CONTENT {
+        assert_eq!([status("/v1/users/1/feed", None), status("/v1/users/2/feed", None)], [200, 403]);
+        assert_eq!(status("/v1/users/2/posts", None), 200);
+    }
 }
 
 #[test]

@@ -46,6 +46,21 @@ fn a_failed_store_is_not_ready() {
 }
 
 #[test]
+fn a_server_that_is_not_ready_for_now_says_why() {
+    let server = Server::start();
+    for (is_not_ready, status) in [(true, 503), (false, 200)] {
+        server.administration.is_not_ready.store(is_not_ready, Ordering::Release);
+        let answer = server.get("/readyz");
+        assert_eq!(answer.status, status, "{answer:?}");
+        if is_not_ready {
+            assert_eq!(answer.problem(), "not_ready");
+            assert_eq!(answer.json()["detail"], "synchronize the clocks");
+        }
+        assert_eq!(server.get("/v1/users/1/counts").status, 200, "requests are served");
+    }
+}
+
+#[test]
 fn a_stop_finishes_what_was_begun_and_closes_what_is_idle() {
     let server = Server::start();
     let mut idle = server.connect();

@@ -14,9 +14,9 @@ use tokio::task::JoinHandle;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
+use super::super::administration::Scripted;
+use super::super::store::{Watch, WatchedStore};
 use super::client::{Answer, Connection};
-use crate::administration::Scripted;
-use crate::store::{Watch, WatchedStore};
 
 pub(super) struct Server<S: Store = WatchedStore> {
     pub address: SocketAddr,

@@ -1,0 +1,14 @@
+//! Cases that need checks and edges: what a check finds, alone and beside the lists and counts.
+
+mod freshness;
+mod operations;
+mod races;
+mod reads;
+
+use kinfolk_core::GraphStore;
+
+use super::Case;
+
+pub(super) fn cases<S: GraphStore>() -> Vec<Case<S>> {
+    [reads::cases(), freshness::cases(), operations::cases(), races::cases()].concat()
+}
