@@ -2,24 +2,26 @@
 //! the output.
 
 use std::cell::Cell;
+use std::io::Write;
 
 use anyhow::Result;
-use kinfolk_core::bulk::{ImportOptions, ImportReport, Progress};
-use kinfolk_core::comments::Comment;
+use kinfolk_core::bulk::{ImportOptions, Progress};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Timestamp};
+use kinfolk_server::{ExportContent, ExportRequest, ImportDone};
 
 use crate::input::{Location, Rules, Sink, Stop};
+use crate::output::{Comments, EdgeRow, Edges, Encoder, Table};
 use crate::profile::{EdgeImport, OpenStore};
 use crate::progress::READING;
 
 /// The edge kind of files.
 const KIND: EdgeKind = EdgeKind::Follow;
 
-/// How many edges pass between two reports of progress.
+/// How many edges pass between two reports of an import's progress.
 const REPORT_EDGES: u64 = 16_384;
-/// The same for comments.
-const REPORT_COMMENTS: u64 = 1_024;
+/// How many rows pass between two reports of an export's progress.
+const REPORT_ROWS: u64 = 1_024;
 
 /// The options of an import.
 #[derive(Clone, Debug)]
@@ -34,15 +36,6 @@ pub(crate) struct ImportChoices {
     pub(crate) fingerprint: Option<String>,
     /// The length of the input in bytes, if known.
     pub(crate) bytes_total: Option<u64>,
-}
-
-/// The result of an import.
-#[derive(Clone, Debug)]
-pub(crate) struct ImportDone {
-    /// The report of the store.
-    pub(crate) report: ImportReport,
-    /// Malformed lines.
-    pub(crate) invalid: u64,
 }
 
 /// Imports the edges that `read` passes to its sink. Malformed input leaves nothing behind. An import whose input could
@@ -134,40 +127,50 @@ impl<I: EdgeImport> Sink for Intake<'_, I> {
     }
 }
 
-/// Passes all edges, as of now, to `write`; returns their number.
-pub(crate) fn export(
-    store: &impl OpenStore,
-    report: &dyn Fn(Progress),
-    mut write: impl FnMut(Edge, Timestamp) -> Result<()>,
-) -> Result<u64> {
-    let total = store.edge_count(KIND);
-    let mut edges = 0;
-    for edge in store.edges(KIND)? {
-        let (edge, since) = edge?;
-        write(edge, since)?;
-        edges += 1;
-        if edges % REPORT_EDGES == 0 {
-            report(Progress { stage: "exporting", done: edges, total });
-        }
-    }
-    Ok(edges)
+/// A written export.
+pub(crate) struct Exported<W> {
+    /// The number of rows.
+    pub(crate) rows: u64,
+    /// What they were written to.
+    pub(crate) out: W,
 }
 
-/// Passes all comments, as of now, to `write`: by parent, oldest first. Returns their number.
-pub(crate) fn export_comments(
+/// Writes all edges or all comments, as of now.
+pub(crate) fn export<W: Write + Send>(
     store: &impl OpenStore,
+    ExportRequest { content, format }: ExportRequest,
+    out: W,
     report: &dyn Fn(Progress),
-    mut write: impl FnMut(&Comment) -> Result<()>,
-) -> Result<u64> {
-    let mut comments = 0;
-    for comment in store.all_comments()? {
-        write(&comment?)?;
-        comments += 1;
-        if comments % REPORT_COMMENTS == 0 {
-            report(Progress { stage: "exporting", done: comments, total: None });
+) -> Result<Exported<W>> {
+    let ids = store.id_kind();
+    match content {
+        ExportContent::Edges => {
+            let edges = store.edges(KIND)?.map(|edge| edge.map(|(edge, since)| EdgeRow { edge, since }));
+            let encoder = Encoder::new(out, format, Edges { ids, since: true })?;
+            write_rows(edges, encoder, store.edge_count(KIND), report)
+        }
+        ExportContent::Comments => {
+            let encoder = Encoder::new(out, format, Comments { ids })?;
+            write_rows(store.all_comments()?, encoder, None, report)
         }
     }
-    Ok(comments)
+}
+
+fn write_rows<W: Write + Send, T: Table>(
+    rows: impl Iterator<Item = kinfolk_core::Result<T::Row>>,
+    mut encoder: Encoder<W, T>,
+    total: Option<u64>,
+    report: &dyn Fn(Progress),
+) -> Result<Exported<W>> {
+    let mut count = 0;
+    for row in rows {
+        encoder.write(&row?)?;
+        count += 1;
+        if count % REPORT_ROWS == 0 {
+            report(Progress { stage: "exporting", done: count, total });
+        }
+    }
+    Ok(Exported { rows: count, out: encoder.finish()? })
 }
 
 /// A unique name.

@@ -5,15 +5,13 @@ use std::io::{self, BufWriter, Write};
 use anyhow::Result;
 use kinfolk_api::WriteOutcome;
 use kinfolk_core::Id;
-use kinfolk_core::graph::GraphSettings;
-use kinfolk_server::ServiceSettings;
 
 use crate::client::{Client, Endpoint, ServerAddress};
 use crate::failure::UsageError;
 use crate::print::{Outcome, Print, WriteResult};
-use crate::profile::embedded::{Folder, Settings, WallClock};
+use crate::profile::LocalProfile;
 use crate::progress::Reporter;
-use crate::settings::{Configuration, Fleet, Origin, Texts};
+use crate::settings::{Configuration, Fleet, Origin, Texts, TuningArguments};
 use crate::standard_output::StandardOutput;
 
 /// The context of a command.
@@ -26,7 +24,7 @@ pub(crate) struct Context {
     /// The graph that the command uses.
     pub(crate) endpoint: Endpoint,
     /// The folder, for commands that need one.
-    pub(crate) folder: Folder,
+    pub(crate) folder: LocalProfile,
     /// The token that covers what the caller has seen.
     pub(crate) token: Option<String>,
     /// Whether to print JSON.
@@ -39,29 +37,9 @@ pub(crate) struct Context {
 
 impl Context {
     /// Creates the context from the configuration.
-    pub(crate) fn new(
-        configuration: Configuration,
-        texts: Texts,
-        settings: Settings,
-        clock: WallClock,
-    ) -> Result<Self> {
+    pub(crate) fn new(configuration: Configuration, texts: Texts, tuning: &TuningArguments) -> Result<Self> {
         require_one_profile(&configuration, &texts)?;
-        let folder = Folder {
-            path: configuration.data.folder.clone(),
-            ids: configuration.data.ids,
-            settings,
-            clock,
-            service: ServiceSettings {
-                graph: GraphSettings {
-                    following_limit: configuration.graph.following_limit,
-                    ..GraphSettings::default()
-                },
-                suggestions: configuration.suggest.in_requests(),
-                comments: configuration.comments.rules(),
-                ..ServiceSettings::default()
-            },
-            everyone: configuration.suggest.for_everyone(),
-        };
+        let folder = LocalProfile::new(&configuration, tuning);
         let client = &configuration.client;
         let reporter = if client.quiet { Reporter::silent() } else { Reporter::new(client.progress_every.0) };
         Ok(Self {
@@ -96,7 +74,7 @@ impl Context {
     }
 
     /// The folder, for a command that no server offers.
-    pub(crate) fn folder_only(&self) -> Result<&Folder> {
+    pub(crate) fn folder_only(&self) -> Result<&LocalProfile> {
         if self.configuration.fleet.catalog.is_some() {
             let message = "this command needs a folder, and the configuration names a fleet, which has none";
             return Err(UsageError(message.to_owned()).into());
@@ -110,7 +88,7 @@ impl Context {
     }
 
     /// Prints a result as JSON or as text.
-    pub(crate) fn print(&self, result: &impl Print) -> Result<()> {
+    pub(crate) fn print(&self, result: &impl Print) -> Result<Outcome> {
         let mut out = self.stdout();
         if self.json {
             serde_json::to_writer(&mut out, result).map_err(io::Error::from)?;
@@ -118,13 +96,13 @@ impl Context {
         } else {
             result.write_text(&mut out)?;
         }
-        Ok(out.flush()?)
+        out.flush()?;
+        Ok(Outcome::Done)
     }
 
     /// Prints the result of a write; `message` is its text.
     pub(crate) fn print_written(&self, outcome: WriteOutcome, message: String) -> Result<Outcome> {
-        self.print(&WriteResult { outcome, message })?;
-        Ok(Outcome::Done)
+        self.print(&WriteResult { outcome, message })
     }
 
     /// Buffered standard output.
@@ -173,7 +151,7 @@ fn require_one_profile(configuration: &Configuration, texts: &Texts) -> Result<(
 
 /// The folder if a flag or variable names one, else the server. A folder named in the configuration file belongs to
 /// the server.
-fn endpoint(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Result<Endpoint> {
+fn endpoint(configuration: &Configuration, texts: &Texts, folder: &LocalProfile) -> Result<Endpoint> {
     let (data, url) = (texts.origin("data", "folder"), texts.origin("client", "url"));
     if let (Origin::Flag(_), Origin::Flag(_)) = (data, url) {
         let message = "--data and --url cannot be used together; name the folder or the server".to_owned();
@@ -181,7 +159,7 @@ fn endpoint(configuration: &Configuration, texts: &Texts, folder: &Folder) -> Re
     }
     let names_folder = matches!(data, Origin::Flag(_) | Origin::Environment(_));
     if names_folder && !matches!(url, Origin::Flag(_)) {
-        return Ok(Endpoint::Folder(Box::new(folder.clone())));
+        return Ok(Endpoint::Local(Box::new(folder.clone())));
     }
     Ok(Endpoint::Server(ServerAddress::new(&configuration.client, texts)?))
 }

@@ -24,7 +24,7 @@ const STAGES: [&str; 8] = [
     "loading followers",
     "writing the index",
     "erasing",
-    "merging",
+    "compacting",
 ];
 
 /// Displays progress. Reporting is cheap enough for every few thousand edges.

@@ -7,30 +7,21 @@ use std::io::{self, IsTerminal, Stdout, Write};
 const C1_LEAD: u8 = 0xc2;
 
 /// Standard output.
-pub(crate) struct StandardOutput(Escaping<Stdout>);
+pub(crate) type StandardOutput = Escaping<Stdout>;
 
 impl StandardOutput {
     /// Escapes control characters if it is a terminal.
     pub(crate) fn new() -> Self {
         let out = io::stdout();
         let is_terminal = out.is_terminal();
-        Self(Escaping { out, is_terminal, has_lead: false })
-    }
-}
-
-impl Write for StandardOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
+        Self { out, is_terminal, has_lead: false }
     }
 }
 
 /// Writes UTF-8 with control characters, except tabs and line ends, escaped as `\u009b`. JSON keeps its meaning; in text the
 /// escape is visible.
-struct Escaping<W> {
+#[derive(Debug)]
+pub(crate) struct Escaping<W> {
     out: W,
     is_terminal: bool,
     /// The last byte may start a control character and is not written yet.

@@ -1,26 +1,28 @@
-//! What operators ask of the store behind the graph. The binary's wiring implements it for its adapter.
+//! The operations of administrators on the store behind the graph. The binary implements them for its profiles.
 
 use std::io::{Read, Write};
 
 use kinfolk_api::{ExportContent, FileFormat};
-use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
+use kinfolk_core::Result;
+use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, WalkBounds};
-use kinfolk_core::{Error, Result};
 
 use crate::service::Capability;
 
-/// Bulk work and statistics. The methods block and may take long: protocols call them away from their own threads.
+/// Bulk work and statistics of a store. Work that a store does not do returns `NotAvailable`. The methods block and may take long:
+/// protocols call them away from their own threads.
 pub trait Administration: Send + Sync + 'static {
-    /// The state of the store, for metrics. Cheap: it is asked at every scrape.
-    fn stats(&self) -> Vec<Stat>;
+    /// The state of the store, for metrics. Cheap: every scrape calls it.
+    fn stats(&self) -> Vec<Stat> {
+        Vec::new()
+    }
 
-    /// How long the layers of the store took so far, for metrics; none if it does not measure them. As cheap as
-    /// [`Administration::stats`].
+    /// The time spent in the layers of the store so far, for metrics. As cheap as [`Administration::stats`].
     fn layers(&self) -> Vec<LayerTimes> {
         Vec::new()
     }
 
-    /// Why the store can't go on, if that is so: the server is not ready from then on. Cheap, too.
+    /// Why the store failed, if it did: the server is not ready from then on. Cheap, too.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -30,103 +32,82 @@ pub trait Administration: Send + Sync + 'static {
         None
     }
 
-    /// Whether the store has one of the capabilities that operators use.
+    /// Whether the store has one of the capabilities that administrators use.
     fn has(&self, _capability: Capability) -> bool {
         true
     }
 
-    /// How suggestions are computed for everyone, where the caller leaves it open.
+    /// The default computation of suggestions for all users.
     fn everyone(&self) -> SuggestionRunRequest {
         let bounds = WalkBounds { per_node: None, results: 100, ranking: Ranking::default() };
         SuggestionRunRequest { bounds, threads: 1, afresh: false }
     }
 
-    /// Adds the edges that a file has; the file comes in as bytes. All or nothing.
-    fn import(
-        &self,
-        file: &mut (dyn Read + Send),
-        request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<ImportDone>;
-
-    /// Writes all edges, or all comments, as of now. Returns how many.
-    fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64>;
-
-    /// Compares everything derived with the edges themselves, and repairs it if asked to.
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport>;
-
-    /// Writes a backup of the whole store, as of now.
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()>;
-
-    /// Merges all files of the store and erases the texts of comments that were purged; returns of how many.
-    fn compact(&self) -> Result<u64>;
-}
-
-/// Nothing to administer: every request is refused as not available. For a graph that lives in a test.
-#[derive(Clone, Copy, Debug)]
-pub struct NoAdministration;
-
-const MISSING: Error = Error::NotAvailable { what: "administration" };
-
-impl Administration for NoAdministration {
-    fn stats(&self) -> Vec<Stat> {
-        Vec::new()
-    }
-
+    /// Adds the edges of a file, all or nothing.
     fn import(
         &self,
         _file: &mut (dyn Read + Send),
         _request: &ImportRequest,
-        _progress: &(dyn Fn(Progress) + Sync),
+        _progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
-        Err(MISSING)
+        Err(Capability::Imports.missing())
     }
 
+    /// Writes all edges or all comments as of now; returns their number.
     fn export(&self, _file: &mut (dyn Write + Send), _request: ExportRequest) -> Result<u64> {
-        Err(MISSING)
+        Err(Capability::Exports.missing())
     }
 
-    fn verify(&self, _repair: bool, _progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        Err(MISSING)
+    /// Compares all derived data with the edges, posts and comments; optionally repairs it.
+    fn verify(&self, _repair: bool, _progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        Err(Capability::Verification.missing())
     }
 
-    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
-        Err(MISSING)
+    /// Writes a backup of the whole store as of now.
+    fn backup(&self, _file: &mut (dyn Write + Send), _progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+        Err(Capability::Backups.missing())
     }
 
+    /// Compacts all files and erases the bodies of purged comments; returns the number of these comments.
     fn compact(&self) -> Result<u64> {
-        Err(MISSING)
+        Err(Capability::Compaction.missing())
     }
 }
 
-/// What to import and how.
+/// No administration, for graphs of tests.
+#[derive(Clone, Copy, Debug)]
+pub struct NoAdministration;
+
+impl Administration for NoAdministration {}
+
+/// The options of an import.
 #[derive(Clone, Copy, Debug)]
 pub struct ImportRequest {
     /// The file's format.
     pub format: FileFormat,
-    /// Count and skip lines that can't be read, instead of stopping at the first.
+    /// Count and skip malformed lines, instead of stopping at the first.
     pub skip_invalid: bool,
     /// Keep edges over the following limit.
     pub no_limit: bool,
-    /// How many bytes the file has, if that is known.
+    /// The length of the file in bytes, if known.
     pub length: Option<u64>,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportDone {
-    /// What the store did.
+    /// The report of the store.
     pub report: ImportReport,
-    /// Lines that could not be read.
+    /// Malformed lines.
     pub invalid: u64,
 }
 
-/// What to export.
+/// The options of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct ExportRequest {
-    /// What.
+    /// Edges or comments.
     pub content: ExportContent,
-    /// The format to write.
+    /// The format of the file.
     pub format: FileFormat,
 }
 
@@ -146,17 +127,17 @@ pub struct Stat {
     pub name: &'static str,
     /// One line of explanation.
     pub help: &'static str,
-    /// How it behaves.
+    /// How it behaves over time.
     pub kind: StatKind,
     /// Its value now.
     pub value: f64,
 }
 
-/// How long a layer of the store took, since it was opened.
+/// The time spent in a layer of the store since it was opened.
 #[derive(Clone, Debug)]
 pub struct LayerTimes {
-    /// Which layer, as metrics and spans call it.
+    /// The layer, as metrics and spans call it.
     pub layer: &'static str,
-    /// How often it took how long.
+    /// The distribution of its durations.
     pub times: kinfolk_core::histogram::HistogramSnapshot,
 }

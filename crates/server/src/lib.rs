@@ -1,9 +1,12 @@
-//! REST and RESP in front of the graph: decode, authenticate, limit, ask the core, encode.
+//! REST and RESP in front of the graph: decode, authenticate, limit, call the core, encode.
 //!
-//! It knows `kinfolk-core` and no adapter: what it serves is a [`Service`] over any store, and what operators ask of
-//! that store comes in as an [`Administration`]. Rules of the graph are not here.
+//! It knows `kinfolk-core` and no adapter: it serves a [`Service`] over any store, and administrators reach that store through
+//! an [`Administration`]. The rules of the graph are in `kinfolk-core`.
 
 #![warn(unreachable_pub, clippy::too_many_lines)]
+
+#[macro_use]
+mod named;
 
 mod access;
 mod administration;
@@ -27,6 +30,6 @@ pub use administration::{
 };
 pub use kinfolk_api::{ExportContent, FileFormat};
 pub use limits::{Budget, LimitSettings, Limits, Rate, RateState, Taken};
-pub use metrics::{Metrics, Operation, Protocol, STORE_STATS};
+pub use metrics::{Metrics, Operation, Protocol};
 pub use service::{Capability, Door, Service, ServiceSettings};
 pub use tls::{Tls, TlsSettings};

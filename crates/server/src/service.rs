@@ -1,5 +1,4 @@
-//! What both protocols serve: the graph and its change log, the capabilities of the profile, who may use them and how much,
-//! and what is counted on the way.
+//! The service behind both protocols: the graph and its change log, the capabilities of the profile, access, limits and metrics.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,73 +17,46 @@ use crate::administration::Administration;
 use crate::limits::{Budget, Limits, RowCost};
 use crate::metrics::{Metrics, Source};
 
-/// What a deployment sets about the parts of a service.
+/// The settings of a service.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ServiceSettings {
-    /// About edges.
+    /// Of edges.
     pub graph: GraphSettings,
-    /// About suggestions.
+    /// Of suggestions.
     pub suggestions: SuggestionSettings,
-    /// About posts and feeds.
+    /// Of posts and feeds.
     pub feeds: FeedSettings,
-    /// About comments.
+    /// Of comments.
     pub comments: CommentSettings,
 }
 
-/// What a profile has or lacks. The graph and its change log are always there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capability {
-    /// People you may know.
-    Suggestions,
-    /// Posts and home feeds.
-    Feeds,
-    /// Comments on posts.
-    Comments,
-    /// Suggestions computed for all users and stored.
-    SuggestionRuns,
-    /// Imports of files.
-    Imports,
-    /// Exports to files.
-    Exports,
-    /// Comparisons of derived data with the edges, and repairs.
-    Verification,
-    /// Backups of the store in one file.
-    Backups,
-    /// Compaction of the store's files.
-    Compaction,
+named! {
+    /// What a profile has or lacks, by its name in the OpenAPI document. The graph and its change log are always there.
+    Capability {
+        /// People you may know.
+        Suggestions = "suggestions",
+        /// Posts and home feeds.
+        Feeds = "feeds",
+        /// Comments on posts.
+        Comments = "comments",
+        /// Suggestions computed for all users and stored.
+        SuggestionRuns = "suggestion-runs",
+        /// Imports of files.
+        Imports = "imports",
+        /// Exports to files.
+        Exports = "exports",
+        /// Comparisons of derived data with the edges, and repairs.
+        Verification = "verification",
+        /// Backups of the store in one file.
+        Backups = "backups",
+        /// Compaction of the store's files.
+        Compaction = "compaction",
+    }
 }
 
 impl Capability {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Suggestions,
-        Self::Feeds,
-        Self::Comments,
-        Self::SuggestionRuns,
-        Self::Imports,
-        Self::Exports,
-        Self::Verification,
-        Self::Backups,
-        Self::Compaction,
-    ];
-
-    /// The name in the OpenAPI document.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Suggestions => "suggestions",
-            Self::Feeds => "feeds",
-            Self::Comments => "comments",
-            Self::SuggestionRuns => "suggestion-runs",
-            Self::Imports => "imports",
-            Self::Exports => "exports",
-            Self::Verification => "verification",
-            Self::Backups => "backups",
-            Self::Compaction => "compaction",
-        }
-    }
-
-    /// Why a request is refused that needs it.
-    fn missing(self) -> Error {
+    /// The error of a request that needs it.
+    pub(crate) fn missing(self) -> Error {
         let what = match self {
             Self::Suggestions => "the suggestion API",
             Self::Feeds => "the feed API",
@@ -107,13 +79,13 @@ pub struct Service<S: Store> {
     suggestions: Option<Suggestions<S::Suggestions>>,
     feeds: Option<Feeds<S::Content>>,
     comments: Option<CommentThreads<S::Content>>,
-    /// The most checks that the graph takes at once.
+    /// The maximum number of checks in one call of the graph.
     checks_max: usize,
-    /// Who may do what.
+    /// Authentication and permissions.
     pub access: Access,
-    /// How much of it.
+    /// Rate limits.
     pub limits: Limits,
-    /// What was done, and how long it took.
+    /// Counts and durations of requests.
     pub metrics: Metrics,
     administration: Arc<dyn Administration>,
 }
@@ -167,12 +139,12 @@ impl<S: Store> Service<S> {
         self.comments.as_ref().ok_or_else(|| Capability::Comments.missing())
     }
 
-    /// What operators may ask of the store.
+    /// The operations for administrators.
     pub(crate) fn administration(&self, _: Permit) -> &dyn Administration {
         &*self.administration
     }
 
-    /// Why the store can't go on, if it can't.
+    /// Why the store failed, if it did.
     pub fn failure(&self) -> Option<String> {
         self.administration.failure()
     }
@@ -182,7 +154,7 @@ impl<S: Store> Service<S> {
         self.administration.not_ready()
     }
 
-    /// Refuses what needs a capability that the profile lacks.
+    /// Returns an error if the profile lacks a capability.
     pub(crate) fn require(&self, capability: Capability) -> Result<()> {
         if self.has(capability) { Ok(()) } else { Err(capability.missing()) }
     }
@@ -202,17 +174,17 @@ impl<S: Store> Service<S> {
         }
     }
 
-    /// Where the change log ends, once that is further than `known`. It needs no permit: it shows how much was written, and
+    /// Waits until the change log ends after `known`; returns its end. It needs no permit: it shows how much was written, and
     /// nothing of it.
     pub(crate) async fn log_end_after(&self, known: &Frontier) -> Result<Frontier> {
-        // The store waits for a second before it says no. Other tasks get a turn even if a store does not wait.
+        // The store waits for a second before it returns false. Other tasks get a turn even if a store does not wait.
         while !self.graph.store().wait_for_changes(known).await? {
             tokio::task::yield_now().await;
         }
         self.log_end().await
     }
 
-    /// Where the change log ends.
+    /// The end of the change log.
     pub(crate) async fn log_end(&self) -> Result<Frontier> {
         Ok(self.graph.store().span().await?.newest)
     }
@@ -222,12 +194,12 @@ impl<S: Store> Service<S> {
         self.graph.context.id_kind()
     }
 
-    /// The most checks that [`Graph::check`] takes at once.
+    /// The maximum number of checks in one call of [`Graph::check`].
     pub(crate) fn checks_max(&self) -> usize {
         self.checks_max
     }
 
-    /// What a client's token asks a read to have seen.
+    /// The frontier of a token.
     pub(crate) fn frontier(&self, token: &str) -> Result<Frontier> {
         self.graph.context.frontier(token)
     }
@@ -242,12 +214,12 @@ impl<S: Store> Service<S> {
         self.graph.context.token(frontier)
     }
 
-    /// The token of what a caller had seen and of its write.
+    /// The token that covers what a caller had seen, and its write.
     pub(crate) fn token_after(&self, seen: &Frontier, written: Position) -> String {
         self.graph.context.token_after(seen, written)
     }
 
-    /// Users that a viewer may know. Counts where the response comes from.
+    /// Suggestions for a viewer. Counts the source of the response.
     pub(crate) async fn suggest(
         &self,
         permit: Permit,
@@ -287,7 +259,7 @@ impl<S: Store> Service<S> {
         self.graph.known_followers(EdgeKind::Follow, viewer, of, page, reading.at_least).await
     }
 
-    /// A page of friends. It costs as much as an overlap: how much of the smaller side has to be read is not known before.
+    /// A page of friends. It costs as much as an overlap: how much of the smaller side must be read is not known in advance.
     pub(crate) async fn friends(
         &self,
         reading: Reading<'_>,
@@ -310,7 +282,7 @@ impl<S: Store> Service<S> {
         self.graph.overlap(EdgeKind::Follow, sets, None, limit, reading.at_least).await
     }
 
-    /// Charges for an overlap before it is computed. For a caller without a limit, its cost is not even estimated.
+    /// Charges for an overlap before it is computed. Without a limit, its cost is not estimated.
     async fn charge_overlap(&self, reading: Reading<'_>, sets: &[UserSet]) -> Result<()> {
         if reading.budget.state().is_none() {
             return Ok(());
@@ -321,29 +293,29 @@ impl<S: Store> Service<S> {
     }
 }
 
-/// A read that is charged by the rows that it looks at.
+/// A read that is charged by the number of its rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading<'a> {
     pub permit: Permit,
     /// The caller's.
     pub budget: &'a Budget,
-    /// What the response must show.
+    /// The frontier that the response must cover.
     pub at_least: &'a Frontier,
 }
 
-/// Where requests come in: open once the store is loaded, closing before the process ends.
+/// Admits requests: open once the store is loaded, closed before the process ends.
 pub struct Door<S: Store> {
     service: OnceLock<Arc<Service<S>>>,
     closing: AtomicBool,
 }
 
 impl<S: Store> Door<S> {
-    /// Nothing to serve yet.
+    /// Closed until the store is loaded.
     pub fn closed() -> Arc<Self> {
         Arc::new(Self { service: OnceLock::new(), closing: AtomicBool::new(false) })
     }
 
-    /// The store is loaded: serve.
+    /// Opens it: the store is loaded.
     pub fn open(&self, service: Arc<Service<S>>) {
         assert!(self.service.set(service).is_ok(), "a door is opened once");
     }
@@ -353,7 +325,7 @@ impl<S: Store> Door<S> {
         self.service.get()
     }
 
-    /// New requests should go elsewhere: the process is about to end.
+    /// Closes it: the process is about to end, and new requests should go elsewhere.
     pub fn close(&self) {
         self.closing.store(true, Ordering::Release);
     }

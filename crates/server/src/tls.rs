@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use kinfolk_core::{Error, Result};
 use parking_lot::RwLock;
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
@@ -75,11 +74,6 @@ impl Tls {
         Ok(Arc::new(config))
     }
 
-    /// As [`Tls::server_config`], ready to accept connections.
-    pub fn acceptor(&self, protocol: Protocol) -> Result<TlsAcceptor> {
-        self.server_config(protocol).map(TlsAcceptor::from)
-    }
-
     /// Reads the files again. If they can't be used, returns why, and the former certificate stays.
     pub fn reload(&self) -> Result<()> {
         let certified = certify(&self.certificates, &self.key, &self.provider)?;
@@ -138,9 +132,9 @@ mod tests {
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::{TcpListener, TcpStream};
-    use tokio_rustls::TlsConnector;
     use tokio_rustls::rustls::pki_types::ServerName;
     use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+    use tokio_rustls::{TlsAcceptor, TlsConnector};
 
     use super::*;
 
@@ -165,7 +159,7 @@ mod tests {
     ) -> std::io::Result<Option<Vec<u8>>> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let acceptor = tls.acceptor(protocol).unwrap();
+        let acceptor = TlsAcceptor::from(tls.server_config(protocol).unwrap());
         let server = async {
             let mut stream = acceptor.accept(listener.accept().await?.0).await?;
             stream.write_all(b"kin").await?;

@@ -2,11 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 
-use kinfolk_core::bulk::{ImportOptions, Progress, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, ImportOptions, Progress, VerifyReport};
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{EdgeKind, Error, IdKind, Result};
 use kinfolk_embedded::Embedded;
-use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, Stat};
+use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest};
 
 pub(crate) struct StoreAdministration(pub Embedded);
 
@@ -15,16 +15,12 @@ fn failed(error: impl std::fmt::Display) -> Error {
 }
 
 impl Administration for StoreAdministration {
-    fn stats(&self) -> Vec<Stat> {
-        Vec::new()
-    }
-
     /// Lines of `follower,followee`; others are malformed.
     fn import(
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let options = ImportOptions {
             kind: EdgeKind::Follow,
@@ -43,7 +39,7 @@ impl Administration for StoreAdministration {
                 _ => return Err(Error::InvalidInput { detail: format!("malformed: {line}") }),
             }
         }
-        let report = import.finish(&|step| progress(step))?;
+        let report = import.finish(progress)?;
         Ok(ImportDone { report, invalid })
     }
 
@@ -57,12 +53,12 @@ impl Administration for StoreAdministration {
         Ok(count)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        self.0.verify(repair, &|step| progress(step))
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.0.verify(repair, progress)
     }
 
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        self.0.backup(file, &|_| {}).map(|_| ())
+    fn backup(&self, file: &mut (dyn Write + Send), progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+        self.0.backup(file, progress)
     }
 
     fn compact(&self) -> Result<u64> {

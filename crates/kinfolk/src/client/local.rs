@@ -11,6 +11,7 @@ use kinfolk_core::feeds::{self, Feeds};
 use kinfolk_core::graph::{Edge, EdgeAction, FollowerChanges, FollowerCommand, Graph};
 use kinfolk_core::suggestions::Suggestions;
 use kinfolk_core::{Context as CoreContext, EdgeKind, Error, Frontier, Id, Position, Store};
+use kinfolk_server::Administration;
 
 use crate::profile::{Discard, OpenStore, Opened, Profile};
 
@@ -115,6 +116,11 @@ impl<P: Profile> LocalGraph<P> {
     fn content(&self, what: &'static str) -> Result<CoreContext<ContentOf<P>>> {
         let store = self.graph.context.shared_store().content().ok_or(Error::NotAvailable { what })?;
         Ok(self.graph.context.with(store))
+    }
+
+    /// The operations for administrators.
+    pub(crate) fn administration(&self) -> Arc<dyn Administration> {
+        self.profile.administration(&self.store)
     }
 
     /// The store, for bulk work.

@@ -12,13 +12,13 @@ use kinfolk_core::{Id, PageRequest};
 pub(crate) use address::ServerAddress;
 pub(crate) use local::{LocalGraph, OPERATOR};
 
-use crate::profile::embedded::Folder;
+use crate::profile::LocalProfile;
 
 /// Where the graph of a command is. Nothing is open yet.
 #[derive(Clone, Debug)]
 pub(crate) enum Endpoint {
     /// A folder that no server has open.
-    Folder(Box<Folder>),
+    Local(Box<LocalProfile>),
     /// A running server.
     Server(ServerAddress),
 }
@@ -26,7 +26,7 @@ pub(crate) enum Endpoint {
 /// An open graph: commands match on it and call either side.
 pub(crate) enum Client {
     /// A graph that is open in this process. Every operation is allowed.
-    Local(Box<LocalGraph<Folder>>),
+    Local(Box<LocalGraph<LocalProfile>>),
     /// A server. It decides what the credential allows.
     Remote(blocking::Client),
 }
@@ -35,7 +35,7 @@ impl Endpoint {
     /// Opens the graph, which must exist.
     pub(crate) fn open(&self) -> Result<Client> {
         Ok(match self {
-            Self::Folder(folder) => Client::Local(Box::new(LocalGraph::open(&**folder)?)),
+            Self::Local(profile) => Client::Local(Box::new(LocalGraph::open(&**profile)?)),
             Self::Server(address) => Client::Remote(address.client()?),
         })
     }
@@ -43,8 +43,8 @@ impl Endpoint {
     /// Opens the graph for a write about these users. A folder without a graph gets one.
     pub(crate) fn open_or_create_for(&self, users: &[Id]) -> Result<Client> {
         match self {
-            Self::Folder(folder) => {
-                Ok(Client::Local(Box::new(LocalGraph::open_or_create_for(&**folder, users)?)))
+            Self::Local(profile) => {
+                Ok(Client::Local(Box::new(LocalGraph::open_or_create_for(&**profile, users)?)))
             }
             Self::Server(_) => self.open(),
         }

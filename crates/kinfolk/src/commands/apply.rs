@@ -4,12 +4,10 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_core::graph::{
     Edge, EdgeAction, EdgeCommand, EdgeStore, FollowerChanges, FollowerCommand, Graph, Receipt,
 };
@@ -17,11 +15,9 @@ use kinfolk_core::{Error, Frontier, IdKind};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-use super::KIND;
+use super::prelude::*;
 use crate::client::LocalGraph;
-use crate::context::Context;
 use crate::failure::UsageError;
-use crate::print::Outcome;
 
 /// The maximum number of lines in flight.
 const OUTSTANDING_MAX: usize = 1_024;

@@ -1,20 +1,15 @@
 //! `backup`: writes the whole graph to one file.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow};
-use clap::Args;
+use anyhow::{Context as _, anyhow};
 use kinfolk_api::BackupOutcome;
 use kinfolk_client::blocking;
 use kinfolk_core::bulk::BackupReport;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::interrupt;
+use super::prelude::*;
 use crate::output::write_new_file;
-use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::embedded::inspect_backup;
+use crate::profile::inspect_backup;
 use crate::progress::{ReadProgress, Reporter};
 
 /// Write the whole graph to a file for restore
@@ -31,14 +26,13 @@ impl Backup {
         let (file, reporter) = (self.file.as_path(), &context.reporter);
         let report = context.call(|client| match client {
             Client::Local(graph) => write_new_file(file, |out| {
-                let written = graph.store().backup(out, &|progress| reporter.report(progress));
+                let written = graph.administration().backup(out, &|progress| reporter.report(progress));
                 written.with_context(|| format!("could not write {}", file.display()))
             }),
             Client::Remote(server) => download(server, file, reporter),
         })?;
         reporter.finish();
-        context.print(&BackupOutcome::from(report))?;
-        Ok(Outcome::Done)
+        context.print(&BackupOutcome::from(report))
     }
 }
 

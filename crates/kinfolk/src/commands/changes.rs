@@ -1,15 +1,10 @@
 //! `changes`: reads the change log.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{self as api, Change};
 use kinfolk_core::comments::Parent;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print, excerpt};
+use super::prelude::*;
+use crate::print::excerpt;
 
 /// List changes, oldest first
 #[derive(Debug, Args)]
@@ -38,8 +33,7 @@ impl Changes {
             }
             Client::Remote(server) => Ok(server.changes(after, limit)?),
         })?;
-        context.print(&page)?;
-        Ok(Outcome::Done)
+        context.print(&page)
     }
 }
 

@@ -1,17 +1,8 @@
 //! `check`: whether one user follows another, and since when.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::Follows;
-use kinfolk_core::Id;
 
-use super::KIND;
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// Check whether one user follows another
 #[derive(Debug, Args)]

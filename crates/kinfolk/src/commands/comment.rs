@@ -1,18 +1,13 @@
 //! `comment`: writes a comment, durably.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
-use clap::Args;
+use anyhow::{Context as _, bail};
 use kinfolk_api::{self as api, Written};
-use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentId, NewComment, Parent};
 
-use super::arguments::{parse_comment_id, parse_id, parse_key};
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// The maximum size of standard input: far more than a comment may have.
 const INPUT_BYTES_MAX: u64 = 16 << 20;
@@ -59,8 +54,7 @@ impl Comment {
                 Ok(server.acting_as(author).write_comment(post, &new, idempotency_key.as_deref())?)
             }
         })?;
-        context.print(&written)?;
-        Ok(Outcome::Done)
+        context.print(&written)
     }
 }
 

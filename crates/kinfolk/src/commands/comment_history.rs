@@ -1,17 +1,11 @@
 //! `comment-history`: all versions of a comment.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{CommentVersion, Page};
 use kinfolk_core::comments::CommentId;
 
-use super::arguments::parse_comment_id;
-use super::pages::PageArguments;
-use crate::client::{Client, OPERATOR, page_of};
-use crate::context::Context;
-use crate::print::{Outcome, Print, harmless};
+use super::prelude::*;
+use crate::client::OPERATOR;
+use crate::print::harmless;
 
 /// List all versions of a comment, oldest first
 #[derive(Debug, Args)]

@@ -1,19 +1,11 @@
 //! `comments`: the comments on a post, as a list or a tree, or those of a user. `comment` prints the same entries.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{Comment, CommentNode, Page};
-use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentOrder, CommentStatus, Parent, TreeShape};
-use serde::Serialize;
 
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, OPERATOR, page_of};
-use crate::context::Context;
-use crate::print::{Outcome, Print, excerpt};
+use super::prelude::*;
+use crate::client::OPERATOR;
+use crate::print::excerpt;
 
 /// The width of the time and the id before a comment.
 const MARGIN: usize = 24 + 2 + 36 + 2;

@@ -1,18 +1,8 @@
 //! `common`: the users that several users all follow. `known-followers` prints the same entries.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{CountedPage, Member};
-use kinfolk_core::Id;
 
-use super::KIND;
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// The maximum number of users of one call.
 const USERS_MAX: usize = 10;

@@ -1,16 +1,8 @@
 //! `compact`: compacts all files, and erases purged comments from them.
 
-use std::io::{self, Write};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
-use serde::Serialize;
-
-use crate::client::Client;
-use crate::context::Context;
-use crate::interrupt;
-use crate::print::{Outcome, Print, grouped, write_stats};
+use super::prelude::*;
 
 /// Compact all files and erase the bodies of purged comments
 #[derive(Debug, Args)]
@@ -24,14 +16,13 @@ impl Compact {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         let erased = context.call(|client| match client {
-            Client::Local(graph) => Ok(graph.store().compact()?),
+            Client::Local(graph) => Ok(graph.administration().compact()?),
             Client::Remote(server) => {
                 Ok(server.compact(|progress| context.reporter.report_remote(progress))?.erased)
             }
         })?;
         context.reporter.finish();
-        context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })?;
-        Ok(Outcome::Done)
+        context.print(&Compacted { erased, seconds: begin.elapsed().as_secs_f64() })
     }
 }
 

@@ -1,12 +1,6 @@
 //! `config`: prints the effective configuration, or the reference of all settings.
 
-use std::io::Write;
-
-use anyhow::Result;
-use clap::Args;
-
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 use crate::settings::{self, ServerFlags};
 
 /// Print the effective configuration, or the reference of all settings

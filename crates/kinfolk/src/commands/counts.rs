@@ -1,18 +1,10 @@
 //! `counts`: how many users each user follows, and how many follow them.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{Counts as UserCounts, CountsList};
-use kinfolk_core::Id;
-use serde::{Serialize, Serializer};
+use serde::Serializer;
 
-use super::KIND;
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Align, Outcome, Print, write_table};
+use super::prelude::*;
+use crate::print::{Align, write_table};
 
 /// The maximum number of users of one call.
 const USERS_PER_CALL: usize = 100;
@@ -41,8 +33,7 @@ impl Counts {
             }
             Ok(())
         })?;
-        context.print(&Counted(items))?;
-        Ok(Outcome::Done)
+        context.print(&Counted(items))
     }
 }
 

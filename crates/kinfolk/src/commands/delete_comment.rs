@@ -1,14 +1,8 @@
 //! `delete-comment`: deletes a comment as its author, durably.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::comments::CommentId;
 
-use super::arguments::{parse_comment_id, parse_id};
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Delete a comment as its author
 #[derive(Debug, Args)]

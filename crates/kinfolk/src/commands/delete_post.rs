@@ -1,13 +1,6 @@
 //! `delete-post`: deletes a post, durably.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
-
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Delete a post
 #[derive(Debug, Args)]

@@ -1,13 +1,6 @@
 //! `dismiss`: excludes a user from another user's suggestions, durably.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
-
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Never suggest one user to another again
 #[derive(Debug, Args)]

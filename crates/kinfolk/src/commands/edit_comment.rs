@@ -1,18 +1,10 @@
 //! `edit-comment`: replaces the body of a comment, durably.
 
-use std::io;
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{self as api, Written};
-use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentEdit, CommentId};
 
-use super::arguments::{parse_comment_id, parse_id};
 use super::comment::read_body;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Edit a comment
 #[derive(Debug, Args)]
@@ -48,7 +40,6 @@ impl EditComment {
             }
             Client::Remote(server) => Ok(server.acting_as(author).edit_comment(id, version, &*body)?),
         })?;
-        context.print(&written)?;
-        Ok(Outcome::Done)
+        context.print(&written)
     }
 }

@@ -1,15 +1,8 @@
 //! `feed`: the posts of a user's followees.
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::Posts;
-use kinfolk_core::Id;
 
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// List the posts of a user's followees, newest first
 #[derive(Debug, Args)]

@@ -1,18 +1,8 @@
 //! `followers`: the followers of a user. `following` and `friends` print the same entries.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{ListEntry, Users};
-use kinfolk_core::Id;
 
-use super::KIND;
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// List the followers of a user, newest first
 #[derive(Debug, Args)]

@@ -1,16 +1,8 @@
 //! `following`: the followees of a user.
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::Users;
-use kinfolk_core::Id;
 
-use super::KIND;
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// List the users that a user follows, newest first
 #[derive(Debug, Args)]

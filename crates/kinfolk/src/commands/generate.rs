@@ -1,21 +1,17 @@
 //! `generate`: writes a file of generated edges. The generator is in the library.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
+use anyhow::Context as _;
 use kinfolk::generate::{LARGE_MAX, PowerLaw};
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::{IdKind, Timestamp};
-use serde::Serialize;
 
-use crate::context::Context;
+use super::prelude::*;
 use crate::failure::UsageError;
-use crate::interrupt;
-use crate::output::{EdgeRow, Edges, FileWriter};
-use crate::print::{Outcome, Print, grouped, write_stats};
+use crate::input::format_of;
+use crate::output::{EdgeRow, Edges, Encoder, OutputFile, could_not_write};
 
 /// How many edges pass between two reports of progress.
 const REPORT_EDGES: u64 = 65_536;
@@ -56,15 +52,18 @@ impl Generate {
         let Self { edges, users, seed, large, sparse, .. } = self;
         let graph = PowerLaw { edges, users, seed, large, sparse };
         let generated = graph.edges().map_err(|impossible| UsageError(impossible.to_string()))?;
-        let mut writer = FileWriter::create(&self.file, Edges { ids: IdKind::Integer, since: false })?;
+        let could_not = || could_not_write(&self.file);
+        let (format, table) = (format_of(&self.file), Edges { ids: IdKind::Integer, since: false });
+        let out = OutputFile::create(&self.file).with_context(could_not)?;
+        let mut encoder = Encoder::new(out, format, table).with_context(could_not)?;
         for (edge, count) in generated.zip(0_u64..) {
-            writer.write(&EdgeRow { edge, since: Timestamp::MIN })?;
+            encoder.write(&EdgeRow { edge, since: Timestamp::MIN }).with_context(could_not)?;
             if count % REPORT_EDGES == 0 {
                 let progress = Progress { stage: "generating", done: count, total: Some(edges) };
                 context.reporter.report(progress);
             }
         }
-        writer.finish()?;
+        encoder.finish().and_then(|out| Ok(out.commit()?)).with_context(could_not)?;
         context.reporter.finish();
         if self.file != Path::new("-") {
             let users = users + graph.audience();

@@ -1,27 +1,19 @@
 //! `import`: adds the edges of files, all of them or none.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{FileFormat, ImportOutcome};
 use kinfolk_client::blocking;
 use kinfolk_core::{Deployment, Error, ErrorCode};
-use serde::Serialize;
 
+use super::prelude::*;
 use crate::bulk::{self, ImportChoices};
-use crate::client::{Client, LocalGraph};
-use crate::context::Context;
+use crate::client::LocalGraph;
 use crate::failure::UsageError;
 use crate::free_space;
 use crate::input::{Source, Stop};
-use crate::interrupt;
-use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::IMPORTED_FILE;
-use crate::profile::Profile;
-use crate::profile::embedded::Folder;
+use crate::profile::{IMPORTED_FILE, Profile};
 use crate::progress::{ReadProgress, Reporter};
 
 /// Add the edges of files
@@ -70,21 +62,20 @@ impl Import {
         };
         let seconds = begin.elapsed().as_secs_f64();
         let edges_per_second = (imported.edges() as f64 / seconds.max(1e-9)) as u64;
-        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })?;
-        Ok(Outcome::Done)
+        context.print(&ImportStats { outcome: imported, seconds, edges_per_second })
     }
 
-    fn import_locally(
+    fn import_locally<P: Profile>(
         &self,
-        graph: LocalGraph<Folder>,
+        graph: LocalGraph<P>,
         sources: &[Source],
         reporter: &Reporter,
     ) -> Result<ImportOutcome> {
         let (store, profile) = (graph.store(), graph.profile());
         let ids = store.id_kind();
         let needed = sources.iter().filter_map(|source| Some(free_space::of_edges(source.expected()?, ids)));
-        let needed = needed.fold(0, u64::saturating_add).saturating_sub(store.stopped_import_bytes());
-        if let Err(error) = profile.require_free_space(needed) {
+        let needed = needed.fold(0, u64::saturating_add);
+        if let Err(error) = profile.require_import_space(store, needed) {
             graph.close_and_discard_if_new()?;
             return Err(error.into());
         }
@@ -150,7 +141,7 @@ impl Import {
 }
 
 /// Ends an import that could not read its input; returns the error to report.
-fn abandon(graph: LocalGraph<Folder>, stop: Stop) -> anyhow::Error {
+fn abandon<P: Profile>(graph: LocalGraph<P>, stop: Stop) -> anyhow::Error {
     match stop {
         Stop::Malformed(mut detail) => {
             // The user must see the malformed line, even if the cleanup fails too.

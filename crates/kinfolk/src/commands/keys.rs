@@ -1,17 +1,14 @@
 //! `keys`: manages the API keys that a server accepts. A running server notices changes.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use kinfolk_core::{Clock, SystemClock, Timestamp};
 use kinfolk_server::{KeyEntry, KeyFile, NewKey, Rate, Scope};
-use serde::Serialize;
 
-use crate::context::Context;
+use super::prelude::*;
 use crate::failure::UsageError;
-use crate::print::{Outcome, Print, as_optional_text};
+use crate::print::as_optional_text;
 
 /// Manage the API keys that a server accepts
 #[derive(Debug, Args)]

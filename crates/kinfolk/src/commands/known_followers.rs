@@ -1,16 +1,8 @@
 //! `known-followers`: the followers of a user that a viewer follows.
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::CountedPage;
-use kinfolk_core::Id;
 
-use super::KIND;
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// List the followers of a user that a viewer follows, by id
 #[derive(Debug, Args)]

@@ -1,14 +1,8 @@
 //! `lock-comments`: closes the comments of a post, as a moderator.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::comments::Parent;
 
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Stop new comments on a post, as a moderator
 #[derive(Debug, Args)]

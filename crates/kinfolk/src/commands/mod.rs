@@ -55,6 +55,24 @@ use crate::settings::Flags;
 /// The edge kind that the command line reads and writes.
 const KIND: EdgeKind = EdgeKind::Follow;
 
+/// What the files of commands import.
+mod prelude {
+    pub(super) use std::io::{self, Write};
+
+    pub(super) use anyhow::Result;
+    pub(super) use clap::Args;
+    pub(super) use kinfolk_core::Id;
+    pub(super) use serde::Serialize;
+
+    pub(super) use super::KIND;
+    pub(super) use super::arguments::{parse_comment_id, parse_id, parse_key};
+    pub(super) use super::pages::PageArguments;
+    pub(super) use crate::client::{Client, page_of};
+    pub(super) use crate::context::Context;
+    pub(super) use crate::interrupt;
+    pub(super) use crate::print::{Outcome, Print, grouped, write_stats};
+}
+
 macro_rules! commands {
     ($($module:ident::$command:ident,)+) => {
         /// A command with its arguments.

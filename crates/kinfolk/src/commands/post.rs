@@ -1,19 +1,13 @@
 //! `post`: registers a post, durably.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::{self as api, Payload, Written};
+use kinfolk_core::Timestamp;
 use kinfolk_core::feeds::NewPost;
-use kinfolk_core::{Id, Timestamp};
 use kinfolk_server::payload;
 
-use super::arguments::{parse_id, parse_key};
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print};
+use super::prelude::*;
 
 /// Register a post
 #[derive(Debug, Args)]
@@ -64,8 +58,7 @@ impl Post {
                 Ok(server.acting_as(author).register_post(&new, idempotency_key.as_deref())?)
             }
         })?;
-        context.print(&written)?;
-        Ok(Outcome::Done)
+        context.print(&written)
     }
 }
 

@@ -1,17 +1,9 @@
 //! `posts`: a user's own posts. `feed` and `post` print the same entries.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::Post;
-use kinfolk_core::Id;
 
-use super::arguments::parse_id;
-use super::pages::PageArguments;
-use crate::client::{Client, page_of};
-use crate::context::Context;
-use crate::print::{Outcome, Print, excerpt};
+use super::prelude::*;
+use crate::print::excerpt;
 
 /// List a user's own posts, newest first
 #[derive(Debug, Args)]

@@ -1,14 +1,9 @@
 //! `purge-comment`: erases the body of a comment for good, as a moderator.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentId, Moderator};
 
-use super::arguments::{parse_comment_id, parse_id};
-use crate::client::{Client, as_moderator};
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
+use crate::client::as_moderator;
 
 /// Erase the body of a comment for good, as a moderator
 #[derive(Debug, Args)]

@@ -1,14 +1,9 @@
 //! `remove-comment`: removes a comment as a moderator, durably.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::comments::{CommentId, Moderator};
 
-use super::arguments::{parse_comment_id, parse_id};
-use crate::client::{Client, as_moderator};
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
+use crate::client::as_moderator;
 
 /// Remove a comment as a moderator
 #[derive(Debug, Args)]

@@ -2,13 +2,9 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::BackupOutcome;
 
-use crate::context::Context;
-use crate::interrupt;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Create a graph from a backup
 #[derive(Debug, Args)]
@@ -30,7 +26,6 @@ impl Restore {
             context.reporter.report(progress);
         })?;
         context.reporter.finish();
-        context.print(&BackupOutcome::from(report))?;
-        Ok(Outcome::Done)
+        context.print(&BackupOutcome::from(report))
     }
 }

@@ -1,12 +1,6 @@
 //! `serve`: serves a graph over REST and the Redis protocol until a signal stops it.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
-
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 use crate::profile::Profile;
 #[cfg(feature = "fleet")]
 use crate::profile::fleet::FleetProfile;

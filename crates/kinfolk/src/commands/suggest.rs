@@ -1,22 +1,17 @@
 //! `suggest`: computes suggestions for all users and stores them. `suggestions` reads those of one user.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
-use clap::Args;
+use anyhow::Context as _;
 use kinfolk_api::SuggestOutcome;
 use kinfolk_client::{SuggestRun, blocking};
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
-use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Outcome, Print, grouped, write_stats};
+use super::prelude::*;
 use crate::profile::Profile;
 use crate::progress::{Reporter, SUGGESTING};
 use crate::serve::{Signals, StopSignal};

@@ -1,16 +1,9 @@
 //! `suggestions`: users that a user may want to follow. `suggest` computes them for all users.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api as api;
-use kinfolk_core::Id;
 
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::{Align, Outcome, Print, write_table};
+use super::prelude::*;
+use crate::print::{Align, write_table};
 
 /// Suggest users for a user to follow, best first
 #[derive(Debug, Args)]
@@ -36,8 +29,7 @@ impl Suggestions {
             }
             Client::Remote(server) => Ok(server.suggestions(id, limit)?),
         })?;
-        context.print(&suggestions)?;
-        Ok(Outcome::Done)
+        context.print(&suggestions)
     }
 }
 

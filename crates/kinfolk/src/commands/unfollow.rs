@@ -1,14 +1,8 @@
 //! `unfollow`: removes an edge, durably.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::graph::{Edge, EdgeAction};
 
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Make one user unfollow another
 #[derive(Debug, Args)]

@@ -1,14 +1,8 @@
 //! `unlock-comments`: opens the comments of a post again, as a moderator.
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_core::Id;
 use kinfolk_core::comments::Parent;
 
-use super::arguments::parse_id;
-use crate::client::Client;
-use crate::context::Context;
-use crate::print::Outcome;
+use super::prelude::*;
 
 /// Allow new comments on a post again, as a moderator
 #[derive(Debug, Args)]

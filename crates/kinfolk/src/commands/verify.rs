@@ -1,16 +1,8 @@
 //! `verify`: compares all derived data with the edges, posts and comments.
 
-use std::io::{self, Write};
-
-use anyhow::Result;
-use clap::Args;
 use kinfolk_api::VerifyOutcome;
-use serde::Serialize;
 
-use crate::client::Client;
-use crate::context::Context;
-use crate::interrupt;
-use crate::print::{Outcome, Print, grouped, write_stats};
+use super::prelude::*;
 
 /// Compare all derived data with the edges, posts and comments
 #[derive(Debug, Args)]
@@ -28,7 +20,8 @@ impl Verify {
         let reporter = &context.reporter;
         let outcome: VerifyOutcome = context.call(|client| match client {
             Client::Local(graph) => {
-                Ok(graph.store().verify(self.repair, &|progress| reporter.report(progress))?.into())
+                let report = |progress| reporter.report(progress);
+                Ok(graph.administration().verify(self.repair, &report)?.into())
             }
             Client::Remote(server) => {
                 Ok(server.verify(self.repair, |progress| reporter.report_remote(progress))?)

@@ -15,7 +15,7 @@ use kinfolk_core::graph::Edge;
 use kinfolk_core::{Error, IdKind, Timestamp};
 
 pub use lines::LineReader;
-pub use parquet::{Expected, expect as expect_parquet, read as read_parquet};
+pub use parquet::{Expected, expect as expect_parquet, read as read_parquet, rows as parquet_rows};
 pub use source::{Source, Text, format_of};
 
 /// How far a `since` may be ahead of the clock.

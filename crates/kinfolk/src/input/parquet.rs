@@ -35,9 +35,18 @@ pub struct Expected {
 pub fn expect(file: File) -> Option<Expected> {
     let reader = SerializedFileReader::new(file).ok()?;
     let layout = Layout::of(reader.metadata().file_metadata().schema_descr()).ok()?;
+    Some(Expected { edges: row_count(&reader), with_since: layout.since.is_some() })
+}
+
+/// The number of rows of a file; none if it is not a Parquet file.
+pub fn rows(file: File) -> Option<u64> {
+    SerializedFileReader::new(file).ok().map(|reader| row_count(&reader))
+}
+
+fn row_count(reader: &SerializedFileReader<File>) -> u64 {
     let rows =
         reader.metadata().row_groups().iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(0));
-    Some(Expected { edges: rows.fold(0, u64::saturating_add), with_since: layout.since.is_some() })
+    rows.fold(0, u64::saturating_add)
 }
 
 /// Reads a whole file.

@@ -1,26 +1,9 @@
-//! The table of comments. A missing value is empty in CSV and null in Parquet; bodies are never empty.
+//! The table of comments. Bodies are never empty.
 
-use std::borrow::Cow;
-use std::io::Write;
-
-use ::parquet::data_type::{ByteArrayType, Int32Type, Int64Type};
-use ::parquet::errors::ParquetError;
-use ::parquet::file::writer::SerializedRowGroupWriter;
+use kinfolk_core::IdKind;
 use kinfolk_core::comments::Comment;
-use kinfolk_core::{IdKind, Timestamp};
 
-use super::Table;
-use super::csv::{Lines, push_text};
-use super::parquet::{Group, Ids, Optional, Required, bytes};
-
-/// Maximum rows of a row group…
-const GROUP_ROWS: usize = 1 << 17;
-/// …and maximum text.
-const GROUP_BYTES: usize = 32 << 20;
-
-/// The header of a file of comments.
-pub(crate) const HEADER: &str =
-    "id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by";
+use super::table::{Column, ColumnKind, Table, Value};
 
 /// The columns of a file of comments.
 #[derive(Clone, Copy, Debug)]
@@ -31,157 +14,96 @@ pub(crate) struct Comments {
 
 impl Table for Comments {
     type Row = Comment;
-    type Lines = CommentLines;
-    type Group = CommentGroup;
+    const NAME: &'static str = "comments";
+    const GROUP_ROWS: usize = 1 << 17;
 
-    fn lines(self) -> CommentLines {
-        CommentLines
+    fn columns(self) -> Vec<Column> {
+        use ColumnKind::{Int32, Int64, Text, Time};
+        vec![
+            Column::required("id", Text),
+            Column::required("parent_kind", Text),
+            Column::ids("parent", self.ids),
+            Column::ids("author", self.ids),
+            Column::optional("reply_to", Text),
+            Column::required("depth", Int32),
+            Column::required("created_at", Time),
+            Column::required("version", Int64),
+            Column::optional("edited_at", Time),
+            Column::required("status", Text),
+            Column::optional("body", Text),
+            Column::optional("reason", Text),
+            Column::optional("removed_by", Text),
+        ]
     }
 
-    fn group(self) -> CommentGroup {
-        CommentGroup {
-            table: self,
-            text_bytes: 0,
-            id: Required::new(),
-            parent_kind: Required::new(),
-            parent: Ids::new(self.ids),
-            author: Ids::new(self.ids),
-            reply_to: Optional::new(),
-            depth: Required::new(),
-            created_at: Required::new(),
-            version: Required::new(),
-            edited_at: Optional::new(),
-            status: Required::new(),
-            body: Optional::new(),
-            reason: Optional::new(),
-            removed_by: Optional::new(),
+    fn visit(self, comment: &Comment, mut each: impl FnMut(Value<'_>)) {
+        each(Value::Text(comment.id.to_string().into()));
+        each(Value::Text(comment.parent.kind.name().into()));
+        each(Value::Id(comment.parent.id));
+        each(Value::Id(comment.author));
+        each(Value::text(comment.reply_to.map(|id| id.to_string())));
+        each(Value::Number(comment.depth.into()));
+        each(Value::Time(comment.created_at));
+        each(Value::Number(comment.version));
+        each(comment.edited_at.map_or(Value::Missing, Value::Time));
+        each(Value::Text(comment.status.name().into()));
+        each(Value::text(comment.body.as_deref()));
+        each(Value::text(comment.reason.as_deref()));
+        each(Value::text(comment.removed_by.as_ref().map(ToString::to_string)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::comments::{CommentId, CommentStatus, Moderator, Parent};
+    use kinfolk_core::{Id, Timestamp};
+
+    use super::super::csv::CsvWriter;
+    use super::*;
+
+    fn comment(number: u128, body: Option<&str>, status: CommentStatus) -> Comment {
+        Comment {
+            id: CommentId(number),
+            parent: Parent::post(Id::Integer(70)),
+            author: Id::Integer(1),
+            reply_to: (number > 1).then_some(CommentId(1)),
+            depth: (number > 1).into(),
+            created_at: Timestamp::from_millis(5),
+            version: 1 + u32::from(number > 1),
+            edited_at: (number > 1).then_some(Timestamp::from_millis(7)),
+            status,
+            body: body.map(Into::into),
+            reason: (status == CommentStatus::Removed).then(|| "spam, \"again\"".into()),
+            removed_by: match status {
+                CommentStatus::Removed => Some(Moderator::User(Id::Integer(8))),
+                CommentStatus::Purged => Some(Moderator::Service("feed-service".into())),
+                CommentStatus::Active | CommentStatus::Deleted => None,
+            },
+            reply_count: 0,
         }
     }
-}
 
-/// Comments as lines.
-pub(crate) struct CommentLines;
-
-impl Lines for CommentLines {
-    type Row = Comment;
-
-    fn header(&self) -> &'static str {
-        HEADER
-    }
-
-    fn push(&mut self, comment: &Comment, buffer: &mut Vec<u8>) {
-        let fields: [Cow<'_, str>; 13] = [
-            comment.id.to_string().into(),
-            comment.parent.kind.name().into(),
-            comment.parent.id.to_string().into(),
-            comment.author.to_string().into(),
-            comment.reply_to.map(|id| id.to_string()).unwrap_or_default().into(),
-            comment.depth.to_string().into(),
-            comment.created_at.to_string().into(),
-            comment.version.to_string().into(),
-            comment.edited_at.map(|time| time.to_string()).unwrap_or_default().into(),
-            comment.status.name().into(),
-            comment.body.as_deref().unwrap_or_default().into(),
-            comment.reason.as_deref().unwrap_or_default().into(),
-            comment.removed_by.as_ref().map(ToString::to_string).unwrap_or_default().into(),
-        ];
-        for (at, field) in fields.iter().enumerate() {
-            if at > 0 {
-                buffer.push(b',');
-            }
-            push_text(buffer, field);
+    #[test]
+    fn lines() {
+        let mut writer = CsvWriter::new(Vec::new(), Comments { ids: IdKind::Integer });
+        for comment in [
+            comment(1, Some("plain"), CommentStatus::Active),
+            comment(2, Some("a \"b\"\nand, \"\"é\""), CommentStatus::Active),
+            comment(3, Some("\""), CommentStatus::Removed),
+            comment(4, None, CommentStatus::Purged),
+            comment(5, Some("x\u{85}y\u{9b}31m\u{2028} \u{feff}\u{202e}"), CommentStatus::Deleted),
+        ] {
+            writer.write(&comment).unwrap();
         }
-    }
-}
-
-/// Comments as columns.
-pub(crate) struct CommentGroup {
-    table: Comments,
-    text_bytes: usize,
-    id: Required<ByteArrayType>,
-    parent_kind: Required<ByteArrayType>,
-    parent: Ids,
-    author: Ids,
-    reply_to: Optional<ByteArrayType>,
-    depth: Required<Int32Type>,
-    created_at: Required<Int64Type>,
-    version: Required<Int64Type>,
-    edited_at: Optional<Int64Type>,
-    status: Required<ByteArrayType>,
-    body: Optional<ByteArrayType>,
-    reason: Optional<ByteArrayType>,
-    removed_by: Optional<ByteArrayType>,
-}
-
-impl Group for CommentGroup {
-    type Row = Comment;
-
-    fn schema(&self) -> String {
-        let [parent, author] = ["parent", "author"].map(|name| Ids::column(self.table.ids, name));
-        format!(
-            "message comments {{
-                REQUIRED BYTE_ARRAY id (STRING);
-                REQUIRED BYTE_ARRAY parent_kind (STRING);
-                {parent}
-                {author}
-                OPTIONAL BYTE_ARRAY reply_to (STRING);
-                REQUIRED INT32 depth;
-                REQUIRED INT64 created_at (TIMESTAMP(MILLIS,true));
-                REQUIRED INT64 version;
-                OPTIONAL INT64 edited_at (TIMESTAMP(MILLIS,true));
-                REQUIRED BYTE_ARRAY status (STRING);
-                OPTIONAL BYTE_ARRAY body (STRING);
-                OPTIONAL BYTE_ARRAY reason (STRING);
-                OPTIONAL BYTE_ARRAY removed_by (STRING);
-            }}"
-        )
-    }
-
-    fn push(&mut self, comment: &Comment) {
-        // Timestamps end with the year 9999, so they fit.
-        let millis = |time: Timestamp| time.millis() as i64;
-        let texts = [&comment.body, &comment.reason];
-        self.text_bytes += texts.into_iter().flatten().map(|text| text.len()).sum::<usize>();
-        self.id.0.push(bytes(&comment.id.to_string()));
-        self.parent_kind.0.push(bytes(comment.parent.kind.name()));
-        self.parent.push(comment.parent.id);
-        self.author.push(comment.author);
-        self.reply_to.push(comment.reply_to.map(|id| bytes(&id.to_string())));
-        self.depth.0.push(comment.depth.into());
-        self.created_at.0.push(millis(comment.created_at));
-        self.version.0.push(comment.version.into());
-        self.edited_at.push(comment.edited_at.map(millis));
-        self.status.0.push(bytes(comment.status.name()));
-        self.body.push(comment.body.as_deref().map(bytes));
-        self.reason.push(comment.reason.as_deref().map(bytes));
-        self.removed_by.push(comment.removed_by.as_ref().map(|by| bytes(&by.to_string())));
-    }
-
-    fn is_empty(&self) -> bool {
-        self.id.0.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.id.0.len() >= GROUP_ROWS || self.text_bytes >= GROUP_BYTES
-    }
-
-    fn write<W: Write + Send>(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        self.text_bytes = 0;
-        self.id.write(group)?;
-        self.parent_kind.write(group)?;
-        self.parent.write(group)?;
-        self.author.write(group)?;
-        self.reply_to.write(group)?;
-        self.depth.write(group)?;
-        self.created_at.write(group)?;
-        self.version.write(group)?;
-        self.edited_at.write(group)?;
-        self.status.write(group)?;
-        self.body.write(group)?;
-        self.reason.write(group)?;
-        self.removed_by.write(group)
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap().escape_debug().to_string();
+        insta::assert_snapshot!(text.replace("\\n", "\n").replace("\\\"", "\""), @r#"
+        id,parent_kind,parent,author,reply_to,depth,created_at,version,edited_at,status,body,reason,removed_by
+        00000000-0000-0000-0000-000000000001,post,70,1,,0,1970-01-01T00:00:00.005Z,1,,active,plain,,
+        00000000-0000-0000-0000-000000000002,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,active,"a ""b""
+        and, """"é""",,
+        00000000-0000-0000-0000-000000000003,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,removed,"""","spam, ""again""",user:8
+        00000000-0000-0000-0000-000000000004,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,purged,,,key:feed-service
+        00000000-0000-0000-0000-000000000005,post,70,1,00000000-0000-0000-0000-000000000001,1,1970-01-01T00:00:00.005Z,2,1970-01-01T00:00:00.007Z,deleted,x\u{85}y\u{9b}31m\u{2028} \u{feff}\u{202e},,
+        "#);
     }
 }

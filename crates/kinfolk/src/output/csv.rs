@@ -2,42 +2,62 @@
 
 use std::io::{self, Write};
 
-use kinfolk_core::Id;
+use kinfolk_core::{Id, Timestamp};
+
+use super::table::{Table, Value};
 
 /// The size of the buffer.
 const BUFFER_LEN: usize = 64 << 10;
 
-/// Converts the rows of a table to lines.
-pub(crate) trait Lines {
-    /// A row.
-    type Row;
-
-    /// The column names, separated by commas.
-    fn header(&self) -> &'static str;
-
-    /// Appends a row without its line end.
-    fn push(&mut self, row: &Self::Row, buffer: &mut Vec<u8>);
-}
-
 /// Writes lines into a stream.
-pub(crate) struct CsvWriter<W, L> {
+pub(crate) struct CsvWriter<W, T> {
     out: W,
     buffer: Vec<u8>,
-    lines: L,
+    table: T,
+    last: TimeText,
 }
 
-impl<W: Write, L: Lines> CsvWriter<W, L> {
+/// The text of the last time: many edges of an import share one.
+struct TimeText {
+    time: Timestamp,
+    text: String,
+}
+
+impl TimeText {
+    fn new(time: Timestamp) -> Self {
+        Self { time, text: time.to_string() }
+    }
+}
+
+impl<W: Write, T: Table> CsvWriter<W, T> {
     /// Starts with the header.
-    pub(crate) fn new(out: W, lines: L) -> Self {
+    pub(crate) fn new(out: W, table: T) -> Self {
         let mut buffer = Vec::with_capacity(BUFFER_LEN + 256);
-        buffer.extend_from_slice(lines.header().as_bytes());
+        buffer.extend_from_slice(table.header().as_bytes());
         buffer.push(b'\n');
-        Self { out, buffer, lines }
+        Self { out, buffer, table, last: TimeText::new(Timestamp::MIN) }
     }
 
     /// Appends a row.
-    pub(crate) fn write(&mut self, row: &L::Row) -> io::Result<()> {
-        self.lines.push(row, &mut self.buffer);
+    pub(crate) fn write(&mut self, row: &T::Row) -> io::Result<()> {
+        let Self { buffer, last, .. } = self;
+        let mut separator = None;
+        self.table.visit(row, |value| {
+            buffer.extend(separator.replace(b','));
+            match value {
+                Value::Missing => {}
+                Value::Id(Id::Integer(value)) => push_decimal(buffer, value),
+                Value::Id(id) => buffer.extend_from_slice(id.to_string().as_bytes()),
+                Value::Number(number) => push_decimal(buffer, number.into()),
+                Value::Time(time) => {
+                    if last.time != time {
+                        *last = TimeText::new(time);
+                    }
+                    buffer.extend_from_slice(last.text.as_bytes());
+                }
+                Value::Text(text) => push_text(buffer, &text),
+            }
+        });
         self.buffer.push(b'\n');
         if self.buffer.len() >= BUFFER_LEN {
             self.out.write_all(&self.buffer)?;
@@ -53,16 +73,8 @@ impl<W: Write, L: Lines> CsvWriter<W, L> {
     }
 }
 
-/// Appends an id.
-pub(crate) fn push_id(buffer: &mut Vec<u8>, id: Id) {
-    match id {
-        Id::Integer(value) => push_decimal(buffer, value),
-        Id::Uuid(_) => buffer.extend_from_slice(id.to_string().as_bytes()),
-    }
-}
-
 /// Appends text, quoted as RFC 4180 requires.
-pub(crate) fn push_text(buffer: &mut Vec<u8>, text: &str) {
+fn push_text(buffer: &mut Vec<u8>, text: &str) {
     if !text.contains([',', '"', '\n', '\r']) {
         return buffer.extend_from_slice(text.as_bytes());
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::interrupt::register_temporary;
+use crate::standard_output::StandardOutput;
 
 /// An output file before its commit.
 #[derive(Debug)]
@@ -17,11 +18,16 @@ pub(crate) enum OutputFile {
     Beside { temporary: NamedTempFile, path: PathBuf, may_replace: bool },
     /// A pipe or device, which a rename would replace.
     Direct(File),
+    /// Standard output.
+    Standard(StandardOutput),
 }
 
 impl OutputFile {
-    /// Starts a file.
+    /// Starts a file; `-` is standard output.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Standard(StandardOutput::new()));
+        }
         let existing = fs::metadata(path).ok();
         if existing.as_ref().is_some_and(fs::Metadata::is_dir) {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
@@ -46,11 +52,11 @@ impl OutputFile {
         Ok(Self::Beside { temporary: temporary(&path)?, path, may_replace: false })
     }
 
-    /// The path of the content before the commit; none for a pipe or device.
+    /// The path of the content before the commit; none for a pipe, a device and standard output.
     pub(crate) fn content(&self) -> Option<&Path> {
         match self {
             Self::Beside { temporary, .. } => Some(temporary.path()),
-            Self::Direct(_) => None,
+            Self::Direct(_) | Self::Standard(_) => None,
         }
     }
 
@@ -58,6 +64,7 @@ impl OutputFile {
     pub(crate) fn commit(self) -> io::Result<()> {
         match self {
             Self::Direct(mut file) => file.flush(),
+            Self::Standard(mut out) => out.flush(),
             Self::Beside { temporary, path, may_replace } => {
                 temporary.as_file().sync_all()?;
                 let folder = temporary.path().parent().map(Path::to_owned);
@@ -90,6 +97,7 @@ impl Write for OutputFile {
         match self {
             Self::Beside { temporary, .. } => temporary.as_file_mut().write(bytes),
             Self::Direct(file) => file.write(bytes),
+            Self::Standard(out) => out.write(bytes),
         }
     }
 
@@ -97,6 +105,7 @@ impl Write for OutputFile {
         match self {
             Self::Beside { temporary, .. } => temporary.as_file_mut().flush(),
             Self::Direct(file) => file.flush(),
+            Self::Standard(out) => out.flush(),
         }
     }
 }

@@ -4,62 +4,56 @@ use std::io::Write;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, ZstdLevel};
-use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, Int64Type};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::parser::parse_message_type;
 use anyhow::Result;
-use kinfolk_core::{Id, IdKind};
+use kinfolk_core::Id;
 
 use super::ZSTD_LEVEL;
+use super::table::{Column, ColumnKind, Table, Value};
 
-/// Converts the rows of a table to row groups.
-pub(crate) trait Group {
-    /// A row.
-    type Row;
-
-    /// The schema, as a message type.
-    fn schema(&self) -> String;
-
-    /// Adds a row to the columns.
-    fn push(&mut self, row: &Self::Row);
-
-    /// Whether there are no rows.
-    fn is_empty(&self) -> bool;
-
-    /// Whether the row group has reached its size.
-    fn is_full(&self) -> bool;
-
-    /// Writes all columns in the order of the schema and clears them.
-    fn write<W: Write + Send>(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError>;
-}
+/// Maximum text of a row group.
+const GROUP_BYTES: usize = 32 << 20;
 
 /// Writes row groups into a file.
-pub(crate) struct ParquetWriter<W: Write + Send, G> {
+pub(crate) struct ParquetWriter<W: Write + Send, T> {
     writer: SerializedFileWriter<W>,
-    group: G,
+    table: T,
+    columns: Vec<ColumnValues>,
+    rows: usize,
+    text_bytes: usize,
 }
 
-impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
+impl<W: Write + Send, T: Table> ParquetWriter<W, T> {
     /// Starts with the schema.
-    pub(crate) fn new(out: W, group: G) -> Result<Self> {
-        let schema = parse_message_type(&group.schema())?;
+    pub(crate) fn new(out: W, table: T) -> Result<Self> {
+        let columns = table.columns();
+        let fields: String = columns.iter().map(field).collect();
+        let schema = parse_message_type(&format!("message {} {{ {fields}}}", T::NAME))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?))
             .set_created_by(format!("kinfolk {}", env!("CARGO_PKG_VERSION")))
             .build();
         let writer = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
-        Ok(Self { writer, group })
+        let columns = columns.into_iter().map(ColumnValues::new).collect();
+        Ok(Self { writer, table, columns, rows: 0, text_bytes: 0 })
     }
 
     /// Adds a row.
-    pub(crate) fn write(&mut self, row: &G::Row) -> Result<()> {
-        self.group.push(row);
-        if self.group.is_full() {
+    pub(crate) fn write(&mut self, row: &T::Row) -> Result<()> {
+        let mut columns = self.columns.iter_mut();
+        let text_bytes = &mut self.text_bytes;
+        self.table.visit(row, |value| {
+            if let Value::Text(text) = &value {
+                *text_bytes += text.len();
+            }
+            columns.next().expect("a row has a value for each column").push(value);
+        });
+        self.rows += 1;
+        if self.rows >= T::GROUP_ROWS || self.text_bytes >= GROUP_BYTES {
             self.write_group()?;
         }
         Ok(())
@@ -67,7 +61,7 @@ impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
 
     /// Writes buffered rows and the footer.
     pub(crate) fn finish(mut self) -> Result<W> {
-        if !self.group.is_empty() {
+        if self.rows > 0 {
             self.write_group()?;
         }
         Ok(self.writer.into_inner()?)
@@ -75,117 +69,82 @@ impl<W: Write + Send, G: Group> ParquetWriter<W, G> {
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
         let mut group = self.writer.next_row_group()?;
-        self.group.write(&mut group)?;
+        self.columns.iter_mut().try_for_each(|column| column.write(&mut group))?;
         group.close()?;
+        (self.rows, self.text_bytes) = (0, 0);
         Ok(())
     }
 }
 
-/// A required column of ids.
-pub(crate) enum Ids {
-    /// Integer ids.
-    Integers(Required<Int64Type>),
-    /// UUIDs, as text.
-    Texts(Required<ByteArrayType>),
+/// A column in the schema.
+fn field(column: &Column) -> String {
+    let presence = if column.is_optional { "OPTIONAL" } else { "REQUIRED" };
+    let (physical, logical) = match column.kind {
+        ColumnKind::Int32 => ("INT32", ""),
+        ColumnKind::Int64 => ("INT64", ""),
+        ColumnKind::Time => ("INT64", " (TIMESTAMP(MILLIS,true))"),
+        ColumnKind::Text => ("BYTE_ARRAY", " (STRING)"),
+    };
+    format!("{presence} {physical} {}{logical}; ", column.name)
 }
 
-impl Ids {
-    /// A column for ids of a kind.
-    pub(crate) fn new(kind: IdKind) -> Self {
-        match kind {
-            IdKind::Integer => Self::Integers(Required::new()),
-            IdKind::Uuid => Self::Texts(Required::new()),
-        }
+/// The values of a column in the current row group.
+struct ColumnValues {
+    values: Values,
+    /// For each row of an optional column 1 if it has a value, else 0.
+    levels: Option<Vec<i16>>,
+}
+
+enum Values {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Texts(Vec<ByteArray>),
+}
+
+impl ColumnValues {
+    fn new(column: Column) -> Self {
+        let values = match column.kind {
+            ColumnKind::Int32 => Values::Int32(Vec::new()),
+            ColumnKind::Int64 | ColumnKind::Time => Values::Int64(Vec::new()),
+            ColumnKind::Text => Values::Texts(Vec::new()),
+        };
+        Self { values, levels: column.is_optional.then(Vec::new) }
     }
 
-    /// The column in the schema.
-    pub(crate) fn column(kind: IdKind, name: &str) -> String {
-        match kind {
-            IdKind::Integer => format!("REQUIRED INT64 {name};"),
-            IdKind::Uuid => format!("REQUIRED BYTE_ARRAY {name} (STRING);"),
+    fn push(&mut self, value: Value<'_>) {
+        if let Some(levels) = &mut self.levels {
+            levels.push((!matches!(value, Value::Missing)).into());
         }
-    }
-
-    /// The number of rows.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::Integers(column) => column.0.len(),
-            Self::Texts(column) => column.0.len(),
-        }
-    }
-
-    /// Adds an id.
-    pub(crate) fn push(&mut self, id: Id) {
-        match (self, id) {
-            // Ids have 63 bits, so they fit.
-            (Self::Integers(column), Id::Integer(value)) => column.0.push(value as i64),
-            (Self::Texts(column), id) => column.0.push(bytes(&id.to_string())),
-            (Self::Integers(_), Id::Uuid(_)) => unreachable!("all ids of a store have one kind"),
+        match (&mut self.values, value) {
+            (_, Value::Missing) if self.levels.is_some() => {}
+            (Values::Int32(values), Value::Number(number)) => values.push(number as i32),
+            (Values::Int64(values), Value::Number(number)) => values.push(number.into()),
+            // Ids have 63 bits, and timestamps end with the year 9999, so they fit.
+            (Values::Int64(values), Value::Id(Id::Integer(id))) => values.push(id as i64),
+            (Values::Int64(values), Value::Time(time)) => values.push(time.millis() as i64),
+            (Values::Texts(values), Value::Id(id)) => values.push(bytes(&id.to_string())),
+            (Values::Texts(values), Value::Text(text)) => values.push(bytes(&text)),
+            (_, value) => unreachable!("{value:?} does not have the type of its column"),
         }
     }
 
     /// Writes the column and clears it.
-    pub(crate) fn write<W: Write + Send>(
+    fn write<W: Write + Send>(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, W>,
     ) -> Result<(), ParquetError> {
-        match self {
-            Self::Integers(column) => column.write(group),
-            Self::Texts(column) => column.write(group),
+        let levels = self.levels.as_deref();
+        match &mut self.values {
+            Values::Int32(values) => write_column::<Int32Type, W>(values, levels, group)?,
+            Values::Int64(values) => write_column::<Int64Type, W>(values, levels, group)?,
+            Values::Texts(values) => write_column::<ByteArrayType, W>(values, levels, group)?,
         }
-    }
-}
-
-/// A column with a value in every row.
-pub(crate) struct Required<T: DataType>(pub(crate) Vec<T::T>);
-
-impl<T: DataType> Required<T> {
-    /// An empty column.
-    pub(crate) fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    /// Writes the column and clears it.
-    pub(crate) fn write<W: Write + Send>(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        write_column::<T, W>(&mut self.0, None, group)
-    }
-}
-
-/// A column with optional values.
-pub(crate) struct Optional<T: DataType> {
-    values: Vec<T::T>,
-    /// For each row 1 if it has a value, else 0.
-    levels: Vec<i16>,
-}
-
-impl<T: DataType> Optional<T> {
-    /// An empty column.
-    pub(crate) fn new() -> Self {
-        Self { values: Vec::new(), levels: Vec::new() }
-    }
-
-    /// Adds a row.
-    pub(crate) fn push(&mut self, value: Option<T::T>) {
-        self.levels.push(value.is_some().into());
-        self.values.extend(value);
-    }
-
-    /// Writes the column and clears it.
-    pub(crate) fn write<W: Write + Send>(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        write_column::<T, W>(&mut self.values, Some(&self.levels), group)?;
-        self.levels.clear();
+        self.levels.iter_mut().for_each(Vec::clear);
         Ok(())
     }
 }
 
-/// Text in a column.
-pub(crate) fn bytes(text: &str) -> ByteArray {
+fn bytes(text: &str) -> ByteArray {
     ByteArray::from(text.as_bytes().to_vec())
 }
 

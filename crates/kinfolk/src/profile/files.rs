@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use kinfolk_core::bulk::Progress;
-use kinfolk_core::comments::Comment;
 use kinfolk_core::{Error, Result};
-use kinfolk_server::{ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest};
+use kinfolk_server::{ExportRequest, FileFormat, ImportDone, ImportRequest};
 
 use super::OpenStore;
 use crate::bulk::{self, ImportChoices};
 use crate::free_space;
 use crate::input::{Stop, Text, expect_parquet, read_parquet};
-use crate::output::{Comments, EdgeRow, Edges, Encoder};
 
 /// The name of an imported file in messages: the server does not know it.
 pub(crate) const IMPORTED_FILE: &str = "the file";
@@ -38,7 +36,7 @@ impl<S: OpenStore> StoreFiles<S> {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let _one_at_a_time = self.importing.lock().unwrap_or_else(PoisonError::into_inner);
         let choices = ImportChoices {
@@ -48,45 +46,28 @@ impl<S: OpenStore> StoreFiles<S> {
             fingerprint: None,
             bytes_total: None,
         };
-        let report = |step| progress(step);
-        let imported = bulk::import(&self.store, &choices, &report, |rules, bytes_read, intake| {
+        let imported = bulk::import(&self.store, &choices, progress, |rules, bytes_read, intake| {
             if request.format == FileFormat::Parquet {
                 let file = self.spool(file, request.length)?;
                 return read_parquet(file, IMPORTED_FILE, rules, bytes_read, intake);
             }
             Text { name: IMPORTED_FILE, format: request.format }.read(file, rules, intake)
         });
-        let done = imported.map_err(|stop| match stop {
+        imported.map_err(|stop| match stop {
             Stop::Malformed(detail) => Error::InvalidInput { detail },
             Stop::Unreadable(error) => Error::InvalidRequest { detail: format!("{error:#}") },
             Stop::Refused(error) => error,
-        })?;
-        Ok(ImportDone { report: done.report, invalid: done.invalid })
+        })
     }
 
     /// Writes all edges or all comments; returns their number.
     pub(crate) fn export(&self, file: &mut (dyn Write + Send), request: ExportRequest) -> Result<u64> {
-        let (ids, format) = (self.store.id_kind(), request.format);
-        let work = || -> anyhow::Result<u64> {
-            match request.content {
-                ExportContent::Edges => {
-                    let mut encoder = Encoder::new(file, format, Edges { ids, since: true })?;
-                    let edges = bulk::export(&self.store, &|_| {}, |edge, since| {
-                        encoder.write(&EdgeRow { edge, since })
-                    })?;
-                    encoder.finish()?.flush()?;
-                    Ok(edges)
-                }
-                ExportContent::Comments => {
-                    let mut encoder = Encoder::new(file, format, Comments { ids })?;
-                    let write = |comment: &Comment| encoder.write(comment);
-                    let comments = bulk::export_comments(&self.store, &|_| {}, write)?;
-                    encoder.finish()?.flush()?;
-                    Ok(comments)
-                }
-            }
-        };
-        work().map_err(known)
+        let exported = bulk::export(&self.store, request, file, &|_| {});
+        let written = exported.and_then(|exported| {
+            exported.out.flush()?;
+            Ok(exported.rows)
+        });
+        written.map_err(known)
     }
 
     fn temporary_failed(&self, error: &std::io::Error) -> Error {

@@ -1,7 +1,7 @@
 //! Profiles: how a graph is stored. Commands, bulk work and the server use a profile through these traits; the
-//! configuration decides which one.
+//! configuration decides which one. Commands that open a graph in this process open a folder, the local profile.
 
-pub(crate) mod embedded;
+mod embedded;
 mod files;
 #[cfg(feature = "fleet")]
 pub(crate) mod fleet;
@@ -16,6 +16,7 @@ use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{EdgeKind, Id, Keyring, Store, Timestamp};
 use kinfolk_server::{Administration, ServiceSettings};
 
+pub(crate) use embedded::{Folder as LocalProfile, LAYER_TARGET, inspect_backup};
 pub(crate) use files::IMPORTED_FILE;
 
 use crate::settings::Role;
@@ -55,8 +56,8 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// Memory for sorting an import, in bytes.
     fn sort_memory(&self) -> usize;
 
-    /// Returns an error unless there are this many bytes of free disk space.
-    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()>;
+    /// Returns an error unless there is disk space for an import of this many bytes.
+    fn require_import_space(&self, store: &Self::Store, bytes: u64) -> kinfolk_core::Result<()>;
 
     /// The operations for administrators of an open store.
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
@@ -82,9 +83,6 @@ pub(crate) trait OpenStore: Store + Clone {
 
     /// The time of the store.
     fn now(&self) -> Timestamp;
-
-    /// Why the store failed, if it did.
-    fn failure(&self) -> Option<String>;
 
     /// The number of edges of a kind; none if the store would have to count them.
     fn edge_count(&self, kind: EdgeKind) -> Option<u64>;

@@ -165,7 +165,7 @@ impl<P: Profile> Server<P> {
             outcome = outcome.and(schedule.stop().await);
         }
         // A failed store still serves reads.
-        if outcome.is_ok() || store.failure().is_some() {
+        if outcome.is_ok() || service.failure().is_some() {
             tokio::time::sleep(configuration.server.drain.0).await;
         }
         let grace_ends = Instant::now() + configuration.server.grace.0;

@@ -16,7 +16,7 @@ use tracing_subscriber::filter::{FilterExt, LevelFilter, filter_fn};
 use tracing_subscriber::layer;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::profile::embedded::LAYER_TARGET;
+use crate::profile::LAYER_TARGET;
 
 /// Converts spans, and reports of the layers of the store, to spans of a tracer.
 pub(crate) fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(

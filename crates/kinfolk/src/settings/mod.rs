@@ -4,11 +4,11 @@
 //! A value comes from a flag, else from the environment, else from the file, else it is the default. [`Texts`] reads all
 //! of them once; [`Configuration`] has the parsed values.
 
-mod comments;
 mod connection;
 mod file;
 mod print;
-mod suggest;
+mod service;
+mod store;
 mod table;
 mod value;
 
@@ -21,7 +21,8 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 pub(crate) use print::{effective, reference};
-pub(crate) use suggest::bound;
+pub(crate) use service::bound;
+pub(crate) use store::TuningArguments;
 pub(crate) use table::{Client, Comments, Configuration, Fleet, SETTINGS, Suggest, TlsFiles, Tracing};
 pub(crate) use value::{LogFormat, Role, Value};
 
@@ -36,6 +37,8 @@ const FILE: &str = "kinfolk.toml";
 pub(crate) struct Setting {
     /// The section of the file.
     pub(crate) section: &'static str,
+    /// The description of the section.
+    about: &'static str,
     /// The key in the section.
     pub(crate) name: &'static str,
     /// The flag without dashes; the variable derives from it.

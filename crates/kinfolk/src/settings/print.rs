@@ -4,39 +4,10 @@ use std::fmt::Write;
 
 use super::{Reach, SETTINGS, Setting, SettingText, Texts};
 
-/// The introduction of a section in the reference.
-fn introduction(section: &str) -> &'static str {
-    match section {
-        "data" => "Where the graph is kept.",
-        "fleet" => {
-            "A fleet of PostgreSQL databases that keeps the graph, instead of a folder. `kinfolk fleet init` creates it. A binary has this profile only if it was built with the feature `fleet`. The first two have no flags, because connection strings may hold passwords; nothing prints those."
-        }
-        "http" => "The REST interface.",
-        "resp" => "The Redis protocol.",
-        "server" => "The server process.",
-        "tls" => "Encryption, for both protocols.",
-        "auth" => {
-            "Authentication. Without any of these, every process on this machine has all permissions, and no other machine can connect."
-        }
-        "limits" => "Rate limits. They apply only with authentication.",
-        "graph" => "The rules of the graph.",
-        "suggest" => "Suggestions of users to follow: [how they are computed](README.md#suggestions).",
-        "feed" => "Home feeds: [how they work](README.md#posts-and-feeds).",
-        "comments" => "Comments: [moderation, and what a purge erases](comments.md).",
-        "log" => "Retention of the change log.",
-        "clock" => "Protection against a wrong system clock: [why, and what to do](README.md#time).",
-        "cache" => "Memory.",
-        "logging" => "What goes to standard error.",
-        "tracing" => "OpenTelemetry.",
-        "client" => "The commands that talk to a server.",
-        _ => "",
-    }
-}
-
 /// The effective configuration, each line with its origin.
 pub(crate) fn effective(texts: &Texts) -> String {
     let mut out = String::new();
-    for_each_section(|section, settings| {
+    for_each_section(|section, _, settings| {
         let gap = if out.is_empty() { "" } else { "\n" };
         out.push_str(&format!("{gap}[{section}]\n"));
         for setting in settings {
@@ -53,8 +24,8 @@ pub(crate) fn effective(texts: &Texts) -> String {
 /// The reference of all settings.
 pub(crate) fn reference() -> String {
     let mut out = String::from(HEAD);
-    for_each_section(|section, settings| {
-        let _ = writeln!(out, "\n## {section}\n\n{}\n", introduction(section));
+    for_each_section(|section, about, settings| {
+        let _ = writeln!(out, "\n## {section}\n\n{about}\n");
         out.push_str("| key | flag | variable | default | description |\n|---|---|---|---|---|\n");
         for setting in settings {
             let flag = match setting.reach {
@@ -97,10 +68,10 @@ Times are written like `500 ms`, `30 s`, `10 min`, `12 h` or `7 d`, sizes like `
 working folder. Flags belong to `serve`, `demo` and `config` unless the table says otherwise.
 ";
 
-fn for_each_section(mut each: impl FnMut(&str, &[Setting])) {
+fn for_each_section(mut each: impl FnMut(&str, &str, &[Setting])) {
     for settings in SETTINGS.chunk_by(|one, next| one.section == next.section) {
         if let Some(first) = settings.first() {
-            each(first.section, settings);
+            each(first.section, first.about, settings);
         }
     }
 }
@@ -112,8 +83,8 @@ mod tests {
     #[test]
     fn every_section_has_an_introduction_and_is_contiguous() {
         let mut sections = Vec::new();
-        for_each_section(|section, _| {
-            assert_ne!(introduction(section), "", "{section}");
+        for_each_section(|section, about, _| {
+            assert_ne!(about, "", "{section}");
             sections.push(section.to_owned());
         });
         let count = sections.len();

@@ -36,6 +36,10 @@ macro_rules! settings {
             pub(crate) struct $struct {
                 $(#[doc = $help] pub(crate) $name: $type,)+
             }
+
+            impl $struct {
+                const ABOUT: &str = concat!($($about),+).trim_ascii();
+            }
         )+
 
         impl Configuration {
@@ -53,6 +57,7 @@ macro_rules! settings {
         pub(crate) static SETTINGS: &[Setting] = &[$($(
             Setting {
                 section: stringify!($section),
+                about: $struct::ABOUT,
                 name: stringify!($name),
                 flag: $flag,
                 value_name: $value,
@@ -80,7 +85,9 @@ settings! {
         /// The kind of ids, integer or uuid; chosen when the graph is created [default: integer]
         ids: Option<IdKind> = "", "ids", "KIND", Everywhere;
     }
-    /// A fleet of PostgreSQL databases that keeps the graph, instead of a folder.
+    /// A fleet of PostgreSQL databases that keeps the graph, instead of a folder. `kinfolk fleet init` creates it. A
+    /// binary has this profile only if it was built with the feature `fleet`. The first two have no flags, because
+    /// connection strings may hold passwords; nothing prints those.
     fleet: Fleet {
         /// The connection string of the catalog's database; names a fleet to serve instead of a folder
         catalog: Option<ConnectionString> = "", "fleet-catalog", "CONNECTION", Nowhere;
@@ -144,14 +151,15 @@ settings! {
         /// How long to wait for requests in flight when the process stops
         grace: Span = "30 s", "grace", "TIME", Server;
     }
-    /// Encryption.
+    /// Encryption, for both protocols.
     tls: TlsFiles {
         /// The certificate chain as PEM, the server's own certificate first
         certificates: Option<PathBuf> = "", "tls-certificates", "FILE", Server;
         /// The private key of the certificate, as PEM
         key: Option<PathBuf> = "", "tls-key", "FILE", Server;
     }
-    /// Authentication.
+    /// Authentication. Without any of these, every process on this machine has all permissions, and no other machine
+    /// can connect.
     auth: Auth {
         /// The file of API keys, managed with 'kinfolk keys'
         keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
@@ -170,7 +178,7 @@ settings! {
         /// Whether a token can grant the moderate scope
         moderators: bool = "false", "auth-moderators", "", Server;
     }
-    /// Rate limits.
+    /// Rate limits. They apply only with authentication.
     limits: Limits {
         /// Requests per API key without its own limit, such as 5000/s burst 10000
         key: Limit = "none", "limit-key", "RATE", Server;
@@ -186,21 +194,21 @@ settings! {
         /// Maximum number of followees of a user
         following_limit: u32 = "10000", "following-limit", "N", Server;
     }
-    /// The change log.
+    /// Retention of the change log.
     log: Log {
         /// How long to keep changes, and at least an hour after a start…
         keep: Span = "7 d", "log-keep", "TIME", Server;
         /// …up to this size, but never less than a start needs
         keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
     }
-    /// The system's clock. Assigned times never go back, so a clock that is far ahead would have a lasting effect.
+    /// Protection against a wrong system clock: [why, and what to do](README.md#time).
     clock: ClockRules {
         /// An open store ignores clock jumps ahead that exceed this; 0 for no limit
         jump_max: Span = "1 h", "clock-jump-max", "TIME", Server;
         /// On opening, a store ignores a clock that is ahead of its newest change by more than this; 0 for no limit
         gap_max: Span = "1000 d", "clock-gap-max", "TIME", Server;
     }
-    /// Suggestions of users to follow.
+    /// Suggestions of users to follow: [how they are computed](README.md#suggestions).
     suggest: Suggest {
         /// Interval between the starts of computations for all users; 0 for never
         every: Span = "12 h", "suggest-every", "TIME", Server;
@@ -217,7 +225,7 @@ settings! {
         /// Threads for the computation for all users [default: one per core]
         threads: Option<Count> = "", "suggest-threads", "N", Server;
     }
-    /// Home feeds.
+    /// Home feeds: [how they work](README.md#posts-and-feeds).
     feed: Feed {
         /// Authors with at least this many followers are pulled at read time; others are pushed to inboxes
         fan_out_threshold: u32 = "10000", "fan-out-threshold", "N", Server;
@@ -230,7 +238,7 @@ settings! {
         /// Number of a new followee's recent posts that are added to the follower's inbox
         backfill_posts: u32 = "100", "backfill-posts", "N", Server;
     }
-    /// Comments.
+    /// Comments: [moderation, and what a purge erases](comments.md).
     comments: Comments {
         /// Maximum number of characters of a body
         body_chars_max: Within<1, 100_000> = "10000", "comment-body-chars-max", "N", Server;

@@ -1,7 +1,8 @@
 //! Replaces a file that other processes change, too: one at a time, and as a whole. The content does not matter here.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -69,20 +70,13 @@ impl FileLock {
 }
 
 /// Whether an open file is the one that a path names.
-#[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
     let opened = file.metadata()?;
     match fs::metadata(path) {
         Ok(named) => Ok((opened.dev(), opened.ino()) == (named.dev(), named.ino())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    Ok(path.exists())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -100,13 +94,9 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     let mut file = create_private(&written)?;
     if let Ok(former) = fs::metadata(path) {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            let own = file.metadata()?;
-            if (own.uid(), own.gid()) != (former.uid(), former.gid()) {
-                fchown(&file, Some(former.uid()), Some(former.gid()))?;
-            }
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (former.uid(), former.gid()) {
+            fchown(&file, Some(former.uid()), Some(former.gid()))?;
         }
         file.set_permissions(former.permissions())?;
     }
@@ -118,13 +108,8 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// A new file that nobody but its owner can open, from its first moment on and whatever the umask is.
 fn create_private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }
 

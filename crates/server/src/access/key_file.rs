@@ -279,7 +279,12 @@ mod tests {
     use super::*;
 
     fn new_key(name: &str) -> NewKey {
-        NewKey { name: name.to_owned(), scopes: "read,write".parse().unwrap(), limit: None, not_after: None }
+        NewKey {
+            name: name.to_owned(),
+            scopes: [Scope::Read, Scope::Write].into_iter().collect(),
+            limit: None,
+            not_after: None,
+        }
     }
 
     #[test]

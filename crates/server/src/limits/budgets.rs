@@ -34,7 +34,7 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
         Self { rate, hasher: RandomState::default(), shards: Default::default(), shard_entries_max }
     }
 
-    /// The budget of that one.
+    /// The budget of a key.
     pub(crate) fn of(&self, user: K) -> Arc<Budget> {
         self.of_at(user, monotonic)
     }
@@ -54,10 +54,10 @@ impl<K: Copy + Ord + Hash> Budgets<K> {
     }
 }
 
-/// Makes room for an eighth of what a shard may hold, so that the next many newcomers need no search.
+/// Makes room for an eighth of what a shard may hold, so that many more users can be added before the next search.
 ///
 /// Full budgets that no connection holds are evicted first. If that is not enough, more users are active at once than fit:
-/// those with the most left are evicted, so users that ask too much stay.
+/// those with the largest remaining budgets are evicted, so users with many requests stay.
 fn evict<K: Copy + Ord + Hash>(budgets: &mut Shard<K>, entries_max: usize, now: u64) {
     let is_held = |budget: &Arc<Budget>| Arc::strong_count(budget) > 1;
     budgets.retain(|_, budget| is_held(budget) || budget.full_at() > now);

@@ -1,5 +1,4 @@
-//! How often a caller may send requests, an actor may change the graph, and comment threads may be written to. Who they are is
-//! not decided here.
+//! Rate limits: requests of a caller, changes of an actor, comments of an author and a thread. `access` identifies callers.
 //!
 //! A caller's own limit is the [`Budget`] that it carries. The limits on changes and comments belong to the actor, regardless
 //! of the caller: a service that follows on behalf of a user spends that user's budget as well as its own.
@@ -20,7 +19,7 @@ use kinfolk_core::{Id, Result};
 pub use rate::Rate;
 pub(crate) use row_cost::RowCost;
 
-/// How much is allowed. `None` is no limit.
+/// The limits. `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitSettings {
     /// Requests of an API key that has no limit of its own.
@@ -66,7 +65,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits as set. [`crate::Access::limits`] returns those that fit its callers.
+    /// The limits of the settings. [`crate::Access::limits`] has none while authentication is off.
     pub fn new(settings: &LimitSettings) -> Self {
         let LimitSettings { changes, author_comments, parent_comments, budgets_max, .. } = *settings;
         Self {
@@ -76,12 +75,7 @@ impl Limits {
         }
     }
 
-    /// Takes one change by an actor out of its budget.
-    pub fn take_change(&self, actor: Id) -> Result<()> {
-        self.take_changes(actor, 1)
-    }
-
-    /// Takes many changes by one actor at once: all of them or none.
+    /// Takes changes by one actor out of its budget: all of them or none.
     pub fn take_changes(&self, actor: Id, count: u32) -> Result<()> {
         match &self.changes {
             Some(budgets) => budgets.of(actor).take(count),
@@ -102,9 +96,9 @@ mod tests {
             LimitSettings { changes: Some(Rate::per_hour(1).with_burst(2)), ..LimitSettings::default() };
         let limits = Limits::new(&settings);
         limits.take_changes(Id::Integer(1), 2).unwrap();
-        let refused = limits.take_change(Id::Integer(1)).unwrap_err();
+        let refused = limits.take_changes(Id::Integer(1), 1).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::RateLimited);
-        limits.take_change(Id::Integer(2)).unwrap();
+        limits.take_changes(Id::Integer(2), 1).unwrap();
     }
 
     #[test]

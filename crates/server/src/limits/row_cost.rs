@@ -1,13 +1,13 @@
-//! What a read costs that looks at many rows: a budget limits work, and one request can be the work of thousands.
+//! The cost of reads of many rows: a budget limits work, and one request can be as much work as thousands of others.
 
 use kinfolk_core::Result;
 
 use super::Budget;
 
-/// A read is charged one request for every so many rows.
+/// A read is charged one request for this number of rows.
 const ROWS_PER_REQUEST: usize = 1_000;
 
-/// Charges a caller's budget for the rows that a read looks at.
+/// Charges a caller's budget for the rows of a read.
 #[derive(Debug)]
 pub(crate) struct RowCost<'a> {
     budget: &'a Budget,
@@ -19,7 +19,7 @@ impl<'a> RowCost<'a> {
         Self { budget, rows: 0 }
     }
 
-    /// Charges so many rows more. Refuses when the budget is used up.
+    /// Charges more rows. Returns an error when the budget is used up.
     pub(crate) fn charge(&mut self, rows: usize) -> Result<()> {
         let charged = self.rows / ROWS_PER_REQUEST;
         self.rows += rows;

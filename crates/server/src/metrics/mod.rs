@@ -1,10 +1,9 @@
-//! What was asked, how often, how it ended and how long it took. Rendered for Prometheus; kept in plain atomics,
-//! because a check takes less time than a look-up of a metric by its name would.
+//! Metrics of requests: counts, outcomes and durations. Rendered for Prometheus; kept in plain atomics, because a check takes
+//! less time than looking up a metric by its name.
 
 mod names;
 mod process;
 mod render;
-mod store_stats;
 mod stripes;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +13,6 @@ use kinfolk_core::ErrorCode;
 use kinfolk_core::histogram::{Histogram, HistogramSnapshot};
 pub(crate) use names::Source;
 pub use names::{Operation, Protocol};
-pub use store_stats::STORE_STATS;
 use stripes::Striped;
 
 use crate::administration::{LayerTimes, Stat};
@@ -98,14 +96,9 @@ impl Metrics {
         self.suggestions_served[source as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Everything, in the text format of Prometheus.
-    pub fn render(&self, stats: &[Stat]) -> String {
-        render::render(self, stats)
-    }
-
-    /// How long the layers of the store took, in the text format of Prometheus: to be put behind everything else.
-    pub fn render_layers(layers: &[LayerTimes]) -> String {
-        render::render_layers(layers)
+    /// Everything, in the text format of Prometheus, with the statistics and latencies of the store.
+    pub fn render(&self, stats: &[Stat], layers: &[LayerTimes]) -> String {
+        render::render(self, stats, layers)
     }
 
     fn durations(&self, protocol: Protocol, operation: Operation) -> HistogramSnapshot {

@@ -1,31 +1,7 @@
 //! The protocols and operations that metrics distinguish, and their names on dashboards.
 
-/// Declares what metrics distinguish once, with the names in metrics.
-macro_rules! named {
-    ($(#[$meta:meta])* $type:ident { $($(#[$doc:meta])* $value:ident = $name:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[allow(missing_docs, reason = "a value without a comment is what its name says")]
-        pub enum $type {
-            $($(#[$doc])* $value,)+
-        }
-
-        impl $type {
-            /// All of them, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$value,)+];
-
-            /// The name in metrics.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$value => $name,)+
-                }
-            }
-        }
-    };
-}
-
 named! {
-    /// How a request came in.
+    /// The protocol of a request.
     Protocol {
         /// HTTP.
         Rest = "rest",
@@ -35,17 +11,17 @@ named! {
 }
 
 named! {
-    /// Where suggestions come from.
+    /// The source of suggestions.
     Source {
-        /// They were computed for everyone, and are fresh.
+        /// Computed for all users, and fresh.
         Stored = "stored",
-        /// They were found by a walk.
+        /// Computed on request.
         Walk = "walk",
     }
 }
 
 named! {
-    /// What was asked.
+    /// The operation of a request.
     Operation {
         Check = "check",
         CheckMany = "check_many",
@@ -82,7 +58,7 @@ named! {
         Verify = "verify",
         Backup = "backup",
         Compact = "compact",
-        /// Suggestions for everyone.
+        /// Computing suggestions for all users.
         Suggest = "suggest",
         /// Anything about the connection or the server itself.
         Other = "other",

@@ -1,5 +1,4 @@
-//! What the system knows about this process: memory, processor time, open files. Read from `/proc`, so only where
-//! there is one; elsewhere these statistics are absent.
+//! Statistics of this process: memory, processor time, open files. Read from `/proc`; absent on systems without it.
 
 use std::fs;
 

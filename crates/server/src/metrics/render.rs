@@ -9,9 +9,9 @@ use kinfolk_core::histogram::{BOUNDS_NANOS, HistogramSnapshot};
 use super::{Metrics, Operation, Protocol, Source, process};
 use crate::administration::{LayerTimes, Stat, StatKind};
 
-pub(super) fn render(metrics: &Metrics, stats: &[Stat]) -> String {
+pub(super) fn render(metrics: &Metrics, stats: &[Stat], layers: &[LayerTimes]) -> String {
     let mut text = Text { out: String::with_capacity(16 << 10), families: Vec::new() };
-    text.family("kinfolk_build_info", "gauge", "What is running.");
+    text.family("kinfolk_build_info", "gauge", "The version that is running.");
     text.sample("kinfolk_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     render_durations(&mut text, metrics);
     render_failures(&mut text, metrics);
@@ -27,12 +27,13 @@ pub(super) fn render(metrics: &Metrics, stats: &[Stat]) -> String {
             text.sample(stat.name, &[], Number(stat.value));
         }
     }
+    render_layers(&mut text, layers);
     text.out
 }
 
 fn render_durations(text: &mut Text, metrics: &Metrics) {
     const NAME: &str = "kinfolk_request_duration_seconds";
-    text.family(NAME, "histogram", "How long requests took, those that failed too.");
+    text.family(NAME, "histogram", "Duration of requests, including failed ones.");
     for &protocol in Protocol::ALL {
         for &operation in Operation::ALL {
             let snapshot = metrics.durations(protocol, operation);
@@ -45,19 +46,17 @@ fn render_durations(text: &mut Text, metrics: &Metrics) {
 }
 
 /// The layers of the store. A layer that nothing has passed through yet is there too, so that alarms find it.
-pub(super) fn render_layers(layers: &[LayerTimes]) -> String {
+fn render_layers(text: &mut Text, layers: &[LayerTimes]) {
     const NAME: &str = "kinfolk_layer_duration_seconds";
     const HELP: &str = "How long layers of the store took. writer_queue: until the writer takes a request. log_sync: a sync of the \
         change log. rows: a read of lists, posts or comments from the row trees. index: one look-up of an edge, as the mean of a \
         bulk check; single checks are not measured, because reading the clock would cost as much as they do.";
-    let mut text = Text { out: String::new(), families: Vec::new() };
     if !layers.is_empty() {
         text.family(NAME, "histogram", HELP);
     }
     for LayerTimes { layer, times } in layers {
-        render_histogram(&mut text, NAME, &[("layer", layer)], times);
+        render_histogram(text, NAME, &[("layer", layer)], times);
     }
-    text.out
 }
 
 fn render_histogram(text: &mut Text, name: &str, labels: &[(&str, &str)], snapshot: &HistogramSnapshot) {
@@ -120,7 +119,7 @@ fn render_connections(text: &mut Text, metrics: &Metrics) {
 
 fn render_suggestions(text: &mut Text, metrics: &Metrics) {
     const NAME: &str = "kinfolk_suggestions_served_total";
-    text.family(NAME, "counter", "Answers with suggestions, by where these come from.");
+    text.family(NAME, "counter", "Responses with suggestions, by their source.");
     for &source in Source::ALL {
         let count = metrics.suggestions_served[source as usize].load(Ordering::Relaxed);
         text.sample(NAME, &[("source", source.name())], count);

@@ -1,5 +1,5 @@
-//! What a command declares: how it is called, who may call it, what it costs, and its handler. The guard, dispatch,
-//! `COMMAND` and the access tests follow from it. The commands themselves are in [`super::commands`].
+//! The declaration of a command: name, arity, scope, cost and handler. The guard, dispatch, `COMMAND` and the access tests
+//! are derived from it. The commands themselves are in [`super::commands`].
 
 use futures_util::future::BoxFuture;
 use kinfolk_core::graph::Edge;
@@ -19,14 +19,14 @@ use crate::service::Capability;
 pub struct Command<S: Store> {
     /// In lower case, as `COMMAND` lists it.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A short description.
     pub summary: &'static str,
     /// The arguments of one valid call. An actor or viewer in it is user 7.
     pub example: &'static [&'static str],
-    /// How many arguments, the name included; if negative, at least as many.
+    /// The number of arguments with the name; if negative, the minimum.
     pub(super) arity: i8,
     pub(super) keys: Keys,
-    /// What `COMMAND` lists as its flags and its group.
+    /// The flags and the group that `COMMAND` lists.
     pub(super) flags: &'static [&'static str],
     pub(super) group: &'static str,
     /// The metric that counts it.
@@ -40,7 +40,7 @@ pub struct Command<S: Store> {
     pub(super) cost: Cost,
     /// Whether `MULTI` queues it.
     pub(super) is_queued: bool,
-    /// Whether it can be so much work that it is cancelled when its client disconnects.
+    /// Whether it is cancelled when its client disconnects: it can take long.
     pub(super) is_abandonable: bool,
     pub(super) run: Run<S>,
 }
@@ -59,7 +59,7 @@ impl Keys {
     pub(crate) const ALL: Self = Self { first: 1, last: -1, step: 1 };
 }
 
-/// What a command takes from budgets.
+/// The budgets that a command is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
     /// One request of the caller.
@@ -192,7 +192,7 @@ impl<S: Store> Command<S> {
         Self { flags, group: "graph", scope, cost, ..Self::new(run) }
     }
 
-    /// Whether so many arguments, the name included, can be right.
+    /// Whether this number of arguments, with the name, is valid.
     pub(super) fn takes(&self, arguments: usize) -> bool {
         let arity = usize::from(self.arity.unsigned_abs());
         if self.arity < 0 { arguments >= arity } else { arguments == arity }

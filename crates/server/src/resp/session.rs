@@ -17,20 +17,20 @@ use super::trace::Sampling;
 use crate::access::{Caller, Identity};
 use crate::service::Service;
 
-/// The most commands of a transaction: as many edges as the graph takes in one commit, so that it needs no more.
+/// Maximum number of steps of a transaction: as many edges as the graph takes in one commit.
 const TRANSACTION_STEPS_MAX: usize = 10_000;
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared<S: Store> {
     pub service: Arc<Service<S>>,
     pub settings: RespSettings,
-    /// How many connections there are.
+    /// The number of open connections.
     pub connections: AtomicUsize,
-    /// How many there have been.
+    /// The number of accepted connections so far.
     pub accepted: AtomicU64,
-    /// How many each caller has.
+    /// The connections of each caller.
     pub quotas: Arc<ConnectionQuotas>,
-    /// What they hold.
+    /// The memory that they hold.
     pub pools: Arc<Pools>,
     pub sampling: Sampling,
 }
@@ -59,7 +59,7 @@ pub(super) struct Session<S: Store> {
     pub transaction: Option<Box<Queue>>,
     /// The memory that this connection holds while it waits.
     pub memory: Held,
-    /// Nothing more is to be read.
+    /// The connection reads no more commands.
     pub closing: bool,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Queue {
     pub input: Vec<u8>,
     pub batch: Batch,
     pub opened_at: Instant,
-    /// How much they do: an edge that is written counts as one, and so does any other command.
+    /// Their cost: one step for each edge that is written, and for any other command.
     pub steps: usize,
-    /// One of them was refused, so none will be run, and none is kept.
+    /// A command was refused, so none will run, and none is kept.
     pub aborted: bool,
 }
 
@@ -191,7 +191,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Gives back what is held; nothing more will be run.
+    /// Releases its memory; no more commands run.
     pub(crate) fn release(&mut self) {
         self.transaction = None;
         for purpose in [Purpose::Input, Purpose::Queue, Purpose::Output] {
@@ -199,7 +199,7 @@ impl<S: Store> Session<S> {
         }
     }
 
-    /// Keeps a command of so many steps for later.
+    /// Queues a command with this number of steps.
     pub(crate) fn enqueue(&mut self, arguments: Arguments<'_>, steps: usize) -> Result<()> {
         let max = self.shared.settings.transaction_bytes_max;
         let Some(queue) = self.transaction.as_mut().filter(|queue| !queue.aborted) else { return Ok(()) };

@@ -3,12 +3,7 @@
 use kinfolk_core::Store;
 
 pub use super::command::{ActorRule, Command};
-use super::commands::{
-    after, auth, client, command, common, config, counts, delpost, discard, dismiss, echo, exec, exists,
-    feed, follow, followers, following, follows, friends, hello, info, key_type, known, multi, ping, post,
-    posts, quit, reset, scard, select, sinter, sintercard, sismember, smembers, smismember, sscan, suggest,
-    unfollow, watch,
-};
+use super::commands::*;
 
 /// All commands. The most frequent come first, because a name is searched from the front.
 pub const fn commands<S: Store>() -> &'static [Command<S>] {

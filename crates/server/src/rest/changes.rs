@@ -1,20 +1,12 @@
 //! The change log, page by page. `stream` has it as server-sent events.
 
-use axum::response::IntoResponse;
 use kinfolk_api::{Change, Changes};
-use kinfolk_core::{ErrorCode, Frontier, Result};
-use utoipa_axum::routes;
+use kinfolk_core::Frontier;
 
-use super::endpoint::Endpoint;
-use super::extract::Call;
-use super::json::Json;
-use super::problem::RestResult;
-use super::query::Query;
-use super::routes::Routes;
-use super::{Store, stream};
-use crate::metrics::Operation;
+use super::prelude::*;
+use super::stream;
 
-/// How a position to continue from may be refused.
+/// The errors of a position to continue from.
 pub(crate) const POSITION_REFUSALS: &[ErrorCode] = &[
     ErrorCode::LimitOutOfRange,
     ErrorCode::InvalidToken,
@@ -27,7 +19,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     stream::routes(routes.add(poll, routes!(changes)))
 }
 
-/// Where a client continues: without a token, from the oldest change that is kept.
+/// The frontier to continue from: without a token, the oldest kept change.
 pub(crate) fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<Frontier> {
     after.map_or_else(|| Ok(Frontier::default()), |token| call.service.frontier(token))
 }
@@ -37,8 +29,8 @@ pub(crate) fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<
 /// Continue with `next`; an empty page means that there is no later change yet.
 #[utoipa::path(get, path = "/v1/changes", tag = "changes",
     params(
-        ("after" = inline(Option<String>), Query, description = "The token to continue from; without it, from the oldest change that is kept"),
-        ("limit" = inline(Option<u32>), Query, description = "How many changes", minimum = 1, maximum = 1000)),
+        ("after" = inline(Option<String>), Query, description = "The token to continue from [default: the oldest kept change]"),
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of changes", minimum = 1, maximum = 1000)),
     responses((status = 200, description = "A page of the log", body = Changes)))]
 async fn changes<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let (after, limit) = (query.one("after")?, query.limit()?);

@@ -1,21 +1,12 @@
 //! Checks: one pair, many pairs, and the relationships of one user to others.
 
-use axum::response::IntoResponse;
 use bytes::BytesMut;
-use kinfolk_api::{self as api, CheckRequest, CheckResults, Follows, Relationship, Relationships};
+use kinfolk_api::{CheckRequest, CheckResults, Follows, Relationship, Relationships};
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, ErrorCode};
-use utoipa_axum::routes;
 
-use super::Store;
-use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Call, Ids, JsonBody};
-use super::json::{self, Json};
+use super::json;
 use super::pairs;
-use super::problem::RestResult;
-use super::query::{NoQuery, Query};
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let check_refuses =

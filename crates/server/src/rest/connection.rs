@@ -28,7 +28,7 @@ use super::write_timeout::WriteTimeout;
 use super::{Rest, Shared, Store};
 use crate::metrics::Protocol;
 
-/// The most bytes that a connection reads ahead, and from which on it takes no more of a response until the client reads.
+/// Maximum bytes that a connection reads ahead, and that it buffers of a response until the client reads.
 pub(crate) const BUFFER_BYTES_MAX: usize = 2 * HEADERS_BYTES_MAX;
 
 /// How long to wait after an accept that failed, mostly because no file descriptors are left.

@@ -1,18 +1,8 @@
 //! Counts of followees and followers: of one user, and of many.
 
-use axum::response::IntoResponse;
-use kinfolk_api::{self as api, Counts, CountsList};
-use kinfolk_core::{EdgeKind, ErrorCode};
-use utoipa_axum::routes;
+use kinfolk_api::{Counts, CountsList};
 
-use super::Store;
-use super::endpoint::Endpoint;
-use super::extract::{Call, Ids};
-use super::json::Json;
-use super::problem::RestResult;
-use super::query::{NoQuery, Query};
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let many_refuse = &[ErrorCode::InvalidId, ErrorCode::TooMany];

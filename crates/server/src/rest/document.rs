@@ -225,7 +225,7 @@ impl Document {
                 let all = api.paths.paths.values_mut().flat_map(operations);
                 all.for_each(|operation| operation.security = None);
             }
-            let missing = Capability::ALL.into_iter().filter(|&capability| !service.has(capability));
+            let missing = Capability::ALL.iter().copied().filter(|&capability| !service.has(capability));
             missing.for_each(|capability| mark_missing(&mut api, capability));
             serde_json::to_vec(&api).unwrap_or_default().into()
         };

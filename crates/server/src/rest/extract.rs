@@ -140,7 +140,7 @@ impl<S: Store> Call<S> {
     pub(crate) fn author(&self, in_body: Option<Id>) -> Result<Actor> {
         let User::Author { named } = self.user else { return Err(undeclared(&self.user)) };
         let author = self.caller.actor(in_body.or(named))?;
-        self.service.limits.take_change(author.id())?;
+        self.service.limits.take_changes(author.id(), 1)?;
         Ok(author)
     }
 

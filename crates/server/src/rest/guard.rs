@@ -245,7 +245,7 @@ async fn charge<S: Store>(
     request: &mut Request,
 ) -> Result<Option<Taken>> {
     match (endpoint.cost, user) {
-        (Cost::Change, User::Actor(actor)) => service.limits.take_change(actor.id()).map(|()| None),
+        (Cost::Change, User::Actor(actor)) => service.limits.take_changes(actor.id(), 1).map(|()| None),
         (Cost::Comment, User::Actor(author)) => {
             let parent = Parent::post(path_id(service.id_kind(), request).await?);
             service.limits.take_comment(author.id(), parent).map(Some)

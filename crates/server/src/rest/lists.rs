@@ -1,16 +1,8 @@
 //! Lists, newest first, in pages: following, followers, friends.
 
-use kinfolk_api::{self as api, ListEntry};
-use kinfolk_core::{EdgeKind, ErrorCode};
-use utoipa_axum::routes;
+use kinfolk_api::ListEntry;
 
-use super::Store;
-use super::endpoint::{Cost, Endpoint};
-use super::extract::{Call, Ids};
-use super::problem::RestResult;
-use super::query::{Page, PageParameters};
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses = &[ErrorCode::LimitOutOfRange, ErrorCode::InvalidCursor];

@@ -39,6 +39,25 @@ mod trace_context;
 mod write_timeout;
 mod writes;
 
+/// What the files of routes import.
+mod prelude {
+    pub(super) use axum::extract::State;
+    pub(super) use axum::response::{IntoResponse, Response};
+    pub(super) use kinfolk_api as api;
+    pub(super) use kinfolk_core::{EdgeKind, Error, ErrorCode, Result};
+    pub(super) use utoipa_axum::routes;
+
+    pub(super) use super::endpoint::{ActorRule, Cost, Endpoint};
+    pub(super) use super::extract::{Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoBody, NoInput};
+    pub(super) use super::json::Json;
+    pub(super) use super::problem::{Failure, RestResult};
+    pub(super) use super::query::{NoQuery, Page, PageParameters, Query, invalid};
+    pub(super) use super::routes::Routes;
+    pub(super) use super::{Shared, Store};
+    pub(super) use crate::metrics::Operation;
+    pub(super) use crate::service::Capability;
+}
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,16 +1,8 @@
 //! Overlaps: the common followees of users, and the followers of a user among a viewer's followees.
 
-use kinfolk_api::{self as api, CountedPage};
-use kinfolk_core::ErrorCode;
-use utoipa_axum::routes;
+use kinfolk_api::CountedPage;
 
-use super::Store;
-use super::endpoint::{ActorRule, Cost, Endpoint};
-use super::extract::{Call, Ids};
-use super::problem::RestResult;
-use super::query::{Page, PageParameters, Query};
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let refuses =
@@ -29,7 +21,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         ("id" = api::Id, Path, description = "A follower"),
         ("other" = api::Id, Path, description = "Another follower"),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+    responses((status = 200, description = "The count, and a page of the users", body = CountedPage)))]
 async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page) -> RestResult {
     let found = call.service.common(call.reading(), &of, page.request()).await?;
     Ok(page.respond_counted(&[], found))
@@ -40,7 +32,7 @@ async fn common<S: Store>(call: Call<S>, Ids(of): Ids<2>, page: Page) -> RestRes
     params(
         ("id" = Vec<api::Id>, Query, description = "The followers", min_items = 1, max_items = 10),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+    responses((status = 200, description = "The count, and a page of the users", body = CountedPage)))]
 async fn common_of_many<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let of = query.ids(call.id_kind())?;
     let page = Page::take(&mut query)?;
@@ -57,7 +49,7 @@ async fn common_of_many<S: Store>(call: Call<S>, mut query: Query) -> RestResult
         ("viewer" = inline(Option<api::Id>), Query, description = "The viewer. An end user views as itself; without the parameter, the header Kinfolk-Actor names the viewer"),
         ("Kinfolk-Actor" = inline(Option<api::Id>), Header, description = "The viewer, unless the parameter names one"),
         PageParameters),
-    responses((status = 200, description = "How many, and a page of them", body = CountedPage)))]
+    responses((status = 200, description = "The count, and a page of the users", body = CountedPage)))]
 async fn known_followers_of<S: Store>(call: Call<S>, Ids([of]): Ids<1>, mut query: Query) -> RestResult {
     // The guard has read it.
     query.one("viewer")?;

@@ -5,11 +5,10 @@ use std::fmt;
 
 use kinfolk_core::graph::Edge;
 use kinfolk_core::{IdKind, Result};
-use serde::de::{self, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::json_body::{self, IdInput, Reader};
-
-const FIELDS: &[&str] = &["pairs"];
 
 /// Capacity for this many pairs is reserved before the first is read.
 const CAPACITY_FIRST: usize = 128;
@@ -34,7 +33,7 @@ impl<'de> Visitor<'de> for Body<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
         let mut edges = None;
-        while let Some(Field) = map.next_key()? {
+        while let Some(Field::Pairs) = map.next_key()? {
             if edges.is_some() {
                 return Err(A::Error::duplicate_field("pairs"));
             }
@@ -45,24 +44,10 @@ impl<'de> Visitor<'de> for Body<'_> {
 }
 
 /// The only field.
-struct Field;
-
-impl<'de> de::Deserialize<'de> for Field {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Name;
-        impl Visitor<'_> for Name {
-            type Value = Field;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("the field pairs")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Field, E> {
-                if name == "pairs" { Ok(Field) } else { Err(E::unknown_field(name, FIELDS)) }
-            }
-        }
-        deserializer.deserialize_identifier(Name)
-    }
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Field {
+    Pairs,
 }
 
 struct Pairs<'a>(Reader<'a>);

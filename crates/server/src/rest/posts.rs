@@ -2,24 +2,13 @@
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::IntoResponse;
-use kinfolk_api::{self as api, PostWithComments};
-use kinfolk_core::ErrorCode;
+use kinfolk_api::PostWithComments;
 use kinfolk_core::comments::Parent;
 use kinfolk_core::feeds::NewPost;
-use utoipa_axum::routes;
 
-use super::Store;
-use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Call, IdempotencyKey, Ids, JsonBody, NoInput};
-use super::json::Json;
 use super::new_post;
-use super::problem::RestResult;
-use super::query::{NoQuery, Page, PageParameters};
-use super::routes::Routes;
+use super::prelude::*;
 use super::writes::{self, DONE};
-use crate::metrics::Operation;
-use crate::service::Capability;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     let register_refuses = &[

@@ -137,10 +137,10 @@ impl<S: Store> FromRequestParts<Shared<S>> for NoQuery {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents what Page reads")]
 pub(crate) struct PageParameters {
-    /// How many entries.
+    /// Maximum number of entries.
     #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
     limit: u32,
-    /// The `next` of the page before.
+    /// The `next` of the previous page.
     #[param(required = false)]
     cursor: String,
 }

@@ -53,9 +53,9 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// seen. An event named `problem` says why a stream ends early. Lines that begin with a colon keep the connection alive.
 #[utoipa::path(get, path = "/v1/changes/stream", tag = "changes",
     params(
-        ("after" = inline(Option<String>), Query, description = "The token to continue from; without it, from the oldest change that is kept"),
+        ("after" = inline(Option<String>), Query, description = "The token to continue from [default: the oldest kept change]"),
         ("Last-Event-ID" = inline(Option<String>), Header, description = "As `after`, over which it takes precedence")),
-    responses((status = 200, description = "Events without end",
+    responses((status = 200, description = "A stream of events that does not end",
         content_type = "text/event-stream", body = inline(String))))]
 async fn changes_stream<S: Store>(
     State(shared): State<Shared<S>>,
@@ -84,7 +84,7 @@ async fn changes_stream<S: Store>(
     Ok(response)
 }
 
-/// How far a stream is.
+/// The state of a stream.
 #[derive(PartialEq)]
 enum Stage {
     Opening,
@@ -102,13 +102,13 @@ struct Reader<S: Store> {
     epoch: Epoch,
     /// The frontier after `page`.
     after: Frontier,
-    /// What was read and not sent yet.
+    /// Changes that were read and not sent yet.
     page: Vec<Change>,
     stage: Stage,
 }
 
 impl<S: Store> Reader<S> {
-    /// What to send next. Called when the client has taken what was sent before.
+    /// The next bytes to send. Called when the client has taken the previous ones.
     async fn next(mut self) -> Option<(Result<Bytes, Infallible>, Self)> {
         let bytes = match self.stage {
             Stage::Opening => {
@@ -157,7 +157,7 @@ impl<S: Store> Reader<S> {
         None
     }
 
-    /// Refuses to go on with a credential that ended, was revoked or lost its scope, and in a restored log.
+    /// Returns an error if the credential has expired, was revoked or lost its scope, or the log was restored.
     fn require_allowed(&self) -> kinfolk_core::Result<()> {
         self.call.caller.require(Scope::Read)?;
         if self.epoch == self.call.service.epoch() { Ok(()) } else { Err(Error::TokenFromOtherEpoch) }

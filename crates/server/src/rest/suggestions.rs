@@ -1,20 +1,9 @@
-//! Suggestions to one user, and dismissing them. Computing them for everyone is in `admin`.
+//! Suggestions for one user, and dismissals. `admin` computes them for all users.
 
-use axum::response::IntoResponse;
-use kinfolk_api::{self as api, Suggestions};
-use kinfolk_core::{Error, ErrorCode};
-use utoipa_axum::routes;
+use kinfolk_api::Suggestions;
 
-use super::Store;
-use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{Call, Ids, NoInput};
-use super::json::Json;
-use super::problem::{Failure, RestResult};
-use super::query::Query;
-use super::routes::Routes;
+use super::prelude::*;
 use super::writes::{DONE, done};
-use crate::metrics::Operation;
-use crate::service::Capability;
 
 const SUGGESTIONS: Capability = Capability::Suggestions;
 const LIMIT_DEFAULT: usize = 20;
@@ -39,13 +28,13 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// Suggestions to a user: candidates followed by many of its followees, except those that it follows or has dismissed.
 ///
-/// What was computed for everyone is served while it is fresh; `computed_at` says so. Otherwise the 500 most recent
+/// Results of the computation for all users are served while they are fresh; `computed_at` says so. Otherwise the 500 most recent
 /// followees, and the 500 most recent ones of each of them, are looked at.
 #[utoipa::path(get, path = "/v1/users/{id}/suggestions", tag = "suggestions",
     params(
         ("id" = api::Id, Path, description = "The user. An end user asks only for itself"),
-        ("limit" = inline(Option<u32>), Query, description = "How many suggestions", minimum = 1, maximum = 100)),
-    responses((status = 200, description = "The suggestions, the best first", body = Suggestions)))]
+        ("limit" = inline(Option<u32>), Query, description = "Maximum number of suggestions", minimum = 1, maximum = 100)),
+    responses((status = 200, description = "The suggestions, best first", body = Suggestions)))]
 async fn suggestions<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);
     query.end()?;

@@ -1,25 +1,16 @@
 //! The server itself: health, readiness, metrics and the OpenAPI document.
 
-use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
 use kinfolk_api::Status;
-use kinfolk_core::Error;
-use utoipa_axum::routes;
 
-use super::endpoint::Endpoint;
-use super::extract::Call;
-use super::json::{self, Json};
-use super::problem::{Failure, RestResult};
-use super::query::NoQuery;
-use super::routes::{Routes, Uncompressed};
-use super::{Shared, Store};
-use crate::metrics::{Metrics, Operation};
+use super::json;
+use super::prelude::*;
+use super::routes::Uncompressed;
 
 const HEALTH: &str = "/healthz";
 const READINESS: &str = "/readyz";
 
-/// Whether a path is served even before the store is loaded.
+/// Whether a path is served before the store is loaded.
 pub(crate) fn is_about_health(path: &str) -> bool {
     path == HEALTH || path == READINESS
 }
@@ -34,14 +25,14 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 
 /// The process is alive.
 #[utoipa::path(get, path = HEALTH, tag = "system",
-    responses((status = 200, description = "It is alive", body = Status)))]
+    responses((status = 200, description = "The process is alive", body = Status)))]
 async fn health(_: NoQuery) -> Response {
     Json(Status { status: "alive".into() }).into_response()
 }
 
 /// The server is ready: everything is loaded, the store works, and it is not about to end.
 #[utoipa::path(get, path = READINESS, tag = "system",
-    responses((status = 200, description = "It is ready", body = Status)))]
+    responses((status = 200, description = "The server is ready", body = Status)))]
 async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> RestResult {
     if !shared.door.is_ready() {
         let is_loaded = shared.door.service().is_some();
@@ -62,8 +53,7 @@ async fn readiness<S: Store>(State(shared): State<Shared<S>>, _: NoQuery) -> Res
         content_type = "text/plain", body = inline(String))))]
 async fn metrics<S: Store>(call: Call<S>, _: NoQuery) -> Response {
     let administration = call.administration();
-    let mut text = call.service.metrics.render(&administration.stats());
-    text.push_str(&Metrics::render_layers(&administration.layers()));
+    let text = call.service.metrics.render(&administration.stats(), &administration.layers());
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 

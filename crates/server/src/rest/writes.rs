@@ -1,19 +1,12 @@
 //! Changes of the graph: follow, unfollow, remove a follower.
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
-use kinfolk_api as api;
+use kinfolk_core::Position;
 use kinfolk_core::feeds::WriteOutcome;
 use kinfolk_core::graph::Receipt;
-use kinfolk_core::{EdgeKind, ErrorCode, Position};
-use utoipa_axum::routes;
 
-use super::Store;
-use super::endpoint::{ActorRule, Endpoint};
-use super::extract::{CHANGED, Call, Ids, NoInput, TOKEN};
-use super::problem::RestResult;
-use super::routes::Routes;
-use crate::metrics::Operation;
+use super::extract::{CHANGED, TOKEN};
+use super::prelude::*;
 
 /// How a write without a body is documented.
 pub(crate) const DONE: &str = "Done, whether or not this call changed anything";

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use kinfolk_core::bulk::{ImportReport, Progress, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, ImportReport, Progress, VerifyReport};
 use kinfolk_core::{Error, Result, Sequence, Shard};
 use kinfolk_server::{
     Administration, ExportContent, ExportRequest, FileFormat, ImportDone, ImportRequest, Stat, StatKind,
@@ -46,7 +46,7 @@ impl Administration for Scripted {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         let position = Sequence(1).on(Shard::ONLY);
         let report = ImportReport { frontier: position.into(), ..ImportReport::default() };
@@ -84,7 +84,7 @@ impl Administration for Scripted {
         Ok(lines as u64)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
         progress(Progress { stage: "comparing", done: 0, total: Some(9) });
         let differences = vec!["something".to_owned()];
         Ok(VerifyReport { edges: 9, users: 3, difference_count: 1, differences, repaired: repair })
@@ -96,7 +96,7 @@ impl Administration for Scripted {
     }
 
     /// Goes on for as long as somebody reads.
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
+    fn backup(&self, file: &mut (dyn Write + Send), _progress: &dyn Fn(Progress)) -> Result<BackupReport> {
         loop {
             if let Err(error) = file.write_all(&[7; 1_000]) {
                 self.cut_short.store(true, Ordering::Release);

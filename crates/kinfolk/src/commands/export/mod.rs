@@ -1,26 +1,19 @@
-//! `export`: writes all edges or all comments to a file. What a server exports is read in `edge_csv` and `comment_csv`.
+//! `export`: writes all edges or all comments to a file. Exports of a server are in `download`.
 
-mod comment_csv;
-mod edge_csv;
+mod download;
 
-use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::Result;
-use clap::Args;
-use kinfolk_api::{ExportContent, FileFormat};
-use kinfolk_core::Deployment;
-use serde::Serialize;
+use anyhow::Context as _;
+use kinfolk_server::{ExportContent, ExportRequest};
 
-use self::comment_csv::CommentReader;
+use super::prelude::*;
 use crate::bulk;
-use crate::client::{Client, LocalGraph};
-use crate::context::Context;
-use crate::interrupt;
-use crate::output::{Comments, EdgeRow, Edges, FileWriter};
-use crate::print::{Outcome, Print, grouped, write_stats};
-use crate::profile::embedded::Folder;
+use crate::client::LocalGraph;
+use crate::input::format_of;
+use crate::output::{OutputFile, could_not_write};
+use crate::profile::Profile;
 use crate::progress::Reporter;
 
 /// Write all edges or all comments to a file
@@ -46,51 +39,33 @@ impl Export {
         interrupt::end_at_once()?;
         let begin = Instant::now();
         let (file, reporter) = (self.file.as_path(), &context.reporter);
-        let count = context.call(|client| match (client, self.comments) {
-            (Client::Local(graph), false) => local_edges(graph, file, reporter),
-            (Client::Local(graph), true) => local_comments(graph, file, reporter),
-            // Always CSV: the rows can be counted, and a truncated export is detected.
-            (Client::Remote(server), false) => {
-                edge_csv::write(server.export(ExportContent::Edges, FileFormat::Csv)?, file, reporter)
-            }
-            (Client::Remote(server), true) => {
-                remote_comments(server.export(ExportContent::Comments, FileFormat::Csv)?, file, reporter)
-            }
+        let content = if self.comments { ExportContent::Comments } else { ExportContent::Edges };
+        let count = context.call(|client| match client {
+            Client::Local(graph) => write(graph, content, file, reporter).map(Some),
+            Client::Remote(server) => download::write(server, content, file, reporter),
         })?;
         context.reporter.finish();
         if self.file != Path::new("-") {
-            let (edges, comments) = if self.comments { (None, Some(count)) } else { (Some(count), None) };
+            let (edges, comments) = if self.comments { (None, count) } else { (count, None) };
             context.print(&Exported { edges, comments, seconds: begin.elapsed().as_secs_f64() })?;
         }
         Ok(Outcome::Done)
     }
 }
 
-fn local_edges(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) -> Result<u64> {
-    let mut writer = FileWriter::create(file, Edges { ids: graph.store().id_kind(), since: true })?;
-    let report = |progress| reporter.report(progress);
-    let edges = bulk::export(graph.store(), &report, |edge, since| writer.write(&EdgeRow { edge, since }))?;
-    writer.finish()?;
-    Ok(edges)
-}
-
-fn local_comments(graph: &LocalGraph<Folder>, file: &Path, reporter: &Reporter) -> Result<u64> {
-    let mut writer = FileWriter::create(file, Comments { ids: graph.store().id_kind() })?;
-    let report = |progress| reporter.report(progress);
-    let comments = bulk::export_comments(graph.store(), &report, |comment| writer.write(comment))?;
-    writer.finish()?;
-    Ok(comments)
-}
-
-fn remote_comments(lines: impl Read, file: &Path, reporter: &Reporter) -> Result<u64> {
-    let mut reader = CommentReader::new(lines)?;
-    let mut writer = FileWriter::create(file, reader.table())?;
-    while let Some(comment) = reader.next()? {
-        writer.write(&comment)?;
-        reporter.report(reader.progress());
-    }
-    writer.finish()?;
-    Ok(reader.progress().done)
+fn write<P: Profile>(
+    graph: &LocalGraph<P>,
+    content: ExportContent,
+    file: &Path,
+    reporter: &Reporter,
+) -> Result<u64> {
+    let could_not = || could_not_write(file);
+    let out = OutputFile::create(file).with_context(could_not)?;
+    let request = ExportRequest { content, format: format_of(file) };
+    let exported = bulk::export(graph.store(), request, out, &|progress| reporter.report(progress));
+    let exported = exported.with_context(could_not)?;
+    exported.out.commit().with_context(could_not)?;
+    Ok(exported.rows)
 }
 
 #[derive(Serialize)]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::Mutex;
 
 use kinfolk_core::Result;
-use kinfolk_core::bulk::{Progress, VerifyReport};
+use kinfolk_core::bulk::{BackupReport, Progress, VerifyReport};
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_embedded::Embedded;
 use kinfolk_server::{Administration, ExportRequest, ImportDone, ImportRequest, LayerTimes, Stat};
@@ -67,7 +67,7 @@ impl Administration for EmbeddedAdministration {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         self.files.import(file, request, progress)
     }
@@ -80,11 +80,11 @@ impl Administration for EmbeddedAdministration {
         self.files.store.compact()
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        self.files.store.verify(repair, &|step| progress(step))
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.files.store.verify(repair, progress)
     }
 
-    fn backup(&self, file: &mut (dyn Write + Send)) -> Result<()> {
-        self.files.store.backup(file, &|_| {}).map(|_| ())
+    fn backup(&self, file: &mut (dyn Write + Send), progress: &dyn Fn(Progress)) -> Result<BackupReport> {
+        self.files.store.backup(file, progress)
     }
 }

@@ -1,6 +1,7 @@
 //! The embedded profile: a folder, opened in this process. Only this module uses the embedded store.
 
 mod administration;
+mod settings;
 mod stats;
 mod wall_clock;
 
@@ -14,37 +15,53 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Clock, Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
-use kinfolk_embedded::{Embedded, GuardedClock, Import};
+use kinfolk_embedded::{Embedded, GuardedClock, Import, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub(crate) use kinfolk_embedded::{ClockLimits, LAYER_TARGET, Settings};
-pub(crate) use wall_clock::WallClock;
+pub(super) use self::wall_clock::WallClock;
+pub(crate) use kinfolk_embedded::LAYER_TARGET;
 
 use self::administration::EmbeddedAdministration;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::free_space;
-use crate::settings::Role;
+use crate::settings::{Configuration, Role, TuningArguments};
 
 /// A folder, which may not contain a store yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
-    /// Its path.
-    pub(crate) path: PathBuf,
+    path: PathBuf,
     /// The requested kind of ids.
-    pub(crate) ids: Option<IdKind>,
+    ids: Option<IdKind>,
     /// The settings of the store.
     pub(crate) settings: Settings,
     /// The clock of the store.
-    pub(crate) clock: WallClock,
+    pub(super) clock: WallClock,
     /// The settings of its services.
     pub(crate) service: ServiceSettings,
     /// The default computation of suggestions for all users.
-    pub(crate) everyone: SuggestionRunRequest,
+    everyone: SuggestionRunRequest,
 }
 
 impl Folder {
+    /// The folder that the configuration names.
+    pub(crate) fn new(configuration: &Configuration, tuning: &TuningArguments) -> Self {
+        Self {
+            path: configuration.data.folder.clone(),
+            ids: configuration.data.ids,
+            settings: settings::store_settings(configuration, tuning),
+            clock: WallClock { file: tuning.clock_file.clone() },
+            service: configuration.service_settings(),
+            everyone: configuration.suggest.for_everyone(),
+        }
+    }
+
+    /// A folder elsewhere with the same settings, for a store with the default kind of ids.
+    pub(crate) fn at(&self, path: PathBuf) -> Self {
+        Self { path, ids: None, ..self.clone() }
+    }
+
     /// The kind of ids of a store created here.
-    pub(crate) fn kind_when_created(&self) -> IdKind {
+    fn kind_when_created(&self) -> IdKind {
         self.ids.unwrap_or(IdKind::Integer)
     }
 
@@ -149,8 +166,9 @@ impl Profile for Folder {
         self.settings.sort_memory
     }
 
-    fn require_free_space(&self, bytes: u64) -> kinfolk_core::Result<()> {
-        free_space::require(&self.path, bytes)
+    /// A stopped import has taken a part of the space already.
+    fn require_import_space(&self, store: &Embedded, bytes: u64) -> kinfolk_core::Result<()> {
+        free_space::require(&self.path, bytes.saturating_sub(store.stopped_import_bytes()))
     }
 
     fn administration(&self, store: &Embedded) -> Arc<dyn Administration> {
@@ -210,10 +228,6 @@ impl OpenStore for Embedded {
 
     fn now(&self) -> Timestamp {
         Self::now(self)
-    }
-
-    fn failure(&self) -> Option<String> {
-        Self::failure(self).map(str::to_owned)
     }
 
     fn edge_count(&self, kind: EdgeKind) -> Option<u64> {

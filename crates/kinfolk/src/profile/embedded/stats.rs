@@ -146,20 +146,71 @@ fn suggestions(stats: &Stats, run: Option<SuggestionRun>) -> Vec<Stat> {
 
 #[cfg(test)]
 mod tests {
-    use kinfolk_core::IdKind;
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use kinfolk_core::{ErrorCode, IdKind};
     use kinfolk_embedded::Settings;
-    use kinfolk_server::STORE_STATS;
+    use kinfolk_server::{Metrics, Operation, Protocol};
 
     use super::*;
 
+    /// Statistics that need no panel.
+    const NOT_SHOWN: [&str; 7] = [
+        "kinfolk_recent_rows",
+        "kinfolk_sealed_layers",
+        "kinfolk_unmerged_runs",
+        "kinfolk_reconciled_rows_total",
+        "kinfolk_repaired_total",
+        "kinfolk_unreadable_total",
+        "kinfolk_purged_comments_waiting",
+    ];
+
+    /// The metrics in the queries of the dashboard.
+    fn dashboard() -> BTreeSet<String> {
+        let dashboard = include_str!("../../../../../docs/operating/grafana.json");
+        let dashboard: serde_json::Value = serde_json::from_str(dashboard).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap().iter();
+        let targets = panels.filter_map(|panel| panel["targets"].as_array()).flatten();
+        let words = targets.flat_map(|target| {
+            let query = target["expr"].as_str().unwrap();
+            query.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))
+        });
+        let is_metric = |word: &&str| word.starts_with("kinfolk_") || word.starts_with("process_");
+        words.filter(is_metric).map(str::to_owned).collect()
+    }
+
     #[test]
-    fn all_metrics_of_the_dashboard_exist() {
+    fn the_dashboard_shows_all_statistics_and_only_metrics_that_exist() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("graph");
         let store = Embedded::create(&path, IdKind::Integer, Settings::default()).unwrap();
+        let metrics = Metrics::default();
+        metrics.observe(Protocol::Rest, Operation::Check, 1, Duration::from_micros(1));
+        metrics.failed(Protocol::Rest, Operation::Check, ErrorCode::InvalidId);
         let stats = stats(&store);
-        for (name, kind) in STORE_STATS {
-            assert!(stats.iter().any(|stat| stat.name == name && stat.kind == kind), "{name}");
+        let rendered = metrics.render(&stats, &layers(&store));
+        let samples: BTreeSet<&str> = rendered
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        let shown = dashboard();
+        for name in &shown {
+            assert!(samples.contains(name.as_str()), "the dashboard asks for {name}, which is not rendered");
+        }
+        for Stat { name, kind, .. } in &stats {
+            assert_eq!(*kind == StatKind::Counter, name.ends_with("_total"), "{name}");
+            assert_eq!(shown.contains(*name), !NOT_SHOWN.contains(name), "{name}");
+        }
+        for name in [
+            "kinfolk_request_duration_seconds_bucket",
+            "kinfolk_request_failures_total",
+            "kinfolk_connections",
+            "kinfolk_suggestions_served_total",
+            "kinfolk_layer_duration_seconds_bucket",
+        ] {
+            assert!(shown.contains(name), "the dashboard does not show {name}");
         }
         store.close().unwrap();
     }

@@ -4,19 +4,20 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use kinfolk_core::Result;
 use kinfolk_core::bulk::{Progress, VerifyReport};
-use kinfolk_core::{Error, Result};
 use kinfolk_fleet::{Fleet, HostStatus};
 use kinfolk_server::{Administration, Capability, ExportRequest, ImportDone, ImportRequest, Stat, StatKind};
 
 use super::FleetProfile;
-use super::background::{LatestStatus, Observed};
+use super::background::{LatestStatus, Observed, Readiness};
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
 pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
+    readiness: Arc<Readiness>,
 }
 
 impl FleetAdministration {
@@ -29,7 +30,7 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self { files, status: Arc::clone(&profile.status) }
+        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
     }
 }
 
@@ -39,7 +40,7 @@ impl Administration for FleetAdministration {
     }
 
     fn not_ready(&self) -> Option<String> {
-        self.status.get()?.not_ready
+        self.readiness.not_ready()
     }
 
     /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.
@@ -51,7 +52,7 @@ impl Administration for FleetAdministration {
         &self,
         file: &mut (dyn Read + Send),
         request: &ImportRequest,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &dyn Fn(Progress),
     ) -> Result<ImportDone> {
         self.files.import(file, request, progress)
     }
@@ -60,16 +61,8 @@ impl Administration for FleetAdministration {
         self.files.export(file, request)
     }
 
-    fn verify(&self, repair: bool, progress: &(dyn Fn(Progress) + Sync)) -> Result<VerifyReport> {
-        self.files.store.verify(repair, &|step| progress(step))
-    }
-
-    fn backup(&self, _file: &mut (dyn Write + Send)) -> Result<()> {
-        Err(Error::NotAvailable { what: "backing up" })
-    }
-
-    fn compact(&self) -> Result<u64> {
-        Err(Error::NotAvailable { what: "compacting" })
+    fn verify(&self, repair: bool, progress: &dyn Fn(Progress)) -> Result<VerifyReport> {
+        self.files.store.verify(repair, progress)
     }
 }
 

@@ -18,7 +18,7 @@ use kinfolk_server::{Administration, ServiceSettings};
 pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
 
 use self::administration::FleetAdministration;
-use self::background::{Background, LatestStatus};
+use self::background::{Background, LatestStatus, Readiness};
 use super::embedded::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::context::Context;
@@ -36,6 +36,7 @@ pub(crate) struct FleetProfile {
     service: ServiceSettings,
     sort_memory: usize,
     status: Arc<LatestStatus>,
+    readiness: Arc<Readiness>,
 }
 
 impl FleetProfile {
@@ -63,6 +64,7 @@ impl FleetProfile {
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
             status: Arc::default(),
+            readiness: Arc::default(),
         })
     }
 
@@ -146,7 +148,7 @@ impl Profile for FleetProfile {
     }
 
     /// The disks are those of the databases.
-    fn require_free_space(&self, _bytes: u64) -> kinfolk_core::Result<()> {
+    fn require_import_space(&self, _store: &Fleet, _bytes: u64) -> kinfolk_core::Result<()> {
         Ok(())
     }
 
@@ -168,11 +170,6 @@ impl OpenStore for Fleet {
 
     fn now(&self) -> Timestamp {
         Self::now(self)
-    }
-
-    /// What fails is tried again: a fleet has no state that only a restart could mend.
-    fn failure(&self) -> Option<String> {
-        None
     }
 
     /// Counting would read every row.

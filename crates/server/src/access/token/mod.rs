@@ -67,16 +67,6 @@ impl TokenSettings {
             cached: 10_000,
         }
     }
-
-    /// The usual settings for a secret that is shared with the issuer, and this service's name.
-    pub fn with_secret(secret_file: impl Into<PathBuf>, audience: impl Into<String>) -> Self {
-        Self {
-            keys_file: None,
-            secret_file: Some(secret_file.into()),
-            algorithms: vec!["HS256".to_owned()],
-            ..Self::new("", audience)
-        }
-    }
 }
 
 /// The tokens that are valid now.

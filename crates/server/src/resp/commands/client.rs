@@ -7,7 +7,7 @@ const NAME_BYTES_MAX: usize = 256;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "client",
-        summary: "about this connection",
+        summary: "describes and names this connection",
         example: &["id"],
         arity: -2,
         ..Command::session(run)

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "command",
-        summary: "about the commands",
+        summary: "describes the commands",
         example: &["count"],
         arity: -1,
         group: "server",

@@ -1,4 +1,4 @@
-//! `CONFIG GET pattern [pattern …]`: settings, as far as clients ask for them.
+//! `CONFIG GET pattern [pattern …]`: the settings that clients ask for.
 
 use super::super::glob::Pattern;
 use super::prelude::*;
@@ -9,7 +9,7 @@ const PATTERNS_MAX: usize = 16;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "config",
-        summary: "settings, as far as clients ask for them",
+        summary: "the settings that clients ask for",
         example: &["get", "save"],
         arity: -2,
         group: "server",

@@ -1,4 +1,4 @@
-//! `HELLO [version [AUTH name credential] [SETNAME name]]`: agrees on the version of the protocol.
+//! `HELLO [version [AUTH name credential] [SETNAME name]]`: negotiates the version of the protocol.
 
 use super::auth::authenticate;
 use super::client;
@@ -8,7 +8,7 @@ use super::prelude::*;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "hello",
-        summary: "agrees on the version of the protocol",
+        summary: "negotiates the version of the protocol",
         arity: -1,
         ..Command::open(run)
     }

@@ -11,7 +11,7 @@ pub(super) const REDIS_VERSION: &str = "7.2.0";
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "info",
-        summary: "about the server",
+        summary: "describes the server",
         arity: -1,
         ..Command::server(|session, out| Box::pin(run(session, out)))
     }

@@ -1,11 +1,11 @@
-//! `RESET`: brings the connection back to its start.
+//! `RESET`: resets the connection.
 
 use super::prelude::*;
 
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "reset",
-        summary: "brings the connection back to its start",
+        summary: "resets the connection",
         is_queued: false,
         ..Command::open(|session, _, out| {
             session.reset();

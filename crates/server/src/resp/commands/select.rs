@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "select",
-        summary: "chooses the database, of which there is one",
+        summary: "selects the database; there is only number 0",
         example: &["0"],
         arity: 2,
         ..Command::session(run)

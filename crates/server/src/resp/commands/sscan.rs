@@ -32,7 +32,7 @@ const MATCH_PART: usize = 250;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "sscan",
-        summary: "walks a set of any size",
+        summary: "iterates over a set of any size",
         example: &["following:7", "0"],
         arity: -3,
         keys: Keys::ONE,

@@ -1,4 +1,4 @@
-//! `SUGGEST user [LIMIT n]`: users that a user may know, the best first.
+//! `SUGGEST user [LIMIT n]`: suggestions of users to follow, best first.
 
 use super::prelude::*;
 
@@ -7,7 +7,7 @@ const LIMIT_DEFAULT: usize = 20;
 pub(crate) const fn command<S: Store>() -> Command<S> {
     Command {
         name: "suggest",
-        summary: "users that a user may know, the best first",
+        summary: "suggestions of users to follow, best first",
         example: &["7"],
         arity: -2,
         operation: Operation::Suggestions,

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use futures_util::stream;
 use tokio::sync::mpsc;
 
-/// How much is collected before it is sent.
+/// Size of a piece.
 const PIECE_BYTES: usize = 64 * 1024;
-/// How many pieces may wait for the client.
+/// Maximum number of pieces that wait for the client.
 const PIECES_MAX: usize = 8;
 
 /// A part of a response.
 enum Piece {
     Data(Bytes),
-    /// Nothing is missing.
+    /// The response is complete.
     End,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Sender(mpsc::Sender<Piece>);
 /// The client's end.
 pub(crate) struct Receiver(mpsc::Receiver<Piece>);
 
-/// Makes both ends.
+/// Creates both ends.
 pub(crate) fn channel() -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     (Sender(sender), Receiver(receiver))
 }
 
 impl Sender {
-    /// Sends a part, waiting for room. Fails when the client is gone.
+    /// Sends a part; waits for room. Fails if the client has disconnected.
     pub(crate) fn send(&self, data: impl Into<Bytes>) -> io::Result<()> {
         let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "the client is gone");
         self.0.blocking_send(Piece::Data(data.into())).map_err(gone)
@@ -45,7 +45,7 @@ impl Sender {
         let _ = self.0.try_send(Piece::Data(data.into()));
     }
 
-    /// Whether the client is gone.
+    /// Whether the client has disconnected.
     pub(crate) fn is_alone(&self) -> bool {
         self.0.is_closed()
     }
@@ -57,7 +57,7 @@ impl Sender {
 }
 
 impl Receiver {
-    /// Waits for the first part. Nothing, if the thread ends before.
+    /// Waits for the first part; none if the thread ends before.
     pub(crate) async fn first(&mut self) -> Option<Bytes> {
         match self.0.recv().await? {
             Piece::Data(data) => Some(data),

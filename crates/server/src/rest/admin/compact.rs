@@ -1,14 +1,10 @@
 //! Compaction through a running server. The work is done by [`crate::Administration`] and the store.
 
-use axum::extract::State;
 use kinfolk_api::CompactOutcome;
 use kinfolk_core::bulk::Progress;
 
-use super::super::extract::{Call, NoInput};
-use super::super::problem::RestResult;
-use super::super::{Shared, Store};
+use super::super::prelude::*;
 use super::progress;
-use crate::metrics::Operation;
 
 /// Erases the bodies of purged comments from the disk, and compacts all files.
 ///
@@ -21,7 +17,7 @@ pub(crate) async fn compact<S: Store>(
     _: NoInput,
 ) -> RestResult {
     progress::respond(&shared, call, Operation::Compact, |call, reporter, last| {
-        reporter.report(Progress { stage: "merging", done: 0, total: None });
+        reporter.report(Progress { stage: "compacting", done: 0, total: None });
         last(call.administration().compact().map(|erased| CompactOutcome { erased }));
     })
 }

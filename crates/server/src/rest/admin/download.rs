@@ -1,4 +1,4 @@
-//! Files that are made while they are sent: exports and backups.
+//! Downloads that are generated while they are sent: exports and backups.
 
 use std::io::Write;
 use std::time::Instant;
@@ -19,23 +19,23 @@ use crate::metrics::Operation;
 
 /// A file to send.
 pub(crate) struct Download<S: Store> {
-    /// Who asked.
+    /// The request.
     pub call: Call<S>,
-    /// What it is counted as.
+    /// The metric that counts it.
     pub operation: Operation,
-    /// The right to do it.
+    /// Its slot among the running jobs.
     pub slot: OwnedSemaphorePermit,
-    /// What the file is.
+    /// The media type of the file.
     pub media_type: &'static str,
-    /// What it is called.
+    /// The name of the file…
     pub name: &'static str,
-    /// How its name ends.
+    /// …and its extension.
     pub ending: &'static str,
 }
 
 impl<S: Store> Download<S> {
-    /// Makes the file on a thread of its own. A failure before its first bytes is a problem document; a later one
-    /// breaks the transfer off. When the client leaves, writing fails and the work ends.
+    /// Generates the file on a thread of its own. A failure before its first bytes is a problem document; a later one
+    /// breaks off the transfer. When the client disconnects, writing fails and the work ends.
     pub(crate) async fn respond(
         self,
         work: impl FnOnce(&dyn Administration, &mut (dyn Write + Send)) -> Result<()> + Send + 'static,
@@ -60,7 +60,7 @@ impl<S: Store> Download<S> {
             drop(slot);
         });
         let Some(first) = receiver.first().await else {
-            let silent = Error::Storage { detail: "a download ended without a word".to_owned() };
+            let silent = Error::Storage { detail: "a download ended without a result".to_owned() };
             return Err(Failure(failure.await.unwrap_or(silent)));
         };
         let mut response = Response::new(receiver.into_body(first));

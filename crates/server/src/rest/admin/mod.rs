@@ -1,5 +1,5 @@
-//! Administration: import, export, verify, back up and compact through a running server, and suggestions for everyone.
-//! Scope admin. The work itself is done by [`crate::Administration`] and the store, on threads that may block.
+//! Administration through a running server: import, export, verification, backup, compaction, and suggestions for all users.
+//! Scope admin. [`crate::Administration`] and the store do the work, on threads that may block.
 
 mod channel;
 mod compact;
@@ -12,25 +12,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, HttpBody};
-use axum::extract::State;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use kinfolk_api::{ExportContent, FileFormat, ImportOutcome, VerifyOutcome};
-use kinfolk_core::{Error, ErrorCode, Result};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use tokio_util::io::{StreamReader, SyncIoBridge};
-use utoipa_axum::routes;
 
-use super::endpoint::Endpoint;
-use super::extract::{Call, NoBody};
-use super::problem::RestResult;
-use super::query::{NoQuery, Query, invalid};
-use super::routes::Routes;
-use super::{Rest, Shared, Store};
+use super::Rest;
+use super::prelude::*;
 use crate::administration::{ExportRequest, ImportRequest};
-use crate::metrics::{Operation, Protocol};
-use crate::service::Capability;
+use crate::metrics::Protocol;
 
 /// When to retry if too many jobs run.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -57,7 +49,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 #[utoipa::path(post, path = "/v1/admin/import", tag = "admin",
     params(
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$"),
-        ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip lines that can't be read"),
+        ("skip_invalid" = inline(Option<bool>), Query, description = "Count and skip malformed lines"),
         ("no_limit" = inline(Option<bool>), Query, description = "Keep edges over the following limit")),
     request_body(content = inline(Option<String>), content_type = "application/octet-stream", description = "The file"),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
@@ -88,7 +80,7 @@ async fn import<S: Store>(
     })
 }
 
-/// The body as it comes in. A client that sends nothing for too long must not keep another from its turn.
+/// The body as it arrives. A client that sends nothing for too long must not block other imports.
 fn parts(body: Body, patience: Duration) -> impl Stream<Item = io::Result<Bytes>> + Send {
     stream::unfold(Some(body.into_data_stream()), move |parts| async move {
         let mut parts = parts?;
@@ -103,19 +95,19 @@ fn parts(body: Body, patience: Duration) -> impl Stream<Item = io::Result<Bytes>
     })
 }
 
-/// Reads on until the client has sent everything, within reason.
+/// Reads the rest that the client sends, for a limited time.
 fn discard(file: &mut impl Read) {
     let started = Instant::now();
     let mut bytes = vec![0; 64 * 1024];
     while started.elapsed() < DISCARD_TIME_MAX && file.read(&mut bytes).is_ok_and(|count| count > 0) {}
 }
 
-/// All edges, or all comments, as of now.
+/// Downloads all edges or all comments, as of now.
 ///
-/// A failure in the middle breaks the transfer off: a file that came to its end is complete.
+/// A failure breaks off the transfer: a file that arrives to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/export", tag = "admin",
     params(
-        ("content" = inline(Option<String>), Query, description = "edges, the default, or comments: all of them, tombstones included, with their bodies unless they are purged; 501 if the deployment has no comments", pattern = "^(edges|comments)$"),
+        ("content" = inline(Option<String>), Query, description = "edges (the default) or comments, with tombstones and with the bodies of all but purged comments; 501 if the deployment has no comments", pattern = "^(edges|comments)$"),
         ("format" = inline(Option<String>), Query, description = "csv, csv.gz, csv.zst or parquet", pattern = "^(csv|csv\\.gz|csv\\.zst|parquet)$")),
     responses((status = 200, description = "The file", content(
         (inline(String) = "text/csv"), (inline(String) = "application/gzip"), (inline(String) = "application/zstd"),
@@ -150,11 +142,11 @@ fn content(query: &mut Query) -> Result<ExportContent> {
     ExportContent::from_name(&name).ok_or_else(unknown)
 }
 
-/// Compares everything derived with the edges, posts and comments, and repairs it if asked to.
+/// Compares all derived data with the edges, posts and comments; optionally repairs differences.
 ///
 /// The response is lines of JSON: progress, and finally a result or an error.
 #[utoipa::path(post, path = "/v1/admin/verify", tag = "admin",
-    params(("repair" = inline(Option<bool>), Query, description = "Repair what differs")),
+    params(("repair" = inline(Option<bool>), Query, description = "Repair differences")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
 async fn verify<S: Store>(
     State(shared): State<Shared<S>>,
@@ -170,9 +162,9 @@ async fn verify<S: Store>(
     })
 }
 
-/// A backup of the whole store, as of now.
+/// Downloads a backup of the whole store, as of now.
 ///
-/// A failure in the middle breaks the transfer off: a file that came to its end is complete.
+/// A failure breaks off the transfer: a file that arrives to its end is complete.
 #[utoipa::path(get, path = "/v1/admin/backup", tag = "admin",
     responses((status = 200, description = "The file", content_type = "application/octet-stream", body = inline(String))))]
 async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQuery) -> RestResult {
@@ -185,10 +177,10 @@ async fn backup<S: Store>(State(shared): State<Shared<S>>, call: Call<S>, _: NoQ
         name: "kinfolk",
         ending: "backup",
     };
-    file.respond(|administration, file| administration.backup(file)).await
+    file.respond(|administration, file| administration.backup(file, &|_| {}).map(|_| ())).await
 }
 
-/// The right to run one job, if not too many run.
+/// A slot for one job, unless too many run.
 fn job_slot<S: Store>(shared: &Rest<S>) -> Result<OwnedSemaphorePermit> {
     let busy = |_| Error::Overloaded { retry_after: RETRY_AFTER };
     Arc::clone(&shared.jobs).try_acquire_owned().map_err(busy)

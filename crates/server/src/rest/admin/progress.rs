@@ -19,7 +19,7 @@ use super::channel::{self, Sender};
 use super::{count, job_slot};
 use crate::metrics::Operation;
 
-/// Progress is reported at most so often, unless a new stage begins.
+/// The minimum interval between reports of one stage.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
@@ -28,8 +28,7 @@ fn text<T: Serialize>(line: &JobLine<T>) -> Bytes {
     text.into()
 }
 
-/// Runs a job on a thread of its own, if not too many run. The job gets a reporter of its progress and a function that takes
-/// its result.
+/// Runs a job on a thread of its own, unless too many run. The job gets a reporter and a function that takes its result.
 pub(crate) fn respond<S: Store, T: Serialize + 'static>(
     shared: &Rest<S>,
     call: Call<S>,
@@ -70,12 +69,12 @@ impl Reporter {
         Self { sender, reported: Mutex::new(None) }
     }
 
-    /// Whether the client is gone: work that can be stopped need not go on.
+    /// Whether the client has disconnected: work that can be stopped should stop.
     pub(crate) fn is_alone(&self) -> bool {
         self.sender.is_alone()
     }
 
-    /// Reports how far the job has come.
+    /// Reports progress.
     pub(crate) fn report(&self, progress: Progress) {
         let stage = progress.stage;
         let mut reported = self.reported.lock();

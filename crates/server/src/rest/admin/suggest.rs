@@ -1,34 +1,28 @@
-//! Suggestions for everyone, computed through a running server. The store ranks them.
+//! Computes suggestions for all users. The store ranks them.
 
-use axum::extract::State;
 use kinfolk_api::SuggestOutcome;
-use kinfolk_core::Result;
 use kinfolk_core::bulk::Progress;
 use kinfolk_core::suggestions::{Ranking, SuggestionRunRequest, SuggestionStore, WalkBounds};
 
-use super::super::extract::{Call, NoBody};
-use super::super::problem::RestResult;
-use super::super::query::{Query, invalid};
-use super::super::{Shared, Store};
+use super::super::prelude::*;
 use super::progress;
-use crate::metrics::Operation;
 
-/// The most suggestions that are stored for a user.
+/// The maximum number of suggestions stored for a user.
 const KEEP_MAX: usize = WalkBounds::RESULTS_MAX;
 const PER_NODE_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 256;
 
-/// Computes suggestions for everyone, and stores them.
+/// Computes suggestions for all users, and stores them.
 ///
 /// The response is lines of JSON: progress, and finally a result or an error. The job stops when the client disconnects; the
 /// next call with the same parameters resumes it, unless it starts afresh. The server's settings decide missing parameters.
 #[utoipa::path(post, path = "/v1/admin/suggest", tag = "admin",
     params(
-        ("ranking" = inline(Option<String>), Query, description = "What makes the best: count, jaccard or adamic-adar", pattern = "^(count|jaccard|adamic-adar)$"),
-        ("per_node" = inline(Option<u32>), Query, description = "Visit only this many followees of each user, the most recent ones; 0 for all of them", minimum = 0, maximum = 1000000),
-        ("keep" = inline(Option<u32>), Query, description = "How many to store for each user", minimum = 1, maximum = 1000),
-        ("threads" = inline(Option<u32>), Query, description = "How many threads compute", minimum = 1, maximum = 256),
-        ("afresh" = inline(Option<bool>), Query, description = "Start over, even if an unfinished run could be resumed")),
+        ("ranking" = inline(Option<String>), Query, description = "Which suggestions to store, and their order: count, jaccard or adamic-adar", pattern = "^(count|jaccard|adamic-adar)$"),
+        ("per_node" = inline(Option<u32>), Query, description = "Maximum number of followees of a user to consider, the most recent ones; 0 for all", minimum = 0, maximum = 1000000),
+        ("keep" = inline(Option<u32>), Query, description = "Number of suggestions to store for each user", minimum = 1, maximum = 1000),
+        ("threads" = inline(Option<u32>), Query, description = "Number of threads", minimum = 1, maximum = 256),
+        ("afresh" = inline(Option<bool>), Query, description = "Start over instead of resuming a stopped run")),
     responses((status = 200, description = "Lines of JSON", content_type = "application/x-ndjson", body = inline(String))))]
 pub(crate) async fn suggest<S: Store>(
     State(shared): State<Shared<S>>,
@@ -50,7 +44,7 @@ pub(crate) async fn suggest<S: Store>(
     })
 }
 
-/// The request that a query makes up with the server's settings.
+/// The parameters of a query, and the server's settings for missing ones.
 fn request(query: &mut Query, settings: SuggestionRunRequest) -> Result<SuggestionRunRequest> {
     let SuggestionRunRequest { bounds, threads, .. } = settings;
     let ranking = match query.one("ranking")? {

@@ -6,14 +6,7 @@ mod reads;
 mod version;
 mod writes;
 
-use kinfolk_core::ErrorCode;
-use utoipa_axum::routes;
-
-use super::Store;
-use super::endpoint::{ActorRule, Cost, Endpoint};
-use super::routes::Routes;
-use crate::metrics::Operation;
-use crate::service::Capability;
+use super::prelude::*;
 
 pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
     moderation(writing(reading(routes)))

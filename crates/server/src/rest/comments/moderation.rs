@@ -1,12 +1,8 @@
 //! Moderation: removing and purging comments, locking comment threads. Who removed or purged a comment is recorded.
 
-use kinfolk_api as api;
 use kinfolk_core::comments::Parent;
 
-use super::super::Store;
-use super::super::extract::{Call, Ids, JsonBody, NamedComment, NoInput};
-use super::super::problem::RestResult;
-use super::super::query::NoQuery;
+use super::super::prelude::*;
 use super::super::writes::{self, DONE};
 use super::body;
 

@@ -1,16 +1,10 @@
 //! Reads of comments: one, those on a post in order or as a tree, those of a user, and the history of one.
 
-use axum::response::IntoResponse;
 use kinfolk_api::schema::CommentsView;
-use kinfolk_api::{self as api, Comment, CommentNode, CommentVersion};
-use kinfolk_core::Result;
+use kinfolk_api::{Comment, CommentNode, CommentVersion};
 use kinfolk_core::comments::{CommentOrder, Parent, TreeShape};
 
-use super::super::Store;
-use super::super::extract::{Call, Ids, NamedComment};
-use super::super::json::Json;
-use super::super::problem::RestResult;
-use super::super::query::{NoQuery, Page, PageParameters, Query, invalid};
+use super::super::prelude::*;
 use super::version::entity_tag;
 
 /// The documented parameters of the comments on a post.

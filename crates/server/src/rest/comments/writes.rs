@@ -4,15 +4,10 @@ use std::sync::Arc;
 
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Response};
-use kinfolk_api::{self as api, Comment};
+use kinfolk_api::Comment;
 use kinfolk_core::comments::{CommentEdit, CommentId, CommentWritten, NewComment, Parent};
 
-use super::super::Store;
-use super::super::extract::{Call, IdempotencyKey, Ids, JsonBody, NamedComment, NoInput};
-use super::super::json::Json;
-use super::super::problem::RestResult;
-use super::super::query::{NoQuery, invalid};
+use super::super::prelude::*;
 use super::super::writes::{self, DONE};
 use super::body;
 use super::version::{Seen, entity_tag};

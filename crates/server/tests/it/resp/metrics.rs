@@ -22,7 +22,7 @@ fn commands_failures_and_connections() {
     client.call_all(&commands);
     // What a batch did is counted before its replies are sent, but the next batch shows it for certain.
     client.call("PING");
-    let text = server.service.metrics.render(&[]);
+    let text = server.service.metrics.render(&[], &[]);
     let value = |name: &str, labels: &[&str]| -> f64 {
         let fits = |line: &&str| line.starts_with(name) && labels.iter().all(|label| line.contains(label));
         text.lines().filter(fits).map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()

@@ -41,7 +41,12 @@ impl Guarded {
         let (keys_file, secret_file) = (folder.path().join("keys.toml"), folder.path().join("secret"));
         fs::write(&secret_file, SECRET).unwrap();
         let keys = make_keys(&keys_file);
-        let mut tokens = TokenSettings::with_secret(secret_file, "kinfolk");
+        let mut tokens = TokenSettings {
+            keys_file: None,
+            secret_file: Some(secret_file),
+            algorithms: vec!["HS256".to_owned()],
+            ..TokenSettings::new("", "kinfolk")
+        };
         tokens.allow_moderate = true;
         let settings = AccessSettings {
             id_kind: IdKind::Integer,

@@ -104,7 +104,7 @@ fn compaction_erases_and_merges() {
     let server = Server::start();
     for erased in [0, 1, 2] {
         let lines = lines(&server.request("POST", "/v1/admin/compact", &[], b""));
-        assert_eq!(lines[0], json!({"progress": {"stage": "merging", "done": 0}}));
+        assert_eq!(lines[0], json!({"progress": {"stage": "compacting", "done": 0}}));
         assert_eq!(lines[1], json!({"result": {"erased": erased}}));
     }
     let refused = server.request("POST", "/v1/admin/compact?fully=true", &[], b"");

@@ -1,0 +1,65 @@
+//! Converts settings to those of the services of `kinfolk-core`.
+
+use std::thread::available_parallelism;
+
+use kinfolk_core::comments::CommentSettings;
+use kinfolk_core::graph::GraphSettings;
+use kinfolk_core::suggestions::{SuggestionRunRequest, SuggestionSettings, WalkBounds};
+use kinfolk_server::ServiceSettings;
+
+use super::{Comments, Configuration, Suggest};
+
+/// The maximum size of a character in JSON: two escapes of six bytes.
+const CHAR_BYTES_MAX: usize = 12;
+/// The rest of a request with a comment.
+const ENVELOPE_BYTES_MAX: usize = 4 << 10;
+
+impl Configuration {
+    /// The settings of the services.
+    pub(crate) fn service_settings(&self) -> ServiceSettings {
+        let Self { graph, suggest, comments, .. } = self;
+        ServiceSettings {
+            graph: GraphSettings { following_limit: graph.following_limit, ..GraphSettings::default() },
+            suggestions: SuggestionSettings {
+                per_node: suggest.per_node.0,
+                fresh_for: suggest.fresh.0,
+                ..SuggestionSettings::default()
+            },
+            comments: CommentSettings {
+                body_chars_max: comments.body_chars_max.0 as usize,
+                // The setting is limited to far less.
+                depth_max: u8::try_from(comments.depth_max.0).unwrap_or(u8::MAX),
+                ..CommentSettings::default()
+            },
+            ..ServiceSettings::default()
+        }
+    }
+}
+
+impl Suggest {
+    /// The default computation for all users.
+    pub(crate) fn for_everyone(&self) -> SuggestionRunRequest {
+        let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
+        SuggestionRunRequest {
+            bounds: WalkBounds {
+                per_node: bound(self.batch_per_node),
+                results: self.keep.0.min(WalkBounds::RESULTS_MAX),
+                ranking: self.ranking,
+            },
+            threads: self.threads.map_or_else(cores, |threads| threads.0),
+            afresh: false,
+        }
+    }
+}
+
+impl Comments {
+    /// The maximum size in bytes of a request with a comment.
+    pub(crate) fn request_bytes_max(&self) -> usize {
+        self.body_chars_max.0 as usize * CHAR_BYTES_MAX + ENVELOPE_BYTES_MAX
+    }
+}
+
+/// A bound: 0 for none.
+pub(crate) fn bound(number: u32) -> Option<usize> {
+    (number > 0).then_some(number as usize)
+}
