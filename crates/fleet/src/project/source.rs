@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use kinfolk_core::{Epoch, Frontier, Position, Result, Shard};
 
 use crate::Fleet;
@@ -34,7 +35,8 @@ pub trait ChangeSource: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Vec<SourceBatch>>> + Send;
 }
 
-/// The logs of the shards themselves: one statement for each host.
+/// The logs of the shards themselves: one statement for each host. Those of a host that fails are left out, so that the
+/// changes of the others are projected meanwhile.
 #[derive(Clone)]
 pub struct LogSource {
     shared: Arc<Shared>,
@@ -56,8 +58,22 @@ impl ChangeSource for LogSource {
         let shard = |logged: &LoggedChange| logged.change.position.shard;
         let topology = self.shared.topology();
         let log = LogReader { shared: &self.shared, topology: &topology };
-        let after: Vec<Position> = after.iter().collect();
-        let mut changes = log.durable_changes(&after, limit).await.map_err(Failure::into_error)?;
+        let after_on = |host| -> Vec<Position> {
+            after.iter().filter(|position| topology.host_of(position.shard) == host).collect()
+        };
+        let by_host = (0..topology.hosts.len()).map(after_on).filter(|after| !after.is_empty());
+        let pages = by_host.map(|after| async move { log.durable_changes(&after, limit).await });
+        let (mut changes, mut failed) = (Vec::new(), None);
+        for page in join_all(pages).await {
+            match page {
+                Ok(page) => changes.extend(page),
+                Err(failure @ Failure::Moved) => return Err(failure.into_error()),
+                Err(failure) => failed = Some(failure.into_error()),
+            }
+        }
+        if let Some(error) = failed.filter(|_| changes.is_empty()) {
+            return Err(error);
+        }
         changes.sort_by_key(shard);
         let of_one = changes.chunk_by(|one, other| shard(one) == shard(other));
         let batch = |changes: &[LoggedChange]| SourceBatch {

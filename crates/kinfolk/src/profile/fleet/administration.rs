@@ -10,13 +10,14 @@ use kinfolk_fleet::{Fleet, HostStatus};
 use kinfolk_server::{Administration, Capability, ExportRequest, ImportDone, ImportRequest, Stat, StatKind};
 
 use super::FleetProfile;
-use super::background::{LatestStatus, Observed};
+use super::background::{LatestStatus, Observed, Readiness};
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
 pub(super) struct FleetAdministration {
     files: StoreFiles<Fleet>,
     status: Arc<LatestStatus>,
+    readiness: Arc<Readiness>,
 }
 
 impl FleetAdministration {
@@ -29,7 +30,7 @@ impl FleetAdministration {
             sort_memory: profile.sort_memory,
             importing: Mutex::new(()),
         };
-        Self { files, status: Arc::clone(&profile.status) }
+        Self { files, status: Arc::clone(&profile.status), readiness: Arc::clone(&profile.readiness) }
     }
 }
 
@@ -39,7 +40,7 @@ impl Administration for FleetAdministration {
     }
 
     fn not_ready(&self) -> Option<String> {
-        self.status.get()?.not_ready
+        self.readiness.not_ready()
     }
 
     /// Backups are PostgreSQL's own, and there are no files to compact. Suggestions are computed only on request so far.

@@ -1,10 +1,9 @@
-//! What a process of a fleet does beside requests: it observes the hosts and, in the role project, keeps the follower side up to
-//! date and trims the logs.
+//! What a process of a fleet does beside requests: it observes the hosts, judges whether it is ready and, in the role project,
+//! keeps the follower side up to date and trims the logs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kinfolk_core::Result;
 use kinfolk_fleet::{Fleet, FleetStatus, LogSource, Projection, Retention, Trimmed};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -13,6 +12,8 @@ use super::FleetProfile;
 
 /// The interval between two looks at the hosts.
 const OBSERVE_EVERY: Duration = Duration::from_secs(5);
+/// The interval between two judgements of readiness, which ask no host.
+const JUDGE_EVERY: Duration = Duration::from_millis(500);
 /// The interval between two runs of retention.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 
@@ -27,6 +28,7 @@ impl Background {
     pub(super) fn start(store: &Fleet, profile: &FleetProfile) -> Self {
         let mut loops = JoinSet::new();
         loops.spawn(observe(store.clone(), Arc::clone(&profile.status)));
+        loops.spawn(judge_readiness(store.clone(), Arc::clone(&profile.readiness)));
         let projection = profile.projects().then(|| {
             loops.spawn(trim(store.clone(), profile.retention));
             Projection::start(store, &Arc::new(LogSource::new(store)))
@@ -44,8 +46,6 @@ pub(super) struct LatestStatus(Mutex<Option<Observed>>);
 pub(super) struct Observed {
     pub(super) at: Instant,
     pub(super) status: FleetStatus,
-    /// Why this process should not be sent requests.
-    pub(super) not_ready: Option<String>,
 }
 
 impl LatestStatus {
@@ -54,8 +54,24 @@ impl LatestStatus {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(&self, observed: Observed) {
+    fn set(&self, status: FleetStatus) {
+        let observed = Observed { at: Instant::now(), status };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(observed);
+    }
+}
+
+/// Whether this process should be sent requests, as was last found out.
+#[derive(Default)]
+pub(super) struct Readiness(Mutex<Option<String>>);
+
+impl Readiness {
+    /// Why not, if there is a reason.
+    pub(super) fn not_ready(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, reason: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = reason;
     }
 }
 
@@ -64,26 +80,34 @@ async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match look(&store).await {
-            Ok(observed) => {
-                for host in &observed.status.hosts {
+        match store.status().await {
+            Ok(status) => {
+                for host in &status.hosts {
                     if let Err(reason) = &host.condition {
                         tracing::warn!(host = host.name, reason, "a host does not answer");
                     }
                 }
-                if let Some(reason) = &observed.not_ready {
-                    tracing::warn!(reason, "not ready");
-                }
-                latest.set(observed);
+                latest.set(status);
             }
             Err(error) => tracing::warn!(%error, "could not look at the hosts"),
         }
     }
 }
 
-async fn look(store: &Fleet) -> Result<Observed> {
-    let (status, not_ready) = tokio::try_join!(store.status(), store.not_ready())?;
-    Ok(Observed { at: Instant::now(), status, not_ready })
+async fn judge_readiness(store: Fleet, readiness: Arc<Readiness>) {
+    let mut ticks = interval(JUDGE_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // It fails only while the store is being closed.
+        let reason = store.not_ready().await.unwrap_or_default();
+        match (&reason, readiness.not_ready()) {
+            (Some(reason), None) => tracing::warn!(reason, "not ready"),
+            (None, Some(_)) => tracing::info!("ready again"),
+            _ => {}
+        }
+        readiness.set(reason);
+    }
 }
 
 async fn trim(store: Fleet, retention: Retention) {

@@ -18,7 +18,7 @@ use kinfolk_server::{Administration, ServiceSettings};
 pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
 
 use self::administration::FleetAdministration;
-use self::background::{Background, LatestStatus};
+use self::background::{Background, LatestStatus, Readiness};
 use super::embedded::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::context::Context;
@@ -36,6 +36,7 @@ pub(crate) struct FleetProfile {
     service: ServiceSettings,
     sort_memory: usize,
     status: Arc<LatestStatus>,
+    readiness: Arc<Readiness>,
 }
 
 impl FleetProfile {
@@ -63,6 +64,7 @@ impl FleetProfile {
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
             status: Arc::default(),
+            readiness: Arc::default(),
         })
     }
 

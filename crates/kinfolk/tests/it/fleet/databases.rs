@@ -60,6 +60,16 @@ impl Databases {
         self.execute_at(&self.url(database), sql);
     }
 
+    /// Runs SQL beside one of the databases, on its server.
+    pub fn beside(&self, database: usize, sql: &str) {
+        self.execute_at(&self.servers[database], sql);
+    }
+
+    /// The name of one of the databases.
+    pub fn name(&self, database: usize) -> &str {
+        &self.names[database]
+    }
+
     /// The columns of the one row of a query.
     pub fn numbers<const N: usize>(&self, database: usize, sql: &str) -> [i64; N] {
         self.runtime.block_on(async {

@@ -10,3 +10,4 @@ mod processes;
 mod readiness;
 mod same_results;
 mod scenarios;
+mod spread;

@@ -206,26 +206,38 @@ fn the_redis_protocol_replies_the_same() {
 }
 
 /// A connection that reads whole replies.
-struct Connection(BufReader<TcpStream>);
+pub(super) struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    fn new(address: &str) -> Self {
+    pub(super) fn new(address: &str) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self(BufReader::new(stream))
     }
 
     /// Sends commands in one write; their replies.
-    fn send(&mut self, commands: &[&str]) -> Vec<String> {
+    pub(super) fn send(&mut self, commands: &[&str]) -> Vec<String> {
         let text: String = commands.iter().map(|command| format!("{command}\r\n")).collect();
         self.0.get_mut().write_all(text.as_bytes()).unwrap();
         commands.iter().map(|_| self.reply()).collect()
     }
 
-    fn reply(&mut self) -> String {
+    /// Sends a command whose reply is a token; the token.
+    pub(super) fn send_for_token(&mut self, command: &str) -> String {
+        write!(self.0.get_mut(), "{command}\r\n").unwrap();
+        let line = self.line();
+        assert!(line.starts_with('$'), "{command}: {line}");
+        self.line()
+    }
+
+    fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
-        let line = line.trim_end();
+        line.trim_end().to_owned()
+    }
+
+    fn reply(&mut self) -> String {
+        let line = self.line();
         let count = || line[1..].parse::<i64>().unwrap();
         match line.as_bytes()[0] {
             b'*' => {
@@ -239,7 +251,7 @@ impl Connection {
             }
             // Milliseconds since 1970.
             b':' if line.len() == 14 => ":TIME".to_owned(),
-            _ => stable(line),
+            _ => stable(&line),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// A running server. It is killed if a test ends without ending it.
 pub struct Running {
     child: Option<Child>,
-    lines: Receiver<String>,
+    /// Behind a lock, so that threads can share the server.
+    lines: Mutex<Receiver<String>>,
     /// Where REST is.
     pub http: String,
     /// Where the Redis protocol is, if it is served.
@@ -78,6 +80,7 @@ impl Running {
                 let http = words.next().unwrap().to_owned();
                 let resp =
                     words.next().and_then(|word| word.split("://").nth(1)).unwrap_or_default().to_owned();
+                let lines = Mutex::new(lines);
                 return Ok(Self { child: Some(child), lines, http, resp, ready: line, before });
             }
             before.push(line);
@@ -114,14 +117,14 @@ impl Running {
     pub fn end(mut self, signal: &str) -> (i32, Vec<String>) {
         self.signal(signal);
         let status = self.child.take().unwrap().wait().unwrap();
-        (status.code().unwrap_or(-1), self.lines.iter().collect())
+        (status.code().unwrap_or(-1), self.lines.lock().unwrap().iter().collect())
     }
 
     /// Waits until it ends by itself; its status and what it said since it was ready.
     pub fn wait(mut self) -> (i32, Vec<String>) {
         let mut said = Vec::new();
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
+            match self.lines.lock().unwrap().recv_timeout(PATIENCE) {
                 Ok(line) => said.push(line),
                 // What it says ends with it.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -138,7 +141,12 @@ impl Running {
             return line.clone();
         }
         loop {
-            let line = self.lines.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing said {part:?}"));
+            let line = self
+                .lines
+                .lock()
+                .unwrap()
+                .recv_timeout(PATIENCE)
+                .unwrap_or_else(|_| panic!("nothing said {part:?}"));
             if line.contains(part) {
                 return line;
             }
