@@ -21,7 +21,7 @@ const KIND: EdgeKind = EdgeKind::Follow;
 /// How many edges pass between two reports of an import's progress.
 const REPORT_EDGES: u64 = 16_384;
 /// How many rows pass between two reports of an export's progress.
-const REPORT_ROWS: u64 = 1_024;
+const REPORT_ROWS: u64 = 4_096;
 
 /// The options of an import.
 #[derive(Clone, Debug)]

@@ -35,12 +35,9 @@ pub(crate) fn end_at_once() -> io::Result<()> {
             // It may be renamed or removed already.
             let _ = std::fs::remove_file(path);
         }
-        // A closed stderr cannot be reported.
-        let _ = writeln!(
-            io::stderr(),
-            "kinfolk: interrupted by {} before it was done; run it again",
-            signal.name()
-        );
+        // Locked until the end, so that no progress follows. A closed stderr cannot be reported.
+        let mut out = io::stderr().lock();
+        let _ = writeln!(out, "kinfolk: interrupted by {} before it was done; run it again", signal.name());
         std::process::exit(i32::from(signal.exit_status()))
     })
 }
