@@ -1,5 +1,7 @@
 //! What the section fleet may say, and what is never printed of it. Needs no database.
 
+use std::path::Path;
+
 use crate::support::Sandbox;
 
 const FLEET: &str = "[fleet]\ncatalog = \"postgres://me:secret@127.0.0.1:1/catalog\"\n\
@@ -120,4 +122,27 @@ fn roles_that_are_not_there_yet_are_refused() {
         assert!(message.contains("not available"), "{message}");
     }
     assert!(sandbox.fails("serve --role king", 2).contains("expected one of all, api"));
+}
+
+#[test]
+fn the_container_files_name_settings_that_exist() {
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    for (file, separator, count) in [("compose.yaml", ": ", 3), ("Dockerfile", "=", 4)] {
+        let text = std::fs::read_to_string(deploy.join(file)).unwrap();
+        let lines = text.lines().map(|line| line.trim().trim_start_matches("ENV ").trim_end_matches(" \\"));
+        let variables: Vec<(&str, &str)> = lines
+            .filter(|line| line.starts_with("KINFOLK_"))
+            .filter_map(|line| line.split_once(separator))
+            .collect();
+        assert_eq!(variables.len(), count, "{file}: {variables:?}");
+        let sandbox = Sandbox::configured("");
+        let output = sandbox.command(["config"]).envs(variables.iter().copied()).output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        for (name, _) in variables {
+            assert!(
+                printed.lines().any(|line| line.ends_with(&format!("# {name}"))),
+                "{file}: {name}: {printed}"
+            );
+        }
+    }
 }
