@@ -14,7 +14,6 @@ STYLE = """
   .box { fill: #f6f8fa; stroke: #8c959f; }
   .core { fill: #ddf4ff; stroke: #218bff; }
   .log { fill: #fff8c5; stroke: #bf8700; }
-  .planned { fill: none; stroke: #8c959f; stroke-dasharray: 5 4; }
   .kinfolk { fill: #218bff; }
   .rival { fill: #afb8c1; }
   text { font: 14px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328; }
@@ -27,7 +26,6 @@ STYLE = """
     .box { fill: #151b23; stroke: #656c76; }
     .core { fill: #0c2d6b; stroke: #388bfd; }
     .log { fill: #341a00; stroke: #bb8009; }
-    .planned { stroke: #656c76; }
     .kinfolk { fill: #388bfd; }
     .rival { fill: #656c76; }
     text { fill: #f0f6fc; }
@@ -92,7 +90,7 @@ def architecture():
     picture.text(574, 243, "one process, one folder", "small", "end")
     picture.box(46, 256, 150, 72, "box", "Writer", "plans, batches,", "assigns positions")
     picture.arrow(196, 292, 240, 292)
-    picture.box(244, 256, 330, 72, "log", "Change log", "the source of truth: synced before a write", "is acknowledged or visible")
+    picture.box(244, 256, 330, 72, "log", "Change log", "every write: synced before", "it is acknowledged or visible")
     picture.arrow(409, 328, 409, 356)
     for x, name, line in [
         (46, "Index", "checks, counts"),
@@ -102,10 +100,10 @@ def architecture():
     ]:
         width = {46: 124, 180: 154, 344: 106, 460: 114}[x]
         picture.box(x, 360, width, 56, "box", name, line)
-    picture.text(310, 436, "projections: derived from the log, verified against it, rebuilt when needed", "small", "middle")
-    picture.rect(610, 220, 180, 226, "planned")
+    picture.text(310, 436, "projections: derived from the log, compared with each other, repaired", "small", "middle")
+    picture.rect(610, 220, 180, 226, "box")
     picture.text(700, 300, "Fleet", "title", "middle")
-    for number, line in enumerate(["PostgreSQL, Redis, Kafka", "many shards", "(not built yet)"]):
+    for number, line in enumerate(["many processes", "shards on PostgreSQL", "the graph, no content yet"]):
         picture.text(700, 322 + 20 * number, line, "small", "middle")
     picture.save("architecture.svg")
 

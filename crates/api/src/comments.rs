@@ -12,7 +12,7 @@ use crate::{CommentId, Id, Page, Time};
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewComment {
-    /// What it says: 1 to 10,000 characters, at least one of them visible. Line ends become `\n` (from `\r\n` and `\r`); other
+    /// What it says: 1 to 10,000 characters by default (`comments.body_chars_max`), at least one of them visible. Line ends become `\n` (from `\r\n` and `\r`); other
     /// control characters below U+0020 are refused, except tabs. Everything else is stored unchanged.
     #[cfg_attr(feature = "openapi", schema(min_length = 1))]
     pub body: String,

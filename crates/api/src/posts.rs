@@ -26,7 +26,7 @@ pub struct NewPost {
         schema(value_type = String, format = DateTime, pattern = "^(19[7-9][0-9]|[2-9][0-9]{3})-", required = false)
     )]
     pub created_at: Option<Time>,
-    /// Any JSON, up to 4 KB without blanks; `null` is the same as none.
+    /// Any JSON, up to 4 KB, not counting white space between tokens; `null` is the same as none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Value, required = false))]
     pub payload: Option<Payload>,

@@ -23,7 +23,7 @@ Examples:
   kinfolk export - | head                print all edges as CSV
   kinfolk counts 1 2 3 --json            print the result as one JSON document
 
-Commands use the server at --url, or the folder --data while no server has it open.
+A command uses the server at --url, unless --data names a folder, which no server may have open.
 Exit status: 0 success, 1 the result is no or the command failed, 2 wrong usage.";
 
 /// A social graph service: who follows whom.

@@ -100,7 +100,7 @@ pub trait CheckStore: Deployment {
     }
 }
 
-/// Keeps edges. The following side is the source of truth; followers, counts and lists are projections of it.
+/// Keeps edges. The pairs on the following side decide which edges exist; followers, counts and lists are derived from them.
 ///
 /// [`super::Graph`] refuses ids of the wrong kind and self-follows; they do not reach a store.
 ///

@@ -1,5 +1,6 @@
 //! What a projection of the change log is, and the one list of them that opening, replay, publishing, flushing, snapshots, compaction,
-//! verification, reconciliation, backups and closing go through. Which projections a store has is said in `engine/open.rs`, in one line each.
+//! verification, reconciliation, backups and closing go through. `engine/open.rs` opens the projections of a store and lists them;
+//! those that reads go to are fields of the store as well (`engine/store.rs`).
 
 mod difference;
 mod reconcile;
@@ -20,7 +21,13 @@ use crate::disk::format::Content;
 use crate::log::{Event, LogReader};
 use crate::lsm::RowStorage;
 
-/// State that follows from the events of the log: it can be dropped and built again from them, or from another projection.
+/// State that follows from the events of the log.
+///
+/// The log is trimmed. Pairs, posts and comments keep what it no longer has: they are the records, and only a backup replaces them. Every
+/// other projection can be dropped and built again, from records or from events.
+///
+/// An import is one event without its edges: rows and index of edges load them together, from files. Live, projections in memory then
+/// get the event through [`Projection::apply`]; a replay does not pass it on. So whatever depends on edges must be rebuilt after one.
 ///
 /// Only the writer applies events, in batches that are durable already; nothing is visible before all projections have a batch. No
 /// method is on the path of a check.

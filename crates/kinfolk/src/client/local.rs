@@ -1,4 +1,4 @@
-//! A graph that is open in this process, in any profile, and the runtime that drives it.
+//! A graph that this process has opened, and the runtime that drives it. Commands open the local profile, a folder.
 
 use std::future::Future;
 use std::sync::Arc;

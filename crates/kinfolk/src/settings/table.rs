@@ -165,7 +165,7 @@ settings! {
         keys: Option<PathBuf> = "", "auth-keys", "FILE", Server;
         /// The public keys that verify end users' tokens (JWT): a JWK set, or PEM
         token_keys: Option<PathBuf> = "", "auth-token-keys", "FILE", Server;
-        /// Shared secrets that verify tokens signed with HS256, one per line, at least 32 bytes each
+        /// Shared secrets that verify tokens signed with HS256, HS384 or HS512, one per line, at least 32 bytes each
         token_secret: Option<PathBuf> = "", "auth-token-secret", "FILE", Server;
         /// The accepted values of a token's aud; required with token_keys and token_secret
         audience: Names = "", "auth-audience", "NAMES", Server;
@@ -180,7 +180,7 @@ settings! {
     }
     /// Rate limits. They apply only with authentication.
     limits: Limits {
-        /// Requests per API key without its own limit, such as 5000/s burst 10000
+        /// Requests of each API key that has no limit of its own, such as 5000/s burst 10000
         key: Limit = "none", "limit-key", "RATE", Server;
         /// Requests per end user, over all connections
         user: Limit = "50/s burst 100", "limit-user", "RATE", Server;
@@ -196,9 +196,9 @@ settings! {
     }
     /// Retention of the change log.
     log: Log {
-        /// How long to keep changes, and at least an hour after a start…
+        /// How long changes are kept. For an hour after a start, none is removed because of its age
         keep: Span = "7 d", "log-keep", "TIME", Server;
-        /// …up to this size, but never less than a start needs
+        /// Maximum size of the log. Changes that a start needs are kept beyond it
         keep_bytes: Bytes = "10 GiB", "log-keep-size", "SIZE", Server;
     }
     /// Protection against a wrong system clock: [why, and what to do](README.md#time).

@@ -24,13 +24,23 @@ pub(crate) fn frontier<S: Store>(call: &Call<S>, after: Option<&str>) -> Result<
     after.map_or_else(|| Ok(Frontier::default()), |token| call.service.frontier(token))
 }
 
+/// The documented size of a page of the change log.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what changes reads")]
+struct ChangeParameters {
+    /// Maximum number of changes.
+    #[param(minimum = 1, maximum = 1000, default = 50, required = false)]
+    limit: u32,
+}
+
 /// A page of the change log, oldest first within each shard.
 ///
 /// Continue with `next`; an empty page means that there is no later change yet.
 #[utoipa::path(get, path = "/v1/changes", tag = "changes",
     params(
         ("after" = inline(Option<String>), Query, description = "The token to continue from [default: the oldest kept change]"),
-        ("limit" = inline(Option<u32>), Query, description = "Maximum number of changes", minimum = 1, maximum = 1000)),
+        ChangeParameters),
     responses((status = 200, description = "A page of the log", body = Changes)))]
 async fn changes<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let (after, limit) = (query.one("after")?, query.limit()?);

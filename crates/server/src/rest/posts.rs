@@ -39,7 +39,7 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
 /// rise with time. Without a time the post is created now.
 ///
 /// The same post again, by its id or by the author's idempotency key, is a success that changes nothing: the response is
-/// the first one's, with status 200. A time that is missing in one of the two is not compared.
+/// the first one's, with status 200. A repeated request may leave out the time; a time that it has must be the first one's.
 #[utoipa::path(post, path = "/v1/posts", tag = "feeds",
     params(("Idempotency-Key" = inline(Option<String>), Header, min_length = 1, max_length = 255, description =
         "Identifies the post for its author, so that it can be repeated without an id: for 7 days at least")),

@@ -26,14 +26,24 @@ pub(crate) fn routes<S: Store>(routes: Routes<S>) -> Routes<S> {
         )
 }
 
+/// The documented parameters of suggestions.
+#[derive(utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents what suggestions reads")]
+struct SuggestionParameters {
+    /// Maximum number of suggestions.
+    #[param(minimum = 1, maximum = 100, default = 20, required = false)]
+    limit: u32,
+}
+
 /// Suggestions to a user: candidates followed by many of its followees, except those that it follows or has dismissed.
 ///
-/// Results of the computation for all users are served while they are fresh; `computed_at` says so. Otherwise the 500 most recent
-/// followees, and the 500 most recent ones of each of them, are looked at.
+/// Results of the computation for all users are served while they are fresh; `computed_at` says so. Otherwise the request
+/// considers the 500 most recent followees, and the 500 most recent ones of each of them (by default: `suggest.per_node`).
 #[utoipa::path(get, path = "/v1/users/{id}/suggestions", tag = "suggestions",
     params(
         ("id" = api::Id, Path, description = "The user. An end user asks only for itself"),
-        ("limit" = inline(Option<u32>), Query, description = "Maximum number of suggestions", minimum = 1, maximum = 100)),
+        SuggestionParameters),
     responses((status = 200, description = "The suggestions, best first", body = Suggestions)))]
 async fn suggestions<S: Store>(call: Call<S>, mut query: Query) -> RestResult {
     let limit = query.number("limit")?.unwrap_or(LIMIT_DEFAULT);

@@ -207,7 +207,7 @@ fn refusals_say_why() {
             "DISMISS 1 x",
             "-ERR \"x\" is not a valid id: expected a decimal integer, as this deployment uses integer ids",
         ),
-        ("WATCH following:1", "-ERR WATCH is not available in this profile yet"),
+        ("WATCH following:1", "-ERR WATCH is not supported"),
         ("HELLO 4", "-ERR unsupported protocol version: there are 2 and 3"),
         ("AFTER made-up", "+OK"),
         ("FOLLOWS 1 2", "-ERR the consistency token was not issued by this deployment"),
