@@ -60,7 +60,7 @@ impl Comments {
                     .into(),
                 Client::Remote(server) => page_of(server.comments_by(author), request)?,
             };
-            Ok(Page::<OwnComment>::new(page.items, page.next))
+            Ok(Page { items: page.items.into_iter().map(OwnComment).collect(), next: page.next })
         })
     }
 
@@ -121,12 +121,6 @@ impl Print for Comment {
 #[derive(Serialize)]
 #[serde(transparent)]
 struct OwnComment(Comment);
-
-impl From<Comment> for OwnComment {
-    fn from(comment: Comment) -> Self {
-        Self(comment)
-    }
-}
 
 impl Print for OwnComment {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
