@@ -107,7 +107,7 @@ impl<S: Deployment> Client<S> {
 
 impl<S: EdgePorts> Client<S> {
     fn written(&self, written: kinfolk_core::graph::Receipt) -> EdgesWritten {
-        EdgesWritten { token: self.wrote(written.position), changed: written.changed.to_vec() }
+        EdgesWritten { token: self.wrote(written.position), changed: written.changed.into_vec() }
     }
 
     pub(super) async fn follow(&self, kind: EdgeKind, actor: Id, target: Id) -> Result<EdgesWritten> {

@@ -65,6 +65,6 @@ fn case_names_are_unique_and_can_be_run_alone() {
     let _turn = one_at_a_time();
     let cases = suite::all::<ModelStore>();
     cases[0].run_in(CaseScope::all().next().unwrap(), &ModelStore::new);
-    let names: BTreeSet<_> = cases.iter().map(|case| case.name()).collect();
+    let names: BTreeSet<_> = cases.iter().map(kinfolk_conformance::cases::Case::name).collect();
     assert_eq!(names.len(), cases.len());
 }

@@ -183,7 +183,7 @@ mod tests {
         caller.standing.update(Scopes::all(), None);
         caller.standing.revoke();
         assert_eq!(connected.admit(1).unwrap_err().code(), ErrorCode::Unauthenticated);
-        assert!(!connected.check().is_ok());
+        assert!(connected.check().is_err());
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         assert!(caller.check().is_ok());
         assert_eq!(caller.remaining(), Some(Duration::from_millis(5)));
         clock.advance(5);
-        assert!(!caller.check().is_ok());
+        assert!(caller.check().is_err());
         assert_eq!(caller.remaining(), Some(Duration::ZERO));
         caller.expires_at = None;
         assert_eq!(caller.remaining(), None);

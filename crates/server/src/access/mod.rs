@@ -316,7 +316,7 @@ mod tests {
         let content = std::fs::read_to_string(&path).unwrap().replace(&id(&other), &id(&old));
         std::fs::write(&path, content).unwrap();
         access.reload().unwrap();
-        assert!(!connected.check().is_ok());
+        assert!(connected.check().is_err());
         refused(&access, &old);
         access.authenticate(&other.replace(&id(&other), &id(&old))).unwrap();
     }

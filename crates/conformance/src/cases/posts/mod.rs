@@ -2,11 +2,11 @@
 
 pub(super) mod authored;
 pub(super) mod helpers;
-mod posts;
+mod writing;
 
 use super::Case;
 use crate::ports::PostPorts;
 
 pub(super) fn cases<S: PostPorts>() -> Vec<Case<S>> {
-    [posts::cases(), authored::cases()].concat()
+    [writing::cases(), authored::cases()].concat()
 }

@@ -356,7 +356,7 @@ fn a_secret_is_replaced_while_both_count_and_a_bad_file_changes_nothing() {
     assert!(setting.access.reload().unwrap_err().to_string().contains("token-keys"));
 
     setting.replace_secret(new.as_bytes());
-    assert!(!connected.check().is_ok());
+    assert!(connected.check().is_err());
     setting.refused(&old_token, "signature");
     setting.accepted(&new_token);
 }
@@ -497,7 +497,7 @@ fn a_key_that_is_taken_away_takes_its_users_along() {
     setting.accepted(&token);
 
     setting.replace_keys(&jwk_set(&[("b", EC, Algorithm::ES256)]));
-    assert!(!connected.check().is_ok());
+    assert!(connected.check().is_err());
     assert!(setting.access.authenticate(&token).is_err());
 
     setting.replace_keys(&jwk_set(&[("a", RSA, Algorithm::RS256)]));

@@ -27,7 +27,7 @@ pub(crate) const READS_SHOW_EVERYTHING: bool = false;
 
 pub(crate) enum Backing {
     Fleet(Deployed),
-    Reference(ModelStore),
+    Reference(Box<ModelStore>),
 }
 
 /// A fleet of its own.
@@ -51,7 +51,7 @@ impl Drop for Deployed {
 /// An empty store.
 pub(crate) fn open(id_kind: IdKind, clock: Arc<SimulatedClock>) -> Backing {
     let Some(databases) = Databases::create() else {
-        return Backing::Reference(ModelStore::new(id_kind, clock));
+        return Backing::Reference(Box::new(ModelStore::new(id_kind, clock)));
     };
     let [catalog, a, b] = [0, 1, 2].map(|database| databases.url(database));
     let hosts = [("a".to_owned(), a), ("b".to_owned(), b)];
