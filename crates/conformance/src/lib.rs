@@ -1,9 +1,10 @@
 //! What every store must pass: a reference model, a suite and planted faults. Used by tests only.
 //!
-//! An adapter's tests call [`suite::run`], or the groups of it that the adapter has ports for, and these, with a function that
-//! makes an empty store: [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`graph_trims`],
-//! [`feed_histories`], [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`],
-//! [`concurrent_feeds`] and [`concurrent_comments`], each of these three also with timeouts.
+//! An adapter's tests call [`suite::run`] with [`suite::all`], or with the groups of cases that the adapter has ports for
+//! ([`suite::edges`], [`suite::checks`], [`suite::posts`] and so on), and these, with a function that makes an empty store:
+//! [`histories`] (or [`graph_histories`] and [`graph_restores`] for the graph alone), [`graph_trims`], [`feed_histories`],
+//! [`feed_restarts`], [`comment_histories`], [`comment_restarts`], [`concurrent_histories`], [`concurrent_feeds`] and
+//! [`concurrent_comments`], each of these three also with timeouts.
 //!
 //! [`ModelStore`] is the reference; with a [`Fault`] it makes one mistake, and this crate's own test shows that the suite notices
 //! every one of them. [`ShardedStore`] is a second store that is right in another way: sharded, with projections that lag, as

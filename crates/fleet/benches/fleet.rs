@@ -1,7 +1,8 @@
 //! Figures of a fleet beside a plain PostgreSQL table with the textbook indexes, in one run on servers of its own with their
 //! durability on.
 //!
-//! `cargo bench -p kinfolk-fleet` takes some minutes, alone on the machine; `KINFOLK_BENCH_SHORT=1` only shows that it works.
+//! `cargo bench -p kinfolk-fleet` takes some minutes, alone on the machine; `KINFOLK_BENCH_SHORT=1` only shows that it works, and
+//! `KINFOLK_BENCH_SHARDS` is the number of shards, 32 by default.
 #![allow(clippy::unwrap_used, reason = "a benchmark may stop where it is")]
 
 use std::num::NonZeroU16;
@@ -31,8 +32,10 @@ const OUTSTANDING: u64 = 256;
 /// Users of the graph. A follower has few edges, so that nearly every follow is new.
 const USERS: u64 = 100_000;
 
-fn shards() -> u16 {
-    std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|s| s.parse().ok()).unwrap_or(32)
+/// Logical shards of the fleet, over two hosts.
+fn shards() -> NonZeroU16 {
+    let named = std::env::var("KINFOLK_BENCH_SHARDS").ok().and_then(|shards| shards.parse().ok());
+    named.unwrap_or(const { NonZeroU16::new(32).unwrap() })
 }
 
 /// Enough memory and log that no checkpoint is forced. Durability stays on.
@@ -79,7 +82,7 @@ fn main() {
     let servers = Servers::start();
     let runtime = Runtime::new().unwrap();
     let settings = servers.settings();
-    let new = NewDeployment { id_kind: IdKind::Integer, shards: NonZeroU16::new(shards()).unwrap() };
+    let new = NewDeployment { id_kind: IdKind::Integer, shards: shards() };
     Fleet::init(&settings, new).unwrap();
     let fleet = Arc::new(Fleet::open(settings.clone()).unwrap());
     let projecting = Fleet::open(Settings { role: "project".into(), ..settings.clone() }).unwrap();

@@ -121,6 +121,11 @@ pub fn graph<S: GraphStore>() -> Vec<Case<S>> {
     [edges(), log(), checks()].concat()
 }
 
+/// The cases of reads without a token, for stores that measure their lag by the clock that they are given, or have none.
+pub fn staleness<S: GraphStore>() -> Vec<Case<S>> {
+    checks::staleness::cases()
+}
+
 /// The cases of suggestions that are found in the request.
 pub fn candidates<S: SuggestionPorts>() -> Vec<Case<S>> {
     suggestions::candidates::cases()
@@ -153,7 +158,7 @@ pub fn comments<S: CommentPorts>() -> Vec<Case<S>> {
 
 /// All cases.
 pub fn all<S: AllPorts>() -> Vec<Case<S>> {
-    [graph(), suggestions(), posts(), feeds(), inboxes(), comments()].concat()
+    [graph(), staleness(), suggestions(), posts(), feeds(), inboxes(), comments()].concat()
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {

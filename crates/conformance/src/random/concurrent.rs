@@ -3,16 +3,19 @@
 
 use std::ops::Deref;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kinfolk_core::changes::LogSpan;
-use kinfolk_core::graph::{EdgeAction, EdgeCommand, ListEntry, Side};
+use kinfolk_core::graph::{Counts, EdgeAction, EdgeCommand, ListEntry, Side};
 use kinfolk_core::{EdgeKind, Error, Frontier, GraphStore, Id, Sequence};
 
 use crate::StoreFactory;
+use crate::model::suggestions::locked;
 use crate::random::Random;
 use crate::random::answers::Attempt;
 use crate::random::audit::{Outcome, Record, audit};
-use crate::random::compare::{KINDS, Verdict};
+use crate::random::compare::{KINDS, Verdict, answer};
+use crate::random::observed::{Observation, Observations, Shown};
 use crate::random::pairs::{Event, Timeline};
 use crate::random::shared::{Rounds, Shared};
 use crate::random::unsettled::TimeoutFault;
@@ -59,6 +62,9 @@ fn own_user(writer: u64) -> u64 {
 struct History<S> {
     shared: Shared<S>,
     timeline: Timeline,
+    observed: Observations,
+    /// How often everything was read.
+    passes: AtomicU64,
     /// How far the log was read.
     newest_read: Mutex<Frontier>,
 }
@@ -72,7 +78,13 @@ impl<S> Deref for History<S> {
 }
 
 fn run<S: GraphStore>(shared: Shared<S>, seed: u64, settle: &dyn Fn(&S)) -> Verdict {
-    let history = History { shared, timeline: Timeline::default(), newest_read: Mutex::default() };
+    let history = History {
+        shared,
+        timeline: Timeline::default(),
+        observed: Observations::default(),
+        passes: AtomicU64::default(),
+        newest_read: Mutex::default(),
+    };
     let writers = || {
         at_once(WRITERS as usize, |writer| {
             let writer = writer as u64;
@@ -85,6 +97,8 @@ fn run<S: GraphStore>(shared: Shared<S>, seed: u64, settle: &dyn Fn(&S)) -> Verd
     let explained = history.timeline.check();
     history.answers.require_enough();
     settle(&history.store);
+    let log = answer("changes", history.reader().whole_log())?;
+    history.observed.check(&log)?;
     audit(&history.store, &threads, u64::from(FOLLOWING_LIMIT), &users).and(explained)
 }
 
@@ -160,25 +174,49 @@ impl<S: GraphStore> History<S> {
     /// What must hold at every moment, whatever is going on.
     fn read(&self) {
         self.check_pairs();
-        let store = Seen::new(&self.store, Frontier::default());
+        // The first read makes a projection catch up, so that each kind of read has its turn.
+        let pass = self.passes.fetch_add(1, Ordering::Relaxed);
         for number in 0..SHARED_USERS {
-            let of = user(self.id_kind, number);
+            let of = user(self.id_kind, (number + pass) % SHARED_USERS);
             for kind in KINDS {
-                let counts = self.answers.read(block_on(store.counts(kind, &[of])));
-                for counts in counts.into_iter().flatten() {
-                    assert!(counts.following <= u64::from(FOLLOWING_LIMIT), "{of} has {counts:?}");
-                    assert!(counts.followers < SHARED_USERS + WRITERS, "{of} has {counts:?}");
-                }
-                for side in [Side::Following, Side::Followers] {
-                    let read = |after| block_on(store.list(kind, side, of, after, 2));
-                    let Some(entries) = self.answers.walk(|entry: &ListEntry| *entry, 2, read) else {
-                        continue;
-                    };
-                    assert!(entries.is_sorted_by(|a, b| a < b), "{side:?} of {of}: {entries:?}");
-                }
+                let mut seen = self.seen();
+                seen.join(&locked(&self.newest_read));
+                self.observe(kind, of, seen, pass.is_multiple_of(2));
+                self.observe(kind, of, Frontier::default(), false);
             }
         }
-        self.read_log(&store);
+        self.read_log(&Seen::new(&self.store, Frontier::default()));
+    }
+
+    /// Reads the counts and lists of a user as one who has seen a frontier.
+    fn observe(&self, kind: EdgeKind, of: Id, seen: Frontier, counts_first: bool) {
+        let store = Seen::new(&self.store, seen.clone());
+        let mut shown = Vec::new();
+        if counts_first {
+            shown.extend(self.read_counts(&store, kind, of));
+        }
+        for side in [Side::Followers, Side::Following] {
+            let read = |after| block_on(store.list(kind, side, of, after, 2));
+            let Some(entries) = self.answers.walk(|entry: &ListEntry| *entry, 2, read) else {
+                continue;
+            };
+            assert!(entries.is_sorted_by(|a, b| a < b), "{side:?} of {of}: {entries:?}");
+            let ids = entries.into_iter().map(|entry| entry.id).collect();
+            shown.push(Shown::List { side, ids });
+        }
+        if !counts_first {
+            shown.extend(self.read_counts(&store, kind, of));
+        }
+        self.observed.record((kind, of), Observation { seen, shown });
+    }
+
+    fn read_counts(&self, store: &Seen<'_, S>, kind: EdgeKind, of: Id) -> Vec<Shown> {
+        let found = self.answers.read(block_on(store.counts(kind, &[of]))).unwrap_or_default();
+        let shown = |Counts { following, followers }: Counts| {
+            assert!(following <= u64::from(FOLLOWING_LIMIT), "{of} has {following} followees");
+            [(Side::Following, following), (Side::Followers, followers)]
+        };
+        found.into_iter().flat_map(shown).map(|(side, count)| Shown::Count { side, count }).collect()
     }
 
     /// Checks pairs as a client does that has seen everything that was acknowledged.
@@ -202,7 +240,7 @@ impl<S: GraphStore> History<S> {
 
     fn read_log(&self, store: &Seen<'_, S>) {
         let Some(LogSpan { newest, .. }) = self.answers.read(block_on(store.span())) else { return };
-        let mut before = self.newest_read.lock().expect("one thread reads");
+        let mut before = locked(&self.newest_read);
         assert!(newest.covers_all(&before), "the log went back from {before} to {newest}");
         before.join(&newest);
         let Some(changes) = self.answers.read(block_on(store.whole_log())) else { return };

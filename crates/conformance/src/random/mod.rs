@@ -13,6 +13,7 @@ mod feed_history;
 mod generator;
 mod graph_history;
 mod history;
+mod observed;
 mod pairs;
 mod shared;
 mod trims;

@@ -1,13 +1,16 @@
 //! How events reach projections and layers: late, twice, with gaps, and in any order between sources.
 
 use kinfolk_core::changes::{Change, ChangeBody};
-use kinfolk_core::{Epoch, Sequence, Shard};
+use kinfolk_core::{Epoch, Sequence, Shard, Timestamp};
 
 use super::fault::LagFault;
 use super::state::{HOSTS, State};
 
 /// The most messages that are on their way for long.
 const LATE_MAX: usize = 12;
+
+/// How far behind a read without a token may be.
+const STALENESS_MS_MAX: u64 = 2_000;
 
 /// Changes of one shard, without gaps among them.
 #[derive(Clone, Debug)]
@@ -49,6 +52,28 @@ impl State {
                 }
                 _ if self.random.below(4) == 0 => self.move_shard(source),
                 _ => {}
+            }
+        }
+    }
+
+    /// Brings every projection and layer to what was acknowledged more than 2 seconds ago.
+    pub(super) fn keep_within_staleness(&mut self, now: Timestamp) {
+        if self.paused || self.has(LagFault::StalenessUnbounded) {
+            return;
+        }
+        let time = Timestamp::from_millis(now.millis().saturating_sub(STALENESS_MS_MAX));
+        for shard in self.shards() {
+            let due = self.source(shard).acknowledged_before(time);
+            for host in 0..HOSTS {
+                let first = self.hosts[host].mark(shard).next();
+                let message = self.message(shard, first, (due.0 + 1).saturating_sub(first.0));
+                self.project(host, &message);
+            }
+            while self.filters[usize::from(shard.0)].mark < due {
+                self.advance_filter(shard);
+            }
+            while self.caches[usize::from(shard.0)].watermark < due {
+                self.advance_cache(shard);
             }
         }
     }

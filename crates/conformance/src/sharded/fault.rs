@@ -5,6 +5,7 @@ use crate::faults::declare_faults;
 const GRAPH_HISTORIES: &str = "graph_histories";
 const GRAPH_RESTORES: &str = "graph_restores";
 const GRAPH_TRIMS: &str = "graph_trims";
+const CONCURRENT_HISTORIES: &str = "concurrent_histories";
 const OWN_CHECKS: &str = "own_checks";
 
 declare_faults! {
@@ -33,6 +34,12 @@ declare_faults! {
     OldShardMap: "edges_that_come_and_go_leave_nothing_behind", GRAPH_HISTORIES;
     /// A check waits until the follower side shows what the follower itself has just done.
     CheckWaitsForProjection: OWN_CHECKS;
+    /// Projections, filter and cache may be any time behind, as long as nobody asks for more.
+    StalenessUnbounded: "a_read_without_a_token_is_two_seconds_old_at_most";
+    /// A list shows whatever its projection has got to.
+    ListIgnoresFrontier: "edges_that_come_and_go_leave_nothing_behind", CONCURRENT_HISTORIES;
+    /// Counts show whatever their projection has got to.
+    CountsIgnoreFrontier: CONCURRENT_HISTORIES, GRAPH_HISTORIES;
     /// A reader of the log that does not name a shard starts at 0 there, which was trimmed.
     StartsAtZero: GRAPH_TRIMS;
     /// A reader that names a position before what was trimmed goes on after the gap.

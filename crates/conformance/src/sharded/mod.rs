@@ -2,8 +2,8 @@
 //!
 //! Users live on logical shards, shards on two hosts. Each shard has the truth of its followers and a log of its own. Follower
 //! lists and counts are projections on the host of the followee, which events reach late, twice and out of order between
-//! sources; checks go through a filter and a cache that lag as well. A seed decides all of it: some progress is made at every
-//! operation, and as much as it takes when a read has to wait. With a [`LagFault`] the store makes one mistake.
+//! sources; checks go through a filter and a cache that lag as well, by up to 2 seconds of the clock. A seed decides all of it: some
+//! progress is made at every operation, and as much as it takes when a read has to wait. With a [`LagFault`] the store makes one mistake.
 //!
 //! It deliberately has no posts, feeds, comments or suggestions.
 
@@ -107,9 +107,16 @@ impl ShardedStore {
         self.state.lock().expect("no call panics inside the state")
     }
 
+    /// The state as it is by now: no projection is further behind than it may be.
+    fn current(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        state.keep_within_staleness(self.clock.now());
+        state
+    }
+
     /// Repeats a read until it need not wait for a write that has not come.
     fn read<T>(&self, mut read: impl FnMut(&mut State) -> Result<T>) -> Result<T> {
-        let mut state = self.state();
+        let mut state = self.current();
         state.progress();
         let mut outcome = read(&mut state);
         let is_early = |state: &mut State| {

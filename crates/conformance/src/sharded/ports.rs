@@ -40,7 +40,7 @@ impl CheckStore for ShardedStore {
     }
 
     fn contains_now(&self, kind: EdgeKind, edge: Edge, at_least: &Frontier) -> Option<bool> {
-        self.state().contains_now(kind, edge, at_least)
+        self.current().contains_now(kind, edge, at_least)
     }
 }
 

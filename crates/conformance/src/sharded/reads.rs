@@ -127,6 +127,7 @@ impl State {
         limit: usize,
         at_least: &Frontier,
     ) -> Result<Vec<ListEntry>> {
+        let at_least = if self.has(LagFault::ListIgnoresFrontier) { Frontier::EMPTY } else { at_least };
         Ok(self.side(side, of, at_least)?.after((kind, of), after).take(limit).collect())
     }
 
@@ -169,6 +170,7 @@ impl State {
     }
 
     pub(super) fn counts(&mut self, kind: EdgeKind, of: Id, at_least: &Frontier) -> Result<Counts> {
+        let at_least = if self.has(LagFault::CountsIgnoreFrontier) { Frontier::EMPTY } else { at_least };
         let (shard, at_least) = (self.shard_of(of), self.asked(at_least));
         self.require_truth(shard, &at_least)?;
         self.require_followers(shard, &at_least)?;

@@ -17,6 +17,8 @@ pub(super) struct Source {
     pub(super) following: Lists,
     /// The whole log. Projections and layers go on reading what was trimmed, as if it had waited for them.
     log: Vec<Change>,
+    /// What the clock showed when each change was acknowledged.
+    acknowledged_at: Vec<Timestamp>,
     /// Changes up to here are not shown any more.
     trimmed: Sequence,
     /// No later change is earlier than this.
@@ -29,6 +31,7 @@ impl Source {
             shard,
             following: Lists::default(),
             log: Vec::new(),
+            acknowledged_at: Vec::new(),
             trimmed: Sequence::START,
             floor: Timestamp::MIN,
         }
@@ -52,6 +55,12 @@ impl Source {
     /// Trims so many of the oldest changes that are kept.
     pub(super) fn trim(&mut self, count: u64) {
         self.trimmed = Sequence(self.trimmed.0 + count);
+    }
+
+    /// The newest change that was acknowledged before a time.
+    pub(super) fn acknowledged_before(&self, time: Timestamp) -> Sequence {
+        let older = self.acknowledged_at.iter().rposition(|&at| at < time);
+        Sequence(older.map_or(0, |index| index as u64 + 1))
     }
 
     /// The log after a sequence.
@@ -104,12 +113,12 @@ impl Source {
             events.extend(body.map(|body| (at, body)));
         }
         for (at, body) in events {
-            self.apply(Change { position: self.newest().next(), at, body });
+            self.apply(Change { position: self.newest().next(), at, body }, now);
         }
         Ok(Receipt { position: self.newest(), changed: changed.into() })
     }
 
-    fn apply(&mut self, change: Change) {
+    fn apply(&mut self, change: Change, now: Timestamp) {
         self.floor = self.floor.max(change.at);
         match change.body {
             ChangeBody::Followed { kind, edge } => {
@@ -122,13 +131,14 @@ impl Source {
             _ => unreachable!("this store has edges only"),
         }
         self.log.push(change);
+        self.acknowledged_at.push(now);
     }
 
     /// The shard as it was when its log was so long.
     pub(super) fn restored(&self, length: u64) -> Self {
         let mut restored = Self::new(self.shard);
-        let kept = self.log.iter().take(length as usize);
-        kept.cloned().for_each(|change| restored.apply(change));
+        let kept = self.log.iter().zip(&self.acknowledged_at).take(length as usize);
+        kept.for_each(|(change, &now)| restored.apply(change.clone(), now));
         restored.trimmed = Sequence(self.trimmed.0.min(length));
         restored
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kinfolk_conformance::suite::{self, CaseScope};
+use kinfolk_conformance::suite::{self, Case, CaseScope};
 use kinfolk_conformance::{
     Fault, LagFault, ModelStore, SEED, ShardedStore, Sharding, SimulatedClock, TimeoutFault, block_on,
     concurrent_comments_with_fault, concurrent_comments_with_timeouts, concurrent_feeds_with_fault,
@@ -26,12 +26,17 @@ fn make(shards: u16, seed: u64) -> impl Fn(IdKind, Arc<dyn Clock>) -> ShardedSto
     move |id_kind, clock| ShardedStore::new(id_kind, clock, Sharding::new(shards, seed))
 }
 
+/// What concerns the graph.
+fn graph() -> Vec<Case<ShardedStore>> {
+    [suite::graph(), suite::staleness()].concat()
+}
+
 #[test]
 fn it_passes_the_suite() {
     let _turn = one_at_a_time();
     for seed in 0..runs(3) {
         for shards in [1, 4, 7] {
-            suite::run(&suite::graph(), &make(shards, SEED + seed));
+            suite::run(&graph(), &make(shards, SEED + seed));
         }
     }
 }
@@ -98,10 +103,11 @@ fn run(test: &str, fault: Option<LagFault>, seed: u64) {
     let scope = CaseScope { id_kind: IdKind::Integer, edge_kind: EdgeKind::Follow };
     match test {
         "graph_histories" => graph_histories(&make, Some(&ShardedStore::reopen), 30, SEED + seed),
+        "concurrent_histories" => concurrent_histories(&make, 3, SEED + seed),
         "own_checks" => own_checks(&make(IdKind::Integer, Arc::new(SimulatedClock::default()))),
         "graph_trims" => graph_trims(&make, &ShardedStore::trim, 20, SEED + seed),
         "graph_restores" => graph_restores(&make, &ShardedStore::new_epoch, 20, SEED + seed),
-        case => suite::named(&suite::graph(), case).run_in(scope, &make),
+        case => suite::named(&graph(), case).run_in(scope, &make),
     }
 }
 

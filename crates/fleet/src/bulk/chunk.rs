@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use kinfolk_core::graph::{Edge, EdgeAction, EdgePlanner, FollowerCommand, PlannedEdges, WriteRequest};
-use kinfolk_core::{EdgeKind, Position, Result, Timestamp};
+use kinfolk_core::{EdgeKind, Position, Result, Sequence, Shard, Timestamp};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -13,7 +13,7 @@ use super::staging::NO_SINCE;
 use crate::catalog::Topology;
 use crate::log::PlannedEvent;
 use crate::postgres::{Failure, IdValue, Pooled, Query, unavailable};
-use crate::write::{Rows, Sent, ShardWriter, Subjects, random_batch};
+use crate::write::{BatchWriter, Rows, Sent, Subjects, random_batch};
 
 /// Edges of one chunk: a shard is locked for a few milliseconds.
 const CHUNK: i64 = 1_000;
@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Applies staged edges to a shard.
 pub(super) struct ShardImport {
-    pub(super) writer: ShardWriter,
+    pub(super) writer: BatchWriter,
+    pub(super) shard: Shard,
     pub(super) kind: EdgeKind,
     pub(super) following_limit: Option<u32>,
 }
@@ -73,7 +74,7 @@ impl ShardImport {
                 // Whether or not that succeeds, the next attempt finds out what is wrong.
                 Err(Failure::Moved) => _ = self.writer.shared.reload_topology().await,
                 Err(Failure::Transient(error)) => {
-                    tracing::debug!(%error, shard = self.writer.shard.0, "a chunk is tried again");
+                    tracing::debug!(%error, shard = self.shard.0, "a chunk is tried again");
                 }
             }
             sleep(pause).await;
@@ -85,8 +86,8 @@ impl ShardImport {
     /// not: the lock of the shard is free only once the transaction before is over.
     async fn apply_next(&self) -> std::result::Result<usize, Failure> {
         let topology = self.writer.shared.topology();
-        let host = &topology.hosts[topology.host_of(self.writer.shard)];
-        let number = self.writer.shard.0 as i16;
+        let host = &topology.hosts[topology.host_of(self.shard)];
+        let number = self.shard.0 as i16;
         let statements = &self.writer.shared.statements;
         let rows = host.query(statements, Query::StagedPage, &[&number, &CHUNK]).await?;
         let Some(first) = rows.first() else { return Ok(0) };
@@ -95,8 +96,7 @@ impl ShardImport {
         let timeouts = self.writer.shared.settings.timeouts;
         let limit = timeouts.lock + timeouts.statement * 2;
         let applied = timeout(limit, self.apply_chunk(&connection, &topology, &chunk)).await;
-        let silent =
-            || Failure::Transient(unavailable(&self.writer.name(), "the host did not answer in time"));
+        let silent = || Failure::Transient(unavailable(&host.name, "the host did not answer in time"));
         match applied.unwrap_or_else(|_| Err(silent())) {
             Ok(newest) => {
                 self.writer.committed(topology.epoch, newest);
@@ -115,25 +115,29 @@ impl ShardImport {
         topology: &Topology,
         chunk: &Chunk,
     ) -> std::result::Result<Position, Failure> {
-        let name = self.writer.name();
-        let failed = |error: tokio_postgres::Error| Failure::of_statement(&name, &error);
+        let index = topology.host_of(self.shard);
+        let host = &topology.hosts[index];
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&host.name, &error);
         let statements = &self.writer.shared.statements;
         let next = connection.prepare(statements, Query::NextChunk).await.map_err(failed)?;
         let advance = connection.prepare(statements, Query::AdvanceImport).await.map_err(failed)?;
         let batch = random_batch().map_err(Failure::Final)?;
         let subjects = Subjects::of_edges(self.kind, chunk.edges.iter().map(|staged| staged.edge));
-        let locked = self.writer.lock(connection, topology, &subjects).await?;
-        let shard = self.writer.shard.0 as i16;
+        let locked = self.writer.lock(connection, topology, index, &subjects).await?;
+        let head = *locked.heads.get(&self.shard).ok_or(Failure::Moved)?;
+        let shard = self.shard.0 as i16;
         let found = connection.client().query_opt(&next, &[&shard]).await.map_err(failed)?;
         if found.map(|row| row.get(0)) != Some(chunk.number) {
-            return Err(Failure::Transient(unavailable(&name, "another attempt has applied the chunk")));
+            return Err(Failure::Transient(unavailable(&host.name, "another attempt has applied the chunk")));
         }
-        let plan = self.plan(&locked.before, locked.floor, &chunk.edges);
-        let rows = Rows::new(&locked.before, locked.newest.sequence, &plan.events);
+        let plan = self.plan(&locked.before, head.floor, &chunk.edges);
+        let mut rows = Rows::default();
+        rows.add(&locked.before, head.newest, &plan.events);
         let last = chunk.edges.last().expect("a chunk is not empty");
         let (follower, followee) = (IdValue(last.edge.follower), IdValue(last.edge.followee));
         let added = plan.events.len() as i64;
-        let sequence = if added > 0 { locked.newest.sequence.0 as i64 + added } else { 0 };
+        let newest = head.newest.sequence.0 + added as u64;
+        let sequence = if added > 0 { newest as i64 } else { 0 };
         let parameters: [&(dyn ToSql + Sync); 9] = [
             &shard,
             &follower,
@@ -146,10 +150,10 @@ impl ShardImport {
             &sequence,
         ];
         connection.client().execute(&advance, &parameters).await.map_err(failed)?;
-        let sent = self.writer.send(connection, &locked, &rows, batch).await;
-        sent.map(|()| rows.last.on(self.writer.shard)).map_err(|sent| match sent {
+        let sent = self.writer.send(host, connection, &locked, &rows, batch).await;
+        sent.map(|()| Sequence(newest).on(self.shard)).map_err(|sent| match sent {
             Sent::Nothing(failure) => failure,
-            Sent::Unanswered => Failure::Transient(unavailable(&name, "a connection was lost")),
+            Sent::Unanswered => Failure::Transient(unavailable(&host.name, "a connection was lost")),
         })
     }
 

@@ -15,9 +15,8 @@ use kinfolk_core::{Result, Timestamp};
 use super::chunk::ShardImport;
 use super::staging::{Found, Manifest, Staging};
 use crate::Fleet;
-use crate::catalog::Topology;
-use crate::postgres::{Target, connect};
-use crate::write::ShardWriter;
+use crate::catalog::{Topology, connect_to_host};
+use crate::write::BatchWriter;
 
 /// Edges of the input that are staged together: what a stopped import has to read again.
 const STAGED_TOGETHER: u64 = 50_000;
@@ -53,11 +52,7 @@ impl Import {
         let settings = &fleet.shared.settings;
         let mut staged = Vec::new();
         for host in &topology.hosts {
-            let address = settings.hosts.get(&host.name).map_or("", String::as_str);
-            let what = format!("host {}", host.name);
-            let encryption = &fleet.shared.catalog().encryption;
-            let target = Target { what: &what, connection: address, encryption, schema: "kinfolk" };
-            let client = connect(target, settings.timeouts.connect).await?;
+            let client = connect_to_host(&host.name, fleet.shared.catalog(), settings).await?;
             staged.push(Staging::open(&host.name, client).await?);
         }
         let mut import = Self { fleet, topology, staged, manifest, line: 0 };
@@ -147,7 +142,8 @@ impl Import {
         shards
             .try_for_each_concurrent(at_once, |shard| {
                 let import = ShardImport {
-                    writer: ShardWriter::new(Arc::clone(&self.fleet.shared), shard),
+                    writer: BatchWriter::new(Arc::clone(&self.fleet.shared)),
+                    shard,
                     kind: options.kind,
                     following_limit: options.following_limit,
                 };

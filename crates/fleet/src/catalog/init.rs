@@ -1,13 +1,14 @@
-//! Creating a deployment: schemas on every host first, the catalog's row last, so that an interrupted run can be repeated.
+//! Creating a deployment: schemas on every host first, the catalog's row last, so that an interrupted run can be repeated. The same
+//! brings the schemas of a deployment to the newest version.
 
 use std::num::NonZeroU16;
 
 use kinfolk_core::{Error, IdKind, Result};
 use tokio_postgres::Client;
 
+use super::topology::{connect_to_host, foreign, owner};
 use super::{Catalog, schema, storage};
 use crate::Settings;
-use crate::postgres::{Target, connect};
 
 /// The most shards of a deployment. A token may name every shard, and servers refuse tokens above 8,192 characters.
 const SHARDS_MAX: u16 = 512;
@@ -22,7 +23,8 @@ pub struct NewDeployment {
 }
 
 impl Catalog {
-    /// Creates a deployment. Refused where there is one already; what an interrupted run has left is completed.
+    /// Creates a deployment; what an interrupted run has left is completed. Where there is a deployment already, its schemas are
+    /// brought to the newest version; if they have it, or if a database belongs to others, it is refused, and nothing is changed.
     pub async fn init(settings: &Settings, new: NewDeployment) -> Result<()> {
         let shards = new.shards.get();
         if shards > SHARDS_MAX {
@@ -37,22 +39,75 @@ impl Catalog {
         }
         let catalog = Self::new(settings)?;
         let mut client = catalog.client().await?;
+        let deployed = deployed(&client).await?;
+        let mut hosts = own_hosts(&catalog, settings, deployed.as_ref()).await?;
+        if let Some(Deployed { id_kind, is_complete: true, .. }) = deployed {
+            return migrate(&mut client, &mut hosts, id_kind).await;
+        }
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
         let names: Vec<&str> = settings.hosts.keys().map(String::as_str).collect();
         let epoch = random()?;
-        for (index, (name, connection)) in settings.hosts.iter().enumerate() {
+        for (index, (name, host)) in names.iter().zip(&mut hosts).enumerate() {
             let held: Vec<i16> =
                 (0..shards as i16).filter(|&shard| shard as usize % names.len() == index).collect();
-            let what = format!("host {name}");
-            let (encryption, schema) = (&catalog.encryption, schema::HOST.name);
-            let target = Target { what: &what, connection, encryption, schema };
-            let mut host = connect(target, settings.timeouts.connect).await?;
-            schema::HOST.apply(&mut host, new.id_kind).await?;
-            prepare_host(&mut host, (identity, name), epoch, &held, shards).await?;
+            schema::HOST.apply(host, new.id_kind).await?;
+            prepare_host(host, (identity, name), epoch, &held, shards).await?;
         }
         publish(&mut client, epoch, &names, shards).await
     }
+}
+
+/// The deployment of a catalog.
+struct Deployed {
+    identity: i64,
+    id_kind: IdKind,
+    /// Not while it is being created.
+    is_complete: bool,
+}
+
+async fn deployed(client: &Client) -> Result<Option<Deployed>> {
+    if schema::CATALOG.version(client).await? == 0 {
+        return Ok(None);
+    }
+    let row = client.query_opt("SELECT identity, id_kind, epoch FROM deployment", &[]).await;
+    let Some(row) = row.map_err(|error| storage(&error))? else { return Ok(None) };
+    let unknown = || Error::Corrupt { detail: "the catalog has an unknown kind of ids".into() };
+    Ok(Some(Deployed {
+        identity: row.get(0),
+        id_kind: IdKind::from_name(row.get(1)).ok_or_else(unknown)?,
+        is_complete: row.get::<_, i64>(2) != 0,
+    }))
+}
+
+/// Connections to the hosts of the settings, in order. None of them belongs to another host or deployment.
+async fn own_hosts(
+    catalog: &Catalog,
+    settings: &Settings,
+    deployed: Option<&Deployed>,
+) -> Result<Vec<Client>> {
+    let mut hosts = Vec::new();
+    for name in settings.hosts.keys() {
+        let client = connect_to_host(name, catalog, settings).await?;
+        if schema::HOST.version(&client).await? > 0
+            && let Some(owner) = owner(&client).await?
+            && (owner.name != *name || deployed.is_none_or(|deployed| deployed.identity != owner.identity))
+        {
+            return Err(foreign(name));
+        }
+        hosts.push(client);
+    }
+    Ok(hosts)
+}
+
+/// Brings the schemas of a deployment to the newest version. Refused where they have it.
+async fn migrate(catalog: &mut Client, hosts: &mut [Client], id_kind: IdKind) -> Result<()> {
+    let mut was_older = schema::CATALOG.apply(catalog, id_kind).await?;
+    for host in hosts {
+        was_older |= schema::HOST.apply(host, id_kind).await?;
+    }
+    let detail = "the catalog has a deployment already: see 'kinfolk fleet status'".into();
+    if was_older { Ok(()) } else { Err(Error::InvalidStore { detail }) }
 }
 
 /// The identity of the deployment that is being created. A first run writes it, with an epoch of 0 that says that it is not
@@ -69,7 +124,7 @@ async fn prepare_identity(client: &Client, new: NewDeployment) -> Result<i64> {
     let row = row.map_err(|error| storage(&error))?;
     if row.get::<_, i64>(3) != 0 {
         return Err(Error::InvalidStore {
-            detail: "the catalog has a deployment already: see 'kinfolk fleet status'".into(),
+            detail: "another run has created the deployment meanwhile".into(),
         });
     }
     if (row.get::<_, &str>(1), row.get::<_, i32>(2)) != (new.id_kind.name(), shards) {
@@ -91,13 +146,9 @@ async fn prepare_host(
     let transaction = client.transaction().await.map_err(|error| storage(&error))?;
     let claim = "INSERT INTO host (identity, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
     transaction.execute(claim, &[&identity, &name]).await.map_err(|error| storage(&error))?;
-    let owner = transaction
-        .query_one("SELECT identity, name FROM host", &[])
-        .await
-        .map_err(|error| storage(&error))?;
-    if (owner.get::<_, i64>(0), owner.get::<_, &str>(1)) != (identity, name) {
-        let detail = format!("the database of host {name} belongs to another host or deployment");
-        return Err(Error::InvalidStore { detail });
+    let owner = owner(transaction.client()).await?;
+    if owner.is_none_or(|owner| owner.identity != identity || owner.name != name) {
+        return Err(foreign(name));
     }
     let statements = [
         "INSERT INTO shards (shard, epoch, term, state) SELECT unnest($2::smallint[]), $1, 1, 'open'

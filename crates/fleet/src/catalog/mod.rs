@@ -10,7 +10,7 @@ use kinfolk_core::{Epoch, Error, IdKind, Keyring, Result, SigningKey};
 use tokio_postgres::Client;
 
 pub use init::NewDeployment;
-pub(crate) use topology::Topology;
+pub(crate) use topology::{Topology, connect_to_host};
 
 use crate::Settings;
 use crate::postgres::{Encryption, Target, connect};

@@ -29,7 +29,8 @@ impl Schema {
         self.steps.len() as i32
     }
 
-    async fn version(&self, client: &Client) -> Result<i32> {
+    /// The version of a database, or 0.
+    pub(super) async fn version(&self, client: &Client) -> Result<i32> {
         let table = format!("{}.schema_version", self.name);
         let exists = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&table]).await;
         if !exists.map_err(|error| storage(&error))?.get::<_, bool>(0) {
@@ -61,16 +62,17 @@ impl Schema {
         Err(Error::InvalidStore { detail })
     }
 
-    /// Brings a database to the newest version, in one transaction. A database that is newer is refused.
-    pub(super) async fn apply(&self, client: &mut Client, id_kind: IdKind) -> Result<()> {
+    /// Brings a database to the newest version, in one transaction. Returns whether it was older; a database that is newer is
+    /// refused.
+    pub(super) async fn apply(&self, client: &mut Client, id_kind: IdKind) -> Result<bool> {
         let Self { name, .. } = self;
         let transaction = client.transaction().await.map_err(|error| storage(&error))?;
         // Two processes at once must not both take the same step.
         let lock = format!("SELECT pg_advisory_xact_lock(hashtext('{name}'))");
         transaction.batch_execute(&lock).await.map_err(|error| storage(&error))?;
         let found = self.version(transaction.client()).await?;
-        if found > self.newest() {
-            return self.require(transaction.client()).await;
+        if found >= self.newest() {
+            return self.require(transaction.client()).await.map(|()| false);
         }
         let mut script = String::new();
         if found == 0 {
@@ -84,6 +86,42 @@ impl Schema {
         self.steps[found as usize..].iter().for_each(|step| script.push_str(&for_id_kind(step, id_kind)));
         script.push_str(&format!("UPDATE {name}.schema_version SET version = {};", self.newest()));
         transaction.batch_execute(&script).await.map_err(|error| storage(&error))?;
-        transaction.commit().await.map_err(|error| storage(&error))
+        transaction.commit().await.map_err(|error| storage(&error))?;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_postgres::NoTls;
+
+    use super::*;
+
+    const NAME: &str = "kinfolk_migration_test";
+    const FIRST: &str = "CREATE TABLE one (id {id});";
+    const OLD: Schema = Schema { name: NAME, steps: &[FIRST] };
+    const NEW: Schema = Schema { name: NAME, steps: &[FIRST, "CREATE TABLE two (id {id});"] };
+
+    #[test]
+    fn an_older_database_is_brought_to_the_newest_version() {
+        let Ok(servers) = std::env::var("KINFOLK_TEST_POSTGRES") else { return };
+        let server = servers.split(',').next().expect("a server");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async {
+            let (mut client, connection) =
+                tokio_postgres::connect(server, NoTls).await.expect("a connection");
+            tokio::spawn(connection);
+            let clean = format!("DROP SCHEMA IF EXISTS {NAME} CASCADE");
+            client.batch_execute(&clean).await.expect("no schema");
+            assert!(OLD.apply(&mut client, IdKind::Integer).await.expect("the old version"));
+            let refusal = NEW.require(&client).await.expect_err("it is too old").to_string();
+            assert!(refusal.contains("run 'kinfolk fleet init'"), "{refusal}");
+            assert!(NEW.apply(&mut client, IdKind::Integer).await.expect("the new version"));
+            assert!(!NEW.apply(&mut client, IdKind::Integer).await.expect("nothing to do"));
+            NEW.require(&client).await.expect("it fits");
+            let refusal = OLD.require(&client).await.expect_err("it is too new").to_string();
+            assert!(refusal.contains("use a newer program"), "{refusal}");
+            client.batch_execute(&clean).await.expect("no schema");
+        });
     }
 }

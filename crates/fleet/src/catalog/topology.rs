@@ -9,6 +9,7 @@ use kinfolk_core::{Epoch, Error, Id, IdKind, Result, Shard};
 use super::{Catalog, Description, schema};
 use crate::Settings;
 use crate::postgres::{Host, Target, connect};
+use tokio_postgres::Client;
 
 /// Where a shard is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +43,8 @@ impl Topology {
         let description = catalog.describe().await?;
         let mut refused = BTreeMap::new();
         for name in description.host_names() {
-            let what = format!("host {name}");
-            let target = target(&what, address(settings, name)?, catalog);
-            if let Err(error) = require_host(name, description.identity, target, settings).await {
+            address(settings, name)?;
+            if let Err(error) = require_host(name, description.identity, catalog, settings).await {
                 refused.insert(name.to_owned(), error);
             }
         }
@@ -123,18 +123,41 @@ fn target<'a>(what: &'a str, connection: &'a str, catalog: &'a Catalog) -> Targe
     Target { what, connection, encryption: &catalog.encryption, schema: schema::HOST.name }
 }
 
+/// A connection to a host outside of its pools: for its schema, and for bulk work.
+pub(crate) async fn connect_to_host(name: &str, catalog: &Catalog, settings: &Settings) -> Result<Client> {
+    let what = format!("host {name}");
+    connect(target(&what, address(settings, name)?, catalog), settings.timeouts.connect).await
+}
+
 /// Refuses a host that is not what the catalog says.
-async fn require_host(name: &str, identity: i64, target: Target<'_>, settings: &Settings) -> Result<()> {
-    let client = connect(target, settings.timeouts.connect).await?;
+async fn require_host(name: &str, identity: i64, catalog: &Catalog, settings: &Settings) -> Result<()> {
+    let client = connect_to_host(name, catalog, settings).await?;
     schema::HOST.require(&client).await?;
+    match owner(&client).await? {
+        Some(found) if found.identity == identity && found.name == name => Ok(()),
+        _ => Err(foreign(name)),
+    }
+}
+
+/// Which host of which deployment a database is.
+pub(super) struct Owner {
+    pub(super) identity: i64,
+    pub(super) name: String,
+}
+
+/// Whose database it is, if it has the schema of a host and belongs to one.
+pub(super) async fn owner(client: &Client) -> Result<Option<Owner>> {
     let row = client.query_opt("SELECT identity, name FROM host", &[]).await;
     let row = row.map_err(|error| super::storage(&error))?;
-    let found = row.as_ref().map(|row| (row.get::<_, i64>(0), row.get::<_, &str>(1)));
-    if found != Some((identity, name)) {
-        let detail = format!("the database of host {name} belongs to another host or deployment");
-        return Err(Error::InvalidStore { detail });
-    }
-    Ok(())
+    Ok(row.map(|row| Owner { identity: row.get(0), name: row.get(1) }))
+}
+
+/// The error of a database that is not that of the host.
+pub(super) fn foreign(name: &str) -> Error {
+    let detail = format!(
+        "the database of host {name} belongs to another host or deployment: correct its connection string"
+    );
+    Error::InvalidStore { detail }
 }
 
 impl Description {

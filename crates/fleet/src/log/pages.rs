@@ -82,11 +82,13 @@ impl LogReader<'_> {
         after: &[Position],
         limit: usize,
     ) -> Result<Vec<LoggedChange>, Failure> {
-        self.changes_by(after, limit, Connections::OfReads).await
+        let mut changes = self.changes_by(after, limit, Connections::OfReads).await?;
+        changes.truncate(limit);
+        Ok(changes)
     }
 
     /// As [`LogReader::changes`], by connections that have committed a write before they are used: what they show is on the
-    /// standby, so that it may be passed on to other hosts.
+    /// standby, so that it may be passed on to other hosts. The limit is that of each host: what was read is used.
     pub(crate) async fn durable_changes(
         &self,
         after: &[Position],
@@ -106,9 +108,7 @@ impl LogReader<'_> {
             by_host.entry(self.topology.host_of(position.shard)).or_default().push(position);
         }
         let pages = by_host.into_iter().map(|(host, after)| self.changes_on(host, after, limit, connections));
-        let mut changes: Vec<LoggedChange> = try_join_all(pages).await?.into_iter().flatten().collect();
-        changes.truncate(limit);
-        Ok(changes)
+        Ok(try_join_all(pages).await?.into_iter().flatten().collect())
     }
 
     async fn changes_on(

@@ -28,7 +28,7 @@ macro_rules! statements {
 }
 
 statements! {
-    LockShard = "write/lock_shard.sql",
+    LockShards = "write/lock_shards.sql",
     Head = "write/head.sql",
     Edges = "write/edges.sql",
     Users = "write/users.sql",

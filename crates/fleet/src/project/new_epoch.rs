@@ -24,7 +24,8 @@ const PAGE: i64 = 5_000;
 
 /// Waits for the writers of every shard, and keeps later ones out.
 const CLOSE: &str = "
-    SELECT count(pg_advisory_xact_lock($1::integer, shard)) FROM shards WHERE state = 'open';
+    SELECT count(pg_advisory_xact_lock($1::integer, shard))
+    FROM (SELECT shard FROM shards WHERE state = 'open' ORDER BY shard OFFSET 0) AS in_order;
 ";
 
 /// The marks first: their locks wait for projections that are in the middle of something, and later ones find another epoch.
@@ -126,12 +127,17 @@ pub(crate) fn by_target(topology: &Topology, edges: &[NetEdge]) -> BTreeMap<usiz
     by_host
 }
 
-/// A row of `Query::EdgesOfShard`.
-pub(crate) fn edge_of_row(row: &Row) -> std::result::Result<NetEdge, Failure> {
+/// The kind of edges that a row is about, which is its first column.
+pub(crate) fn kind_of(row: &Row) -> std::result::Result<EdgeKind, Failure> {
     let number: i16 = row.get(0);
     let kind = u8::try_from(number).ok().and_then(EdgeKind::from_number);
-    let unknown = || Error::Corrupt { detail: format!("an edge has the unknown kind {number}") };
-    let kind = kind.ok_or_else(unknown).map_err(Failure::Final)?;
+    let unknown = || Error::Corrupt { detail: format!("a row has the unknown kind {number}") };
+    kind.ok_or_else(unknown).map_err(Failure::Final)
+}
+
+/// A row of `Query::EdgesOfShard`.
+pub(crate) fn edge_of_row(row: &Row) -> std::result::Result<NetEdge, Failure> {
+    let kind = kind_of(row)?;
     let (IdValue(follower), IdValue(followee)) = (row.get(1), row.get(2));
     Ok(NetEdge {
         kind,

@@ -19,6 +19,10 @@ const BATCH_MAX: usize = 2_000;
 /// How often a loop looks for changes that other processes have written.
 const IDLE: Duration = Duration::from_millis(5);
 
+/// After so many changes in one round there are more to come: a pause makes the next round larger, and all of them cheaper.
+const BUSY_FROM: usize = 32;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
 /// The pause after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
@@ -64,7 +68,12 @@ impl HostLoop {
             progress.mark_unchanged();
             match self.round(source).await {
                 Ok(0) => _ = timeout(IDLE, progress.changed()).await,
-                Ok(_) => self.shared.announce_progress(),
+                Ok(count) => {
+                    self.shared.announce_progress();
+                    if (BUSY_FROM..BATCH_MAX).contains(&count) {
+                        tokio::time::sleep(BUSY_PAUSE).await;
+                    }
+                }
                 Err(failure) => {
                     tracing::debug!(host = self.host, ?failure, "projection failed and is tried again");
                     tokio::time::sleep(AFTER_FAILURE).await;

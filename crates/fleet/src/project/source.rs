@@ -74,7 +74,6 @@ impl ChangeSource for LogSource {
         if let Some(error) = failed.filter(|_| changes.is_empty()) {
             return Err(error);
         }
-        changes.truncate(limit);
         changes.sort_by_key(shard);
         let of_one = changes.chunk_by(|one, other| shard(one) == shard(other));
         let batch = |changes: &[LoggedChange]| SourceBatch {

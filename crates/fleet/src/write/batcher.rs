@@ -1,21 +1,28 @@
-//! One batcher for each shard: it takes all that waits, and has one transaction in flight.
+//! One batcher for each lane: it takes all that waits, and has one transaction in flight.
+//!
+//! A lane is some of the shards of a host. With a batcher for each shard, a fleet of 256 shards would seldom find two requests to
+//! commit together; a few large transactions at once are what a host does best.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kinfolk_core::graph::{Receipt, WriteRequest};
-use kinfolk_core::{Error, Result, Shard};
+use kinfolk_core::{Error, Result};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use super::transaction::ShardWriter;
+use super::transaction::BatchWriter;
 use crate::fleet::Shared;
 
-/// Runs that wait for one shard; more are refused. One transaction of a client can have 10,000.
+/// Lanes of each host: so many transactions of one process are in flight there.
+const LANES: usize = 4;
+
+/// Runs that wait for one lane; more are refused. One transaction of a client can have 10,000.
 const QUEUE_MAX: usize = 16_384;
 
-/// Commands of one transaction, unless one run alone has more: the lock of the shard is held for a few milliseconds.
+/// Commands of one transaction, unless one run alone has more: the locks of its shards are held for a few milliseconds.
 const BATCH_COMMANDS_MAX: usize = 1_000;
 
 /// When a refused request may be sent again.
@@ -41,17 +48,24 @@ struct Waiting {
     receipts: Option<oneshot::Receiver<Vec<Result<Receipt>>>>,
 }
 
-/// The batchers of all shards. Each is started by the first write of its shard.
+/// Which shards share a batcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Lane {
+    /// The index of their host.
+    host: usize,
+    number: usize,
+}
+
+/// The batchers of all lanes. Each is started by the first write of its lane.
 pub(crate) struct Writers {
     shared: Arc<Shared>,
     runtime: Handle,
-    queues: Mutex<Vec<Option<mpsc::Sender<Run>>>>,
+    queues: Mutex<BTreeMap<Lane, mpsc::Sender<Run>>>,
 }
 
 impl Writers {
     pub(crate) fn new(shared: Arc<Shared>, runtime: &Handle) -> Self {
-        let queues = shared.topology().shards().map(|_| None).collect();
-        Self { shared, runtime: runtime.clone(), queues: Mutex::new(queues) }
+        Self { shared, runtime: runtime.clone(), queues: Mutex::default() }
     }
 
     /// Applies requests, each by itself. One result for each, in order.
@@ -76,25 +90,26 @@ impl Writers {
     /// Hands a run to its batcher, unless too many wait.
     fn enqueue(&self, requests: Vec<WriteRequest>) -> Waiting {
         let count = requests.len();
-        let shard = self.shared.topology().shard_of(requests[0].follower);
+        let topology = self.shared.topology();
+        let shard = topology.shard_of(requests[0].follower);
+        // Hosts have their shards in turn.
+        let number = usize::from(shard.0) / topology.hosts.len() % LANES;
+        let lane = Lane { host: topology.host_of(shard), number };
         let (reply, receipts) = oneshot::channel();
-        let sent = self.queue(shard).try_send(Run { requests, reply });
+        let sent = self.queue(lane).try_send(Run { requests, reply });
         Waiting { count, receipts: sent.is_ok().then_some(receipts) }
     }
 
-    fn queue(&self, shard: Shard) -> mpsc::Sender<Run> {
+    fn queue(&self, lane: Lane) -> mpsc::Sender<Run> {
         let mut queues = self.queues.lock();
-        let queue = &mut queues[usize::from(shard.0)];
-        let start = || {
-            let (sender, receiver) = mpsc::channel(QUEUE_MAX);
-            self.runtime.spawn(work(ShardWriter::new(Arc::clone(&self.shared), shard), receiver));
-            sender
-        };
         // A batcher that has ended has panicked: its requests were answered, and the next one starts afresh.
-        match queue {
-            Some(sender) if !sender.is_closed() => sender.clone(),
-            _ => queue.insert(start()).clone(),
+        if let Some(sender) = queues.get(&lane).filter(|sender| !sender.is_closed()) {
+            return sender.clone();
         }
+        let (sender, receiver) = mpsc::channel(QUEUE_MAX);
+        self.runtime.spawn(work(BatchWriter::new(Arc::clone(&self.shared)), receiver));
+        queues.insert(lane, sender.clone());
+        sender
     }
 }
 
@@ -111,7 +126,7 @@ fn runs(requests: Vec<WriteRequest>) -> Vec<Vec<WriteRequest>> {
 }
 
 /// Commits batches until the store is dropped.
-async fn work(writer: ShardWriter, mut queue: mpsc::Receiver<Run>) {
+async fn work(writer: BatchWriter, mut queue: mpsc::Receiver<Run>) {
     while let Some(first) = queue.recv().await {
         let mut commands = first.commands();
         let mut batch = vec![first];

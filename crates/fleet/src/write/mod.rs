@@ -1,4 +1,4 @@
-//! Writes: requests go to the batcher of their shard, which commits many of them in one transaction.
+//! Writes: requests go to the batcher of their lane, which commits many of them in one transaction.
 
 mod batcher;
 mod plan;
@@ -10,4 +10,4 @@ mod transaction;
 pub(crate) use batcher::Writers;
 pub(crate) use plan::Subjects;
 pub(crate) use rows::{NetEdge, Rows, net_edges};
-pub(crate) use transaction::{BEGIN, COMMIT, LOCK_CLASS, Sent, ShardWriter, random_batch};
+pub(crate) use transaction::{BEGIN, BatchWriter, COMMIT, LOCK_CLASS, Sent, random_batch};

@@ -1,12 +1,13 @@
 //! A batch between its reads and its writes: what was read, what the requests make of it, what each caller is answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use foldhash::fast::RandomState;
 use kinfolk_core::graph::{Edge, EdgePlanner, EdgeView, PlannedEdges, Receipt, WriteRequest};
-use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Error, Id, Position, Result, Sequence, Shard, Timestamp};
 use tokio_postgres::Row;
 
+use crate::catalog::Topology;
 use crate::log::PlannedEvent;
 
 /// What a batch is about: every edge and every follower that its requests name, each once.
@@ -76,7 +77,60 @@ impl EdgeView for Before {
     }
 }
 
-/// What a batch will do.
+/// The end of a shard's log.
+#[derive(Clone, Copy)]
+pub(crate) struct Head {
+    pub(crate) newest: Position,
+    /// The earliest time of the next change.
+    pub(crate) floor: Timestamp,
+}
+
+/// What a batch will do: a plan for each of its shards.
+pub(super) struct BatchPlan {
+    pub(super) shards: BTreeMap<Shard, Plan>,
+    /// The shard of each request.
+    order: Vec<Shard>,
+}
+
+impl BatchPlan {
+    /// Plans requests in their order, each by itself. The heads are those of all of their shards.
+    pub(super) fn new(
+        topology: &Topology,
+        before: &Before,
+        heads: &BTreeMap<Shard, Head>,
+        requests: &[&WriteRequest],
+    ) -> Self {
+        let order: Vec<Shard> = requests.iter().map(|request| topology.shard_of(request.follower)).collect();
+        let mut by_shard: BTreeMap<Shard, Vec<&WriteRequest>> = BTreeMap::new();
+        for (&shard, request) in order.iter().zip(requests) {
+            by_shard.entry(shard).or_default().push(request);
+        }
+        let plan = |(shard, requests): (Shard, Vec<&WriteRequest>)| {
+            let head = heads.get(&shard).expect("every shard of a batch is locked");
+            (shard, Plan::new(before, &requests, *head))
+        };
+        Self { shards: by_shard.into_iter().map(plan).collect(), order }
+    }
+
+    /// The plans that change something.
+    pub(super) fn changing(&self) -> impl Iterator<Item = &Plan> {
+        self.shards.values().filter(|plan| !plan.events.is_empty())
+    }
+
+    /// One result for each request, in their order.
+    pub(super) fn into_results(self) -> Vec<Result<Receipt>> {
+        let results = |(shard, plan): (Shard, Plan)| (shard, plan.results.into_iter());
+        let mut by_shard: BTreeMap<Shard, _> = self.shards.into_iter().map(results).collect();
+        let next = |shard| by_shard.get_mut(shard).and_then(Iterator::next);
+        self.order
+            .iter()
+            .map(next)
+            .map(|result| result.expect("a plan has a result for each request"))
+            .collect()
+    }
+}
+
+/// What a batch will do to one shard.
 pub(super) struct Plan {
     /// The newest change before it.
     pub(super) newest: Position,
@@ -87,12 +141,7 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plans requests in their order, each by itself, after the newest change of the shard. No event is earlier than `floor`.
-    pub(super) fn new(
-        before: &Before,
-        requests: &[&WriteRequest],
-        newest: Position,
-        mut floor: Timestamp,
-    ) -> Self {
+    fn new(before: &Before, requests: &[&WriteRequest], Head { newest, mut floor }: Head) -> Self {
         let (mut planned, mut events) = (PlannedEdges::default(), Vec::new());
         let mut planner =
             EdgePlanner { view: before, earlier: None, planned: &mut planned, floor: &mut floor };

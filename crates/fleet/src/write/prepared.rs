@@ -20,7 +20,7 @@ impl Prepared {
     /// Round trips are made only by the first batch of a connection.
     pub(super) async fn new(connection: &Pooled, statements: &Statements) -> Result<Self, Error> {
         Ok(Self {
-            lock: connection.prepare(statements, Query::LockShard).await?,
+            lock: connection.prepare(statements, Query::LockShards).await?,
             head: connection.prepare(statements, Query::Head).await?,
             edges: connection.prepare(statements, Query::Edges).await?,
             users: connection.prepare(statements, Query::Users).await?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use kinfolk_core::graph::Edge;
-use kinfolk_core::{EdgeKind, Id, Sequence, Timestamp};
+use kinfolk_core::{EdgeKind, Id, Position, Sequence, Timestamp};
 
 use super::plan::Before;
 use crate::log::{Entry, PlannedEvent};
@@ -27,18 +27,18 @@ pub(crate) fn net_edges(events: impl IntoIterator<Item = NetEdge>) -> Vec<NetEdg
 }
 
 /// The rows of a batch, a column each.
+#[derive(Default)]
 pub(crate) struct Rows {
     pub(super) removed: Edges,
     pub(super) added: Edges,
     pub(super) counted: Counted,
     pub(super) log: LogRows,
-    /// The newest change of the shard once they are committed.
-    pub(crate) last: Sequence,
 }
 
 /// Rows of `following`.
 #[derive(Default)]
 pub(super) struct Edges {
+    pub(super) shards: Vec<i16>,
     pub(super) kinds: Vec<i16>,
     pub(super) followers: Vec<IdValue>,
     pub(super) followees: Vec<IdValue>,
@@ -50,14 +50,18 @@ pub(super) struct Edges {
 /// Rows of `users`.
 #[derive(Default)]
 pub(super) struct Counted {
+    pub(super) shards: Vec<i16>,
     pub(super) kinds: Vec<i16>,
     pub(super) ids: Vec<IdValue>,
     pub(super) following: Vec<i64>,
+    /// The newest change of the shard.
+    pub(super) sequences: Vec<i64>,
 }
 
 /// Rows of `log`.
 #[derive(Default)]
 pub(super) struct LogRows {
+    pub(super) shards: Vec<i16>,
     pub(super) sequences: Vec<i64>,
     pub(super) at: Vec<i64>,
     pub(super) kinds: Vec<i16>,
@@ -65,57 +69,57 @@ pub(super) struct LogRows {
 }
 
 impl Rows {
-    /// The rows of events that come after the newest change of their shard.
-    pub(crate) fn new(before: &Before, newest: Sequence, planned: &[PlannedEvent]) -> Self {
-        let sequences = || (newest.0 + 1..).map(Sequence);
+    /// Adds the rows of events that come after the newest change of their shard.
+    pub(crate) fn add(&mut self, before: &Before, newest: Position, planned: &[PlannedEvent]) {
+        let shard = newest.shard.0 as i16;
+        let sequences = || (newest.sequence.0 + 1..).map(Sequence);
         let events = sequences().zip(planned).map(|(sequence, planned)| NetEdge {
             kind: planned.event.kind,
             edge: planned.event.edge,
             since: planned.since(),
             sequence,
         });
-        let (mut removed, mut added) = (Edges::default(), Edges::default());
         let mut steps: BTreeMap<(EdgeKind, Id), i64> = BTreeMap::new();
         for NetEdge { kind, edge, since, sequence } in net_edges(events) {
             let existed = before.since.contains_key(&(kind, edge));
             *steps.entry((kind, edge.follower)).or_default() +=
                 i64::from(since.is_some()) - i64::from(existed);
             let rows = match since {
-                Some(_) => &mut added,
-                None if existed => &mut removed,
+                Some(_) => &mut self.added,
+                None if existed => &mut self.removed,
                 // It came and went within the batch.
                 None => continue,
             };
+            rows.shards.push(shard);
             rows.kinds.push(kind.number().into());
             rows.followers.push(IdValue(edge.follower));
             rows.followees.push(IdValue(edge.followee));
             rows.since.extend(since.map(|since| since.millis() as i64));
             rows.sequences.push(sequence.0 as i64);
         }
-        let mut counted = Counted::default();
+        let last = newest.sequence.0 as i64 + planned.len() as i64;
         for ((kind, id), step) in steps {
             let following = before.following.get(&(kind, id)).copied().unwrap_or(0);
-            counted.kinds.push(kind.number().into());
-            counted.ids.push(IdValue(id));
-            counted.following.push(following as i64 + step);
+            self.counted.shards.push(shard);
+            self.counted.kinds.push(kind.number().into());
+            self.counted.ids.push(IdValue(id));
+            self.counted.following.push(following as i64 + step);
+            self.counted.sequences.push(last);
         }
-        let log = LogRows::new(sequences().zip(planned));
-        let last = Sequence(newest.0 + planned.len() as u64);
-        Self { removed, added, counted, log, last }
+        self.log.add(shard, sequences().zip(planned));
     }
 }
 
 impl LogRows {
-    fn new<'a>(events: impl Iterator<Item = (Sequence, &'a PlannedEvent)>) -> Self {
-        let mut rows = Self::default();
+    fn add<'a>(&mut self, shard: i16, events: impl Iterator<Item = (Sequence, &'a PlannedEvent)>) {
         for (sequence, planned) in events {
             let entry = Entry::of_edge(planned);
-            rows.sequences.push(sequence.0 as i64);
-            rows.at.push(entry.at.millis() as i64);
-            rows.kinds.push(entry.kind);
-            rows.bodies.push(entry.body);
+            self.shards.push(shard);
+            self.sequences.push(sequence.0 as i64);
+            self.at.push(entry.at.millis() as i64);
+            self.kinds.push(entry.kind);
+            self.bodies.push(entry.body);
         }
-        rows
     }
 }
 

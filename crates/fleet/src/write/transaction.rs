@@ -1,8 +1,9 @@
-//! One batch on one shard: lock, check and read in one round trip, plan, then write and commit in another.
+//! One batch on some shards of a host: lock, check and read in one round trip, plan, then write and commit in another.
 //!
-//! The lock makes the order of commits the order of sequences. Nothing slow happens under it: the rows of a batch come back as
+//! The locks make the order of commits the order of sequences, for each shard. Nothing slow happens under it: the rows of a batch come back as
 //! a few arrays, and a process that stops in the middle is ended by the host's idle timeout.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +13,13 @@ use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::plan::{Before, Plan, Subjects};
+use super::plan::{BatchPlan, Before, Head, Plan, Subjects};
 use super::prepared::Prepared;
 use super::rows::Rows;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
 use crate::log::{Entry, floor_after};
-use crate::postgres::{Failure, IdValue, Pooled, unavailable};
+use crate::postgres::{Failure, Host, IdValue, Pooled, unavailable};
 
 /// The first half of the key of a shard's advisory lock: "kf" in ASCII. The second half is the shard.
 pub(crate) const LOCK_CLASS: i32 = 0x6b66;
@@ -33,49 +34,49 @@ pub(crate) const COMMIT: &str = "SET LOCAL statement_timeout = 0; COMMIT";
 /// A host answers within its own timeouts; a connection that is silent for so much longer is lost.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Writes batches of one shard.
-pub(crate) struct ShardWriter {
+/// Writes batches, each to some shards of one host.
+#[derive(Clone)]
+pub(crate) struct BatchWriter {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) shard: Shard,
 }
 
 /// A batch whose COMMIT was sent and not answered.
 pub(super) struct Unsettled {
-    pub(super) plan: Plan,
+    plan: BatchPlan,
+    /// The last change of one of its shards.
+    pub(super) last: Position,
     pub(super) batch: Id,
     pub(super) epoch: Epoch,
 }
 
-/// A shard under its lock, and what was read of it.
+/// Shards under their locks, and what was read of them.
 pub(crate) struct Locked {
     prepared: Prepared,
     pub(crate) before: Before,
-    pub(crate) newest: Position,
-    /// The earliest time of the next change.
-    pub(crate) floor: Timestamp,
+    pub(crate) heads: BTreeMap<Shard, Head>,
 }
 
 /// A batch under the lock, between its reads and its writes.
 struct Begun {
     locked: Locked,
-    plan: Plan,
+    plan: BatchPlan,
 }
 
 /// What became of one attempt.
 enum Attempt {
-    Committed(Plan, Epoch),
+    Committed(BatchPlan, Epoch),
     /// Nothing has happened.
     Failed(Failure),
     /// Nobody knows yet.
     Lost(Unsettled),
 }
 
-impl ShardWriter {
-    pub(crate) fn new(shared: Arc<Shared>, shard: Shard) -> Self {
-        Self { shared, shard }
+impl BatchWriter {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 
-    /// Applies requests. One result for each, in order.
+    /// Applies requests whose shards are on one host. One result for each, in order.
     pub(super) async fn write(&self, requests: &[&WriteRequest]) -> Vec<Result<Receipt>> {
         let deadline = Instant::now() + self.shared.settings.timeouts.write;
         let refuse = |error: &dyn Fn() -> Error| requests.iter().map(|_| Err(error())).collect();
@@ -87,7 +88,7 @@ impl ShardWriter {
                 Attempt::Lost(unsettled) => match self.settle(&unsettled).await {
                     Some(true) => return self.acknowledge(unsettled.plan, unsettled.epoch),
                     // The lock was taken after it, so that it can't commit any more.
-                    Some(false) => Failure::Transient(unavailable(&self.name(), "a connection was lost")),
+                    Some(false) => Failure::Transient(unavailable("the host", "a connection was lost")),
                     None => return refuse(&|| Error::TimedOut),
                 },
             };
@@ -99,7 +100,7 @@ impl ShardWriter {
                 Failure::Transient(_) => Ok(()),
             };
             if let Err(error) = outcome {
-                tracing::warn!(shard = self.shard.0, %error, "a batch was not written");
+                tracing::warn!(requests = requests.len(), %error, "a batch was not written");
                 return refuse(&|| copy_of(&error));
             }
             tokio::time::sleep(pause).await;
@@ -107,15 +108,9 @@ impl ShardWriter {
         }
     }
 
-    pub(crate) fn name(&self) -> String {
-        format!("shard {}", self.shard.0)
-    }
-
-    fn acknowledge(&self, plan: Plan, epoch: Epoch) -> Vec<Result<Receipt>> {
-        if !plan.events.is_empty() {
-            self.committed(epoch, plan.last());
-        }
-        plan.results
+    fn acknowledge(&self, plan: BatchPlan, epoch: Epoch) -> Vec<Result<Receipt>> {
+        plan.changing().for_each(|plan| self.committed(epoch, plan.last()));
+        plan.into_results()
     }
 
     /// Notes that a change was committed.
@@ -126,15 +121,20 @@ impl ShardWriter {
 
     async fn attempt(&self, requests: &[&WriteRequest]) -> Attempt {
         let topology = self.shared.topology();
-        let host = &topology.hosts[topology.host_of(self.shard)];
+        let Some(first) = requests.first() else {
+            return Attempt::Failed(Failure::Final(Error::Closed));
+        };
+        let index = topology.host_of(topology.shard_of(first.follower));
+        let host = &topology.hosts[index];
         let connection = match host.writer().await {
             Ok(connection) => connection,
             Err(failure) => return Attempt::Failed(failure),
         };
         let timeouts = self.shared.settings.timeouts;
-        let begun =
-            timeout(timeouts.lock + timeouts.statement + GRACE, self.begin(&connection, &topology, requests));
-        let begun = match begun.await.unwrap_or_else(|_| Err(self.silent())) {
+        let silent = || Failure::Transient(unavailable(&host.name, "the host did not answer in time"));
+        let begun = self.begin(&connection, &topology, index, requests);
+        let begun = timeout(timeouts.lock + timeouts.statement + GRACE, begun);
+        let begun = match begun.await.unwrap_or_else(|_| Err(silent())) {
             Ok(begun) => begun,
             Err(failure) => {
                 // Whatever state the transaction is in ends with the connection.
@@ -142,7 +142,7 @@ impl ShardWriter {
                 return Attempt::Failed(failure);
             }
         };
-        if begun.plan.events.is_empty() {
+        let Some(last) = begun.plan.changing().next().map(Plan::last) else {
             return match connection.end("ROLLBACK").await {
                 Ok(()) => Attempt::Committed(begun.plan, topology.epoch),
                 Err(error) => {
@@ -150,22 +150,19 @@ impl ShardWriter {
                     Attempt::Failed(Failure::of_statement(&host.name, &error))
                 }
             };
-        }
-        self.commit(connection, begun, topology.epoch).await
-    }
-
-    fn silent(&self) -> Failure {
-        Failure::Transient(unavailable(&self.name(), "the host did not answer in time"))
+        };
+        self.commit(host, connection, begun, (last, topology.epoch)).await
     }
 
     async fn begin(
         &self,
         connection: &Pooled,
         topology: &Topology,
+        host: usize,
         requests: &[&WriteRequest],
     ) -> std::result::Result<Begun, Failure> {
-        let locked = self.lock(connection, topology, &Subjects::of(requests)).await?;
-        let plan = Plan::new(&locked.before, requests, locked.newest, locked.floor);
+        let locked = self.lock(connection, topology, host, &Subjects::of(requests)).await?;
+        let plan = BatchPlan::new(topology, &locked.before, &locked.heads, requests);
         Ok(Begun { locked, plan })
     }
 
@@ -174,14 +171,22 @@ impl ShardWriter {
         &self,
         connection: &Pooled,
         topology: &Topology,
+        host: usize,
         subjects: &Subjects,
     ) -> std::result::Result<Locked, Failure> {
-        let assignment = topology.assignment(self.shard).ok_or(Failure::Moved)?;
-        let name = &topology.hosts[assignment.host].name;
-        let failed = |error: tokio_postgres::Error| Failure::of_statement(name, &error);
+        let target = &topology.hosts[host];
+        let failed = |error: tokio_postgres::Error| Failure::of_statement(&target.name, &error);
+        let shard_of = |id: Id| topology.shard_of(id).0 as i16;
+        let edge_shards: Vec<i16> = subjects.edges.iter().map(|(_, edge)| shard_of(edge.follower)).collect();
+        let user_shards: Vec<i16> = subjects.users.iter().map(|&(_, id)| shard_of(id)).collect();
+        let shards: BTreeSet<i16> = user_shards.iter().copied().collect();
+        if shards.iter().any(|&shard| topology.host_of(Shard(shard as u16)) != host) {
+            return Err(Failure::Moved);
+        }
+        let lock_keys: Vec<i32> = shards.iter().map(|&shard| shard.into()).collect();
+        let shards: Vec<i16> = shards.into_iter().collect();
         let prepared = Prepared::new(connection, &self.shared.statements).await.map_err(failed)?;
 
-        let shard = self.shard.0 as i16;
         let edge_kinds: Vec<i16> = subjects.edges.iter().map(|(kind, _)| kind.number().into()).collect();
         let followers: Vec<IdValue> = subjects.edges.iter().map(|(_, edge)| IdValue(edge.follower)).collect();
         let followees: Vec<IdValue> = subjects.edges.iter().map(|(_, edge)| IdValue(edge.followee)).collect();
@@ -189,49 +194,66 @@ impl ShardWriter {
         let ids: Vec<IdValue> = subjects.users.iter().map(|&(_, id)| IdValue(id)).collect();
 
         let client = connection.client();
-        let lock_key: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &i32::from(self.shard.0)];
-        let of_head: [&(dyn ToSql + Sync); 1] = [&shard];
-        let of_edges: [&(dyn ToSql + Sync); 4] = [&shard, &edge_kinds, &followers, &followees];
-        let of_users: [&(dyn ToSql + Sync); 3] = [&shard, &user_kinds, &ids];
+        let to_lock: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &lock_keys];
+        let of_heads: [&(dyn ToSql + Sync); 1] = [&shards];
+        let of_edges: [&(dyn ToSql + Sync); 4] = [&edge_shards, &edge_kinds, &followers, &followees];
+        let of_users: [&(dyn ToSql + Sync); 3] = [&user_shards, &user_kinds, &ids];
         // In this order on the wire: each future sends its statement when it is first polled.
-        let (begun, locked, head, edges, users) = tokio::join!(
+        let (begun, locked, heads, edges, users) = tokio::join!(
             biased;
             connection.begin(BEGIN),
-            client.query_one(&prepared.lock, &lock_key),
-            client.query_opt(&prepared.head, &of_head),
+            client.query_one(&prepared.lock, &to_lock),
+            client.query(&prepared.head, &of_heads),
             client.query_one(&prepared.edges, &of_edges),
             client.query_one(&prepared.users, &of_users),
         );
         begun.map_err(failed)?;
         locked.map_err(failed)?;
-        let head = head.map_err(failed)?.ok_or(Failure::Moved)?;
+        let heads = heads.map_err(failed)?;
         let (edges, users) = (edges.map_err(failed)?, users.map_err(failed)?);
-        let expected = (topology.epoch.0 as i64, assignment.term, true);
-        if (head.get(0), head.get(1), head.get(2)) != expected {
+        let before = subjects.before(&edges, &users);
+        let heads = heads.iter().map(|row| self.head(row, topology, target));
+        let heads: BTreeMap<Shard, Head> = heads.collect::<std::result::Result<_, _>>()?;
+        if heads.len() < shards.len() {
             return Err(Failure::Moved);
         }
-        let before = subjects.before(&edges, &users);
-        let (newest, floor) = self.newest(&head, topology).map_err(Failure::Final)?;
-        let host = &topology.hosts[assignment.host];
-        self.shared.acknowledged.require(host, topology.epoch, newest.on(self.shard))?;
-        let floor = self.shared.clock.now().max(floor);
-        Ok(Locked { prepared, before, newest: newest.on(self.shard), floor })
+        Ok(Locked { prepared, before, heads })
     }
 
-    /// The newest change of the shard, and the earliest time of the next one.
-    fn newest(&self, head: &Row, topology: &Topology) -> Result<(Sequence, Timestamp)> {
-        let Some(sequence) = head.get::<_, Option<i64>>(3) else {
-            return Ok((Sequence::START, Timestamp::MIN));
-        };
-        let sequence = Sequence(sequence as u64);
-        let at = Timestamp::from_millis(head.get::<_, i64>(4) as u64);
-        let entry = Entry { at, kind: head.get(5), body: head.get(6) };
-        let change = entry.decode(sequence.on(self.shard), topology.id_kind)?;
-        Ok((sequence, floor_after(&change.change)))
+    /// The end of the log of a shard, if the host has the shard.
+    fn head(
+        &self,
+        row: &Row,
+        topology: &Topology,
+        host: &Host,
+    ) -> std::result::Result<(Shard, Head), Failure> {
+        let shard = Shard(row.get::<_, i16>(0) as u16);
+        let assignment = topology.assignment(shard).ok_or(Failure::Moved)?;
+        let expected = (topology.epoch.0 as i64, assignment.term, true);
+        if (row.get(1), row.get(2), row.get(3)) != expected {
+            return Err(Failure::Moved);
+        }
+        let sequence = Sequence(row.get::<_, Option<i64>>(4).unwrap_or(0) as u64);
+        let newest = sequence.on(shard);
+        self.shared.acknowledged.require(host, topology.epoch, newest)?;
+        let mut floor = self.shared.clock.now();
+        if sequence > Sequence::START {
+            let at = Timestamp::from_millis(row.get::<_, i64>(5) as u64);
+            let entry = Entry { at, kind: row.get(6), body: row.get(7) };
+            let change = entry.decode(newest, topology.id_kind).map_err(Failure::Final)?;
+            floor = floor.max(floor_after(&change.change));
+        }
+        Ok((shard, Head { newest, floor }))
     }
 
     /// The second round trip: write and commit. From here on, only a reply shows what has happened.
-    async fn commit(&self, connection: Pooled, begun: Begun, epoch: Epoch) -> Attempt {
+    async fn commit(
+        &self,
+        host: &Host,
+        connection: Pooled,
+        begun: Begun,
+        (last, epoch): (Position, Epoch),
+    ) -> Attempt {
         let batch = match random_batch() {
             Ok(batch) => batch,
             Err(error) => {
@@ -241,8 +263,10 @@ impl ShardWriter {
         };
         let timeouts = self.shared.settings.timeouts;
         let Begun { locked, plan } = &begun;
-        let rows = Rows::new(&locked.before, plan.newest.sequence, &plan.events);
-        let written = timeout(timeouts.statement + GRACE, self.send(&connection, locked, &rows, batch)).await;
+        let mut rows = Rows::default();
+        plan.changing().for_each(|plan| rows.add(&locked.before, plan.newest, &plan.events));
+        let sent = self.send(host, &connection, locked, &rows, batch);
+        let written = timeout(timeouts.statement + GRACE, sent).await;
         match written {
             Ok(Ok(())) => Attempt::Committed(begun.plan, epoch),
             Ok(Err(Sent::Nothing(failure))) => {
@@ -251,7 +275,7 @@ impl ShardWriter {
             }
             Ok(Err(Sent::Unanswered)) | Err(_) => {
                 connection.discard();
-                Attempt::Lost(Unsettled { plan: begun.plan, batch, epoch })
+                Attempt::Lost(Unsettled { plan: begun.plan, last, batch, epoch })
             }
         }
     }
@@ -259,25 +283,29 @@ impl ShardWriter {
     /// Writes rows and commits.
     pub(crate) async fn send(
         &self,
+        host: &Host,
         connection: &Pooled,
         Locked { prepared, .. }: &Locked,
-        Rows { removed, added, counted, log, last }: &Rows,
+        Rows { removed, added, counted, log }: &Rows,
         batch: Id,
     ) -> std::result::Result<(), Sent> {
-        let (shard, last) = (self.shard.0 as i16, last.0 as i64);
         let batch = IdValue(batch);
         let delete_parameters: [&(dyn ToSql + Sync); 4] =
-            [&shard, &removed.kinds, &removed.followers, &removed.followees];
+            [&removed.shards, &removed.kinds, &removed.followers, &removed.followees];
         let upsert_parameters: [&(dyn ToSql + Sync); 6] =
-            [&shard, &added.kinds, &added.followers, &added.followees, &added.since, &added.sequences];
+            [&added.shards, &added.kinds, &added.followers, &added.followees, &added.since, &added.sequences];
         let count_parameters: [&(dyn ToSql + Sync); 5] =
-            [&shard, &counted.kinds, &counted.ids, &counted.following, &last];
+            [&counted.shards, &counted.kinds, &counted.ids, &counted.following, &counted.sequences];
         let append_parameters: [&(dyn ToSql + Sync); 6] =
-            [&shard, &batch, &log.sequences, &log.at, &log.kinds, &log.bodies];
+            [&batch, &log.shards, &log.sequences, &log.at, &log.kinds, &log.bodies];
         let client = connection.client();
         let (deleted, upserted, counted_rows, appended, committed) = tokio::join!(
             biased;
-            client.execute(&prepared.delete, &delete_parameters),
+            async {
+                // Most batches remove nothing.
+                let is_empty = removed.kinds.is_empty();
+                if is_empty { Ok(0) } else { client.execute(&prepared.delete, &delete_parameters).await }
+            },
             client.execute(&prepared.upsert, &upsert_parameters),
             client.execute(&prepared.count, &count_parameters),
             client.execute(&prepared.append, &append_parameters),
@@ -291,7 +319,7 @@ impl ShardWriter {
                 let written = written.map_err(|_| Sent::Unanswered)?;
                 if written != expected as u64 {
                     tracing::error!(
-                        shard = shard,
+                        host = host.name,
                         written,
                         expected,
                         "rows are not as they were read under the lock"
@@ -302,7 +330,7 @@ impl ShardWriter {
         }
         // A statement that the host has refused makes the commit impossible; anything else leaves it open.
         match outcome.into_iter().find_map(|one| one.err().filter(|error| error.code().is_some())) {
-            Some(error) => Err(Sent::Nothing(Failure::of_statement(&self.name(), &error))),
+            Some(error) => Err(Sent::Nothing(Failure::of_statement(&host.name, &error))),
             None => Err(Sent::Unanswered),
         }
     }

@@ -102,6 +102,22 @@ fn schemas_of_other_versions_are_refused() {
 }
 
 #[test]
+fn a_creation_in_the_database_of_a_live_host_leaves_nothing_behind() {
+    let Some(servers) = servers() else { return };
+    let databases = Databases::create(&servers);
+    let settings = databases.settings();
+    Fleet::init(&settings, NEW).unwrap();
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'kinfolk_catalog'";
+    assert_eq!(databases.number(1, schemas), 0);
+    let mut mistaken = settings.clone();
+    mistaken.catalog = settings.hosts["a"].clone();
+    let detail = refusal(Fleet::init(&mistaken, NEW));
+    assert!(detail.contains("belongs to another") && detail.contains("connection string"), "{detail}");
+    assert_eq!(databases.number(1, schemas), 0);
+    Fleet::open(settings).unwrap();
+}
+
+#[test]
 fn a_host_of_another_deployment_is_refused() {
     let Some(servers) = servers() else { return };
     let databases = Databases::create(&servers);

@@ -4,6 +4,7 @@ mod freshness;
 mod operations;
 mod races;
 mod reads;
+pub(super) mod staleness;
 
 use kinfolk_core::GraphStore;
 

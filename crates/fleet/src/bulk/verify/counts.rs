@@ -4,8 +4,9 @@ use kinfolk_core::Shard;
 use kinfolk_core::graph::Side;
 use tokio_postgres::types::ToSql;
 
-use super::{Owner, PAGE, Pass, kind_of, transaction};
+use super::{Owner, PAGE, Pass, transaction};
 use crate::postgres::{Failure, IdValue, Pooled, Query, id_min};
+use crate::project::kind_of;
 use crate::write::{COMMIT, LOCK_CLASS};
 
 /// Rows of one user that are counted within the timeout of a statement; a user with more is counted on its own.
@@ -107,8 +108,9 @@ impl Pass<'_> {
         shard: Shard,
         owner: Owner,
     ) -> Result<(), Failure> {
-        let lock: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &i32::from(shard.0)];
-        self.query(connection, shard, Query::LockShard, &lock).await?;
+        let shards = [i32::from(shard.0)];
+        let lock: [&(dyn ToSql + Sync); 2] = [&LOCK_CLASS, &shards.as_slice()];
+        self.query(connection, shard, Query::LockShards, &lock).await?;
         let Wrong { rows, .. } = self.count(connection, Side::Following, shard, owner).await?;
         let (number, kind, id) = key(shard, owner);
         self.query(connection, shard, Query::CorrectFollowingCount, &[&number, &kind, &id, &rows]).await?;

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use kinfolk_core::bulk::{Progress, VerifyReport};
 use kinfolk_core::{EdgeKind, Error, Id, Result, Shard};
-use tokio_postgres::Row;
 
 use crate::Fleet;
 use crate::catalog::Topology;
@@ -118,14 +117,6 @@ async fn transaction<T>(
         Err(failure) => Err(failure),
     };
     outcome.inspect_err(|_| connection.discard())
-}
-
-fn kind_of(row: &Row) -> std::result::Result<EdgeKind, Failure> {
-    let number: i16 = row.get(0);
-    let kind = u8::try_from(number).ok().and_then(EdgeKind::from_number);
-    kind.ok_or_else(|| {
-        Failure::Final(Error::Corrupt { detail: format!("a row has the unknown kind {number}") })
-    })
 }
 
 /// The users of rows that come in the order of their users, without the last one of the rows before.

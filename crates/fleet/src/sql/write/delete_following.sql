@@ -5,10 +5,10 @@ WHERE following.ctid = ANY (ARRAY(
     SELECT (
         SELECT found.ctid
         FROM following AS found
-        WHERE found.shard = $1::smallint
+        WHERE found.shard = removed.shard
           AND found.kind = removed.kind
           AND found.follower = removed.follower
           AND found.followee = removed.followee
     )
-    FROM unnest($2::smallint[], $3::{id}[], $4::{id}[]) AS removed (kind, follower, followee)
+    FROM unnest($1::smallint[], $2::smallint[], $3::{id}[], $4::{id}[]) AS removed (shard, kind, follower, followee)
 ))

@@ -1,6 +1,7 @@
--- Whether the shard may be written here, and the newest change of its log.
-SELECT shards.epoch, shards.term, shards.state = 'open', newest.sequence, newest.at, newest.type, newest.body
-FROM shards
+-- Whether some shards may be written here, and the newest change of the log of each.
+SELECT shards.shard, shards.epoch, shards.term, shards.state = 'open', newest.sequence, newest.at, newest.type, newest.body
+FROM unnest($1::smallint[]) AS asked (shard)
+JOIN shards ON shards.shard = asked.shard
 LEFT JOIN LATERAL (
     SELECT log.sequence, log.at, log.type, log.body
     FROM log
@@ -8,4 +9,3 @@ LEFT JOIN LATERAL (
     ORDER BY log.sequence DESC
     LIMIT 1
 ) AS newest ON true
-WHERE shards.shard = $1::smallint

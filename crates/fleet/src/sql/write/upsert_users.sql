@@ -1,5 +1,6 @@
 INSERT INTO users (shard, kind, id, following, sequence)
-SELECT $1::smallint, kind, id, following, $5::bigint
-FROM unnest($2::smallint[], $3::{id}[], $4::bigint[]) AS changed (kind, id, following)
+SELECT shard, kind, id, following, sequence
+FROM unnest($1::smallint[], $2::smallint[], $3::{id}[], $4::bigint[], $5::bigint[])
+    AS changed (shard, kind, id, following, sequence)
 ON CONFLICT (shard, kind, id)
 DO UPDATE SET following = EXCLUDED.following, sequence = EXCLUDED.sequence

@@ -2,6 +2,6 @@
 SELECT coalesce(array_agg(coalesce((
     SELECT users.following
     FROM users
-    WHERE users.shard = $1::smallint AND users.kind = asked.kind AND users.id = asked.id
+    WHERE users.shard = asked.shard AND users.kind = asked.kind AND users.id = asked.id
 ), 0) ORDER BY asked.ordinal), '{}')
-FROM unnest($2::smallint[], $3::{id}[]) WITH ORDINALITY AS asked (kind, id, ordinal)
+FROM unnest($1::smallint[], $2::smallint[], $3::{id}[]) WITH ORDINALITY AS asked (shard, kind, id, ordinal)
