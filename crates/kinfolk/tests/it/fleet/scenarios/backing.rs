@@ -26,8 +26,8 @@ pub(crate) const HAS_CONTENT: bool = false;
 pub(crate) const READS_SHOW_EVERYTHING: bool = false;
 
 pub(crate) enum Backing {
-    Fleet(Deployed),
-    Reference(ModelStore),
+    Fleet(Box<Deployed>),
+    Reference(Box<ModelStore>),
 }
 
 /// A fleet of its own.
@@ -51,7 +51,7 @@ impl Drop for Deployed {
 /// An empty store.
 pub(crate) fn open(id_kind: IdKind, clock: Arc<SimulatedClock>) -> Backing {
     let Some(databases) = Databases::create() else {
-        return Backing::Reference(ModelStore::new(id_kind, clock));
+        return Backing::Reference(Box::new(ModelStore::new(id_kind, clock)));
     };
     let [catalog, a, b] = [0, 1, 2].map(|database| databases.url(database));
     let hosts = [("a".to_owned(), a), ("b".to_owned(), b)];
@@ -66,7 +66,7 @@ pub(crate) fn open(id_kind: IdKind, clock: Arc<SimulatedClock>) -> Backing {
     databases.execute(0, "UPDATE kinfolk_catalog.deployment SET epoch = 1");
     let fleet = Fleet::open_with_clock(settings, clock).unwrap();
     Projection::start(&fleet, &Arc::new(LogSource::new(&fleet))).detach();
-    Backing::Fleet(Deployed { fleet, seen: Mutex::default(), databases: Some(databases) })
+    Backing::Fleet(Box::new(Deployed { fleet, seen: Mutex::default(), databases: Some(databases) }))
 }
 
 impl Backing {
@@ -84,7 +84,10 @@ impl Backing {
 macro_rules! call {
     ($backing:ident, $store:ident => $call:expr) => {
         match $backing {
-            Backing::Fleet(Deployed { fleet: $store, .. }) => $call,
+            Backing::Fleet(deployed) => {
+                let $store = &deployed.fleet;
+                $call
+            }
             Backing::Reference($store) => $call,
         }
     };
