@@ -26,7 +26,7 @@ pub(crate) const HAS_CONTENT: bool = false;
 pub(crate) const READS_SHOW_EVERYTHING: bool = false;
 
 pub(crate) enum Backing {
-    Fleet(Deployed),
+    Fleet(Box<Deployed>),
     Reference(Box<ModelStore>),
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn open(id_kind: IdKind, clock: Arc<SimulatedClock>) -> Backing {
     databases.execute(0, "UPDATE kinfolk_catalog.deployment SET epoch = 1");
     let fleet = Fleet::open_with_clock(settings, clock).unwrap();
     Projection::start(&fleet, &Arc::new(LogSource::new(&fleet))).detach();
-    Backing::Fleet(Deployed { fleet, seen: Mutex::default(), databases: Some(databases) })
+    Backing::Fleet(Box::new(Deployed { fleet, seen: Mutex::default(), databases: Some(databases) }))
 }
 
 impl Backing {
@@ -84,7 +84,10 @@ impl Backing {
 macro_rules! call {
     ($backing:ident, $store:ident => $call:expr) => {
         match $backing {
-            Backing::Fleet(Deployed { fleet: $store, .. }) => $call,
+            Backing::Fleet(deployed) => {
+                let $store = &deployed.fleet;
+                $call
+            }
             Backing::Reference($store) => $call,
         }
     };
