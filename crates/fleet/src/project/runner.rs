@@ -19,8 +19,8 @@ const BATCH_MAX: usize = 2_000;
 /// How often a loop looks for changes that other processes have written.
 const IDLE: Duration = Duration::from_millis(5);
 
-/// After so many changes in one round there are more to come: a pause makes the next round larger, and all of them cheaper.
-const BUSY_FROM: usize = 32;
+/// After some changes there are more to come: a pause makes the next round larger, and all of them cheaper. A round asks every
+/// shard, however few have changed.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
 
 /// The pause after a failure.
@@ -70,7 +70,7 @@ impl HostLoop {
                 Ok(0) => _ = timeout(IDLE, progress.changed()).await,
                 Ok(count) => {
                     self.shared.announce_progress();
-                    if (BUSY_FROM..BATCH_MAX).contains(&count) {
+                    if count < BATCH_MAX {
                         tokio::time::sleep(BUSY_PAUSE).await;
                     }
                 }

@@ -16,8 +16,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::transaction::BatchWriter;
 use crate::fleet::Shared;
 
-/// Lanes of each host: so many transactions of one process are in flight there.
-const LANES: usize = 4;
+/// Lanes of each host: so many transactions of one process are in flight there. One is written while the other is synced; more made
+/// each of them smaller, and all of them slower.
+const LANES: usize = 2;
 
 /// Runs that wait for one lane; more are refused. One transaction of a client can have 10,000.
 const QUEUE_MAX: usize = 16_384;
