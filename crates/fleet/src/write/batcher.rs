@@ -1,7 +1,7 @@
-//! One batcher for each lane: it takes all that waits, and has one transaction in flight.
+//! One batcher for each host: it takes all that waits, and has one transaction in flight.
 //!
-//! A lane is some of the shards of a host. With a batcher for each shard, a fleet of 256 shards would seldom find two requests to
-//! commit together; a few large transactions at once are what a host does best.
+//! With a batcher for each shard, a fleet of 256 shards would seldom find two requests to commit together. One large transaction
+//! after another is cheaper than several smaller ones at once; a host works for several processes at a time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,11 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::transaction::BatchWriter;
 use crate::fleet::Shared;
 
-/// Lanes of each host: so many transactions of one process are in flight there. One is written while the other is synced; more made
-/// each of them smaller, and all of them slower.
-const LANES: usize = 2;
-
-/// Runs that wait for one lane; more are refused. One transaction of a client can have 10,000.
+/// Runs that wait for one host; more are refused. One transaction of a client can have 10,000.
 const QUEUE_MAX: usize = 16_384;
 
 /// Commands of one transaction, unless one run alone has more: the locks of its shards are held for a few milliseconds.
@@ -49,19 +45,12 @@ struct Waiting {
     receipts: Option<oneshot::Receiver<Vec<Result<Receipt>>>>,
 }
 
-/// Which shards share a batcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Lane {
-    /// The index of their host.
-    host: usize,
-    number: usize,
-}
-
-/// The batchers of all lanes. Each is started by the first write of its lane.
+/// The batchers of all hosts. Each is started by the first write to its host.
 pub(crate) struct Writers {
     shared: Arc<Shared>,
     runtime: Handle,
-    queues: Mutex<BTreeMap<Lane, mpsc::Sender<Run>>>,
+    /// By the index of the host.
+    queues: Mutex<BTreeMap<usize, mpsc::Sender<Run>>>,
 }
 
 impl Writers {
@@ -92,24 +81,21 @@ impl Writers {
     fn enqueue(&self, requests: Vec<WriteRequest>) -> Waiting {
         let count = requests.len();
         let topology = self.shared.topology();
-        let shard = topology.shard_of(requests[0].follower);
-        // Hosts have their shards in turn.
-        let number = usize::from(shard.0) / topology.hosts.len() % LANES;
-        let lane = Lane { host: topology.host_of(shard), number };
+        let host = topology.host_of(topology.shard_of(requests[0].follower));
         let (reply, receipts) = oneshot::channel();
-        let sent = self.queue(lane).try_send(Run { requests, reply });
+        let sent = self.queue(host).try_send(Run { requests, reply });
         Waiting { count, receipts: sent.is_ok().then_some(receipts) }
     }
 
-    fn queue(&self, lane: Lane) -> mpsc::Sender<Run> {
+    fn queue(&self, host: usize) -> mpsc::Sender<Run> {
         let mut queues = self.queues.lock();
         // A batcher that has ended has panicked: its requests were answered, and the next one starts afresh.
-        if let Some(sender) = queues.get(&lane).filter(|sender| !sender.is_closed()) {
+        if let Some(sender) = queues.get(&host).filter(|sender| !sender.is_closed()) {
             return sender.clone();
         }
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);
         self.runtime.spawn(work(BatchWriter::new(Arc::clone(&self.shared)), receiver));
-        queues.insert(lane, sender.clone());
+        queues.insert(host, sender.clone());
         sender
     }
 }

@@ -1,4 +1,4 @@
-//! Writes: requests go to the batcher of their lane, which commits many of them in one transaction.
+//! Writes: requests go to the batcher of their host, which commits many of them in one transaction.
 
 mod batcher;
 mod plan;
