@@ -67,14 +67,21 @@ fn histories_with_lag_agree_with_the_model() {
     histories_agree(Projecting::Late(SEED));
 }
 
-/// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one.
+/// As many shards as a deployment has unless it is set otherwise: users are seldom on the same one. With `KINFOLK_FLEET_SUITE=whole`
+/// it runs all settings, at once and with lag, which takes a while.
 #[test]
 fn the_suite_passes_on_256_shards() {
     let Some(servers) = servers() else { return };
-    let stores = Stores::new(servers, 256, Projecting::AtOnce);
-    let setting = CaseScope::all().next().unwrap();
-    let make = |ids, clock| stores.make(ids, clock);
-    all_pass(&suite::graph(), setting, &make);
-    graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
-    concurrent_histories(&make, 2, SEED);
+    let is_whole = std::env::var("KINFOLK_FLEET_SUITE").is_ok_and(|suite| suite == "whole");
+    let runs = [Projecting::AtOnce, Projecting::Late(SEED)].into_iter().take(if is_whole { 2 } else { 1 });
+    for projecting in runs {
+        let stores = Stores::new(servers.clone(), 256, projecting);
+        let make = |ids, clock| stores.make(ids, clock);
+        for setting in CaseScope::all().take(if is_whole { usize::MAX } else { 1 }) {
+            all_pass(&suite::graph(), setting, &make);
+            all_pass(&suite::candidates(), setting, &make);
+        }
+        graph_histories(&make, Some(&|store| stores.reopen(store)), 3, SEED);
+        concurrent_histories(&make, 2, SEED);
+    }
 }
