@@ -5,7 +5,7 @@
 //! `kinfolk-core` and how they look in JSON.
 //!
 //! - Ids are strings; integers are accepted on input. Times are RFC 3339 in UTC with milliseconds.
-//! - A missing value is a missing field, never `null`.
+//! - A missing value is a missing field, never `null`; only an [`Event`] of the topic has all its fields.
 //! - Responses may gain fields: readers ignore those that they do not know.
 
 #![warn(unreachable_pub, clippy::too_many_lines)]
@@ -13,6 +13,7 @@
 mod admin;
 mod changes;
 mod comments;
+mod events;
 mod graph;
 mod page;
 mod payload;
@@ -33,6 +34,7 @@ pub use comments::{
     Comment, CommentEdit, CommentHistory, CommentNode, CommentRemoval, CommentTree, CommentVersion, Comments,
     NewComment,
 };
+pub use events::Event;
 pub use graph::{
     CheckRequest, CheckResults, Counts, CountsList, Follows, ListEntry, Member, Relationship, Relationships,
     Users,

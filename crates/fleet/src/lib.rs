@@ -1,17 +1,20 @@
 //! The fleet store: the graph on PostgreSQL shards, each with a change log of its own.
 //!
 //! A shard's truth and its log change in one transaction; the follower side is a projection of the logs that can be dropped and
-//! rebuilt. This crate knows PostgreSQL and the ports of [`kinfolk_core`]; it knows neither protocols nor the command line.
+//! rebuilt. Changes travel to it straight from the logs, or through a topic of Kafka that other systems can read, too. This crate
+//! knows PostgreSQL, Kafka and the ports of [`kinfolk_core`]; it knows neither protocols nor the command line.
 //!
 //! | folder | what is in it |
 //! |---|---|
 //! | `catalog` | creates and describes a deployment: id kind, shards, hosts, keys |
 //! | `postgres` | connections, statements, and what a failed one means |
 //! | `sql` | the statements of requests, projection and verification, and the schema |
-//! | `write` | one batcher for each shard: lock, read, plan, write, commit |
+//! | `write` | one batcher for each host: lock, read, plan, write, commit |
 //! | `read` | reads that show at least a frontier |
 //! | `log` | the change log: entries, pages, retention |
-//! | `project` | the follower side, brought up to date from the logs |
+//! | `relay` | hands the logs to the topic |
+//! | `topic` | the Kafka topic: its messages, its creation, reading it |
+//! | `project` | the follower side, brought up to date from the topic or the logs |
 //! | `bulk` | imports, exports, verification |
 //! | `suggestions` | suggestions, found by a walk in the request |
 
@@ -24,9 +27,11 @@ mod log;
 mod postgres;
 mod project;
 mod read;
+mod relay;
 mod settings;
 mod status;
 mod suggestions;
+mod topic;
 mod write;
 
 pub use bulk::{Edges, Import};
@@ -35,5 +40,7 @@ pub use fleet::Fleet;
 pub use log::{LoggedChange, Retention, Trimmed};
 pub use postgres::Query;
 pub use project::{ChangeSource, LogSource, Projection, SourceBatch};
+pub use relay::{Relay, RelayCondition};
 pub use settings::{Settings, Timeouts};
-pub use status::{FleetStatus, HostCondition, HostStatus, ProcessStatus};
+pub use status::{FleetStatus, HostCondition, HostStatus, ProcessStatus, ShardStatus};
+pub use topic::{Kafka, Sasl, TopicSource};

@@ -23,6 +23,8 @@ pub struct Settings {
     pub write_connections: usize,
     /// Threads that run the store's work.
     pub threads: usize,
+    /// A shard refuses writes while its log has so many changes: what reads it is away, and trimming waits for that.
+    pub log_changes_max: u64,
     /// How long things may take.
     pub timeouts: Timeouts,
 }
@@ -38,6 +40,7 @@ impl Settings {
             read_connections: 8,
             write_connections: 8,
             threads: 2,
+            log_changes_max: 10_000_000,
             timeouts: Timeouts::default(),
         }
     }

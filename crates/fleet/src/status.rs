@@ -5,25 +5,54 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use kinfolk_core::{Frontier, IdKind, Result, Shard};
+use kinfolk_core::{Frontier, IdKind, Position, Sequence, Shard};
 
 use crate::Fleet;
-use crate::log::LogReader;
+use crate::log::{LogReader, marks, relay_marks};
 use crate::postgres::{Failure, Host};
-use crate::project::marks;
 use crate::read::Reader;
+use crate::relay::{Owner, owners};
 
 /// The state of a deployment as this process sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetStatus {
     /// The kind of all ids.
     pub id_kind: IdKind,
-    /// The number of logical shards.
-    pub shards: usize,
+    /// Every logical shard, in order.
+    pub shards: Vec<ShardStatus>,
     /// Every host, by name.
     pub hosts: Vec<HostStatus>,
     /// The processes that are connected to a host that answers, this one included.
     pub processes: BTreeSet<ProcessStatus>,
+}
+
+/// A shard and how far its changes have come. What only a host that does not answer knows is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShardStatus {
+    /// Which one.
+    pub shard: Shard,
+    /// The name of its host.
+    pub host: String,
+    /// The newest change of its log.
+    pub newest: Option<Sequence>,
+    /// How far it was relayed to the topic. Missing also for a shard that was never relayed.
+    pub relayed: Option<Sequence>,
+    /// Who relays it right now.
+    pub relay: Option<ProcessStatus>,
+    /// What every host shows of it.
+    pub projected: Option<Sequence>,
+}
+
+impl ShardStatus {
+    /// How many changes are not in the topic yet, of a shard that is relayed.
+    pub fn relay_behind(&self) -> Option<u64> {
+        Some(self.newest?.0.saturating_sub(self.relayed?.0))
+    }
+
+    /// How many changes some host does not show yet.
+    pub fn projection_behind(&self) -> Option<u64> {
+        Some(self.newest?.0.saturating_sub(self.projected?.0))
+    }
 }
 
 /// A host as this process sees it.
@@ -34,7 +63,7 @@ pub struct HostStatus {
     /// How many shards it holds.
     pub shards: usize,
     /// What it answers, or why it does not.
-    pub condition: std::result::Result<HostCondition, String>,
+    pub condition: Result<HostCondition, String>,
 }
 
 /// A host that answers.
@@ -60,51 +89,81 @@ pub struct ProcessStatus {
 
 impl Fleet {
     /// The state of the deployment.
-    pub async fn status(&self) -> Result<FleetStatus> {
+    pub async fn status(&self) -> kinfolk_core::Result<FleetStatus> {
         self.read(Frontier::EMPTY, |reader| async move { Ok(reader.status().await) }).await
     }
 }
 
+/// What a host has told.
+struct Answer {
+    newest: Frontier,
+    relayed: Frontier,
+    owners: Vec<Owner>,
+    shown: Frontier,
+    clock_lead: Duration,
+}
+
 impl Reader {
     async fn status(&self) -> FleetStatus {
-        let log = LogReader { shared: &self.shared, topology: &self.topology };
-        let newest = log
-            .spans()
-            .await
-            .map(|spans| spans.iter().map(|(&shard, span)| span.newest().on(shard)).collect::<Frontier>());
-        let newest = newest.as_ref().ok();
-        let hosts = self.topology.hosts.iter().enumerate().map(|(index, host)| async move {
-            let condition = self.condition(host, newest).await;
-            HostStatus {
-                name: host.name.clone(),
-                shards: self.topology.shards_on(index).count(),
-                condition: condition.map_err(|failure| failure.into_error().to_string()),
+        let topology = &self.topology;
+        let hosts = topology.hosts.iter().enumerate();
+        let answers = hosts.map(|(index, host)| self.host_answer(index, host));
+        let processes = topology.hosts.iter().map(|host| host.processes());
+        let (answers, processes) = tokio::join!(join_all(answers), join_all(processes));
+        let answered: Option<Vec<&Answer>> = answers.iter().map(|answer| answer.as_ref().ok()).collect();
+        let newest = answered
+            .as_ref()
+            .map(|all| -> Vec<Position> { all.iter().flat_map(|answer| answer.newest.iter()).collect() });
+        let condition = |answer: &Answer| {
+            let missing = |newest: &Position| {
+                newest.sequence.0.saturating_sub(answer.shown.get(newest.shard).unwrap_or_default().0)
+            };
+            let changes_behind = newest.as_ref().map(|newest| newest.iter().map(missing).sum());
+            HostCondition { changes_behind, clock_lead: answer.clock_lead }
+        };
+        let shard = |shard: Shard| {
+            let host = topology.host_of(shard);
+            let own = answers[host].as_ref().ok();
+            let owner = own.and_then(|own| own.owners.iter().find(|owner| owner.shard == shard));
+            let shown = |answer: &&Answer| answer.shown.get(shard).unwrap_or_default();
+            ShardStatus {
+                shard,
+                host: topology.hosts[host].name.clone(),
+                newest: own.and_then(|own| own.newest.get(shard)),
+                relayed: own.and_then(|own| own.relayed.get(shard)),
+                relay: owner.map(|owner| owner.process.clone()),
+                projected: answered.as_ref().and_then(|all| all.iter().map(shown).min()),
             }
-        });
-        let processes = self.topology.hosts.iter().map(|host| host.processes());
-        let (hosts, processes) = tokio::join!(join_all(hosts), join_all(processes));
+        };
+        let host = |(index, answer): (usize, &Result<Answer, String>)| HostStatus {
+            name: topology.hosts[index].name.clone(),
+            shards: topology.shards_on(index).count(),
+            condition: answer.as_ref().map(condition).map_err(Clone::clone),
+        };
         FleetStatus {
-            id_kind: self.topology.id_kind,
-            shards: self.topology.shards().len(),
-            hosts,
+            id_kind: topology.id_kind,
+            shards: topology.shards().map(shard).collect(),
+            hosts: answers.iter().enumerate().map(host).collect(),
             processes: processes.into_iter().flatten().flatten().collect(),
         }
     }
 
-    async fn condition(
-        &self,
-        host: &Host,
-        newest: Option<&Frontier>,
-    ) -> std::result::Result<HostCondition, Failure> {
-        let clock_lead = host.clock_lead(&*self.shared.clock).await?;
-        let sources: Vec<Shard> = self.topology.shards().collect();
-        let shown = marks(&self.shared, host, self.topology.epoch, &sources).await?;
-        let behind = |newest: &Frontier| {
-            let missing = newest.iter().map(|newest| {
-                newest.sequence.0.saturating_sub(shown.get(newest.shard).unwrap_or_default().0)
-            });
-            missing.sum()
-        };
-        Ok(HostCondition { changes_behind: newest.map(behind), clock_lead })
+    async fn host_answer(&self, index: usize, host: &Host) -> Result<Answer, String> {
+        self.answer(index, host).await.map_err(|failure| failure.into_error().to_string())
+    }
+
+    async fn answer(&self, index: usize, host: &Host) -> Result<Answer, Failure> {
+        let (shared, topology) = (&self.shared, &self.topology);
+        let clock_lead = host.clock_lead(&*shared.clock).await?;
+        let spans = LogReader { shared, topology }.spans_on(index).await?;
+        let sources: Vec<Shard> = topology.shards().collect();
+        let own: Vec<Shard> = topology.shards_on(index).collect();
+        Ok(Answer {
+            newest: spans.iter().map(|(shard, span)| span.newest().on(*shard)).collect(),
+            relayed: relay_marks(shared, host, topology.epoch, &own).await?,
+            owners: owners(host).await?,
+            shown: marks(shared, host, topology.epoch, &sources).await?,
+            clock_lead,
+        })
     }
 }

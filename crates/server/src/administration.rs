@@ -129,6 +129,8 @@ pub struct Stat {
     pub help: &'static str,
     /// How it behaves over time.
     pub kind: StatKind,
+    /// What it is about, as a label and its value, where a name has several values. Those of one name come one after another.
+    pub of: Option<(&'static str, String)>,
     /// Its value now.
     pub value: f64,
 }

@@ -1,11 +1,13 @@
-//! The change log: its entries, its pages, what is kept of it.
+//! The change log: its entries, its pages, how far others have taken it, what is kept of it.
 
 mod changes;
 mod entry;
+mod marks;
 mod pages;
 mod retention;
 
 pub use entry::LoggedChange;
 pub(crate) use entry::{Entry, PlannedEvent, floor_after};
+pub(crate) use marks::{Mark, marks, relay_marks};
 pub(crate) use pages::{LogReader, ShardSpan};
 pub use retention::{Retention, Trimmed};

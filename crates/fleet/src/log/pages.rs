@@ -28,6 +28,11 @@ impl ShardSpan {
     pub(crate) fn newest(self) -> Sequence {
         self.newest.unwrap_or_default()
     }
+
+    /// How many changes there are.
+    pub(crate) fn len(self) -> u64 {
+        self.newest().0 - self.trimmed().0
+    }
 }
 
 /// Which connections read.

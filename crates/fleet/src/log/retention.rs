@@ -5,10 +5,9 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 use kinfolk_core::{Frontier, Result, Sequence, Shard};
 
-use super::{LogReader, ShardSpan};
+use super::{LogReader, ShardSpan, marks};
 use crate::Fleet;
 use crate::postgres::{Failure, Query};
-use crate::project::marks;
 use crate::read::Reader;
 
 /// Changes that one statement removes: it holds no lock that a write needs, but its work should be short.

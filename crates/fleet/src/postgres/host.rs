@@ -38,6 +38,13 @@ fn application_name(role: &str) -> String {
     format!("kinfolk {role} {}", std::process::id())
 }
 
+/// The process that has named a connection so.
+pub(crate) fn process_of(name: &str, address: String) -> Option<ProcessStatus> {
+    let mut words = name.split(' ').skip(1);
+    let (role, process) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+    Some(ProcessStatus { role, process, address })
+}
+
 /// A connection that returns to its pool when it is dropped, unless it is in a transaction: a task may be ended at any await,
 /// and the next user of its connection would continue its transaction.
 pub(crate) struct Pooled {
@@ -238,15 +245,15 @@ impl Host {
 
     /// The processes of the fleet that are connected to the host, by the names of their connections.
     pub(crate) async fn processes(&self) -> std::result::Result<Vec<ProcessStatus>, Failure> {
+        let rows = self.ask(CONNECTED).await?;
+        Ok(rows.iter().filter_map(|row| process_of(row.get(0), row.get(1))).collect())
+    }
+
+    /// The rows of a statement about the host itself.
+    pub(crate) async fn ask(&self, text: &str) -> std::result::Result<Vec<Row>, Failure> {
         let connection = self.reader().await?;
-        let rows = self.within_time(connection.client().query(CONNECTED, &[])).await;
-        let rows = rows.inspect_err(|_| connection.discard())?;
-        let process = |row: &Row| {
-            let mut words = row.get::<_, &str>(0).split(' ').skip(1);
-            let (role, process) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
-            Some(ProcessStatus { role, process, address: row.get(1) })
-        };
-        Ok(rows.iter().filter_map(process).collect())
+        let rows = self.within_time(connection.client().query(text, &[])).await;
+        rows.inspect_err(|_| connection.discard())
     }
 
     /// The plan of a statement, as every connection of this store makes it.

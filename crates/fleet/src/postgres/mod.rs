@@ -8,7 +8,7 @@ mod statements;
 
 pub(crate) use encryption::Encryption;
 pub(crate) use failure::{Failure, unavailable};
-pub(crate) use host::{Host, Pooled, Target, connect};
+pub(crate) use host::{Host, Pooled, Target, connect, process_of};
 pub(crate) use id::{IdValue, id_max, id_min};
 pub use statements::Query;
 pub(crate) use statements::{Statements, for_id_kind};

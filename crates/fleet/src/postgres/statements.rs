@@ -57,6 +57,8 @@ statements! {
     Apply = "project/apply.sql",
     AdvanceMarks = "project/advance_marks.sql",
     EdgesOfShard = "project/edges_of_shard.sql",
+    RelayMarks = "relay/marks.sql",
+    AdvanceRelayMarks = "relay/advance_marks.sql",
     StagedPage = "bulk/staged_page.sql",
     NextChunk = "bulk/next_chunk.sql",
     AdvanceImport = "bulk/advance_import.sql",

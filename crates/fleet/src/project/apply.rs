@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use kinfolk_core::Shard;
 use kinfolk_core::changes::ChangeBody;
-use kinfolk_core::{Epoch, Frontier, Sequence, Shard};
 use tokio::time::timeout;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::SourceBatch;
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::log::LoggedChange;
-use crate::postgres::{Failure, Host, IdValue, Pooled, Query, unavailable};
+use crate::log::{LoggedChange, Mark};
+use crate::postgres::{Failure, IdValue, Pooled, Query, unavailable};
 use crate::write::{BEGIN, COMMIT, NetEdge, net_edges};
 
 /// What a transaction has done.
@@ -23,35 +22,6 @@ pub(super) struct Applied {
     pub(super) changes: usize,
     /// Sources whose changes do not follow on their marks: what is missing must come from the log.
     pub(super) gaps: Vec<Shard>,
-}
-
-/// How far a host shows some sources, in an epoch.
-pub(crate) async fn marks(
-    shared: &Shared,
-    host: &Host,
-    epoch: Epoch,
-    of: &[Shard],
-) -> Result<Frontier, Failure> {
-    let sources: Vec<i16> = of.iter().map(|source| source.0 as i16).collect();
-    let rows = host.query(&shared.statements, Query::Marks, &[&sources]).await?;
-    let current = rows.iter().map(Mark::of).filter(|mark| mark.epoch == epoch);
-    Ok(current.map(|mark| mark.sequence.on(mark.source)).collect())
-}
-
-struct Mark {
-    source: Shard,
-    epoch: Epoch,
-    sequence: Sequence,
-}
-
-impl Mark {
-    fn of(row: &Row) -> Self {
-        Self {
-            source: Shard(row.get::<_, i16>(0) as u16),
-            epoch: Epoch(row.get::<_, i64>(1) as u64),
-            sequence: Sequence(row.get::<_, i64>(2) as u64),
-        }
-    }
 }
 
 /// Applies batches to a host, each source at most once.

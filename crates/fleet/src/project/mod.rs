@@ -8,7 +8,7 @@ mod new_epoch;
 mod runner;
 mod source;
 
-pub(crate) use apply::{ProjectedRows, marks};
+pub(crate) use apply::ProjectedRows;
 pub(crate) use new_epoch::{by_target, edge_of_row, kind_of};
 pub use runner::Projection;
 pub use source::{ChangeSource, LogSource, SourceBatch};

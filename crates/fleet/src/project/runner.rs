@@ -1,17 +1,22 @@
 //! Projection as a task of a process: one loop for each host, until it is dropped.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kinfolk_core::Shard;
+use kinfolk_core::{Frontier, Position, Shard};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::apply::{apply, marks};
-use super::{ChangeSource, LogSource};
+use super::apply::{Applied, apply};
+use super::{ChangeSource, LogSource, SourceBatch};
 use crate::Fleet;
+use crate::catalog::Topology;
 use crate::fleet::Shared;
+use crate::log::marks;
 use crate::postgres::Failure;
+use crate::read::Sampled;
 
 /// Changes that one transaction applies at most.
 const BATCH_MAX: usize = 2_000;
@@ -38,7 +43,8 @@ impl Projection {
         let hosts = 0..fleet.shared.topology().hosts.len();
         let task = |host| {
             let (shared, source) = (Arc::clone(&fleet.shared), Arc::clone(source));
-            fleet.handle().spawn(async move { HostLoop { shared, host }.run(&*source).await }).abort_handle()
+            let mut host = HostLoop { shared, host, stalls: Stalls::default(), from_log: BTreeSet::new() };
+            fleet.handle().spawn(async move { host.run(&*source).await }).abort_handle()
         };
         Self { tasks: hosts.map(task).collect() }
     }
@@ -59,14 +65,18 @@ impl Drop for Projection {
 struct HostLoop {
     shared: Arc<Shared>,
     host: usize,
+    stalls: Stalls,
+    /// Sources whose next changes are read from the log, because the source of changes has not brought them.
+    from_log: BTreeSet<Shard>,
 }
 
 impl HostLoop {
-    async fn run<S: ChangeSource>(&self, source: &S) {
+    async fn run<S: ChangeSource>(&mut self, source: &S) {
         let mut progress = self.shared.watch_progress();
+        let mut samples = self.shared.staleness.watch();
         loop {
             progress.mark_unchanged();
-            match self.round(source).await {
+            match self.round(source, &mut samples).await {
                 Ok(0) => _ = timeout(IDLE, progress.changed()).await,
                 Ok(count) => {
                     self.shared.announce_progress();
@@ -85,7 +95,11 @@ impl HostLoop {
     }
 
     /// Reads and applies what follows on the marks. Returns by how many changes they moved.
-    async fn round<S: ChangeSource>(&self, source: &S) -> Result<usize, Failure> {
+    async fn round<S: ChangeSource>(
+        &mut self,
+        source: &S,
+        samples: &mut watch::Receiver<Sampled>,
+    ) -> Result<usize, Failure> {
         let topology = self.shared.topology();
         let host = &topology.hosts[self.host];
         let sources: Vec<Shard> = topology.shards().collect();
@@ -94,18 +108,71 @@ impl HostLoop {
             // Marks of another epoch: this process has not heard of it yet.
             return Err(Failure::Moved);
         }
-        let batches = source.changes(&after, BATCH_MAX).await.map_err(Failure::Transient)?;
-        if batches.is_empty() {
-            return Ok(0);
+        if samples.has_changed().unwrap_or(false) {
+            let newest = samples.borrow_and_update().newest.clone();
+            self.from_log.extend(self.stalls.look(&after, newest));
         }
-        let applied = apply(&self.shared, &topology, self.host, batches).await?;
-        if applied.gaps.is_empty() {
+        let batches = source.changes(self.host, &after, BATCH_MAX).await.map_err(Failure::Transient)?;
+        let applied = self.apply(&topology, batches).await?;
+        self.from_log.extend(applied.gaps);
+        if self.from_log.is_empty() {
             return Ok(applied.changes);
         }
-        let missing = after.iter().filter(|mark| applied.gaps.contains(&mark.shard)).collect();
+        let missing = after.iter().filter(|mark| self.from_log.contains(&mark.shard)).collect();
         let log = LogSource::of(Arc::clone(&self.shared));
-        let batches = log.changes(&missing, BATCH_MAX).await.map_err(Failure::Transient)?;
-        let filled = apply(&self.shared, &topology, self.host, batches).await?;
-        Ok(applied.changes + filled.changes)
+        let batches = log.changes(self.host, &missing, BATCH_MAX).await.map_err(Failure::Transient)?;
+        if batches.iter().map(|batch| batch.changes.len()).sum::<usize>() < BATCH_MAX {
+            // That was all.
+            self.from_log.clear();
+        }
+        Ok(applied.changes + self.apply(&topology, batches).await?.changes)
+    }
+
+    async fn apply(&self, topology: &Topology, batches: Vec<SourceBatch>) -> Result<Applied, Failure> {
+        if batches.is_empty() {
+            return Ok(Applied::default());
+        }
+        apply(&self.shared, topology, self.host, batches).await
+    }
+}
+
+/// Finds marks that stand still although the logs have more: nobody brings those changes, whatever the reason. A topic that
+/// has lost them looks just like one without any.
+#[derive(Default)]
+struct Stalls {
+    marks: Frontier,
+    newest: Frontier,
+}
+
+impl Stalls {
+    /// Compares the marks with those at the last sample, and with the newest positions that it had found.
+    fn look(&mut self, marks: &Frontier, newest: Frontier) -> Vec<Shard> {
+        let stands_still = |mark: &Position| {
+            self.marks.get(mark.shard) == Some(mark.sequence)
+                && self.newest.get(mark.shard).is_some_and(|newest| newest > mark.sequence)
+        };
+        let stalled = marks.iter().filter(stands_still).map(|mark| mark.shard).collect();
+        *self = Self { marks: marks.clone(), newest };
+        stalled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kinfolk_core::Sequence;
+
+    use super::*;
+
+    fn frontier(first: u64, second: u64) -> Frontier {
+        [Sequence(first).on(Shard(0)), Sequence(second).on(Shard(1))].into_iter().collect()
+    }
+
+    #[test]
+    fn a_mark_that_stands_still_behind_its_log_is_stalled() {
+        let mut stalls = Stalls::default();
+        assert_eq!(stalls.look(&frontier(1, 1), frontier(5, 5)), []);
+        assert_eq!(stalls.look(&frontier(1, 2), frontier(5, 5)), [Shard(0)], "the second moves");
+        assert_eq!(stalls.look(&frontier(5, 5), frontier(5, 6)), []);
+        assert_eq!(stalls.look(&frontier(5, 5), frontier(5, 6)), [Shard(1)], "the first has all there is");
     }
 }

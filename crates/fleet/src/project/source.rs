@@ -1,4 +1,4 @@
-//! Where changes come from: here, straight from the logs of the shards. A message broker can replace them behind the same trait.
+//! Where changes come from: here, straight from the logs of the shards. The topic is another source, behind the same trait.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -24,12 +24,13 @@ pub struct SourceBatch {
 
 /// Brings changes to a projection.
 ///
-/// It should bring the changes that follow on the marks, in order. One that brings changes late, twice, out of order or with
-/// gaps makes the projection late, and nothing worse: what is missing is read from the log.
+/// It should bring the changes that follow on the marks, in order. One that brings changes late, twice, out of order, with
+/// gaps or not at all makes the projection late, and nothing worse: what is missing is read from the log.
 pub trait ChangeSource: Send + Sync + 'static {
     /// Up to about `limit` changes after the marks of a host, which name every source.
     fn changes(
         &self,
+        host: usize,
         after: &Frontier,
         limit: usize,
     ) -> impl Future<Output = Result<Vec<SourceBatch>>> + Send;
@@ -54,7 +55,7 @@ impl LogSource {
 }
 
 impl ChangeSource for LogSource {
-    async fn changes(&self, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
+    async fn changes(&self, _host: usize, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
         let shard = |logged: &LoggedChange| logged.change.position.shard;
         let topology = self.shared.topology();
         let log = LogReader { shared: &self.shared, topology: &topology };

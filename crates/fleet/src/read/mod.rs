@@ -13,4 +13,4 @@ mod staleness;
 
 pub(crate) use acknowledged::Acknowledged;
 pub(crate) use freshness::{GUARD_COLUMNS, Guard, HostPart, Reader};
-pub(crate) use staleness::{Staleness, sample};
+pub(crate) use staleness::{Sampled, Staleness, sample};

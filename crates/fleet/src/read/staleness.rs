@@ -6,7 +6,7 @@
 //! projection that can't reach a source has none of its changes, and seems to have them all. So while a host does not answer,
 //! nobody knows what the others lack, and the bound ends for all of them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +17,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::catalog::Topology;
 use crate::fleet::Shared;
-use crate::log::LogReader;
+use crate::log::{LogReader, marks};
 use crate::postgres::{Failure, unavailable};
-use crate::project::marks;
 
 /// What the follower side shows is at most so old.
 pub(crate) const STALENESS_MAX: Duration = Duration::from_secs(2);
@@ -28,7 +27,7 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(500);
 
 /// What the latest sample has found of a host.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SampledHost {
+pub(crate) struct SampledHost {
     /// Everything that was committed before this is in its follower side.
     pub(super) shows_until: Option<Instant>,
     /// How far this process's clock is ahead of the host's. None of a host that did not answer.
@@ -44,9 +43,13 @@ impl SampledHost {
 
 /// What the latest sample has found, by the names of the hosts.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sampled {
+pub(crate) struct Sampled {
     epoch: Option<Epoch>,
     pub(super) hosts: BTreeMap<String, SampledHost>,
+    /// The newest positions of the shards of all hosts that have answered.
+    pub(crate) newest: Frontier,
+    /// Shards whose logs hold as much as they may: see [`Settings::log_changes_max`](crate::Settings::log_changes_max).
+    full: BTreeSet<Shard>,
 }
 
 /// The latest sample of a process, and who waits for the next.
@@ -54,8 +57,13 @@ pub(super) struct Sampled {
 pub(crate) struct Staleness(watch::Sender<Sampled>);
 
 impl Staleness {
-    pub(super) fn watch(&self) -> watch::Receiver<Sampled> {
+    pub(crate) fn watch(&self) -> watch::Receiver<Sampled> {
         self.0.subscribe()
+    }
+
+    /// Whether the log of a shard holds as much as it may.
+    pub(crate) fn is_full(&self, shard: Shard) -> bool {
+        self.0.borrow().full.contains(&shard)
     }
 
     /// Whether the follower side of a host is within the bound.
@@ -93,7 +101,13 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
             let clock_lead = answer.as_ref().map(|answer| answer.clock_lead);
             (host.name.clone(), SampledHost { shows_until, clock_lead })
         });
-        let sampled = Sampled { epoch: Some(topology.epoch), hosts: sampled.collect() };
+        let answered = || answers.iter().flatten();
+        let sampled = Sampled {
+            epoch: Some(topology.epoch),
+            hosts: sampled.collect(),
+            newest: answered().flat_map(|answer| answer.newest.iter()).collect(),
+            full: answered().flat_map(|answer| answer.full.iter().copied()).collect(),
+        };
         shared.staleness.0.send_replace(sampled);
     }
 }
@@ -102,6 +116,8 @@ pub(crate) async fn sample(shared: Arc<Shared>) {
 struct Answer {
     /// The newest positions of its own shards.
     newest: Frontier,
+    /// Those of its shards whose logs hold as much as they may.
+    full: Vec<Shard>,
     /// How far its follower side shows all shards.
     marks: Frontier,
     clock_lead: Duration,
@@ -114,12 +130,14 @@ async fn ask(shared: &Shared, topology: &Topology, host: usize) -> Result<Answer
     let answer = async {
         let spans = log.spans_on(host).await?;
         let newest = spans.iter().map(|(shard, span)| span.newest().on(*shard)).collect();
+        let most = shared.settings.log_changes_max;
+        let full = spans.iter().filter(|(_, span)| span.len() >= most).map(|(shard, _)| *shard).collect();
         let sources: Vec<Shard> = topology.shards().collect();
         let marks = marks(shared, target, topology.epoch, &sources).await?;
         let asked = Instant::now();
         let lead = target.clock_lead(&*shared.clock).await?;
         // The clock was read when the answer came. So late it was at most.
-        Ok(Answer { newest, marks, clock_lead: lead.saturating_sub(asked.elapsed()) })
+        Ok(Answer { newest, full, marks, clock_lead: lead.saturating_sub(asked.elapsed()) })
     };
     let late = |_| Err(Failure::Transient(unavailable(&target.name, "it did not answer in time")));
     timeout(STALENESS_MAX, answer).await.unwrap_or_else(late)
@@ -165,7 +183,7 @@ mod tests {
     fn answer(newest: u64, marks: [u64; 2], shard: u16) -> Option<Answer> {
         let marks = marks.into_iter().zip(0..).map(|(mark, shard)| Sequence(mark).on(Shard(shard)));
         let newest = Sequence(newest).on(Shard(shard)).into();
-        Some(Answer { newest, marks: marks.collect(), clock_lead: Duration::ZERO })
+        Some(Answer { newest, full: Vec::new(), marks: marks.collect(), clock_lead: Duration::ZERO })
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::transaction::BatchWriter;
 use crate::fleet::Shared;
+use crate::postgres::unavailable;
 
 /// Runs that wait for one host; more are refused. One transaction of a client can have 10,000.
 const QUEUE_MAX: usize = 16_384;
@@ -41,8 +42,8 @@ impl Run {
 struct Waiting {
     /// How many requests it has.
     count: usize,
-    /// Where their receipts will come from, unless they were refused.
-    receipts: Option<oneshot::Receiver<Vec<Result<Receipt>>>>,
+    /// Where their receipts will come from, or why there will be none.
+    receipts: Result<oneshot::Receiver<Vec<Result<Receipt>>>>,
 }
 
 /// The batchers of all hosts. Each is started by the first write to its host.
@@ -64,27 +65,34 @@ impl Writers {
         let mut results = Vec::new();
         for Waiting { count, receipts } in replies {
             match receipts {
-                Some(receipts) => match receipts.await {
+                Ok(receipts) => match receipts.await {
                     Ok(receipts) => results.extend(receipts),
                     // The batcher has ended in the middle of a commit, perhaps.
                     Err(_) => results.extend((0..count).map(|_| Err(Error::Closed))),
                 },
-                None => {
-                    results.extend((0..count).map(|_| Err(Error::Overloaded { retry_after: RETRY_AFTER })));
-                }
+                Err(error) => results.extend((0..count).map(|_| Err(error.clone()))),
             }
         }
         results
     }
 
-    /// Hands a run to its batcher, unless too many wait.
     fn enqueue(&self, requests: Vec<WriteRequest>) -> Waiting {
-        let count = requests.len();
+        Waiting { count: requests.len(), receipts: self.hand_over(requests) }
+    }
+
+    /// Hands a run to its batcher, unless too many wait, or the log of its shard is full.
+    fn hand_over(&self, requests: Vec<WriteRequest>) -> Result<oneshot::Receiver<Vec<Result<Receipt>>>> {
         let topology = self.shared.topology();
-        let host = topology.host_of(topology.shard_of(requests[0].follower));
+        let shard = topology.shard_of(requests[0].follower);
+        if self.shared.staleness.is_full(shard) {
+            return Err(unavailable(
+                &format!("shard {}", shard.0),
+                "its log is full: nobody relays or projects it",
+            ));
+        }
         let (reply, receipts) = oneshot::channel();
-        let sent = self.queue(host).try_send(Run { requests, reply });
-        Waiting { count, receipts: sent.is_ok().then_some(receipts) }
+        let sent = self.queue(topology.host_of(shard)).try_send(Run { requests, reply });
+        sent.map(|()| receipts).map_err(|_| Error::Overloaded { retry_after: RETRY_AFTER })
     }
 
     fn queue(&self, host: usize) -> mpsc::Sender<Run> {

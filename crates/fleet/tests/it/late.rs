@@ -48,14 +48,14 @@ impl Late {
 }
 
 impl ChangeSource for Late {
-    async fn changes(&self, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
+    async fn changes(&self, host: usize, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
         tokio::time::sleep(Duration::from_millis(self.below(12))).await;
         // Sometimes from further back than asked for.
         let back = if self.always_with_gaps { 0 } else { self.below(3) };
         let earlier = |mark: Position| Sequence(mark.sequence.0.saturating_sub(back)).on(mark.shard);
         let after: Frontier = after.iter().map(earlier).collect();
         let limit = if self.below(3) == 0 { 3 } else { limit };
-        let batches = self.log.changes(&after, limit).await?;
+        let batches = self.log.changes(host, &after, limit).await?;
         Ok(batches.into_iter().filter_map(|batch| self.damage(batch)).collect())
     }
 }

@@ -29,7 +29,7 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     /// The open store.
     type Store: OpenStore;
 
-    /// The work that a server does beside requests. Dropping it ends the work.
+    /// The work that a server does beside requests. Dropping it ends the work at once.
     type Background: Send;
 
     /// The location, for messages.
@@ -63,7 +63,10 @@ pub(crate) trait Profile: Clone + Send + Sync + 'static {
     fn administration(&self, store: &Self::Store) -> Arc<dyn Administration>;
 
     /// Starts the background work of a server, in a tokio runtime.
-    fn start_background(&self, store: &Self::Store) -> Self::Background;
+    fn start_background(&self, store: &Self::Store) -> impl Future<Output = Result<Self::Background>> + Send;
+
+    /// Ends it in order.
+    fn stop_background(background: Self::Background) -> impl Future<Output = ()> + Send;
 }
 
 /// An opened store.

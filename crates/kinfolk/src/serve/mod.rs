@@ -141,7 +141,7 @@ impl<P: Profile> Server<P> {
         if let Some(listener) = resp_listener {
             protocols.start_resp(&configuration, listener, Arc::clone(&service))?;
         }
-        let background = profile.start_background(&store);
+        let background = profile.start_background(&store).await?;
         let edges = EdgeKind::ALL.iter().map(|&kind| store.edge_count(kind)).sum();
         announce(&Ready { http, redis, edges, loaded_in, is_open });
         let every = configuration.suggest.every.0;
@@ -170,7 +170,7 @@ impl<P: Profile> Server<P> {
         }
         let grace_ends = Instant::now() + configuration.server.grace.0;
         outcome = outcome.and(protocols.stop().await);
-        drop(background);
+        P::stop_background(background).await;
         Ok(Some(Served { store, grace_ends, outcome }))
     }
 }

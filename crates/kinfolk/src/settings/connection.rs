@@ -39,6 +39,30 @@ impl Value for ConnectionString {
     }
 }
 
+/// A password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(pub(crate) String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(HIDDEN)
+    }
+}
+
+impl Value for Secret {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(text.to_owned()))
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
+    }
+
+    fn literal(&self) -> String {
+        quoted(if self.0.is_empty() { "" } else { HIDDEN })
+    }
+}
+
 /// Connection strings by the names of hosts. As one text: `name=connection string`, separated by semicolons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hosts(pub(crate) BTreeMap<String, ConnectionString>);

@@ -7,8 +7,10 @@ use anyhow::Result;
 use kinfolk_core::IdKind;
 use kinfolk_core::suggestions::Ranking;
 
-use super::connection::{ConnectionString, Hosts};
-use super::value::{Bytes, Count, Fraction, Limit, LogFormat, Names, Origins, Role, Span, Value, Within};
+use super::connection::{ConnectionString, Hosts, Secret};
+use super::value::{
+    Bytes, Count, Fraction, Limit, LogFormat, Names, Origins, Role, SaslMechanism, Span, Value, Within,
+};
 use super::{Reach, Setting, Texts};
 use crate::failure::UsageError;
 
@@ -103,6 +105,26 @@ settings! {
         threads: Count = "2", "fleet-threads", "N", Server;
         /// Maximum number of changes that each shard keeps in its log; log.keep is their maximum age
         log_changes: Count = "1000000", "fleet-log-changes", "N", Server;
+        /// Number of changes in the log of a shard at which its writes are refused, because nobody relays or projects them
+        log_changes_max: Count = "10000000", "fleet-log-changes-max", "N", Server;
+    }
+    /// The Kafka topic of a fleet, which carries its changes to the processes that project and to other systems. Without
+    /// brokers, changes are projected straight from the logs of the shards.
+    kafka: Kafka {
+        /// The brokers to ask first, as HOST:PORT, separated by commas
+        brokers: Names = "", "kafka-brokers", "BROKERS", Server;
+        /// The name of the topic, which has a partition for each shard; created if it does not exist
+        topic: String = "kinfolk.changes", "kafka-topic", "NAME", Server;
+        /// Number of brokers that keep each partition, when the topic is created
+        replication: Count = "3", "kafka-replication", "N", Server;
+        /// The certificates of the brokers' authorities, as PEM; with them, connections are encrypted
+        ca_file: Option<PathBuf> = "", "kafka-ca-file", "FILE", Server;
+        /// The SASL mechanism: plain, scram-sha-256 or scram-sha-512 [default: none]
+        sasl: Option<SaslMechanism> = "", "kafka-sasl", "MECHANISM", Server;
+        /// The SASL user
+        username: String = "", "kafka-username", "NAME", Server;
+        /// The SASL password; it has no flag, and nothing prints it
+        password: Secret = "", "kafka-password", "PASSWORD", Nowhere;
     }
     /// The REST interface.
     http: Http {
@@ -144,7 +166,7 @@ settings! {
     }
     /// The server process.
     server: Server {
-        /// The role of this process in a fleet: api serves requests, project keeps followers and counts up to date, all does both
+        /// The role of this process in a fleet: api serves requests, relay sends changes to Kafka, project keeps followers and counts up to date, all does everything
         role: Role = "all", "role", "ROLE", Server;
         /// How long to keep serving after the readiness check starts to fail, so that load balancers notice
         drain: Span = "0 s", "drain", "TIME", Server;

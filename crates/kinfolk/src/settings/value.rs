@@ -328,15 +328,27 @@ choice! {
 }
 
 choice! {
+    /// How a process proves to Kafka who it is.
+    SaslMechanism {
+        /// Name and password.
+        Plain = "plain",
+        /// A challenge, with SHA-256.
+        ScramSha256 = "scram-sha-256",
+        /// A challenge, with SHA-512.
+        ScramSha512 = "scram-sha-512",
+    }
+}
+
+choice! {
     /// The role of this process.
     Role {
         /// Everything.
         All = "all",
         /// Serves the API.
         Api = "api",
-        /// Moves events from the outbox to the log.
+        /// Sends the changes of the logs to Kafka.
         Relay = "relay",
-        /// Projects the follower side from the log.
+        /// Projects the follower side from the changes.
         Project = "project",
         /// Pushes posts to inboxes.
         FanOut = "fan-out",

@@ -43,7 +43,7 @@ pub(super) fn stats() -> Vec<Stat> {
 }
 
 fn new_stat(name: &'static str, help: &'static str, kind: StatKind, value: Option<f64>) -> Option<Stat> {
-    Some(Stat { name, help, kind, value: value? })
+    Some(Stat { name, help, kind, of: None, value: value? })
 }
 
 fn field(text: &str, name: &str) -> Option<f64> {

@@ -22,9 +22,10 @@ pub(super) fn render(metrics: &Metrics, stats: &[Stat], layers: &[LayerTimes]) -
             StatKind::Gauge => "gauge",
             StatKind::Counter => "counter",
         };
+        let label = stat.of.as_ref().map(|(name, value)| (*name, value.as_str()));
         // A family may appear once only, or nothing at all can be read.
-        if text.family(stat.name, kind, stat.help) {
-            text.sample(stat.name, &[], Number(stat.value));
+        if text.family(stat.name, kind, stat.help) || label.is_some() {
+            text.sample(stat.name, label.as_slice(), Number(stat.value));
         }
     }
     render_layers(&mut text, layers);

@@ -38,7 +38,7 @@ impl Administration for Scripted {
 
     fn stats(&self) -> Vec<Stat> {
         assert!(!self.stats_panic.load(Ordering::Acquire), "as the test wants");
-        vec![Stat { name: "kinfolk_test", help: "one", kind: StatKind::Gauge, value: 1.0 }]
+        vec![Stat { name: "kinfolk_test", help: "one", kind: StatKind::Gauge, of: None, value: 1.0 }]
     }
 
     /// Counts the lines; a line "bad" is malformed, and "panic" makes it panic.

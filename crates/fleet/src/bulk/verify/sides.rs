@@ -10,9 +10,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::{Owner, PAGE, Pass, new_owners, transaction};
-use crate::log::LogReader;
+use crate::log::{LogReader, marks};
 use crate::postgres::{Failure, IdValue, Pooled, Query, id_min};
-use crate::project::{ProjectedRows, by_target, edge_of_row, kind_of, marks};
+use crate::project::{ProjectedRows, by_target, edge_of_row, kind_of};
 use crate::write::{COMMIT, NetEdge};
 
 /// Edges that are looked at again together, while the mark of their source is locked.

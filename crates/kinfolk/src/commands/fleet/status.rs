@@ -8,18 +8,23 @@ use serde::Serialize;
 
 use crate::context::Context;
 use crate::print::{Align, Outcome, Print, grouped, write_table};
-use crate::profile::fleet::{FleetProfile, FleetStatus, HostStatus};
+use crate::profile::fleet::{FleetProfile, FleetStatus, HostStatus, ShardStatus, relay_behind};
 
 /// Show the hosts, shards, lag and processes of a fleet
 #[derive(Debug, Args)]
 #[command(after_help = "Example: kinfolk fleet status --config fleet.toml\n\n\
     'behind' is the number of changes that followers and counts on a host do not show yet; it is unknown while a host\n\
-    does not answer. Processes are those with connections to a host. The exit status is 1 if a host can't be used.")]
-pub(crate) struct Status {}
+    does not answer. 'not relayed' is the number of changes that are not in the Kafka topic yet. Processes are those with\n\
+    connections to a host. The exit status is 1 if a host can't be used.")]
+pub(crate) struct Status {
+    /// List every shard: its host, who relays it, and how far its changes have come
+    #[arg(long)]
+    shards: bool,
+}
 
 impl Status {
     pub(crate) fn run(self, context: &Context, profile: &FleetProfile) -> Result<Outcome> {
-        let status = StatusDocument::new(profile.inspect()?);
+        let status = StatusDocument::new(profile.inspect()?, self.shards);
         context.print(&status)?;
         let is_sound = status.hosts.iter().all(|host| host.problem.is_none());
         Ok(if is_sound { Outcome::Done } else { Outcome::No })
@@ -30,8 +35,42 @@ impl Status {
 struct StatusDocument {
     ids: &'static str,
     shards: usize,
+    /// Changes that are not in the topic yet, if anything was ever relayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_relayed: Option<u64>,
     hosts: Vec<HostLine>,
     processes: Vec<ProcessLine>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shard_marks: Vec<ShardLine>,
+}
+
+/// How far the changes of a shard have come.
+#[derive(Serialize)]
+struct ShardLine {
+    shard: u16,
+    host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newest: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relayed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    projected: Option<u64>,
+    /// The process that relays it: its address and process id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relay: Option<String>,
+}
+
+impl ShardLine {
+    fn new(status: &ShardStatus) -> Self {
+        Self {
+            shard: status.shard.0,
+            host: status.host.clone(),
+            newest: status.newest.map(|sequence| sequence.0),
+            relayed: status.relayed.map(|sequence| sequence.0),
+            projected: status.projected.map(|sequence| sequence.0),
+            relay: status.relay.as_ref().map(|relay| format!("{}:{}", relay.address, relay.process)),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -55,7 +94,7 @@ struct ProcessLine {
 }
 
 impl StatusDocument {
-    fn new(status: FleetStatus) -> Self {
+    fn new(status: FleetStatus, with_shards: bool) -> Self {
         let host = |HostStatus { name, shards, condition }| {
             let (condition, problem) = match condition {
                 Ok(condition) => (Some(condition), None),
@@ -73,18 +112,44 @@ impl StatusDocument {
         let others = status.processes.into_iter().filter(|found| found.process != std::process::id());
         Self {
             ids: status.id_kind.name(),
-            shards: status.shards,
+            shards: status.shards.len(),
+            not_relayed: relay_behind(&status.shards),
             hosts: status.hosts.into_iter().map(host).collect(),
             processes: others
                 .map(|found| ProcessLine { role: found.role, address: found.address, process: found.process })
                 .collect(),
+            shard_marks: status.shards.iter().filter(|_| with_shards).map(ShardLine::new).collect(),
         }
+    }
+
+    fn write_shards(&self, out: &mut dyn Write) -> io::Result<()> {
+        let columns = [
+            ("shard", Align::Right),
+            ("host", Align::Left),
+            ("newest", Align::Right),
+            ("relayed", Align::Right),
+            ("projected", Align::Right),
+            ("relay", Align::Left),
+        ];
+        let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), grouped);
+        let rows = self.shard_marks.iter().map(|shard| {
+            [
+                shard.shard.to_string(),
+                shard.host.clone(),
+                number(shard.newest),
+                number(shard.relayed),
+                number(shard.projected),
+                shard.relay.clone().unwrap_or_else(|| "-".to_owned()),
+            ]
+        });
+        write_table(out, columns, rows)
     }
 }
 
 impl Print for StatusDocument {
     fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} shards, {} ids\n", self.shards, self.ids)?;
+        let relayed = self.not_relayed.map(|count| format!(", {} changes not relayed", grouped(count)));
+        writeln!(out, "{} shards, {} ids{}\n", self.shards, self.ids, relayed.unwrap_or_default())?;
         let columns = [
             ("host", Align::Left),
             ("shards", Align::Right),
@@ -103,6 +168,10 @@ impl Print for StatusDocument {
         });
         write_table(out, columns, rows)?;
         writeln!(out)?;
+        if !self.shard_marks.is_empty() {
+            self.write_shards(out)?;
+            writeln!(out)?;
+        }
         if self.processes.is_empty() {
             return writeln!(out, "no process is connected");
         }

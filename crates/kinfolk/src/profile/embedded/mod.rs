@@ -178,7 +178,11 @@ impl Profile for Folder {
     }
 
     /// The store has threads of its own.
-    fn start_background(&self, _store: &Embedded) {}
+    async fn start_background(&self, _store: &Embedded) -> Result<()> {
+        Ok(())
+    }
+
+    async fn stop_background((): ()) {}
 }
 
 /// The process that has the folder open may be a server: suggest to use it.

@@ -22,11 +22,11 @@ pub(crate) fn layers(store: &Embedded) -> Vec<LayerTimes> {
 }
 
 fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Gauge, value }
+    Stat { name, help, kind: StatKind::Gauge, of: None, value }
 }
 
 fn counter(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Counter, value }
+    Stat { name, help, kind: StatKind::Counter, of: None, value }
 }
 
 #[rustfmt::skip]

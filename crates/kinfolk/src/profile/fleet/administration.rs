@@ -1,16 +1,17 @@
 //! The administration of a fleet through a server: bulk work on streams, and the state of its hosts for metrics.
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kinfolk_core::Result;
 use kinfolk_core::bulk::{Progress, VerifyReport};
-use kinfolk_fleet::{Fleet, HostStatus};
+use kinfolk_core::{Result, Sequence};
+use kinfolk_fleet::{Fleet, HostStatus, ShardStatus};
 use kinfolk_server::{Administration, Capability, ExportRequest, ImportDone, ImportRequest, Stat, StatKind};
 
 use super::FleetProfile;
-use super::background::{LatestStatus, Observed, Readiness};
+use super::background::{LatestStatus, Observed, RELAY_ALARM, Readiness, relay_behind};
 use crate::profile::files::StoreFiles;
 
 /// Bulk work on a fleet, and its statistics.
@@ -67,7 +68,49 @@ impl Administration for FleetAdministration {
 }
 
 fn gauge(name: &'static str, help: &'static str, value: f64) -> Stat {
-    Stat { name, help, kind: StatKind::Gauge, value }
+    Stat { name, help, kind: StatKind::Gauge, of: None, value }
+}
+
+/// A gauge for each shard whose value is known.
+fn of_shards<'a>(
+    name: &'static str,
+    help: &'static str,
+    shards: &'a [ShardStatus],
+    value: impl Fn(&ShardStatus) -> Option<Sequence> + 'a,
+) -> impl Iterator<Item = Stat> + 'a {
+    shards.iter().filter_map(move |shard| {
+        let of = Some(("shard", shard.shard.0.to_string()));
+        Some(Stat { of, ..gauge(name, help, value(shard)?.0 as f64) })
+    })
+}
+
+/// How far each shard is, who relays them, and what waits for Kafka.
+fn shard_stats(shards: &[ShardStatus]) -> Vec<Stat> {
+    let mut stats = Vec::new();
+    if let Some(behind) = relay_behind(shards) {
+        let help = "Changes that are not in the topic yet, of all shards together.";
+        stats.push(gauge("kinfolk_fleet_relay_behind", help, behind as f64));
+        let help = "1 while 100,000 changes or more are not in the topic yet.";
+        stats.push(gauge("kinfolk_fleet_relay_late", help, f64::from(u8::from(behind >= RELAY_ALARM))));
+        let idle = shards.iter().filter(|shard| shard.relay.is_none()).count();
+        stats.push(gauge("kinfolk_fleet_shards_without_relay", "Shards that nobody relays.", idle as f64));
+        let mut owners: BTreeMap<String, u64> = BTreeMap::new();
+        for owner in shards.iter().filter_map(|shard| shard.relay.as_ref()) {
+            *owners.entry(format!("{}:{}", owner.address, owner.process)).or_default() += 1;
+        }
+        let help = "Shards that a process relays.";
+        stats.extend(owners.into_iter().map(|(process, count)| Stat {
+            of: Some(("process", process)),
+            ..gauge("kinfolk_fleet_relay_shards", help, count as f64)
+        }));
+    }
+    let help = "The newest change of the log of each shard.";
+    stats.extend(of_shards("kinfolk_fleet_shard_newest", help, shards, |shard| shard.newest));
+    let help = "How far each shard was relayed to the topic.";
+    stats.extend(of_shards("kinfolk_fleet_shard_relayed", help, shards, |shard| shard.relayed));
+    let help = "What the follower side of every host shows of each shard.";
+    stats.extend(of_shards("kinfolk_fleet_shard_projected", help, shards, |shard| shard.projected));
+    stats
 }
 
 /// The state of the hosts. A lag that is unknown is left out; the clock's lead is 0 while no host answers.
@@ -82,7 +125,7 @@ fn stats(observed: &Observed) -> Vec<Stat> {
             "Hosts that this process could not use at its last look.",
             silent as f64,
         ),
-        gauge("kinfolk_fleet_shards", "Logical shards of the fleet.", observed.status.shards as f64),
+        gauge("kinfolk_fleet_shards", "Logical shards of the fleet.", observed.status.shards.len() as f64),
         gauge(
             "kinfolk_fleet_observed_seconds",
             "Seconds since the last look at the hosts.",
@@ -96,5 +139,6 @@ fn stats(observed: &Observed) -> Vec<Stat> {
     let lead = conditions().map(|condition| condition.clock_lead).max().unwrap_or(Duration::ZERO);
     let help = "How far this process's clock is ahead of a host's, at most.";
     stats.push(gauge("kinfolk_fleet_clock_lead_seconds", help, lead.as_secs_f64()));
+    stats.extend(shard_stats(&observed.status.shards));
     stats
 }

@@ -1,10 +1,14 @@
-//! What a process of a fleet does beside requests: it observes the hosts, judges whether it is ready and, in the role project,
-//! keeps the follower side up to date and trims the logs.
+//! What a process of a fleet does beside requests: it observes the hosts and judges whether it is ready; in the role relay it sends
+//! the changes to Kafka; in the role project it keeps the follower side up to date and trims the logs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use kinfolk_fleet::{Fleet, FleetStatus, LogSource, Projection, Retention, Trimmed};
+use anyhow::Result;
+use kinfolk_fleet::{
+    Fleet, FleetStatus, LogSource, Projection, Relay, RelayCondition, Retention, ShardStatus, TopicSource,
+    Trimmed,
+};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -17,23 +21,42 @@ const JUDGE_EVERY: Duration = Duration::from_millis(500);
 /// The interval between two runs of retention.
 const TRIM_EVERY: Duration = Duration::from_secs(60);
 
-/// The background work of a process. Dropping it ends the work.
+/// The background work of a process. Dropping it ends the work at once.
 pub(crate) struct Background {
+    relay: Option<Relay>,
     _projection: Option<Projection>,
     _loops: JoinSet<()>,
 }
 
 impl Background {
     /// Starts the work, in a tokio runtime.
-    pub(super) fn start(store: &Fleet, profile: &FleetProfile) -> Self {
+    pub(super) async fn start(store: &Fleet, profile: &FleetProfile) -> Result<Self> {
+        let relay = match profile.relays_to() {
+            Some(kafka) => Some(Relay::start(store, kafka).await?),
+            None => None,
+        };
         let mut loops = JoinSet::new();
         loops.spawn(observe(store.clone(), Arc::clone(&profile.status)));
-        loops.spawn(judge_readiness(store.clone(), Arc::clone(&profile.readiness)));
-        let projection = profile.projects().then(|| {
+        let condition = relay.as_ref().map(Relay::condition).unwrap_or_default();
+        loops.spawn(judge_readiness(store.clone(), condition, Arc::clone(&profile.readiness)));
+        let projection = if profile.projects() {
             loops.spawn(trim(store.clone(), profile.retention));
-            Projection::start(store, &Arc::new(LogSource::new(store)))
-        });
-        Self { _projection: projection, _loops: loops }
+            Some(match &profile.kafka {
+                Some(kafka) => Projection::start(store, &Arc::new(TopicSource::start(store, kafka).await?)),
+                None => Projection::start(store, &Arc::new(LogSource::new(store))),
+            })
+        } else {
+            None
+        };
+        Ok(Self { relay, _projection: projection, _loops: loops })
+    }
+
+    /// Ends the work, once the relay has handed over what it has sent.
+    pub(super) async fn stop(self) {
+        if let Some(relay) = self.relay {
+            // It fails only if a task of it has panicked, which was said then.
+            _ = relay.stop().await;
+        }
     }
 }
 
@@ -78,6 +101,7 @@ impl Readiness {
 async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
     let mut ticks = interval(OBSERVE_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut alarm = RelayAlarm::default();
     loop {
         ticks.tick().await;
         match store.status().await {
@@ -87,6 +111,7 @@ async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
                         tracing::warn!(host = host.name, reason, "a host does not answer");
                     }
                 }
+                alarm.judge(&status.shards);
                 latest.set(status);
             }
             Err(error) => tracing::warn!(%error, "could not look at the hosts"),
@@ -94,13 +119,41 @@ async fn observe(store: Fleet, latest: Arc<LatestStatus>) {
     }
 }
 
-async fn judge_readiness(store: Fleet, readiness: Arc<Readiness>) {
+/// Changes that wait for Kafka, on all shards together.
+pub(crate) fn relay_behind(shards: &[ShardStatus]) -> Option<u64> {
+    let behind = || shards.iter().filter_map(ShardStatus::relay_behind);
+    behind().next().is_some().then(|| behind().sum())
+}
+
+/// More changes than this wait for Kafka: the log grows, and in the end writes are refused.
+pub(super) const RELAY_ALARM: u64 = 100_000;
+
+/// Says once that the relay is late, and once that it has caught up.
+#[derive(Default)]
+struct RelayAlarm {
+    is_on: bool,
+}
+
+impl RelayAlarm {
+    fn judge(&mut self, shards: &[ShardStatus]) {
+        let behind = relay_behind(shards).unwrap_or(0);
+        let is_on = behind >= RELAY_ALARM;
+        match (self.is_on, is_on) {
+            (false, true) => tracing::error!(behind, "Kafka is late: the logs of the shards grow"),
+            (true, false) => tracing::info!(behind, "Kafka has caught up"),
+            _ => {}
+        }
+        self.is_on = is_on;
+    }
+}
+
+async fn judge_readiness(store: Fleet, relay: RelayCondition, readiness: Arc<Readiness>) {
     let mut ticks = interval(JUDGE_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         // It fails only while the store is being closed.
-        let reason = store.not_ready().await.unwrap_or_default();
+        let reason = store.not_ready().await.unwrap_or_default().or_else(|| relay.problem());
         match (&reason, readiness.not_ready()) {
             (Some(reason), None) => tracing::warn!(reason, "not ready"),
             (None, Some(_)) => tracing::info!("ready again"),

@@ -12,17 +12,20 @@ use kinfolk_core::comments::Comment;
 use kinfolk_core::graph::Edge;
 use kinfolk_core::suggestions::SuggestionRunRequest;
 use kinfolk_core::{Deployment, EdgeKind, Error, Id, IdKind, Keyring, Timestamp};
-use kinfolk_fleet::{Fleet, Import, NewDeployment, Retention, Settings};
+use kinfolk_fleet::{Fleet, Import, Kafka, NewDeployment, Retention, Sasl, Settings};
 use kinfolk_server::{Administration, ServiceSettings};
 
-pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus};
+pub(crate) use kinfolk_fleet::{FleetStatus, HostStatus, ShardStatus};
+
+pub(crate) use self::background::relay_behind;
 
 use self::administration::FleetAdministration;
 use self::background::{Background, LatestStatus, Readiness};
 use super::embedded::WallClock;
 use super::{DatedEdge, EdgeImport, OpenStore, Opened, Profile};
 use crate::context::Context;
-use crate::settings::{Role, Value};
+use crate::failure::UsageError;
+use crate::settings::{self, Role, Value};
 
 /// A deployment of databases.
 #[derive(Clone)]
@@ -33,6 +36,7 @@ pub(crate) struct FleetProfile {
     clock: WallClock,
     role: Role,
     retention: Retention,
+    kafka: Option<Kafka>,
     service: ServiceSettings,
     sort_memory: usize,
     status: Arc<LatestStatus>,
@@ -53,6 +57,7 @@ impl FleetProfile {
             read_connections: fleet.read_connections.0,
             write_connections: fleet.write_connections.0,
             threads: fleet.threads.0,
+            log_changes_max: fleet.log_changes_max.0 as u64,
             ..Settings::new(catalog.0.clone(), hosts.collect())
         };
         Some(Self {
@@ -61,6 +66,7 @@ impl FleetProfile {
             clock: context.folder.clock.clone(),
             role,
             retention: Retention { age: configuration.log.keep.0, entries_max: fleet.log_changes.0 as u64 },
+            kafka: kafka(&configuration.kafka),
             service: context.folder.service,
             sort_memory: context.folder.settings.sort_memory,
             status: Arc::default(),
@@ -101,6 +107,27 @@ impl FleetProfile {
     fn projects(&self) -> bool {
         matches!(self.role, Role::All | Role::Project)
     }
+
+    /// The topic to relay to, if this process does.
+    fn relays_to(&self) -> Option<&Kafka> {
+        self.kafka.as_ref().filter(|_| matches!(self.role, Role::All | Role::Relay))
+    }
+}
+
+/// The topic that the configuration names, if it names brokers.
+fn kafka(settings: &settings::Kafka) -> Option<Kafka> {
+    let sasl = settings.sasl.map(|mechanism| Sasl {
+        mechanism: mechanism.text().to_uppercase(),
+        username: settings.username.clone(),
+        password: settings.password.0.clone(),
+    });
+    (!settings.brokers.0.is_empty()).then(|| Kafka {
+        brokers: settings.brokers.text(),
+        topic: settings.topic.clone(),
+        replication: u16::try_from(settings.replication.0).unwrap_or(u16::MAX),
+        authorities: settings.ca_file.clone(),
+        sasl,
+    })
 }
 
 impl Profile for FleetProfile {
@@ -113,10 +140,11 @@ impl Profile for FleetProfile {
 
     fn require_role(&self, role: Role) -> Result<()> {
         match role {
-            Role::All | Role::Api | Role::Project => Ok(()),
-            Role::Relay | Role::FanOut | Role::Suggest => {
-                Err(Error::NotAvailable { what: "this role" }.into())
+            Role::Relay if self.kafka.is_none() => {
+                Err(UsageError("the role relay needs kafka.brokers".to_owned()).into())
             }
+            Role::All | Role::Api | Role::Project | Role::Relay => Ok(()),
+            Role::FanOut | Role::Suggest => Err(Error::NotAvailable { what: "this role" }.into()),
         }
     }
 
@@ -156,8 +184,12 @@ impl Profile for FleetProfile {
         Arc::new(FleetAdministration::new(store.clone(), self))
     }
 
-    fn start_background(&self, store: &Fleet) -> Background {
-        Background::start(store, self)
+    async fn start_background(&self, store: &Fleet) -> Result<Background> {
+        Background::start(store, self).await
+    }
+
+    async fn stop_background(background: Background) {
+        background.stop().await;
     }
 }
 

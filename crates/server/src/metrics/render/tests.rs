@@ -197,19 +197,23 @@ fn connections_are_counted() {
 
 #[test]
 fn figures_are_shown_once_whatever_they_are() {
-    let stat = |name, value| Stat { name, help: "a \\ and\na break", kind: StatKind::Gauge, value };
+    let stat = |name, value| Stat { name, help: "a \\ and\na break", kind: StatKind::Gauge, of: None, value };
     let stats = [
         stat("kinfolk_index_bytes", 1.5e12),
         stat("kinfolk_index_bytes", 2.0),
         stat("process_open_fds", -1.0),
         stat("kinfolk_infinite", f64::INFINITY),
         stat("kinfolk_undefined", f64::NAN),
+        Stat { of: Some(("shard", "0".to_owned())), ..stat("kinfolk_marks", 3.0) },
+        Stat { of: Some(("shard", "1".to_owned())), ..stat("kinfolk_marks", 4.0) },
     ];
     let families = parse(&Metrics::default().render(&stats, &[]));
     assert_eq!(value(&families, "kinfolk_index_bytes", &[]), 1.5e12);
     assert_eq!(value(&families, "process_open_fds", &[]), -1.0);
     assert_eq!(value(&families, "kinfolk_infinite", &[]), f64::INFINITY);
     assert!(value(&families, "kinfolk_undefined", &[]).is_nan());
+    assert_eq!(value(&families, "kinfolk_marks", &[("shard", "0")]), 3.0);
+    assert_eq!(value(&families, "kinfolk_marks", &[("shard", "1")]), 4.0);
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(value(&families, "kinfolk_build_info", &[("version", version)]), 1.0);
 }

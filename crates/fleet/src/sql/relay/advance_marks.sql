@@ -1,0 +1,5 @@
+-- Moves marks forward, and makes those that are not there. A relay that was asleep, or has not heard of an epoch, moves none back.
+INSERT INTO relayed (shard, epoch, sequence)
+SELECT shard, $1::bigint, sequence FROM unnest($2::smallint[], $3::bigint[]) AS moved (shard, sequence) ORDER BY shard
+ON CONFLICT (shard) DO UPDATE SET epoch = EXCLUDED.epoch, sequence = EXCLUDED.sequence
+WHERE (relayed.epoch, relayed.sequence) < (EXCLUDED.epoch, EXCLUDED.sequence)

@@ -1,0 +1,160 @@
+//! The topic as a source of changes: a consumer of the group of all projections, on a thread of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kinfolk_core::{Error, Frontier, Result, Shard};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Message};
+use rdkafka::{ClientContext, Offset, TopicPartitionList};
+
+use super::create::Quiet;
+use super::event::decode;
+use super::windows::{Offer, Windows};
+use super::{Kafka, require_fitting};
+use crate::Fleet;
+use crate::project::{ChangeSource, SourceBatch};
+
+/// How long the thread waits for a message before it looks whether it should end.
+const POLL: Duration = Duration::from_millis(100);
+
+const SEEK_MAX: Duration = Duration::from_secs(2);
+
+/// Reads the topic while it is kept. The brokers divide its partitions between all processes that project.
+///
+/// Where to read is found by the marks of the hosts: nothing is kept in the group, so that a group that is reset loses nothing. What
+/// the topic does not have any more, or does not bring, is read from the logs.
+pub struct TopicSource {
+    windows: Arc<Windows>,
+    ends: Arc<AtomicBool>,
+}
+
+impl TopicSource {
+    /// Starts to read the topic of a fleet.
+    pub async fn start(fleet: &Fleet, kafka: &Kafka) -> Result<Self> {
+        let shards = fleet.shared.topology().shards().len();
+        let settings = kafka.clone();
+        fleet.run(async move { require_fitting(&settings, shards).await }).await?;
+        let (windows, ends) = (Arc::new(Windows::default()), Arc::new(AtomicBool::new(false)));
+        let group = format!("{}.projection", kafka.topic);
+        let settings = [
+            ("group.id", group.as_str()),
+            ("enable.auto.commit", "false"),
+            // From the newest on: from the first of them it is known how far to go back.
+            ("auto.offset.reset", "latest"),
+            ("partition.assignment.strategy", "cooperative-sticky"),
+            ("session.timeout.ms", "6000"),
+            ("heartbeat.interval.ms", "2000"),
+            ("queued.max.messages.kbytes", "16384"),
+        ];
+        let context = Assignments(Arc::clone(&windows));
+        let consumer: BaseConsumer<Assignments> = kafka.connect_with(&settings, context)?;
+        let refused = |error: KafkaError| Error::InvalidStore { detail: format!("kafka.topic: {error}") };
+        consumer.subscribe(&[&kafka.topic]).map_err(refused)?;
+        let reader = Reader { consumer, windows: Arc::clone(&windows), ends: Arc::clone(&ends) };
+        let thread = std::thread::Builder::new().name("topic".to_owned());
+        let failed = |error| Error::Storage { detail: format!("no thread for the topic: {error}") };
+        thread.spawn(move || reader.run()).map_err(failed)?;
+        Ok(Self { windows, ends })
+    }
+
+    /// How many sources the brokers have given to this process.
+    pub fn sources(&self) -> usize {
+        self.windows.len()
+    }
+}
+
+impl Drop for TopicSource {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+}
+
+impl ChangeSource for TopicSource {
+    async fn changes(&self, host: usize, after: &Frontier, limit: usize) -> Result<Vec<SourceBatch>> {
+        Ok(self.windows.after(host, after, limit))
+    }
+}
+
+/// Hears which partitions are this process's.
+struct Assignments(Arc<Windows>);
+
+impl ClientContext for Assignments {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        Quiet.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        Quiet.error(error, reason);
+    }
+}
+
+fn sources(partitions: &TopicPartitionList) -> impl Iterator<Item = Shard> {
+    let numbers: Vec<i32> = partitions.elements().iter().map(|element| element.partition()).collect();
+    numbers.into_iter().filter_map(|number| u16::try_from(number).ok().map(Shard))
+}
+
+impl ConsumerContext for Assignments {
+    fn pre_rebalance(&self, _consumer: &BaseConsumer<Self>, rebalance: &Rebalance<'_>) {
+        match rebalance {
+            Rebalance::Assign(partitions) => self.0.open(sources(partitions)),
+            Rebalance::Revoke(partitions) => self.0.close(sources(partitions)),
+            Rebalance::Error(error) => tracing::debug!(%error, "the group of projections"),
+        }
+    }
+}
+
+/// Reads messages into windows.
+struct Reader {
+    consumer: BaseConsumer<Assignments>,
+    windows: Arc<Windows>,
+    ends: Arc<AtomicBool>,
+}
+
+impl Reader {
+    fn run(&self) {
+        while !self.ends.load(Ordering::Relaxed) {
+            match self.consumer.poll(POLL) {
+                Some(Ok(message)) => self.read(&message),
+                Some(Err(error)) => tracing::debug!(%error, "the topic"),
+                None => {}
+            }
+        }
+    }
+
+    fn read(&self, message: &BorrowedMessage<'_>) {
+        let Some((epoch, logged)) = message.payload().and_then(decode) else {
+            // A gap, which is read from the log.
+            tracing::warn!(
+                partition = message.partition(),
+                offset = message.offset(),
+                "a message is no change that this version knows"
+            );
+            return;
+        };
+        if i32::from(logged.change.position.shard.0) != message.partition() {
+            return;
+        }
+        loop {
+            match self.windows.offer(epoch, &logged) {
+                Offer::Settled => return,
+                Offer::Earlier(messages) => {
+                    // Messages that came twice are in between: then the next look goes further.
+                    let offset = message.offset().saturating_sub(messages as i64).max(0);
+                    let (topic, partition) = (message.topic(), message.partition());
+                    if offset < message.offset()
+                        && self.consumer.seek(topic, partition, Offset::Offset(offset), SEEK_MAX).is_ok()
+                    {
+                        return;
+                    }
+                    // Offered once more, it is taken in the end.
+                }
+                Offer::Full if self.ends.load(Ordering::Relaxed) => return,
+                Offer::Full => self.windows.wait_for_room(POLL),
+            }
+        }
+    }
+}
