@@ -65,7 +65,7 @@ class View:
             for message in messages:
                 shard, event = message.partition(), json.loads(message.value())
                 if event["version"] > VERSION:
-                    sys.exit(f"an event has version {event['version']}: this program reads version {VERSION}")
+                    sys.exit(f"an event has version {event['version']}: update this program")
                 epoch, sequence, offset = positions.get(shard, Position())
                 if event["epoch"] < epoch:
                     continue

@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 
 const USAGE: &str = "usage: follower_counts --file FILE [--brokers ADDRESSES] [--topic NAME] [--config KEY=VALUE]... \
                      [--once | --show [USER]...]";
-const VERSION: u32 = 1;
 const BATCH_MESSAGES: usize = 1_000;
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -165,11 +164,8 @@ fn receive(consumer: &BaseConsumer) -> Result<Vec<Received>> {
         match consumer.poll(wait) {
             Some(Ok(message)) => {
                 let event: Event = serde_json::from_slice(message.payload().unwrap_or_default())?;
-                if event.version > VERSION {
-                    let version = event.version;
-                    return Err(
-                        format!("an event has version {version}: this program reads {VERSION}").into()
-                    );
+                if event.version > Event::VERSION {
+                    return Err(format!("an event has version {}: update this program", event.version).into());
                 }
                 batch.push(Received { shard: message.partition(), offset: message.offset(), event });
                 wait = Duration::ZERO;
