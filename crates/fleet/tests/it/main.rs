@@ -3,6 +3,7 @@
 
 mod catalog;
 mod conformance;
+mod consumers;
 mod deployments;
 mod explain;
 mod imports;
