@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU16;
 
-use kinfolk_core::{Error, IdKind, Result};
+use kinfolk_core::{Epoch, Error, IdKind, Result};
 use tokio_postgres::Client;
 
 use super::topology::{connect_to_host, foreign, owner};
-use super::{Catalog, schema, storage};
+use super::{Catalog, epoch_after, schema, storage};
 use crate::Settings;
 
 /// The most shards of a deployment. A token may name every shard, and servers refuse tokens above 8,192 characters.
@@ -47,7 +47,7 @@ impl Catalog {
         schema::CATALOG.apply(&mut client, new.id_kind).await?;
         let identity = prepare_identity(&client, new).await?;
         let names: Vec<&str> = settings.hosts.keys().map(String::as_str).collect();
-        let epoch = random()?;
+        let epoch = epoch_after(Epoch(0)).0 as i64;
         for (index, (name, host)) in names.iter().zip(&mut hosts).enumerate() {
             let held: Vec<i16> =
                 (0..shards as i16).filter(|&shard| shard as usize % names.len() == index).collect();
@@ -191,6 +191,6 @@ fn random_bytes<const N: usize>() -> Result<[u8; N]> {
 }
 
 /// A random number from 1 on: 0 means that there is none yet.
-pub(super) fn random() -> Result<i64> {
+fn random() -> Result<i64> {
     Ok((i64::from_be_bytes(random_bytes()?) & i64::MAX).max(1))
 }

@@ -6,7 +6,7 @@ mod topology;
 
 use std::time::Duration;
 
-use kinfolk_core::{Epoch, Error, IdKind, Keyring, Result, SigningKey};
+use kinfolk_core::{Clock, Epoch, Error, IdKind, Keyring, Result, SigningKey, SystemClock};
 use tokio_postgres::Client;
 
 pub use init::NewDeployment;
@@ -87,10 +87,9 @@ impl Catalog {
         Ok(Description { identity: row.get(0), id_kind, epoch: Epoch(row.get::<_, i64>(2) as u64), shards })
     }
 
-    /// An epoch that the deployment has not had.
+    /// An epoch that is later than all that the deployment has had.
     pub(crate) async fn next_epoch(&self) -> Result<Epoch> {
-        let (before, next) = (self.describe().await?.epoch, init::random()? as u64);
-        Ok(Epoch(if next == before.0 { next - 1 } else { next }))
+        Ok(epoch_after(self.describe().await?.epoch))
     }
 
     /// Makes every process work in an epoch, once its hosts are ready for it.
@@ -116,6 +115,12 @@ impl Catalog {
             keys.next().ok_or_else(|| Error::Corrupt { detail: "the catalog has no signing key".into() })?;
         Ok(Keyring::new(newest, keys))
     }
+}
+
+/// An epoch is the time of its beginning, in milliseconds, and later than the one before. Counting would not do: the catalog may be a
+/// backup that does not know the latest one.
+fn epoch_after(before: Epoch) -> Epoch {
+    Epoch(SystemClock.now().millis().max(before.0 + 1))
 }
 
 fn storage(error: &tokio_postgres::Error) -> Error {

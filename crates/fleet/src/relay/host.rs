@@ -39,6 +39,9 @@ const MARK_EVERY: Duration = Duration::from_millis(200);
 
 const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
+/// The catalog may know where a shard is, or which epoch it is, a moment later.
+const AFTER_MOVE: Duration = Duration::from_millis(50);
+
 /// A relay that stops waits so long for the brokers.
 const DRAIN_MAX: Duration = Duration::from_secs(3);
 
@@ -71,7 +74,8 @@ impl HostRelay {
                 Err(failure) => failure,
             };
             tracing::debug!(host = self.host, ?failure, "relaying failed and is tried again");
-            _ = timeout(AFTER_FAILURE, stopping.changed()).await;
+            let pause = if matches!(failure, Failure::Moved) { AFTER_MOVE } else { AFTER_FAILURE };
+            _ = timeout(pause, stopping.changed()).await;
             // Whether or not that succeeds, the next attempt finds out what is wrong.
             _ = self.shared.reload_topology().await;
         }
@@ -139,6 +143,9 @@ impl Session<'_> {
         let mut renewed: Option<Instant> = None;
         let mut marked = Instant::now();
         while !*stopping.borrow() {
+            if self.shared.topology().epoch != self.topology.epoch {
+                return Err(Failure::Moved);
+            }
             if renewed.is_none_or(|renewed| renewed.elapsed() >= RENEW_EVERY) {
                 self.renew().await?;
                 renewed = Some(Instant::now());

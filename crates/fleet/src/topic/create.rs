@@ -16,6 +16,10 @@ use crate::postgres::unavailable;
 /// How long the brokers may take for one answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
+/// Not every broker knows a new topic at once.
+const LOOKS_MAX: u32 = 20;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
 /// A context that reports what a client of Kafka says about itself as details: an operator hears of Kafka by lag and readiness.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quiet;
@@ -45,10 +49,8 @@ pub(crate) async fn require_fitting(kafka: &Kafka, shards: usize) -> Result<()> 
 pub(crate) async fn require_topic(kafka: &Kafka, shards: usize) -> Result<()> {
     let admin: Arc<AdminClient<Quiet>> = Arc::new(kafka.connect(&[])?);
     let found = match partitions(&admin, kafka).await? {
-        0 => {
-            create(&admin, kafka, shards).await?;
-            shards
-        }
+        0 if create(&admin, kafka, shards).await? => shards,
+        0 => known_partitions(&admin, kafka).await?,
         found => found,
     };
     if found == shards {
@@ -59,6 +61,17 @@ pub(crate) async fn require_topic(kafka: &Kafka, shards: usize) -> Result<()> {
         "the topic {topic} has {found} partitions, and the fleet has {shards} shards; name another topic in kafka.topic"
     );
     Err(Error::InvalidStore { detail })
+}
+
+/// How many partitions a topic has that was created a moment ago.
+async fn known_partitions(admin: &Arc<AdminClient<Quiet>>, kafka: &Kafka) -> Result<usize> {
+    for _ in 0..LOOKS_MAX {
+        match partitions(admin, kafka).await? {
+            0 => tokio::time::sleep(BETWEEN_LOOKS).await,
+            found => return Ok(found),
+        }
+    }
+    Err(unavailable("Kafka", "it does not know its new topic yet"))
 }
 
 /// How many partitions the topic has; none if it is not there.
@@ -72,7 +85,8 @@ async fn partitions(admin: &Arc<AdminClient<Quiet>>, kafka: &Kafka) -> Result<us
     answer.map_err(|error| unavailable("Kafka", error))
 }
 
-async fn create(admin: &AdminClient<Quiet>, kafka: &Kafka, shards: usize) -> Result<()> {
+/// Creates the topic. Returns whether it was not there.
+async fn create(admin: &AdminClient<Quiet>, kafka: &Kafka, shards: usize) -> Result<bool> {
     let in_sync = kafka.replication.saturating_sub(1).max(1).to_string();
     let topic = NewTopic::new(&kafka.topic, shards as i32, TopicReplication::Fixed(kafka.replication.into()))
         .set("cleanup.policy", "delete")
@@ -81,8 +95,8 @@ async fn create(admin: &AdminClient<Quiet>, kafka: &Kafka, shards: usize) -> Res
     let options = AdminOptions::new().request_timeout(Some(ANSWER_MAX)).operation_timeout(Some(ANSWER_MAX));
     let created = admin.create_topics([&topic], &options).await;
     match created.map_err(|error| unavailable("Kafka", error))?.pop() {
-        // Another process was faster: it has made the same.
-        Some(Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(()),
+        Some(Ok(_)) => Ok(true),
+        Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(false),
         Some(Err((
             _,
             code @ (RDKafkaErrorCode::InvalidReplicationFactor

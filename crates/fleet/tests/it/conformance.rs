@@ -12,7 +12,7 @@ use kinfolk_fleet::Fleet;
 use crate::deployments::{Projecting, Stores, servers};
 
 /// Runs cases, each on an empty store, and names those that failed; their messages are printed where they fail.
-fn all_pass(cases: &[Case<Fleet>], scope: CaseScope, make: StoreFactory<'_, Fleet>) {
+pub fn all_pass(cases: &[Case<Fleet>], scope: CaseScope, make: StoreFactory<'_, Fleet>) {
     let failed = |case: &&Case<Fleet>| catch_unwind(AssertUnwindSafe(|| case.run_in(scope, make))).is_err();
     let failures: Vec<_> = cases.iter().filter(failed).map(Case::name).collect();
     println!("{} of {} cases pass", cases.len() - failures.len(), cases.len());

@@ -1,17 +1,21 @@
 //! Deployments for tests: databases of their own on the server that the environment names, removed in the end.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU16;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use kinfolk_conformance::block_on;
 use kinfolk_core::{Clock, IdKind};
-use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Settings};
+use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection, Relay, Settings, TopicSource};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, Config, NoTls};
 
+use crate::kafka::{Topic, brokers};
 use crate::late::Late;
 
 /// Names the servers of the catalog and of two hosts, by URLs with commas between them, or one server for all of them. The user
@@ -39,6 +43,8 @@ pub enum Projecting {
     AtOnce,
     /// Late, twice, and with gaps, as a seed has it.
     Late(u64),
+    /// From the topic, by another process that also relays to it.
+    ByTopic,
     /// Not at all.
     Never,
 }
@@ -139,7 +145,7 @@ impl Databases {
              UPDATE projected SET epoch = {epoch}, sequence = 0;
              UPDATE shards SET epoch = {epoch};
              DELETE FROM followers; DELETE FROM follower_counts;
-             DELETE FROM following; DELETE FROM users; DELETE FROM log;
+             DELETE FROM following; DELETE FROM users; DELETE FROM log; DELETE FROM relayed;
              TRUNCATE import, import_progress, staged_edges;
              COMMIT;"
         );
@@ -173,6 +179,22 @@ pub fn settings_of_process() -> Settings {
     Settings::new(setting("CATALOG"), hosts.into())
 }
 
+/// Runs `scripts/stack` for a server in a folder; returns the facts that it prints.
+pub fn stack(server: &str, action: &str, folder: &Path, settings: &[&str]) -> BTreeMap<String, String> {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/stack");
+    let output = Command::new(script).args([server, action]).arg(folder).args(settings).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let fact = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    String::from_utf8(output.stdout).unwrap().lines().filter_map(fact).collect()
+}
+
+/// Signals a process that this test has started.
+pub fn signal(process: i64, signal: Signal) {
+    let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
+    // One that has ended needs no signal.
+    _ = kill_process(process, signal);
+}
+
 /// The first column of the first row of a query on a server, outside of any deployment.
 pub fn server_number(server: &str, sql: &str) -> i64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -186,13 +208,38 @@ async fn connect(config: Config) -> Client {
     client
 }
 
+/// A deployment that is kept for many stores.
+struct Kept {
+    _worker: Option<Worker>,
+    databases: Databases,
+}
+
+/// Another process of a deployment, as it were: it relays and projects.
+struct Worker {
+    _relay: Relay,
+    _fleet: Fleet,
+    _topic: Topic,
+}
+
+impl Worker {
+    fn start(settings: Settings, shards: NonZeroU16) -> Self {
+        let brokers = brokers().expect("brokers, where a topic is asked for");
+        let topic = Topic::create(&brokers, i32::from(shards.get()));
+        let fleet = Fleet::open(settings).unwrap();
+        let relay = block_on(Relay::start(&fleet, &topic.settings())).unwrap();
+        let source = block_on(TopicSource::start(&fleet, &topic.settings())).unwrap();
+        Projection::start(&fleet, &Arc::new(source)).detach();
+        Self { _relay: relay, _fleet: fleet, _topic: topic }
+    }
+}
+
 /// Makes stores, one after another, each on an empty deployment. One deployment for each id kind is kept for all of them.
 pub struct Stores {
     servers: [String; 3],
     shards: NonZeroU16,
     projecting: Projecting,
     change_settings: Box<dyn Fn(Settings) -> Settings>,
-    kept: RefCell<HashMap<&'static str, Databases>>,
+    kept: RefCell<HashMap<&'static str, Kept>>,
     epoch: Cell<i64>,
     /// The kind of ids and the clock of the last store.
     newest: RefCell<Option<(IdKind, Arc<dyn Clock>)>>,
@@ -207,7 +254,8 @@ impl Stores {
             projecting,
             change_settings: Box::new(|settings| settings),
             kept: RefCell::default(),
-            epoch: Cell::new(1),
+            // Later than the epoch of a new deployment, which is the time of its creation in milliseconds.
+            epoch: Cell::new(1 << 52),
             newest: RefCell::default(),
         }
     }
@@ -249,18 +297,20 @@ impl Stores {
         match self.projecting {
             Projecting::AtOnce => Projection::start(&fleet, &Arc::new(log)).detach(),
             Projecting::Late(seed) => Projection::start(&fleet, &Arc::new(Late::new(log, seed))).detach(),
-            Projecting::Never => {}
+            Projecting::ByTopic | Projecting::Never => {}
         }
         fleet
     }
 
     pub fn with_databases<T>(&self, id_kind: IdKind, work: impl FnOnce(&Databases) -> T) -> T {
         let mut kept = self.kept.borrow_mut();
-        let databases = kept.entry(id_kind.name()).or_insert_with(|| {
+        let kept = kept.entry(id_kind.name()).or_insert_with(|| {
             let databases = Databases::create(&self.servers);
-            Fleet::init(&databases.settings(), NewDeployment { id_kind, shards: self.shards }).unwrap();
-            databases
+            let settings = databases.settings();
+            Fleet::init(&settings, NewDeployment { id_kind, shards: self.shards }).unwrap();
+            let by_topic = matches!(self.projecting, Projecting::ByTopic);
+            Kept { _worker: by_topic.then(|| Worker::start(settings, self.shards)), databases }
         });
-        work(databases)
+        work(&kept.databases)
     }
 }

@@ -1,4 +1,5 @@
-//! The fleet store on a real PostgreSQL. Runs where `KINFOLK_TEST_POSTGRES` names one, as `scripts/stack` starts it.
+//! The fleet store on real servers. Runs where `KINFOLK_TEST_POSTGRES` names PostgreSQL servers, and `KINFOLK_TEST_KAFKA` brokers of
+//! Kafka, as `scripts/stack` starts them.
 #![allow(clippy::unwrap_used, reason = "a test may stop where it is")]
 
 mod catalog;
@@ -7,14 +8,17 @@ mod consumers;
 mod deployments;
 mod explain;
 mod imports;
+mod kafka;
 mod late;
 mod lost_commits;
 mod old_primary;
 mod processes;
 mod projection;
 mod proxy;
+mod relay_faults;
 mod restores;
 mod retention;
 mod staleness;
 mod standby;
+mod topic;
 mod verify;

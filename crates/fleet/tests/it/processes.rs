@@ -50,7 +50,12 @@ impl Random {
     }
 }
 
-fn write(store: &Fleet, action: EdgeAction, from: u64, to: u64) -> kinfolk_core::Result<(Position, bool)> {
+pub fn write(
+    store: &Fleet,
+    action: EdgeAction,
+    from: u64,
+    to: u64,
+) -> kinfolk_core::Result<(Position, bool)> {
     let commands = vec![FollowerCommand { action, followee: user(IDS, to) }];
     let request = WriteRequest {
         kind: KIND,

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,9 +12,9 @@ use kinfolk_conformance::{block_on, edge};
 use kinfolk_core::graph::{CheckStore, Edge, EdgeAction, EdgeStore, FollowerCommand, WriteRequest};
 use kinfolk_core::{EdgeKind, Error, IdKind, Position};
 use kinfolk_fleet::{Fleet, LogSource, NewDeployment, Projection};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::deployments::{Databases, server_number, servers};
+use crate::deployments::{Databases, server_number, servers, signal, stack};
 use crate::lost_commits::Proxies;
 use crate::processes::{Acknowledged, USERS, about, audit, open, whole_log};
 
@@ -38,25 +37,10 @@ struct Pair {
 }
 
 impl Pair {
-    fn stack(action: &str, folder: &Path, settings: &[&str]) -> String {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/stack");
-        let output =
-            Command::new(script).args(["standby", action]).arg(folder).args(settings).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
     fn start() -> Self {
         let folder = std::env::temp_dir().join(format!("fleet-standby-{}", std::process::id()));
-        let facts = Self::stack("start", &folder, &["fsync=off", "max_connections=300"]);
-        let fact = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self { folder, facts: facts.lines().filter_map(fact).collect() }
-    }
-
-    fn signal(process: i64, signal: Signal) {
-        let process = Pid::from_raw(i32::try_from(process).unwrap()).unwrap();
-        // One that has ended needs no signal.
-        _ = kill_process(process, signal);
+        let facts = stack("standby", "start", &folder, &["fsync=off", "max_connections=300"]);
+        Self { folder, facts }
     }
 
     fn process(&self, fact: &str) -> i64 {
@@ -84,7 +68,7 @@ impl Pair {
 
     /// Ends the primary as a crash does, and makes the standby the primary.
     fn promote(&self) {
-        Self::signal(self.process("PRIMARY_PID"), Signal::QUIT);
+        signal(self.process("PRIMARY_PID"), Signal::QUIT);
         let promote = "SELECT pg_promote()::integer::bigint";
         assert_eq!(server_number(&self.facts["STANDBY_URL"], promote), 1);
     }
@@ -95,20 +79,20 @@ struct Stalled([i64; 2]);
 
 impl Stalled {
     fn new(processes: [i64; 2]) -> Self {
-        processes.iter().for_each(|&process| Pair::signal(process, Signal::STOP));
+        processes.iter().for_each(|&process| signal(process, Signal::STOP));
         Self(processes)
     }
 }
 
 impl Drop for Stalled {
     fn drop(&mut self) {
-        self.0.iter().for_each(|&process| Pair::signal(process, Signal::CONT));
+        self.0.iter().for_each(|&process| signal(process, Signal::CONT));
     }
 }
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        Self::stack("stop", &self.folder, &[]);
+        stack("standby", "stop", &self.folder, &[]);
     }
 }
 

@@ -1,0 +1,340 @@
+//! Real relays, projections and brokers that are killed and stopped while others write: the follower side and the topic end up with
+//! exactly what was written. Repair is off.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use kinfolk_api::Event;
+use kinfolk_conformance::{block_on, edge};
+use kinfolk_core::graph::EdgeAction;
+use kinfolk_core::{IdKind, Sequence, Shard};
+use kinfolk_fleet::{Fleet, Kafka, NewDeployment, Projection, Relay, Settings, TopicSource};
+use rdkafka::admin::{AlterConfig, ResourceSpecifier};
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::message::Message;
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::deployments::{Databases, process, servers, settings_of_process};
+use crate::kafka::{Cluster, admin, brokers, options};
+use crate::processes::{Acknowledged, Random, USERS, about, audit, whole_log, write};
+
+const IDS: IdKind = IdKind::Integer;
+const SHARDS: u16 = 4;
+const TOPIC: &str = "kinfolk.changes";
+
+/// What a process that the test starts from its own binary does.
+const ROLE: &str = "KINFOLK_FLEET_ROLE";
+const BROKERS: &str = "BROKERS";
+
+/// Everything must be right so soon after the last fault.
+const CONVERGED: Duration = Duration::from_secs(30);
+
+/// A number from the environment, for recorded runs.
+fn asked(name: &str, usual: u64) -> u64 {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
+}
+
+/// Relays or projects until it is killed.
+#[test]
+fn a_role_of_its_own() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let fleet = Fleet::open(Settings { role: role.clone(), ..settings_of_process() }).unwrap();
+    let kafka = Kafka::new(std::env::var(BROKERS).unwrap());
+    let _relay = (role == "relay").then(|| block_on(Relay::start(&fleet, &kafka)).unwrap());
+    if role == "project" {
+        let source = block_on(TopicSource::start(&fleet, &kafka)).unwrap();
+        Projection::start(&fleet, &Arc::new(source)).detach();
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A process in a role, until it is dropped.
+struct Role(Child);
+
+impl Role {
+    fn start(settings: &Settings, brokers: &str, role: &str) -> Self {
+        let mut command = process(settings, "relay_faults::a_role_of_its_own");
+        command.env(ROLE, role).env(BROKERS, brokers).stdout(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).unwrap();
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Threads that write all the time, and what was acknowledged to them.
+struct Load {
+    ends: Arc<AtomicBool>,
+    count: Arc<AtomicU64>,
+    acknowledged: Arc<Mutex<Acknowledged>>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl Load {
+    fn start(store: &Fleet) -> Self {
+        let (ends, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let acknowledged = Arc::new(Mutex::new(Acknowledged::default()));
+        let thread = |seed| {
+            let (store, ends, count) = (store.clone(), Arc::clone(&ends), Arc::clone(&count));
+            let acknowledged = Arc::clone(&acknowledged);
+            std::thread::spawn(move || {
+                let mut random = Random(seed);
+                while !ends.load(Ordering::Relaxed) {
+                    let from = random.below(USERS);
+                    let to = (from + 1 + random.below(USERS - 1)) % USERS;
+                    let action = if random.below(2) == 0 { EdgeAction::Follow } else { EdgeAction::Unfollow };
+                    let written = write(&store, action, from, to).expect("writes go on");
+                    count.fetch_add(1, Ordering::Relaxed);
+                    if written.1 {
+                        let change = (written.0, action, edge(IDS, from, to));
+                        acknowledged.lock().unwrap().changes.push(change);
+                    }
+                    // So many writers are enough to keep everybody in the middle of something.
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            })
+        };
+        let threads = (0..4).map(thread).collect();
+        Self { ends, count, acknowledged, threads }
+    }
+
+    /// Waits for so many more writes.
+    fn wait_for(&self, writes: u64) {
+        let until = self.count.load(Ordering::Relaxed) + writes;
+        while self.count.load(Ordering::Relaxed) < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn end(self) -> Acknowledged {
+        self.ends.store(true, Ordering::Relaxed);
+        self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+        std::mem::take(&mut *self.acknowledged.lock().unwrap())
+    }
+}
+
+/// A deployment with brokers of its own, two relays and two projections.
+struct Fixture {
+    roles: Vec<Role>,
+    store: Fleet,
+    settings: Settings,
+    cluster: Cluster,
+    _databases: Databases,
+}
+
+const ROLES: [&str; 4] = ["relay", "relay", "project", "project"];
+
+impl Fixture {
+    fn start(brokers_settings: &[&str]) -> Option<Self> {
+        let (servers, _) = servers().zip(brokers())?;
+        let databases = Databases::create(&servers);
+        let settings = databases.settings();
+        Fleet::init(&settings, NewDeployment { id_kind: IDS, shards: NonZeroU16::new(SHARDS).unwrap() })
+            .unwrap();
+        let cluster = Cluster::start(brokers_settings);
+        let store = Fleet::open(settings.clone()).unwrap();
+        let mut fixture = Self { roles: Vec::new(), store, settings, cluster, _databases: databases };
+        fixture.roles = ROLES.map(|role| fixture.role(role)).into();
+        Some(fixture)
+    }
+
+    fn role(&self, role: &str) -> Role {
+        Role::start(&self.settings, self.cluster.brokers(), role)
+    }
+
+    /// Kills a process or a broker, or stops it for a while.
+    fn hurt(&mut self, victim: usize, stop: Option<Duration>) {
+        if let Some(stop) = stop {
+            self.signal(victim, Signal::STOP);
+            std::thread::sleep(stop);
+            self.signal(victim, Signal::CONT);
+        } else if victim < ROLES.len() {
+            self.roles[victim] = self.role(ROLES[victim]);
+        } else {
+            self.signal(victim, Signal::KILL);
+            self.cluster.restart();
+        }
+    }
+
+    fn signal(&self, victim: usize, signal: Signal) {
+        match self.roles.get(victim) {
+            Some(role) => role.signal(signal),
+            None => self.cluster.signal(victim - ROLES.len(), signal),
+        }
+    }
+
+    /// Waits until the topic and every host have all changes.
+    fn converge(&self) -> Duration {
+        let began = Instant::now();
+        loop {
+            let status = block_on(self.store.status()).unwrap();
+            let is_done = status
+                .shards
+                .iter()
+                .all(|shard| shard.relay_behind() == Some(0) && shard.projection_behind() == Some(0));
+            if is_done {
+                return began.elapsed();
+            }
+            assert!(began.elapsed() < CONVERGED, "{:?}", status.shards);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Whether rows, counts and log tell one story.
+    fn audit(&self, acknowledged: &Acknowledged) {
+        audit(&self.store, acknowledged);
+        let report = self.store.verify(false, &|_| {}).unwrap();
+        assert_eq!(report.difference_count, 0, "{report:?}");
+    }
+
+    /// Reads the topic by the rule for its readers: each change is taken if it is the next one. It must amount to the log.
+    fn audit_topic(&self) {
+        let log = whole_log(&self.store);
+        let consumer: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", self.cluster.brokers())
+            .set("group.id", "audit")
+            .create()
+            .unwrap();
+        let mut partitions = TopicPartitionList::new();
+        let mut left = BTreeMap::new();
+        for partition in 0..i32::from(SHARDS) {
+            partitions.add_partition_offset(TOPIC, partition, Offset::Beginning).unwrap();
+            let limit = Duration::from_secs(10);
+            let (low, high) = consumer.fetch_watermarks(TOPIC, partition, limit).unwrap();
+            left.insert(partition, high - low);
+        }
+        consumer.assign(&partitions).unwrap();
+        let mut taken: BTreeMap<Shard, Sequence> = BTreeMap::new();
+        let mut messages = 0;
+        while left.values().any(|&left| left > 0) {
+            let message = consumer.poll(Duration::from_secs(30)).expect("a message").unwrap();
+            messages += 1;
+            *left.get_mut(&message.partition()).unwrap() -= 1;
+            let event: Event = serde_json::from_slice(message.payload().unwrap()).unwrap();
+            let shard = Shard(event.shard);
+            let last = taken.entry(shard).or_default();
+            if Sequence(event.sequence) != last.next() {
+                continue;
+            }
+            *last = Sequence(event.sequence);
+            let (action, edge) = about(&log[&(shard, *last)]);
+            let expected = if action == EdgeAction::Follow { "follow" } else { "unfollow" };
+            assert_eq!(event.r#type, expected);
+            assert_eq!(event.follower.map(kinfolk_core::Id::from), Some(edge.follower));
+            assert_eq!(event.followee.map(kinfolk_core::Id::from), Some(edge.followee));
+        }
+        let all: u64 = taken.values().map(|sequence| sequence.0).sum();
+        assert_eq!(all, log.len() as u64, "the topic has every change of the log");
+        println!("{messages} messages in the topic for {all} changes");
+    }
+}
+
+/// `KINFOLK_FLEET_FAULTS` says how many faults, `KINFOLK_FLEET_BROKERS` on how many brokers.
+#[test]
+fn relays_projections_and_brokers_that_fail_lose_and_double_nothing() {
+    let count = asked("KINFOLK_FLEET_BROKERS", 1);
+    let Some(mut fixture) = Fixture::start(&[&format!("brokers={count}")]) else { return };
+    let faults = asked("KINFOLK_FLEET_FAULTS", 10);
+    let load = Load::start(&fixture.store);
+    let mut random = Random(20_261_117);
+    for fault in 0..faults {
+        load.wait_for(50 + random.below(400));
+        let victim = random.below((ROLES.len() + fixture.cluster.len()) as u64) as usize;
+        // Three of ten are stops, longer than every timeout in recorded runs.
+        let seconds = if faults < 50 { 5 } else { 5 + random.below(26) };
+        let stop = (fault % 10 % 4 == 2 || fault % 10 == 9).then(|| Duration::from_secs(seconds));
+        let name = ROLES.get(victim).copied().unwrap_or("broker");
+        println!(
+            "fault {fault}: {name} {}",
+            stop.map_or("killed".to_owned(), |_| format!("stopped for {seconds} s"))
+        );
+        fixture.hurt(victim, stop);
+    }
+    load.wait_for(100);
+    let acknowledged = load.end();
+    let took = fixture.converge();
+    println!("{faults} faults, {} changes; converged {took:?} after the last", acknowledged.changes.len());
+    fixture.audit(&acknowledged);
+    fixture.audit_topic();
+}
+
+/// The brokers are away for as long as `KINFOLK_FLEET_OUTAGE` says, in seconds: writes go on, the lag can be seen, and afterwards the
+/// topic has everything.
+#[test]
+fn kafka_may_be_away() {
+    let Some(mut fixture) = Fixture::start(&[]) else { return };
+    let load = Load::start(&fixture.store);
+    load.wait_for(200);
+    fixture.cluster.signal(0, Signal::KILL);
+    let outage = Duration::from_secs(asked("KINFOLK_FLEET_OUTAGE", 5));
+    let (began, mut written) = (Instant::now(), 0);
+    while began.elapsed() < outage {
+        load.wait_for(50);
+        written += 50;
+    }
+    let behind = |fixture: &Fixture| {
+        let status = block_on(fixture.store.status()).unwrap();
+        let behind: u64 = status.shards.iter().filter_map(|shard| shard.relay_behind()).sum();
+        let hidden =
+            status.hosts.iter().filter_map(|host| host.condition.as_ref().ok()?.changes_behind).max();
+        (behind, hidden)
+    };
+    let (behind, hidden) = behind(&fixture);
+    println!(
+        "{written} writes in {outage:?} without brokers; {behind} changes not relayed, {hidden:?} not projected"
+    );
+    assert!(behind > 0);
+    fixture.cluster.restart();
+    load.wait_for(100);
+    let acknowledged = load.end();
+    println!("converged after {:?}", fixture.converge());
+    fixture.audit(&acknowledged);
+    fixture.audit_topic();
+}
+
+/// The topic is emptied, made anew and expired under load. Projections have what is missing read from the logs.
+#[test]
+fn a_topic_that_loses_messages_costs_nothing() {
+    let settings = ["log.retention.check.interval.ms=500", "log.initial.task.delay.ms=500"];
+    let Some(fixture) = Fixture::start(&settings) else { return };
+    let admin = admin(fixture.cluster.brokers());
+    let load = Load::start(&fixture.store);
+    for _ in 0..asked("KINFOLK_FLEET_LOSSES", 1) {
+        load.wait_for(300);
+        let mut ends = TopicPartitionList::new();
+        for partition in 0..i32::from(SHARDS) {
+            ends.add_partition_offset(TOPIC, partition, Offset::End).unwrap();
+        }
+        block_on(admin.delete_records(&ends, &options())).unwrap();
+        load.wait_for(300);
+        let deleted = block_on(admin.delete_topics(&[TOPIC], &options())).unwrap();
+        assert!(deleted.iter().all(Result::is_ok), "{deleted:?}");
+        load.wait_for(1_500);
+        let expire = AlterConfig::new(ResourceSpecifier::Topic(TOPIC))
+            .set("retention.ms", "1")
+            .set("segment.ms", "100");
+        let changed = block_on(admin.alter_configs([&expire], &options())).unwrap();
+        assert!(changed.iter().all(Result::is_ok), "the relay has made it anew: {changed:?}");
+        load.wait_for(1_500);
+        let keep = AlterConfig::new(ResourceSpecifier::Topic(TOPIC)).set("retention.ms", "86400000");
+        block_on(admin.alter_configs([&keep], &options())).unwrap();
+    }
+    let acknowledged = load.end();
+    println!("converged after {:?}", fixture.converge());
+    fixture.audit(&acknowledged);
+}
